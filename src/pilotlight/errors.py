@@ -1,0 +1,58 @@
+"""The one error type that users see: what is wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class PilotlightError(Exception):
+    """Something the user can understand and change.
+
+    `message` says what was expected and what was found, `where` names the module path, source line, file
+    or board, `hint` says what to do, `kind` is a stable word for programs that read `--json`.
+    """
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None, kind: str = "error"):
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+        self.kind = kind
+
+    def as_dict(self) -> dict[str, str | None]:
+        return {"kind": self.kind, "message": self.message, "where": self.where, "hint": self.hint}
+
+    def __str__(self) -> str:
+        text = self.message
+        if self.where:
+            text += f"\n  at {self.where}"
+        if self.hint:
+            text += f"\n  {self.hint}"
+        return text
+
+
+class UnsupportedError(PilotlightError):
+    """Everything in a model that cannot be compiled, listed at once."""
+
+    def __init__(self, problems: Sequence[PilotlightError]):
+        self.problems = list(problems)
+        count = len(self.problems)
+        lines = [f"{p.message}" + (f"\n      at {p.where}" if p.where else "") for p in self.problems]
+        body = "\n".join(f"  {i + 1}. {line}" for i, line in enumerate(lines))
+        super().__init__(
+            f"{count} thing{'s' if count != 1 else ''} in this model cannot be compiled:\n{body}",
+            where=self.problems[0].where if count == 1 else None,
+            hint=next((p.hint for p in self.problems if p.hint), None),
+            kind="unsupported",
+        )
+
+
+class MissingToolError(PilotlightError):
+    """A compiler or emulator that has to be installed first."""
+
+    def __init__(self, tool: str, package: str, why: str):
+        super().__init__(
+            f"{tool} was not found; it is needed {why}",
+            hint=f"install it with: apt-get install {package}",
+            kind="missing-tool",
+        )
