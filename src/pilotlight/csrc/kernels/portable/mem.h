@@ -7,8 +7,10 @@
  * which a model linked without a C library would not have. */
 #if defined(__GNUC__)
 #define PL_BARRIER(p) __asm__ volatile("" : "+r"(p))
+typedef uint32_t __attribute__((__may_alias__)) pl_word;
 #else
 #define PL_BARRIER(p) (void)(p)
+typedef uint8_t pl_word;
 #endif
 
 /* Copies `bytes` from x to y; the two may overlap in either direction. */
@@ -20,10 +22,11 @@ static inline void pl_copy(void *y, const void *x, int32_t bytes)
         return;
     }
     if ((uintptr_t)to < (uintptr_t)from) {
-        if ((((uintptr_t)to | (uintptr_t)from) & 3u) == 0u) {
-            for (; bytes >= 4; bytes -= 4, to += 4, from += 4) {
+        const int32_t word = (int32_t)sizeof(pl_word);
+        if ((((uintptr_t)to | (uintptr_t)from) & (sizeof(pl_word) - 1u)) == 0u) {
+            for (; bytes >= word; bytes -= word, to += word, from += word) {
                 PL_BARRIER(to);
-                *(uint32_t *)(void *)to = *(const uint32_t *)(const void *)from;
+                *(pl_word *)(void *)to = *(const pl_word *)(const void *)from;
             }
         }
         for (; bytes > 0; bytes--) {
