@@ -1,0 +1,25 @@
+# make demo and make test each do all of the set-up they need; the second time that costs a moment.
+PYTHON := .venv/bin/python
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint clean
+
+help: ## show this
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+
+setup:
+	@scripts/setup.sh
+
+demo: setup ## train-free demo: 360 handwritten digits classified on an emulated Cortex-M4 board
+	@$(PYTHON) examples/digits/demo.py
+
+lint: setup ## style and types
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m mypy
+
+test: lint ## lint, then all tests on two processes
+	$(PYTHON) -m pytest -n 2 $(PYTEST_ARGS)
+
+clean: ## remove what was built (the .venv stays; delete it by hand to start over)
+	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

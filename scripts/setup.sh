@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Brings a fresh Debian or Ubuntu machine to the point where the demo and the tests run:
+# missing system packages (through apt), .venv with pinned Python packages, the project itself.
+# Safe to run again: what is there is left alone, and nothing outside this folder is written except by apt.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { printf 'setup: %s\n' "$@" >&2; exit 2; }
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# The newest of these that is at least 3.11; python3 first, since it is the one the distribution supports.
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:-} python3 python3.13 python3.12 python3.11; do
+        if has "$candidate" && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            printf '%s\n' "$candidate"
+            return 0
+        fi
+    done
+    return 1
+}
+
+# A library or header set has no command of its own: ask the compiler that would use it.
+compiler_finds() { has "$1" && [[ "$("$1" "-print-file-name=$2")" == */* ]]; }
+compiles() { has "$1" && printf '#include <stdint.h>\n' | "$1" -x "$2" -fsyntax-only - 2>/dev/null; }
+
+# package, then what proves that it (or an equal from elsewhere) is installed
+missing=()
+need() {
+    local package=$1
+    shift
+    "$@" || missing+=("$package")
+}
+
+check_system() {
+    missing=()
+    need gcc has gcc
+    need libc6-dev compiles gcc c
+    need g++ compiles g++ c++
+    need cmake has cmake
+    need qemu-system-arm has qemu-system-arm
+    need qemu-system-misc has qemu-system-riscv32
+    need gcc-arm-none-eabi has arm-none-eabi-gcc
+    need libnewlib-arm-none-eabi compiler_finds arm-none-eabi-gcc libc.a
+    need gcc-riscv64-unknown-elf has riscv64-unknown-elf-gcc
+    need picolibc-riscv64-unknown-elf compiler_finds riscv64-unknown-elf-gcc picolibc.specs
+    [[ -x .venv/bin/python ]] || need python3-venv has_venv
+}
+has_venv() { local python; python=$(find_python) && "$python" -c 'import ensurepip, venv' 2>/dev/null; }
+
+install_system() {
+    if ! has apt-get; then
+        die "these are missing and there is no apt-get to install them with (Debian package names):" \
+            "  ${missing[*]}" "install them with your system's package manager, then run this again"
+    fi
+    local as_root=()
+    if [[ $(id -u) -ne 0 ]]; then
+        has sudo || die "these Debian packages are missing: ${missing[*]}" \
+            "run as root: apt-get install --no-install-recommends ${missing[*]}"
+        as_root=(sudo)
+    fi
+    say "installing Debian packages, a few minutes at most: ${missing[*]}"
+    local log=build/setup-apt.log
+    mkdir -p build
+    export DEBIAN_FRONTEND=noninteractive
+    "${as_root[@]}" apt-get update >"$log" 2>&1 || say "apt-get update failed; trying with the lists that are there"
+    if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+            apt-get install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1; then
+        tail -n 15 "$log" >&2
+        die "apt-get install failed (all of its output: $log)"
+    fi
+    check_system
+    [[ ${#missing[@]} -eq 0 ]] || die "still missing after installation: ${missing[*]}"
+}
+
+pip_install() {
+    mkdir -p build
+    if ! .venv/bin/python -m pip install --disable-pip-version-check --quiet "$@" >build/setup-pip.log 2>&1; then
+        tail -n 15 build/setup-pip.log >&2
+        die "pip install $* failed (all of its output: build/setup-pip.log)"
+    fi
+}
+
+# Changes when the wanted packages change, or when the folder has been moved (a venv holds absolute paths).
+wanted() { { cat constraints.txt pyproject.toml scripts/setup.sh; pwd; } | sha256sum; }
+
+install_python() {
+    local python
+    python=$(find_python) || die "Python 3.11 or newer is needed; found: $(python3 --version 2>&1 || true)"
+    if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+        say "creating .venv with $("$python" --version)"
+        rm -rf .venv
+        "$python" -m venv .venv
+    fi
+    # Alone and first, with exactly this specifier: it is the one that finds a CPU-only build where there is one.
+    if ! .venv/bin/python -c 'import importlib.metadata as m; assert m.version("torch").split("+")[0] == "2.13.0"' \
+            2>/dev/null; then
+        say "installing PyTorch, a minute or two"
+    fi
+    pip_install torch==2.13.0
+    pip_install torchao==0.18.0 --no-deps
+    say "installing the other Python packages"
+    pip_install setuptools -c constraints.txt
+    pip_install --no-build-isolation -c constraints.txt -e '.[dev]'
+    wanted >.venv/setup.stamp
+}
+
+check_system
+[[ ${#missing[@]} -eq 0 ]] || install_system
+if [[ ! -f .venv/setup.stamp || "$(<.venv/setup.stamp)" != "$(wanted)" ]]; then
+    install_python
+    say "done"
+fi

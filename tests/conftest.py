@@ -1,0 +1,18 @@
+"""What all tests share: the example models on the path, one thread a worker, hypothesis without deadlines."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+from hypothesis import HealthCheck, settings
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+sys.path[:0] = [str(EXAMPLES / "zoo"), str(EXAMPLES / "digits")]
+
+torch.set_num_threads(1)
+
+# A shared machine may be slow: no test of ours says how long something takes.
+settings.register_profile("pilotlight", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("pilotlight")
