@@ -1,0 +1,1 @@
+"""Plain C from a planned graph."""

@@ -1,0 +1,95 @@
+"""What an operator writes its C with: pointers, kernels, constant tables, lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pilotlight.graph import Value
+
+
+class Step:
+    """The C of one node inside `NAME_run`."""
+
+    def __init__(self, index: int, locate: Callable[[Value], tuple[str, int]], scratch: int | None = None):
+        self.index = index
+        self.lines: list[str] = []
+        self.tables: list[str] = []  # constant shape tables, in front of NAME_run
+        self.kernels: list[str] = []  # kernel headers, in the order they were asked for
+        self.micro: set[str] = set()  # assembly micro-kernels
+        self._locate = locate
+        self._scratch = scratch
+
+    def use(self, *headers: str) -> None:
+        """Name kernel headers (csrc/kernels/portable/NAME.h) that this step needs."""
+        self.kernels += [h for h in headers if h not in self.kernels]
+
+    def read(self, value: Value, ctype: str | None = None) -> str:
+        """A C pointer expression to read a value with."""
+        base, offset = self._locate(value)
+        return f"(const {ctype or value.dtype.c} *)({base} + {offset})"
+
+    def write(self, value: Value, ctype: str | None = None) -> str:
+        """A C pointer expression to write a value with."""
+        base, offset = self._locate(value)
+        return f"({ctype or value.dtype.c} *)({base} + {offset})"
+
+    def scratch(self, ctype: str = "float") -> str:
+        """The arena bytes that `Op.scratch` asked for."""
+        assert self._scratch is not None, "the operator declared no scratch"
+        return f"({ctype} *)(a + {self._scratch})"
+
+    def table(self, ctype: str, hint: str, fields: Mapping[str, Any]) -> str:
+        """A constant struct; returns the expression that points to it."""
+        name = f"{hint}_{self.index}"
+        body = ", ".join(f".{k} = {c_number(v)}" for k, v in fields.items())
+        self.tables.append(wrap(f"static const {ctype} {name} = {{ {body} }};", "    "))
+        return f"&{name}"
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
+
+    def call(self, function: str, *args: Any) -> None:
+        """A call, one line where it fits."""
+        self.line(wrap(f"{function}({', '.join(str(a) for a in args)});", "    "))
+
+
+def c_number(value: Any) -> str:
+    """A Python number as a C literal."""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return c_float(value)
+    return str(value)
+
+
+def c_float(value: float) -> str:
+    """A float32 literal that reads back as the same bits."""
+    import numpy as np
+
+    number = np.float32(value)
+    if np.isnan(number):
+        return "(0.0f / 0.0f)"
+    if np.isinf(number):
+        return "PL_INFINITY" if number > 0 else "-PL_INFINITY"
+    text = np.format_float_positional(number, unique=True, trim="0")
+    if len(text) > 14:
+        text = np.format_float_scientific(number, unique=True, trim="0")
+    return f"{text}f"
+
+
+def wrap(text: str, indent: str, width: int = 112) -> str:
+    """Break a long line after commas."""
+    if len(text) <= width:
+        return text
+    lines, current = [], ""
+    for part in text.split(", "):
+        piece = part if not current else f"{current}, {part}"
+        if len(piece) > width and current:
+            lines.append(current + ",")
+            current = indent + part
+        else:
+            current = piece
+    return "\n".join([*lines, current])

@@ -1,0 +1,28 @@
+"""How far a kernel's writes may run behind its reads: the distances the planner overlaps buffers by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def forward_distance(reads: np.ndarray, written: np.ndarray) -> int:
+    """The largest safe `out_offset - in_offset` of a kernel that runs in steps.
+
+    `reads[i]` is the lowest input byte that step i reads after it has begun to write (or that a later step
+    reads), `written[i]` the end of the output bytes written up to and including step i.
+    """
+    if len(reads) == 0:
+        return 0
+    still_to_read = np.minimum.accumulate(reads[::-1])[::-1]
+    return int((still_to_read - written).min())
+
+
+def elementwise_distance(reads: np.ndarray, size_in: int, size_out: int, base: int = 0) -> int:
+    """The same for a loop whose i-th step reads element `reads[i]` and then writes element `base + i`."""
+    count = len(reads)
+    if count == 0:
+        return 0
+    written = (base + np.arange(1, count + 1, dtype=np.int64)) * size_out
+    later = np.full(count, np.iinfo(np.int64).max // 4, dtype=np.int64)
+    later[:-1] = reads[1:].astype(np.int64) * size_in
+    return min(forward_distance(later, written), int(reads.min()) * size_in - base * size_out)

@@ -1,0 +1,54 @@
+"""Element types: one row each, with the names that PyTorch, numpy and C know them by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from pilotlight.errors import PilotlightError
+
+
+@dataclass(frozen=True)
+class DType:
+    """One element type; `c` is how generated code spells it."""
+
+    name: str
+    c: str
+    numpy: np.dtype
+    torch: torch.dtype
+    kind: str  # "f" float, "i" signed, "u" unsigned, "b" bool
+
+    @property
+    def size(self) -> int:
+        return int(self.numpy.itemsize)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+FLOAT32 = DType("float32", "float", np.dtype(np.float32), torch.float32, "f")
+INT64 = DType("int64", "int64_t", np.dtype(np.int64), torch.int64, "i")
+INT32 = DType("int32", "int32_t", np.dtype(np.int32), torch.int32, "i")
+INT16 = DType("int16", "int16_t", np.dtype(np.int16), torch.int16, "i")
+INT8 = DType("int8", "int8_t", np.dtype(np.int8), torch.int8, "i")
+UINT8 = DType("uint8", "uint8_t", np.dtype(np.uint8), torch.uint8, "u")
+BOOL = DType("bool", "uint8_t", np.dtype(np.bool_), torch.bool, "b")
+
+ALL = (FLOAT32, INT64, INT32, INT16, INT8, UINT8, BOOL)
+BY_NAME = {d.name: d for d in ALL}
+BY_TORCH = {d.torch: d for d in ALL}
+BY_NUMPY = {d.numpy: d for d in ALL}
+
+
+def from_torch(dtype: torch.dtype, what: str = "a tensor") -> DType:
+    """Our name for PyTorch's dtype; a clear error for those that no kernel handles."""
+    if dtype not in BY_TORCH:
+        known = ", ".join(d.name for d in ALL)
+        raise PilotlightError(
+            f"{what} has dtype {str(dtype).removeprefix('torch.')}; expected one of {known}",
+            hint="convert the model and its inputs, for example with module.float()",
+            kind="dtype",
+        )
+    return BY_TORCH[dtype]

@@ -1,0 +1,175 @@
+"""The model as plain data: values, nodes, and the graph that orders them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pilotlight.graph.dtypes import BY_NUMPY, DType
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the user's model something came from."""
+
+    module: str = ""  # module path, e.g. "features.0.conv"
+    source: str = ""  # "net.py:12"
+
+    def __str__(self) -> str:
+        return ", ".join(part for part in (self.module, self.source) if part) or "the model"
+
+
+@dataclass(eq=False)
+class Value:
+    """A tensor. With `data` it is a constant; otherwise it is an input, a state or a node's result."""
+
+    name: str
+    dtype: DType
+    shape: Shape
+    data: np.ndarray | None = None
+
+    @property
+    def elements(self) -> int:
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * self.dtype.size
+
+    @property
+    def is_constant(self) -> bool:
+        return self.data is not None
+
+    def __repr__(self) -> str:
+        return f"%{self.name}: {self.dtype}[{'x'.join(map(str, self.shape))}]"
+
+
+@dataclass(eq=False)
+class Node:
+    """One operator applied to values."""
+
+    op: str
+    inputs: list[Value]
+    outputs: list[Value]
+    attrs: dict[str, Any] = field(default_factory=dict)
+    place: Place = Place()
+
+    @property
+    def output(self) -> Value:
+        """The result of a node that has exactly one."""
+        (value,) = self.outputs
+        return value
+
+    def __repr__(self) -> str:
+        from pilotlight.graph.text import node_text
+
+        return node_text(self)
+
+
+@dataclass(eq=False)
+class Port:
+    """An input or output as the caller sees it.
+
+    `shape` is PyTorch's; in memory the tensor is `value`, which is PyTorch's permuted by `perm`
+    (`memory = tensor.permute(perm)`) where `perm` is not None.
+    """
+
+    name: str
+    value: Value
+    shape: Shape
+    perm: tuple[int, ...] | None = None
+
+
+@dataclass(eq=False)
+class State:
+    """A buffer that the model changes: `value` at the start of a run becomes `next` at its end."""
+
+    name: str
+    value: Value
+    next: Value
+    initial: np.ndarray
+
+
+@dataclass
+class Graph:
+    """Nodes in execution order, between inputs and outputs, with the states they carry along."""
+
+    name: str
+    inputs: list[Port] = field(default_factory=list)
+    outputs: list[Port] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    states: list[State] = field(default_factory=list)
+    macs: int = 0  # of the captured model, before any pass
+    origin: Any = None  # what the front end keeps for the comparison with PyTorch
+    _names: dict[str, int] = field(default_factory=dict)
+
+    def fresh(self, hint: str, dtype: DType, shape: Iterable[int], data: np.ndarray | None = None) -> Value:
+        """A new value with a name that no other value of this graph has."""
+        count = self._names.get(hint, 0)
+        self._names[hint] = count + 1
+        name = hint if count == 0 else f"{hint}_{count}"
+        if count and name in self._names:
+            return self.fresh(hint, dtype, shape, data)
+        self._names.setdefault(name, 1)
+        return Value(name, dtype, tuple(int(s) for s in shape), data)
+
+    def constant(self, data: np.ndarray, hint: str = "const") -> Value:
+        data = np.asarray(data)
+        if not data.flags["C_CONTIGUOUS"]:
+            data = data.copy()
+        return self.fresh(hint, BY_NUMPY[data.dtype], data.shape, data)
+
+    def producers(self) -> dict[Value, Node]:
+        return {value: node for node in self.nodes for value in node.outputs}
+
+    def users(self) -> dict[Value, list[Node]]:
+        """Every value's readers among the nodes, in order, each once."""
+        users: dict[Value, list[Node]] = {}
+        for node in self.nodes:
+            for value in dict.fromkeys(node.inputs):
+                users.setdefault(value, []).append(node)
+        return users
+
+    def leaving(self) -> set[Value]:
+        """Values that outlive the nodes: outputs and next states."""
+        return {port.value for port in self.outputs} | {state.next for state in self.states}
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Make every reader of `old` read `new` instead."""
+        for node in self.nodes:
+            if old in node.inputs:
+                node.inputs = [new if v is old else v for v in node.inputs]
+        for port in self.outputs:
+            if port.value is old:
+                port.value = new
+        for state in self.states:
+            if state.next is old:
+                state.next = new
+
+    def values(self) -> Iterator[Value]:
+        """Every value once: inputs, states, then what nodes read and write."""
+        seen: set[Value] = set()
+        sources: list[Value] = [p.value for p in self.inputs] + [s.value for s in self.states]
+        for node in self.nodes:
+            sources += [*node.inputs, *node.outputs]
+        sources += [p.value for p in self.outputs] + [s.next for s in self.states]
+        for value in sources:
+            if value not in seen:
+                seen.add(value)
+                yield value
+
+    def constants(self) -> list[Value]:
+        return [value for value in self.values() if value.is_constant]
+
+    def __str__(self) -> str:
+        from pilotlight.graph.text import graph_text
+
+        return graph_text(self)

@@ -1,0 +1,11 @@
+"""The operators: one file a family, pointwise operators, reductions and views as table rows."""
+
+import importlib
+import pkgutil
+
+from pilotlight.ops.base import Op, get, lowered_names, lowering, names
+
+for _module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
+    importlib.import_module(f"{__name__}.{_module}")
+
+__all__ = ["Op", "get", "lowered_names", "lowering", "names"]

@@ -1,0 +1,122 @@
+"""What an operator is, and the two registries: operators by name, lowerings by ATen name.
+
+An operator family is one file in this folder. It holds
+- one `Op` subclass per operator, registered with `@register`: shape rule, reference result, C code;
+- the lowerings from ATen, registered with `@lowers("conv2d.default", ...)`.
+Having a lowering keeps an ATen operator whole: capture decomposes only what is not registered here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import torch
+
+from pilotlight.graph import DType, Graph, Node, Shape, Value
+
+if TYPE_CHECKING:
+    from pilotlight.capture.builder import Builder
+    from pilotlight.emit.step import Step
+    from pilotlight.emit.target import Target
+
+Result = list[tuple[DType, Shape]]
+Lowering = Callable[..., "Value | tuple[Value | None, ...] | list[Value]"]
+
+
+class Op:
+    """One operator of the graph."""
+
+    name: ClassVar[str] = ""
+    is_view: ClassVar[bool] = False  # the output is the input's bytes, nothing is computed
+
+    def infer(self, node: Node) -> Result:
+        """The dtype and shape of every output, from the inputs and attributes."""
+        raise NotImplementedError(f"{type(self).__name__}.infer")
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor | tuple[torch.Tensor, ...]:
+        """What the outputs are, computed with PyTorch; passes and constant folding rely on it."""
+        raise NotImplementedError(f"{type(self).__name__}.reference")
+
+    def macs(self, node: Node) -> int:
+        """Multiply-accumulates of one execution; only convolutions, linear layers and matmuls have them."""
+        return 0
+
+    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
+        """Last rewrite before planning: pack constant weights, choose a kernel."""
+
+    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        """For (input, output) pairs the largest safe `out_offset - in_offset` in bytes; absent: never overlap.
+
+        It is the least, over the kernel's steps, of the lowest input byte still to be read in or after that
+        step minus the end of what has been written up to and including it. 0 means in place.
+        """
+        return {}
+
+    def scratch(self, node: Node) -> int:
+        """Bytes of arena that the kernel needs while it runs."""
+        return 0
+
+    def emit(self, node: Node, c: Step) -> None:
+        """Write the C of this node."""
+        raise NotImplementedError(f"{type(self).__name__}.emit")
+
+
+_OPS: dict[str, Op] = {}
+_LOWERINGS: dict[str, Lowering] = {}
+
+OpClass = TypeVar("OpClass", bound=type[Op])
+
+
+def register(cls: OpClass) -> OpClass:
+    add_op(cls.name, cls())
+    return cls
+
+
+def add_op(name: str, op: Op) -> None:
+    if name in _OPS:
+        raise ValueError(f"operator {name} is registered twice")
+    _OPS[name] = op
+
+
+def lowers(*aten: str) -> Callable[[Lowering], Lowering]:
+    """Register a function `(builder, **schema arguments) -> Value(s)` for ATen overloads such as "add.Tensor"."""
+
+    def wrap(function: Lowering) -> Lowering:
+        for name in aten:
+            if name in _LOWERINGS:
+                raise ValueError(f"aten.{name} is lowered twice")
+            _LOWERINGS[name] = function
+        return function
+
+    return wrap
+
+
+def get(name: str) -> Op:
+    return _OPS[name]
+
+
+def names() -> list[str]:
+    return sorted(_OPS)
+
+
+def lowering(aten: str) -> Lowering | None:
+    return _LOWERINGS.get(aten)
+
+
+def lowered_names() -> list[str]:
+    return sorted(_LOWERINGS)
+
+
+def same(node: Node) -> Result:
+    """The shape rule of operators whose output looks like their first input."""
+    return [(node.inputs[0].dtype, node.inputs[0].shape)]
+
+
+def axis(dim: int, rank: int) -> int:
+    """A dimension number as PyTorch writes it, made non-negative."""
+    return dim % rank if rank else 0
+
+
+def unused(**_: Any) -> None:
+    """Names the arguments of a schema that do not change an inference result."""
