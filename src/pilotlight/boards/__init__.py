@@ -1,0 +1,53 @@
+"""Boards: one TOML file each; adding one needs no code.
+
+    load("mps2-an386") or load("my/board.toml") -> Board
+    all_boards() -> [Board, ...] sorted by name
+
+A name is looked up in $PILOTLIGHT_BOARDS (folders separated by ":"), then ./boards/, then here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+
+from pilotlight.boards.board import Board, Emulator, Memory, Placement
+from pilotlight.boards.parse import parse_board
+from pilotlight.errors import PilotlightError
+
+__all__ = ["Board", "Emulator", "Memory", "Placement", "all_boards", "load", "parse_board"]
+
+
+def load(name_or_path: str | Path) -> Board:
+    """The board of that name, or of that file when it ends in .toml."""
+    text = str(name_or_path)
+    if text.endswith(".toml"):
+        return parse_board(Path(text))
+    files = _files()
+    if text in files:
+        return parse_board(files[text])
+    near = difflib.get_close_matches(text, files, n=1, cutoff=0.4)
+    raise PilotlightError(
+        f"unknown board {text!r}" + (f"; did you mean {near[0]!r}?" if near else ""),
+        hint=f"known boards: {', '.join(sorted(files))}",
+        kind="unknown-board",
+    )
+
+
+def all_boards() -> list[Board]:
+    return [parse_board(path) for _, path in sorted(_files().items())]
+
+
+def _folders() -> list[Path]:
+    user = [Path(p) for p in os.environ.get("PILOTLIGHT_BOARDS", "").split(":") if p]
+    return [*user, Path("boards"), Path(__file__).parent]
+
+
+def _files() -> dict[str, Path]:
+    """Board name -> file; a file is named after its board, and earlier folders win."""
+    found: dict[str, Path] = {}
+    for folder in _folders():
+        for path in sorted(folder.glob("*.toml")):
+            found.setdefault(path.stem, path)
+    return found

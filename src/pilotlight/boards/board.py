@@ -1,0 +1,103 @@
+"""A board as plain data: what its TOML file says, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pilotlight.errors import PilotlightError
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One run of addresses; `kind` is "flash" (read only while the model runs) or "ram"."""
+
+    name: str
+    kind: str
+    base: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Names of the memories that hold each part unless the user says otherwise."""
+
+    code: str
+    weights: str
+    arena: str
+    stack: str
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """How to boot the board without having it: program, machine, extra arguments, which start-up code."""
+
+    program: str
+    package: str
+    machine: str
+    startup: str
+    args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Board:
+    name: str
+    title: str
+    vendor: str
+    cpu: str
+    toolchain: str
+    flags: tuple[str, ...] = ()
+    isa: frozenset[str] = frozenset()
+    fused: bool = False  # fused multiply-add is at least as fast as multiply, then add
+    clock_hz: int | None = None
+    cycles: str | None = None  # name of a table in measure/cycles/
+    uart: int | None = None
+    memories: tuple[Memory, ...] = ()
+    place: Placement | None = None
+    emulator: Emulator | None = None
+    path: Path | None = field(default=None, compare=False)
+
+    @property
+    def is_host(self) -> bool:
+        """The computer this runs on: no memories to fit, no start-up code, an ordinary process."""
+        return not self.memories
+
+    @property
+    def runnable(self) -> bool:
+        return self.is_host or self.emulator is not None
+
+    def memory(self, name: str) -> Memory:
+        for memory in self.memories:
+            if memory.name == name:
+                return memory
+        names = ", ".join(m.name for m in self.memories) or "none"
+        raise PilotlightError(
+            f"board {self.name} has no memory named {name!r}; it has: {names}",
+            where=str(self.path) if self.path else None,
+            kind="unknown-memory",
+        )
+
+    def total(self, kind: str) -> int:
+        """Bytes of all memories of one kind."""
+        return sum(m.size for m in self.memories if m.kind == kind)
+
+    def placement(self, weights_in: str | None = None, arena_in: str | None = None) -> Placement:
+        """Where each part goes, as the user wishes; unknown memories and an arena in flash are refused."""
+        if self.place is None:
+            raise PilotlightError(f"board {self.name} has no memories", kind="unknown-memory")
+        place = Placement(
+            code=self.place.code,
+            weights=weights_in or self.place.weights,
+            arena=arena_in or self.place.arena,
+            stack=self.place.stack,
+        )
+        self.memory(place.weights)
+        if self.memory(place.arena).kind != "ram":
+            ram = ", ".join(m.name for m in self.memories if m.kind == "ram")
+            raise PilotlightError(
+                f"the arena cannot be in {place.arena}, which the program cannot write",
+                where=f"board {self.name}",
+                hint=f"writable memories: {ram}",
+                kind="unknown-memory",
+            )
+        return place

@@ -1,0 +1,129 @@
+"""From a TOML file to a Board, with errors that name the file and the key."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pilotlight.boards.board import Board, Emulator, Memory, Placement
+from pilotlight.errors import PilotlightError
+
+_REQUIRED = {"name": str, "title": str, "vendor": str, "cpu": str, "toolchain": str}
+_OPTIONAL = {
+    "flags": list,
+    "isa": list,
+    "fused": bool,
+    "clock_hz": int,
+    "cycles": str,
+    "uart": int,
+    "memory": list,
+    "place": dict,
+    "emulator": dict,
+}
+_MEMORY = {"name": str, "kind": str, "base": int, "size": int}
+_PLACE = {"code": str, "weights": str, "arena": str, "stack": str}
+_EMULATOR = {"program": str, "package": str, "machine": str, "startup": str}
+_WORDS = {str: "text", int: "a whole number", list: "a list", dict: "a table", bool: "true or false"}
+
+
+def parse_board(path: Path) -> Board:
+    try:
+        data = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise PilotlightError(f"cannot read it: {error}", where=str(path), kind="bad-board") from error
+    except tomllib.TOMLDecodeError as error:
+        raise PilotlightError(f"not valid TOML: {error}", where=str(path), kind="bad-board") from error
+    _check(path, "", data, _REQUIRED, _OPTIONAL)
+    if data["name"] != path.stem:
+        raise _bad(path, "name", f"a board file is named after its board: {data['name']}.toml")
+    memories = tuple(_memory(path, i, row) for i, row in enumerate(data.get("memory", [])))
+    names = [m.name for m in memories]
+    for name in names:
+        if names.count(name) > 1:
+            raise _bad(path, "memory", f"two memories are named {name!r}")
+    return Board(
+        name=data["name"],
+        title=data["title"],
+        vendor=data["vendor"],
+        cpu=data["cpu"],
+        toolchain=data["toolchain"],
+        flags=_texts(path, "flags", data.get("flags", [])),
+        isa=frozenset(_texts(path, "isa", data.get("isa", []))),
+        fused=data.get("fused", False),
+        clock_hz=data.get("clock_hz"),
+        cycles=data.get("cycles"),
+        uart=data.get("uart"),
+        memories=memories,
+        place=_place(path, data.get("place"), memories),
+        emulator=_emulator(path, data.get("emulator")),
+        path=path,
+    )
+
+
+def _bad(path: Path, key: str, message: str) -> PilotlightError:
+    return PilotlightError(
+        f"{key}: {message}", where=str(path), hint="docs/adding-a-board.md lists the keys", kind="bad-board"
+    )
+
+
+_Keys = dict[str, type]
+
+
+def _check(path: Path, prefix: str, data: dict[str, Any], required: _Keys, optional: _Keys) -> None:
+    for key, kind in required.items():
+        if key not in data:
+            raise _bad(path, prefix + key, f"missing; expected {_WORDS[kind]}")
+    for key, value in data.items():
+        kind = required.get(key) or optional.get(key)
+        if kind is None:
+            known = ", ".join([*required, *optional])
+            raise _bad(path, prefix + key, f"unknown key; known are: {known}")
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise _bad(path, prefix + key, f"expected {_WORDS[kind]}, got {value!r}")
+
+
+def _texts(path: Path, key: str, values: list[Any]) -> tuple[str, ...]:
+    for value in values:
+        if not isinstance(value, str):
+            raise _bad(path, key, f"expected a list of texts, got {value!r} in it")
+    return tuple(values)
+
+
+def _memory(path: Path, index: int, row: Any) -> Memory:
+    prefix = f"memory[{index}]."
+    if not isinstance(row, dict):
+        raise _bad(path, prefix[:-1], "expected a table ([[memory]])")
+    _check(path, prefix, row, _MEMORY, {})
+    if row["kind"] not in ("flash", "ram"):
+        raise _bad(path, prefix + "kind", f'expected "flash" or "ram", got {row["kind"]!r}')
+    if not row["name"].isidentifier():
+        raise _bad(path, prefix + "name", f"expected letters, digits and underscores, got {row['name']!r}")
+    if row["size"] <= 0 or row["base"] < 0 or row["base"] + row["size"] > 1 << 32:
+        raise _bad(path, prefix + "size", "base and size must describe bytes below 4 GB")
+    return Memory(**row)
+
+
+def _place(path: Path, row: dict[str, Any] | None, memories: tuple[Memory, ...]) -> Placement | None:
+    if row is None:
+        if memories:
+            raise _bad(path, "place", "missing; it says which memory holds code, weights, arena and stack")
+        return None
+    _check(path, "place.", row, _PLACE, {})
+    kinds = {m.name: m.kind for m in memories}
+    for key, name in row.items():
+        if name not in kinds:
+            raise _bad(
+                path, f"place.{key}", f"no memory named {name!r}; there are: {', '.join(kinds) or 'none'}"
+            )
+        if key in ("arena", "stack") and kinds[name] != "ram":
+            raise _bad(path, f"place.{key}", f"memory {name!r} is flash; expected one of kind ram")
+    return Placement(**row)
+
+
+def _emulator(path: Path, row: dict[str, Any] | None) -> Emulator | None:
+    if row is None:
+        return None
+    _check(path, "emulator.", row, _EMULATOR, {"args": list})
+    args = _texts(path, "emulator.args", row.get("args", []))
+    return Emulator(row["program"], row["package"], row["machine"], row["startup"], args)
