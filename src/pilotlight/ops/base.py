@@ -28,7 +28,6 @@ class Op:
     """One operator of the graph."""
 
     name: ClassVar[str] = ""
-    is_view: ClassVar[bool] = False  # the output is the input's bytes, nothing is computed
 
     def infer(self, node: Node) -> Result:
         """The dtype and shape of every output, from the inputs and attributes."""
@@ -52,6 +51,10 @@ class Op:
         step minus the end of what has been written up to and including it. 0 means in place.
         """
         return {}
+
+    def view_offset(self, node: Node) -> int | None:
+        """Where the output lies inside the first input's bytes, when nothing has to be moved or computed."""
+        return None
 
     def scratch(self, node: Node) -> int:
         """Bytes of arena that the kernel needs while it runs."""

@@ -1,0 +1,1 @@
+"""PyTorch and saved files → Graph."""

@@ -1,0 +1,299 @@
+"""PyTorch's torch.export → Graph."""
+
+from __future__ import annotations
+
+import operator
+import re
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
+
+from pilotlight import ops
+from pilotlight.capture.builder import Builder
+from pilotlight.errors import PilotlightError, UnsupportedError
+from pilotlight.graph import Graph, Place, Port, State, Value, verify
+from pilotlight.graph.dtypes import from_torch
+
+TORCH_FOLDER = str(Path(torch.__file__).parent)
+
+
+def export(module: torch.nn.Module, inputs: Sequence[Any]) -> ExportedProgram:
+    """Run torch.export in inference mode and turn its failures into one sentence."""
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return torch.export.export(module.eval(), tuple(inputs), strict=False)
+        except Exception as error:  # torch.export raises dozens of types, users need one
+            raise _export_error(error) from error
+
+
+def _export_error(error: Exception) -> PilotlightError:
+    text = str(error).strip() or type(error).__name__
+    where = _user_frame(error)
+    if "data-dependent" in text or "GuardOnDataDependent" in type(error).__name__ or "Could not guard" in text:
+        return PilotlightError(
+            "the model decides by the values of a tensor (an `if`, a loop or an index that depends on data); "
+            "a compiled model runs the same operators every time",
+            where=where,
+            hint="compute both ways and choose with torch.where, or move the decision out of the model",
+            kind="data-dependent",
+        )
+    return PilotlightError(
+        f"torch.export could not capture the model: {text.splitlines()[0]}",
+        where=where,
+        hint="torch.export.export(model, inputs, strict=False) must work; its message is the one above",
+        kind="capture",
+    )
+
+
+def _user_frame(error: BaseException) -> str | None:
+    """The innermost line of the user's own code in a traceback."""
+    place = None
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        ours = str(Path(__file__).parents[1])
+        if not file.startswith((TORCH_FOLDER, ours, "<")) and "importlib" not in file:
+            place = f"{Path(file).name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def capture_exported(program: ExportedProgram, name: str) -> Graph:
+    """An exported program as a graph; everything it cannot do is listed in one error."""
+    original = program
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = program.run_decompositions(_decompositions())
+    return _Importer(program, original, name).run()
+
+
+def _decompositions() -> dict[Any, Any]:
+    """PyTorch's table without the operators that have a lowering of their own: those stay whole."""
+    table = torch.export.default_decompositions()
+    for overload in list(table.keys()):
+        if ops.lowering(_short(overload)) is not None:
+            del table[overload]
+    return table
+
+
+def _short(target: Any) -> str:
+    """aten.add.Tensor as "add.Tensor"; other namespaces keep their name."""
+    return str(target).removeprefix("aten.")
+
+
+class _Importer:
+    """Walks an exported graph once."""
+
+    def __init__(self, program: ExportedProgram, original: ExportedProgram, name: str):
+        self.program = program
+        self.graph = Graph(name, origin=original)
+        self.builder = Builder(self.graph)
+        self.values: dict[torch.fx.Node, Any] = {}
+        self.problems: list[PilotlightError] = []
+
+    def run(self) -> Graph:
+        self._inputs()
+        for node in self.program.graph.nodes:
+            if node.op == "call_function":
+                self.builder.place = place_of(node)
+                try:
+                    self.values[node] = self._call(node)
+                except PilotlightError as problem:
+                    problem.where = problem.where or str(self.builder.place)
+                    self.problems.append(problem)
+            elif node.op == "get_attr":
+                self._attribute(node)
+        if self.problems:
+            raise UnsupportedError(self.problems)
+        self._outputs()
+        self.graph.macs = sum(ops.get(n.op).macs(n) for n in self.graph.nodes)
+        verify(self.graph)
+        return self.graph
+
+    def _inputs(self) -> None:
+        signature = self.program.graph_signature
+        changed = set(signature.buffers_to_mutate.values())
+        placeholders = {n.name: n for n in self.program.graph.nodes if n.op == "placeholder"}
+        for spec in signature.input_specs:
+            node = placeholders[spec.arg.name]
+            if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+                assert spec.target is not None
+                tensor = self._tensor(spec.target)
+                if spec.target in changed:
+                    self.values[node] = self._state(spec.target, tensor)
+                elif node.users:
+                    self.values[node] = self._constant(tensor, spec.target)
+            elif spec.kind == InputKind.USER_INPUT and isinstance(spec.arg, TensorArgument):
+                self.values[node] = self._input(node)
+            else:
+                self.values[node] = getattr(spec.arg, "value", None)
+
+    def _input(self, node: torch.fx.Node) -> Value | None:
+        tensor = node.meta["val"]
+        try:
+            dtype = from_torch(tensor.dtype, f"input {node.name}")
+            shape = static_shape(tensor, f"input {node.name}")
+        except PilotlightError as problem:
+            self.problems.append(problem)
+            return None
+        value = self.graph.fresh(node.name, dtype, shape)
+        self.graph.inputs.append(Port(node.name, value, shape))
+        return value
+
+    def _tensor(self, target: str) -> torch.Tensor:
+        if target in self.program.state_dict:
+            return self.program.state_dict[target]
+        return self.program.constants[target]
+
+    def _constant(self, tensor: torch.Tensor, target: str) -> Value | None:
+        try:
+            return self.builder.constant(tensor, hint=re.sub(r"\W", "_", target))
+        except PilotlightError as problem:
+            problem.where = target
+            self.problems.append(problem)
+            return None
+
+    def _state(self, target: str, tensor: torch.Tensor) -> Value:
+        dtype = from_torch(tensor.dtype, f"buffer {target}")
+        value = self.graph.fresh(re.sub(r"\W", "_", target), dtype, tensor.shape)
+        initial = tensor.detach().cpu().contiguous().numpy().copy()
+        self.graph.states.append(State(target, value, value, initial))
+        return value
+
+    def _attribute(self, node: torch.fx.Node) -> None:
+        item = getattr(self.program.graph_module, str(node.target), None)
+        if isinstance(item, torch.Tensor):
+            self.values[node] = self._constant(item, str(node.target))
+
+    def _call(self, node: torch.fx.Node) -> Any:
+        if node.target is operator.getitem:
+            source, index = node.args
+            results = self.values.get(source)  # type: ignore[arg-type]
+            return results[index] if isinstance(results, list | tuple) else results  # type: ignore[index]
+        if str(node.target).startswith(("aten._assert", "aten.sym_constrain", "aten.sym_size")):
+            return None
+        lowering = ops.lowering(_short(node.target))
+        if lowering is None:
+            raise PilotlightError(
+                f"operator {_name(node.target)} is not supported",
+                hint="replace it by supported operators, or add one: docs/adding-an-operator.md",
+                kind="unsupported",
+            )
+        arguments = self._bind(node)
+        if arguments is None:
+            return None  # an argument is missing because its own operator was refused
+        self.builder.results = [
+            (from_torch(t.dtype, f"the result of {_name(node.target)}"), static_shape(t, _name(node.target)))
+            for t in _tensors(node.meta.get("val"))
+        ]
+        result = lowering(self.builder, **arguments)
+        self._check(node, result)
+        return result
+
+    def _bind(self, node: torch.fx.Node) -> dict[str, Any] | None:
+        """Arguments by the names of the operator's schema, defaults filled in, tensors as values."""
+        missing = False
+
+        def convert(item: Any) -> Any:
+            nonlocal missing
+            if isinstance(item, torch.fx.Node):
+                value = self.values.get(item)
+                missing |= value is None
+                return value
+            if isinstance(item, list | tuple):
+                return [convert(i) for i in item]
+            return item
+
+        schema = node.target._schema  # type: ignore[union-attr]
+        bound: dict[str, Any] = {}
+        for position, argument in enumerate(schema.arguments):
+            if position < len(node.args) and not argument.kwarg_only:
+                bound[argument.name] = convert(node.args[position])
+            elif argument.name in node.kwargs:
+                bound[argument.name] = convert(node.kwargs[argument.name])
+            elif argument.has_default_value():
+                bound[argument.name] = argument.default_value
+        bound = {("input" if k == "self" and "self" not in bound else k): v for k, v in bound.items()}
+        return None if missing else bound
+
+    def _check(self, node: torch.fx.Node, result: Any) -> None:
+        """A lowering must give what PyTorch says the operator gives."""
+        values = list(result) if isinstance(result, list | tuple) else [result]
+        for value, (dtype, shape) in zip(values, self.builder.results, strict=False):
+            if value is not None and (value.dtype != dtype or value.shape != shape):
+                raise PilotlightError(
+                    f"operator {_name(node.target)} with these arguments is not supported "
+                    f"(it gives {dtype}{list(shape)}, the lowering gives {value.dtype}{list(value.shape)})",
+                    kind="unsupported",
+                )
+
+    def _outputs(self) -> None:
+        by_target = {s.name: s for s in self.graph.states}
+        (output,) = [n for n in self.program.graph.nodes if n.op == "output"]
+        specs = self.program.graph_signature.output_specs
+        results = list(output.args[0])  # type: ignore[arg-type]
+        count = 0
+        for spec, node in zip(specs, results, strict=True):
+            value = self.values.get(node) if isinstance(node, torch.fx.Node) else node
+            if spec.kind == OutputKind.BUFFER_MUTATION:
+                assert spec.target is not None
+                by_target[spec.target].next = value
+            elif spec.kind == OutputKind.USER_OUTPUT:
+                if not isinstance(value, Value):
+                    raise PilotlightError(
+                        f"output {count} is {value!r}, not a tensor",
+                        hint="return tensors only; a constant can be computed outside the model",
+                        kind="unsupported",
+                    )
+                self.graph.outputs.append(Port(str(count), value, value.shape))
+                count += 1
+            elif spec.kind == OutputKind.USER_INPUT_MUTATION:
+                raise PilotlightError(
+                    f"the model changes its input {spec.target} in place",
+                    hint="make the tensor a registered buffer, or clone it first",
+                    kind="unsupported",
+                )
+
+
+def _tensors(val: Any) -> list[torch.Tensor]:
+    items = val if isinstance(val, list | tuple) else [val]
+    return [v for v in items if isinstance(v, torch.Tensor)]
+
+
+def _name(target: Any) -> str:
+    return str(target)
+
+
+def static_shape(tensor: torch.Tensor, what: str) -> tuple[int, ...]:
+    """A shape of plain integers; dimensions that change at run time are refused by name."""
+    shape = []
+    for number, size in enumerate(tensor.shape):
+        if not isinstance(size, int):
+            try:
+                size = int(size)
+            except Exception:
+                raise PilotlightError(
+                    f"{what} has a dimension that is only known at run time (dimension {number}: {size})",
+                    hint="export with fixed shapes: every byte is planned before the model runs",
+                    kind="dynamic-shape",
+                ) from None
+        shape.append(size)
+    return tuple(shape)
+
+
+def place_of(node: torch.fx.Node) -> Place:
+    """The module path and the user's source line of an exported node."""
+    stack = node.meta.get("nn_module_stack") or {}
+    paths = [entry[0] for entry in stack.values()]
+    module = re.sub(r"^L\['self'\]\.?|^L__self___?", "", paths[-1]) if paths else ""
+    source = ""
+    for file, line in re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or ""):
+        if not file.startswith(TORCH_FOLDER):
+            source = f"{Path(file).name}:{line}"
+    return Place(module, source)

@@ -1,0 +1,172 @@
+"""Convolution, channels last: x (N, H, W, I), w (O, KH, KW, I / groups), y (N, OH, OW, O).
+
+One-dimensional convolutions are the case H = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from pilotlight.capture.builder import Builder
+from pilotlight.emit import pack_f32
+from pilotlight.emit.step import Step
+from pilotlight.emit.target import Target
+from pilotlight.graph import FLOAT32, Graph, Node, Value
+from pilotlight.ops.base import Op, Result, lowers, register
+
+NO_CLAMP = (-math.inf, math.inf)
+
+
+def clamp_fields(node: Node) -> dict[str, object]:
+    """The fused activation as a kernel's shape table wants it."""
+    lo, hi = node.attrs.get("clamp", NO_CLAMP)
+    act = "PL_ACT_NONE" if (lo, hi) == NO_CLAMP else "PL_ACT_RELU" if (lo, hi) == (0.0, math.inf) else "PL_ACT_CLAMP"
+    return {"act": act, "lo": float(lo), "hi": float(hi)}
+
+
+def clamped(node: Node, y: torch.Tensor) -> torch.Tensor:
+    lo, hi = node.attrs.get("clamp", NO_CLAMP)
+    return y.clamp(lo, hi)
+
+
+def window_size(size: int, kernel: int, stride: int, before: int, after: int, dilation: int) -> int:
+    return (size + before + after - dilation * (kernel - 1) - 1) // stride + 1
+
+
+@register
+class Conv2d(Op):
+    """attrs: kernel, stride, pad (top, left, bottom, right), dilation, groups, clamp; inputs x, w, bias."""
+
+    name = "conv2d"
+
+    def infer(self, node: Node) -> Result:
+        n, h, w, _ = node.inputs[0].shape
+        a = node.attrs
+        top, left, bottom, right = a["pad"]
+        oh = window_size(h, a["kernel"][0], a["stride"][0], top, bottom, a["dilation"][0])
+        ow = window_size(w, a["kernel"][1], a["stride"][1], left, right, a["dilation"][1])
+        return [(FLOAT32, (n, oh, ow, a["channels"]))]
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        a = node.attrs
+        top, left, bottom, right = a["pad"]
+        x = F.pad(args[0].permute(0, 3, 1, 2), (left, right, top, bottom))
+        y = F.conv2d(x, args[1].permute(0, 3, 1, 2), args[2], a["stride"], 0, a["dilation"], a["groups"])
+        return clamped(node, y.permute(0, 2, 3, 1)).contiguous()
+
+    def macs(self, node: Node) -> int:
+        kh, kw = node.attrs["kernel"]
+        return node.output.elements * kh * kw * (node.inputs[0].shape[3] // node.attrs["groups"])
+
+    def depthwise(self, node: Node) -> bool:
+        return node.attrs["groups"] == node.inputs[0].shape[3] == node.attrs["channels"] and node.attrs["groups"] > 1
+
+    def shape(self, node: Node) -> dict[str, int]:
+        """The kernel's view of the shapes."""
+        n, ih, iw, ic = node.inputs[0].shape
+        _, oh, ow, oc = node.output.shape
+        a = node.attrs
+        return {
+            "n": n, "ih": ih, "iw": iw, "ic": ic, "oh": oh, "ow": ow, "oc": oc,
+            "kh": a["kernel"][0], "kw": a["kernel"][1], "sh": a["stride"][0], "sw": a["stride"][1],
+            "pt": a["pad"][0], "pl": a["pad"][1], "dh": a["dilation"][0], "dw": a["dilation"][1],
+            "groups": a["groups"],
+        }
+
+    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
+        weight = node.inputs[1]
+        assert weight.data is not None
+        if self.depthwise(node):
+            packed = pack_f32.pack_depthwise(weight.data)
+        else:
+            packed = pack_f32.pack_conv2d(weight.data, node.attrs["groups"])
+        node.inputs[1] = graph.constant(packed, weight.name)
+
+    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        distance = pack_f32.depthwise_distance if self.depthwise(node) else pack_f32.conv2d_distance
+        return {(0, 0): distance(**self.shape(node))}
+
+    def emit(self, node: Node, c: Step) -> None:
+        kind = "depthwise" if self.depthwise(node) else "conv2d"
+        shape = self.shape(node)
+        c.use(f"{kind}_f32")
+        c.micro |= pack_f32.micro_kernels(kind, shape)
+        icg, ocg = shape["ic"] // shape["groups"], shape["oc"] // shape["groups"]
+        table = c.table("pl_conv2d_t", "conv", {**shape, "icg": icg, "ocg": ocg, **clamp_fields(node)})
+        x, w, bias = node.inputs
+        c.call(f"pl_{kind}_f32", table, c.read(x), c.read(w), c.read(bias), c.write(node.output))
+
+
+# ---- ATen ------------------------------------------------------------------------------------------------------
+
+
+def _pair(values: Sequence[int], rank: int) -> tuple[int, int]:
+    """Per-dimension numbers of a 1-d or 2-d operator as (height, width)."""
+    values = list(values) * rank if len(values) == 1 else list(values)
+    return (1, values[0]) if rank == 1 else (values[0], values[1])
+
+
+@lowers("convolution.default")
+def convolution(
+    b: Builder, input: Value, weight: Value, bias: Value | None, stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
+) -> Value:
+    rank = len(weight.shape) - 2
+    if rank > 2:
+        raise b.refuse(f"{rank}-d convolution is not supported; expected 1-d or 2-d")
+    if input.dtype != FLOAT32:
+        raise b.refuse(f"convolution of {input.dtype} is not supported; expected float32")
+    w = b.need_constant(weight, "the weight of a convolution")
+    x = input
+    if len(x.shape) == rank + 1:
+        x = b.reshape(x, (1, *x.shape))
+    w4 = w.reshape(*w.shape[:2], *((1,) if rank == 1 else ()), *w.shape[2:])
+    x = b.channels_last(x)
+    if rank == 1:
+        x = b.reshape(x, (x.shape[0], 1, x.shape[1], x.shape[2]))
+    pad = _pair(padding, rank) if rank == 2 else (0, list(padding)[0])
+    ohw = _pair(output_padding, rank) if rank == 2 else (0, list(output_padding)[0])
+    common = {"stride": _pair(stride, rank), "dilation": _pair(dilation, rank), "groups": groups}
+    if transposed:
+        y = _transposed(b, x, w4, bias, pad, ohw, common)
+    else:
+        y = _direct(b, x, w4, bias, pad, common)
+    if rank == 1:
+        y = b.reshape(y, (y.shape[0], y.shape[2], y.shape[3]))
+    return b.reshape(b.channels_first(y), b.results[0][1])
+
+
+def _bias(b: Builder, bias: Value | None, channels: int) -> Value:
+    if bias is None:
+        return b.constant(np.zeros(channels, np.float32), hint="zero_bias")
+    b.need_constant(bias, "the bias of a convolution")
+    return bias
+
+
+def _direct(
+    b: Builder, x: Value, w: np.ndarray, bias: Value | None, pad: tuple[int, int], common: dict[str, object]
+) -> Value:
+    weight = b.constant(np.ascontiguousarray(w.transpose(0, 2, 3, 1)), hint="weight")
+    return b.node(
+        "conv2d", [x, weight, _bias(b, bias, w.shape[0])], kernel=w.shape[2:], pad=(*pad, *pad), channels=w.shape[0],
+        **common,
+    )
+
+
+def _transposed(
+    b: Builder, x: Value, w: np.ndarray, bias: Value | None, pad: tuple[int, int], extra: tuple[int, int],
+    common: dict[str, object],
+) -> Value:
+    groups = common["groups"]
+    assert isinstance(groups, int)
+    channels = w.shape[1] * groups
+    weight = b.constant(np.ascontiguousarray(w.transpose(0, 2, 3, 1)), hint="weight")  # (I, KH, KW, O / groups)
+    return b.node(
+        "conv_transpose2d", [x, weight, _bias(b, bias, channels)], kernel=w.shape[2:], pad=pad, extra=extra,
+        channels=channels, **common,
+    )

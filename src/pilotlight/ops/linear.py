@@ -1,0 +1,82 @@
+"""Linear layers: x (N, I), w (O, I), y (N, O)."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from pilotlight.capture.builder import Builder
+from pilotlight.emit import pack_f32
+from pilotlight.emit.step import Step
+from pilotlight.emit.target import Target
+from pilotlight.graph import FLOAT32, Graph, Node, Value
+from pilotlight.ops.base import Op, Result, lowers, register
+from pilotlight.ops.conv import clamp_fields, clamped
+from pilotlight.ops.pointwise import apply
+
+
+@register
+class Linear(Op):
+    """attrs: clamp; inputs x, w, bias. `w` is a constant and packed for the kernel."""
+
+    name = "linear"
+
+    def infer(self, node: Node) -> Result:
+        return [(FLOAT32, (node.inputs[0].shape[0], node.inputs[2].elements))]
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        return clamped(node, F.linear(args[0], args[1], args[2]))
+
+    def macs(self, node: Node) -> int:
+        return node.output.elements * node.inputs[0].shape[1]
+
+    def shape(self, node: Node) -> dict[str, int]:
+        n, i = node.inputs[0].shape
+        return {"n": n, "i": i, "o": node.output.shape[1]}
+
+    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
+        weight = node.inputs[1]
+        assert weight.data is not None
+        node.inputs[1] = graph.constant(pack_f32.pack_linear(weight.data), weight.name)
+
+    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        return {(0, 0): pack_f32.linear_distance(**self.shape(node))}
+
+    def emit(self, node: Node, c: Step) -> None:
+        shape = self.shape(node)
+        c.use("linear_f32")
+        c.micro |= pack_f32.micro_kernels("linear", shape)
+        table = c.table("pl_linear_t", "linear", {**shape, **clamp_fields(node)})
+        x, w, bias = node.inputs
+        c.call("pl_linear_f32", table, c.read(x), c.read(w), c.read(bias), c.write(node.output))
+
+
+def linear_node(b: Builder, x: Value, weight: np.ndarray, bias: Value | None) -> Value:
+    """x (..., I) times a constant weight (O, I)."""
+    outputs, inputs = weight.shape
+    if bias is None:
+        bias = b.constant(np.zeros(outputs, np.float32), hint="zero_bias")
+    rows = b.reshape(x, (x.elements // inputs if inputs else 0, inputs))
+    w = b.constant(np.ascontiguousarray(weight), hint="weight")
+    return b.reshape(b.node("linear", [rows, w, bias]), (*x.shape[:-1], outputs))
+
+
+@lowers("linear.default")
+def linear(b: Builder, input: Value, weight: Value, bias: Value | None = None) -> Value:
+    if weight.data is None or input.dtype != FLOAT32:
+        product = b.node("matmul", [input, b.permute(weight, (1, 0))])
+        return product if bias is None else apply(b, "add", product, bias)
+    if bias is not None and bias.data is None:
+        return apply(b, "add", linear_node(b, input, weight.data, None), bias)
+    return linear_node(b, input, weight.data, bias)
+
+
+@lowers("addmm.default")
+def addmm(b: Builder, self: Value, mat1: Value, mat2: Value, beta: float = 1, alpha: float = 1) -> Value:
+    if mat2.data is not None and self.data is not None and self.shape == mat2.shape[1:] and mat1.dtype == FLOAT32:
+        bias = b.constant((self.data * beta).astype(np.float32), hint="bias")
+        return linear_node(b, mat1, np.ascontiguousarray(mat2.data.T) * np.float32(alpha), bias)
+    product = b.node("matmul", [mat1, mat2])
+    product = product if alpha == 1 else apply(b, "mul", product, alpha)
+    return apply(b, "add", product, self if beta == 1 else apply(b, "mul", self, beta))

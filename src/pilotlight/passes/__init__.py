@@ -1,0 +1,1 @@
+"""Graph → Graph: each pass keeps the meaning."""
