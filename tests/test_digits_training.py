@@ -1,4 +1,4 @@
-"""The demo's data and network: the split is what it says, the committed weights and a new training are good."""
+"""The demo's data and network: the split is what it says; old and new weights are good."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 import torch
+
 from conftest import EXAMPLES
 
 
@@ -19,7 +20,7 @@ def digits(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
 def test_split_is_disjoint_and_has_360_held_out(digits: dict[str, ModuleType]) -> None:
     (train_x, train_y), (test_x, test_y) = digits["dataset"].splits()
     assert test_x.shape == (360, 1, 8, 8) and len(train_x) == len(train_y) == 1797 - 360
-    assert 0 <= train_x.min() and train_x.max() == 1
+    assert train_x.min() >= 0 and train_x.max() == 1
     assert test_y.bincount().min() >= 35
     nearest = torch.cdist(test_x.flatten(1), train_x.flatten(1)).min()
     assert nearest > 0
