@@ -1,0 +1,40 @@
+#ifndef PL_EXP_F32_H
+#define PL_EXP_F32_H
+
+#include "bits_f32.h"
+
+/* x = n ln 2 + r with |r| <= ln(2)/2; returns e^r - 1. n comes from adding 1.5 * 2^23, which leaves the
+ * rounded integer in the low bits: no conversion that a NaN could break. Wants -104 <= x <= 89. */
+static inline float pl_exp_reduced(float x, int32_t *n)
+{
+    const float shifted = x * 1.44269504f + 12582912.0f;
+    const float k = shifted - 12582912.0f;
+    const float r = (x - k * 0.693145752f) - k * 1.42860677e-6f; /* ln 2 in two parts, the first exact */
+    float q = 1.39395122e-3f;
+    q = q * r + 8.36882275e-3f;
+    q = q * r + 4.16664146e-2f;
+    q = q * r + 1.66665196e-1f;
+    q = q * r + 0.5f;
+    *n = (int32_t)(pl_bits(shifted) - 0x4b400000u);
+    return r + (r * r) * q;
+}
+
+/* a * 2^n in two factors, so that the result may be infinite, zero or denormal, rounded once. */
+static inline float pl_scale_f32(float a, int32_t n)
+{
+    const int32_t half = n >> 1;
+    return (a * pl_pow2(half)) * pl_pow2(n - half);
+}
+
+/* e^x, at most 1.0 ulp from the exact value. */
+static inline float pl_exp_f32(float x)
+{
+    int32_t n;
+    float p;
+    x = x > 89.0f ? 89.0f : x;
+    x = x < -104.0f ? -104.0f : x;
+    p = pl_exp_reduced(x, &n);
+    return pl_scale_f32(1.0f + p, n);
+}
+
+#endif
