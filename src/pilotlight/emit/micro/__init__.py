@@ -1,0 +1,11 @@
+"""Micro-kernels, the inner blocks of dense layers.
+
+`mac_f32_PxF` computes P pixels by F filters, `dw_f32_PxF` P pixels by F channels of a depthwise layer. Which
+ones a layer needs is told by `pilotlight.emit.pack_f32.micro_kernels`.
+"""
+
+from __future__ import annotations
+
+from pilotlight.emit.micro.dispatch import dispatch
+
+__all__ = ["dispatch"]
