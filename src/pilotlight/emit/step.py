@@ -39,11 +39,12 @@ class Step:
         assert self._scratch is not None, "the operator declared no scratch"
         return f"({ctype} *)(a + {self._scratch})"
 
-    def table(self, ctype: str, hint: str, fields: Mapping[str, Any]) -> str:
-        """A constant struct; returns the expression that points to it."""
+    def table(self, ctype: str, hint: str, fields: Mapping[str, Any] | str) -> str:
+        """A constant struct from its fields or its initializer; returns the expression that points to it."""
         name = f"{hint}_{self.index}"
-        body = ", ".join(f".{k} = {c_number(v)}" for k, v in fields.items())
-        self.tables.append(wrap(f"static const {ctype} {name} = {{ {body} }};", "    "))
+        if not isinstance(fields, str):
+            fields = "{" + ", ".join(f".{k} = {c_number(v)}" for k, v in fields.items()) + "}"
+        self.tables.append(wrap(f"static const {ctype} {name} = {fields};", "    "))
         return f"&{name}"
 
     def line(self, text: str) -> None:

@@ -52,6 +52,11 @@ class Op:
         """
         return {}
 
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any] | None:
+        """The attributes with which this operator gives `out.permute(perm)` from inputs `x` that PyTorch sees as
+        `x.permute(perm)`; None where the operator depends on the order of its dimensions."""
+        return None
+
     def view_offset(self, node: Node) -> int | None:
         """Where the output lies inside the first input's bytes, when nothing has to be moved or computed."""
         return None

@@ -22,13 +22,6 @@ from pilotlight.ops.base import Op, Result, lowers, register
 NO_CLAMP = (-math.inf, math.inf)
 
 
-def clamp_fields(node: Node) -> dict[str, object]:
-    """The fused activation as a kernel's shape table wants it."""
-    lo, hi = node.attrs.get("clamp", NO_CLAMP)
-    act = "PL_ACT_NONE" if (lo, hi) == NO_CLAMP else "PL_ACT_RELU" if (lo, hi) == (0.0, math.inf) else "PL_ACT_CLAMP"
-    return {"act": act, "lo": float(lo), "hi": float(hi)}
-
-
 def clamped(node: Node, y: torch.Tensor) -> torch.Tensor:
     lo, hi = node.attrs.get("clamp", NO_CLAMP)
     return y.clamp(lo, hi)
@@ -63,43 +56,33 @@ class Conv2d(Op):
         kh, kw = node.attrs["kernel"]
         return node.output.elements * kh * kw * (node.inputs[0].shape[3] // node.attrs["groups"])
 
-    def depthwise(self, node: Node) -> bool:
-        return node.attrs["groups"] == node.inputs[0].shape[3] == node.attrs["channels"] and node.attrs["groups"] > 1
-
-    def shape(self, node: Node) -> dict[str, int]:
+    def shape(self, node: Node) -> pack_f32.Conv2d:
         """The kernel's view of the shapes."""
         n, ih, iw, ic = node.inputs[0].shape
         _, oh, ow, oc = node.output.shape
         a = node.attrs
-        return {
-            "n": n, "ih": ih, "iw": iw, "ic": ic, "oh": oh, "ow": ow, "oc": oc,
-            "kh": a["kernel"][0], "kw": a["kernel"][1], "sh": a["stride"][0], "sw": a["stride"][1],
-            "pt": a["pad"][0], "pl": a["pad"][1], "dh": a["dilation"][0], "dw": a["dilation"][1],
-            "groups": a["groups"],
-        }
+        return pack_f32.Conv2d(
+            n, ih, iw, ic, oh, ow, oc, *a["kernel"], *a["stride"], *a["pad"][:2], *a["dilation"], a["groups"]
+        )
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         weight = node.inputs[1]
-        assert weight.data is not None
-        if self.depthwise(node):
-            packed = pack_f32.pack_depthwise(weight.data)
-        else:
-            packed = pack_f32.pack_conv2d(weight.data, node.attrs["groups"])
-        node.inputs[1] = graph.constant(packed, weight.name)
+        node.inputs[1] = graph.constant(pack_f32.pack(self.shape(node), weight.data), weight.name)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        distance = pack_f32.depthwise_distance if self.depthwise(node) else pack_f32.conv2d_distance
-        return {(0, 0): distance(**self.shape(node))}
+        return {(0, 0): pack_f32.overlap_distance(self.shape(node))}
 
     def emit(self, node: Node, c: Step) -> None:
-        kind = "depthwise" if self.depthwise(node) else "conv2d"
-        shape = self.shape(node)
-        c.use(f"{kind}_f32")
-        c.micro |= pack_f32.micro_kernels(kind, shape)
-        icg, ocg = shape["ic"] // shape["groups"], shape["oc"] // shape["groups"]
-        table = c.table("pl_conv2d_t", "conv", {**shape, "icg": icg, "ocg": ocg, **clamp_fields(node)})
-        x, w, bias = node.inputs
-        c.call(f"pl_{kind}_f32", table, c.read(x), c.read(w), c.read(bias), c.write(node.output))
+        dense_call(node, c, self.shape(node), "pl_conv2d_t", "conv")
+
+
+def dense_call(node: Node, c: Step, shape: pack_f32.Shape, ctype: str, hint: str) -> None:
+    """The call of a dense layer's driver, with its shape table and the micro-kernels it needs."""
+    x, w, bias = node.inputs
+    c.use(shape.header.removesuffix(".h"))
+    c.micro |= pack_f32.micro_kernels(shape)
+    table = c.table(ctype, hint, pack_f32.initializer(shape, *node.attrs.get("clamp", NO_CLAMP)))
+    c.call(shape.driver, table, c.read(x), c.read(w), c.read(bias), c.write(node.output))
 
 
 # ---- ATen ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pilotlight.emit.step import Step
 from pilotlight.emit.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node, Value
 from pilotlight.ops.base import Op, Result, lowers, register
-from pilotlight.ops.conv import clamp_fields, clamped
+from pilotlight.ops.conv import clamped, dense_call
 from pilotlight.ops.pointwise import apply
 
 
@@ -31,25 +31,18 @@ class Linear(Op):
     def macs(self, node: Node) -> int:
         return node.output.elements * node.inputs[0].shape[1]
 
-    def shape(self, node: Node) -> dict[str, int]:
-        n, i = node.inputs[0].shape
-        return {"n": n, "i": i, "o": node.output.shape[1]}
+    def shape(self, node: Node) -> pack_f32.Linear:
+        return pack_f32.Linear(*node.inputs[0].shape, node.output.shape[1])
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         weight = node.inputs[1]
-        assert weight.data is not None
         node.inputs[1] = graph.constant(pack_f32.pack_linear(weight.data), weight.name)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): pack_f32.linear_distance(**self.shape(node))}
+        return {(0, 0): pack_f32.overlap_distance(self.shape(node))}
 
     def emit(self, node: Node, c: Step) -> None:
-        shape = self.shape(node)
-        c.use("linear_f32")
-        c.micro |= pack_f32.micro_kernels("linear", shape)
-        table = c.table("pl_linear_t", "linear", {**shape, **clamp_fields(node)})
-        x, w, bias = node.inputs
-        c.call("pl_linear_f32", table, c.read(x), c.read(w), c.read(bias), c.write(node.output))
+        dense_call(node, c, self.shape(node), "pl_linear_t", "linear")
 
 
 def linear_node(b: Builder, x: Value, weight: np.ndarray, bias: Value | None) -> Value:

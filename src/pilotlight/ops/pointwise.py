@@ -125,6 +125,9 @@ class Pointwise(Op):
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return pointwise_overlaps(node)
 
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
+        return node.attrs
+
     def emit(self, node: Node, c: Step) -> None:
         if node.inputs[-1].dtype.kind == "f":
             c.use(*self.row.needs)

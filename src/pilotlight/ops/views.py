@@ -7,8 +7,8 @@ a view and no code is written; otherwise one copy loop is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -19,6 +19,7 @@ from pilotlight.emit.walk import elementwise_distance
 from pilotlight.graph import Node, Shape, Value
 from pilotlight.ops.base import Op, Result, add_op, axis, lowers, register
 
+Item = TypeVar("Item")
 LARGE = 1 << 22  # elements above which a distance is not worth computing
 
 
@@ -30,8 +31,9 @@ class Window(Op):
         shape: Callable[[Node], Shape],
         walk: Callable[[Node], tuple[Sequence[int], int]],
         reference: Callable[[Node, torch.Tensor], torch.Tensor],
+        permuted: Callable[[Node, tuple[int, ...]], dict[str, Any]] | None = None,
     ):
-        self._shape, self._walk, self._reference = shape, walk, reference
+        self._shape, self._walk, self._reference, self._permuted = shape, walk, reference, permuted
 
     def infer(self, node: Node) -> Result:
         return [(node.inputs[0].dtype, self._shape(node))]
@@ -39,9 +41,8 @@ class Window(Op):
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         return self._reference(node, args[0]).contiguous()
 
-    def window(self, node: Node) -> tuple[Sequence[int], int]:
-        """Element strides and offset."""
-        return self._walk(node)
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any] | None:
+        return self._permuted(node, perm) if self._permuted else None
 
     def view_offset(self, node: Node) -> int | None:
         strides, offset = self._walk(node)
@@ -90,6 +91,14 @@ def _flip_walk(node: Node) -> tuple[Sequence[int], int]:
     return strides, sum(dense[i] * (shape[i] - 1) for i in dims)
 
 
+def unpermuted(items: Sequence[Item], perm: Sequence[int]) -> tuple[Item, ...]:
+    """Per-dimension items of `x.permute(perm)` as those of x."""
+    result = list(items)
+    for i, p in enumerate(perm):
+        result[p] = items[i]
+    return tuple(result)
+
+
 WINDOWS = {
     "reshape": Window(
         lambda n: n.attrs["shape"],
@@ -101,12 +110,34 @@ WINDOWS = {
         lambda n: ([_dense(n)[p] for p in n.attrs["perm"]], 0),
         lambda n, x: x.permute(n.attrs["perm"]),
     ),
-    "expand": Window(lambda n: n.attrs["shape"], _expand_strides, lambda n, x: x.expand(n.attrs["shape"])),
-    "slice": Window(_slice_shape, _slice_walk, _slice_reference),
-    "flip": Window(lambda n: n.inputs[0].shape, _flip_walk, lambda n, x: x.flip(n.attrs["dims"])),
+    "expand": Window(
+        lambda n: n.attrs["shape"],
+        _expand_strides,
+        lambda n, x: x.expand(n.attrs["shape"]),
+        lambda n, perm: {"shape": unpermuted(n.attrs["shape"], perm)},
+    ),
+    "slice": Window(
+        _slice_shape, _slice_walk, _slice_reference, lambda n, perm: {"ranges": unpermuted(n.attrs["ranges"], perm)}
+    ),
+    "flip": Window(
+        lambda n: n.inputs[0].shape,
+        _flip_walk,
+        lambda n, x: x.flip(n.attrs["dims"]),
+        lambda n, perm: {"dims": tuple(perm[d] for d in n.attrs["dims"])},
+    ),
 }
 for _name, _window in WINDOWS.items():
     add_op(_name, _window)
+
+
+class Copy(Window):
+    """The same bytes in another place: for outputs that must not share memory."""
+
+    def view_offset(self, node: Node) -> int | None:
+        return None
+
+
+add_op("copy", Copy(lambda n: n.inputs[0].shape, lambda n: (_dense(n), 0), lambda n, x: x.clone()))
 
 
 @register
@@ -122,6 +153,9 @@ class Concat(Op):
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         return torch.cat(args, node.attrs["axis"])
+
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
+        return {"axis": perm[node.attrs["axis"]]}
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         """Only along the outermost axis are the parts written one after the other."""
@@ -157,6 +191,10 @@ class Pad(Op):
         pairs = list(zip(node.attrs["before"], node.attrs["after"], strict=True))
         flat = [amount for pair in reversed(pairs) for amount in pair]
         return F.pad(args[0], flat, value=node.attrs["value"])
+
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
+        sides = {side: unpermuted(node.attrs[side], perm) for side in ("before", "after")}
+        return {**sides, "value": node.attrs["value"]}
 
     def emit(self, node: Node, c: Step) -> None:
         x, out = node.inputs[0], node.output

@@ -1,0 +1,50 @@
+"""Clamps go into the convolution or linear layer in front of them, constant padding into the convolution behind."""
+
+from __future__ import annotations
+
+import math
+
+from pilotlight.graph import Graph, Node
+
+DENSE = ("conv2d", "linear")
+
+
+def fuse_clamps(graph: Graph) -> Graph:
+    """relu, relu6 and clamp after a dense layer become its `clamp` attribute."""
+    producers, users, leaving = graph.producers(), graph.users(), graph.leaving()
+    for node in list(graph.nodes):
+        if node.op not in ("clamp_min", "clamp_max"):
+            continue
+        x, bound = node.inputs
+        dense = producers.get(x)
+        if dense is None or dense.op not in DENSE or len(users[x]) != 1 or x in leaving:
+            continue
+        if bound.data is None or bound.elements != 1:
+            continue
+        limit = float(bound.data.reshape(-1)[0])
+        lo, hi = dense.attrs.get("clamp", (-math.inf, math.inf))
+        choose = max if node.op == "clamp_min" else min
+        dense.attrs["clamp"] = (choose(lo, limit), choose(hi, limit))
+        graph.nodes.remove(node)
+        graph.replace(node.output, x)
+    return graph
+
+
+def absorb_padding(graph: Graph) -> Graph:
+    """Zeros padded around height and width in front of a convolution are the convolution's own padding."""
+    producers = graph.producers()
+    for node in graph.nodes:
+        pad = producers.get(node.inputs[0]) if node.op == "conv2d" else None
+        if pad is not None and _is_spatial_zero(pad):
+            (_, top, left, _), (_, bottom, right, _) = pad.attrs["before"], pad.attrs["after"]
+            amounts = zip(node.attrs["pad"], (top, left, bottom, right), strict=True)
+            node.attrs["pad"] = tuple(a + b for a, b in amounts)
+            node.inputs[0] = pad.inputs[0]
+    return graph
+
+
+def _is_spatial_zero(node: Node) -> bool:
+    if node.op != "pad" or node.attrs["value"] != 0 or len(node.attrs["before"]) != 4:
+        return False
+    amounts = list(zip(node.attrs["before"], node.attrs["after"], strict=True))
+    return amounts[0] == amounts[3] == (0, 0) and all(a >= 0 for pair in amounts for a in pair)

@@ -1,0 +1,64 @@
+"""Batch norm and every other constant scale and shift go into the weights in front of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pilotlight.graph import Graph, Node, Value
+
+OUTPUT_AXIS = {"conv2d": 0, "linear": 0, "conv_transpose2d": 3}  # of the weight
+
+
+def fold_affine(graph: Graph) -> Graph:
+    """conv, linear → multiply, add, subtract by a constant per output channel: one node."""
+    changed = True
+    while changed:
+        changed = False
+        users, producers, leaving = graph.users(), graph.producers(), graph.leaving()
+        for node in graph.nodes:
+            found = _match(node, producers)
+            if found is None:
+                continue
+            dense, constant = found
+            if len(users[dense.output]) != 1 or dense.output in leaving:
+                continue
+            if _apply(graph, node, dense, constant):
+                graph.nodes.remove(node)
+                graph.replace(node.output, dense.output)
+                changed = True
+                break
+    return graph
+
+
+def _match(node: Node, producers: dict[Value, Node]) -> tuple[Node, Value] | None:
+    if node.op not in ("mul", "add", "sub"):
+        return None
+    left, right = node.inputs
+    for x, constant in ((left, right), (right, left)):
+        dense = producers.get(x)
+        if dense is None or dense.op not in OUTPUT_AXIS or not constant.is_constant or "clamp" in dense.attrs:
+            continue
+        if node.op == "sub" and constant is left:
+            continue
+        if dense.op == "conv_transpose2d" and dense.attrs["groups"] != 1:
+            continue
+        if node.output.shape == dense.output.shape and constant.elements in (1, constant.shape[-1]):
+            return dense, constant
+    return None
+
+
+def _apply(graph: Graph, node: Node, dense: Node, constant: Value) -> bool:
+    x, weight, bias = dense.inputs
+    if weight.data is None or bias.data is None or constant.data is None:
+        return False
+    channels = bias.elements
+    number = np.broadcast_to(constant.data.reshape(-1).astype(np.float64), (channels,))
+    w, b = weight.data.astype(np.float64), bias.data.astype(np.float64)
+    if node.op == "mul":
+        shape = [1] * w.ndim
+        shape[OUTPUT_AXIS[dense.op]] = channels
+        w, b = w * number.reshape(shape), b * number
+    else:
+        b = b + number if node.op == "add" else b - number
+    dense.inputs = [x, graph.constant(w.astype(np.float32), weight.name), graph.constant(b.astype(np.float32), bias.name)]
+    return True

@@ -1,0 +1,311 @@
+"""Channels last without transposes: move every permute down the graph until it meets its inverse.
+
+Capture wraps each convolution and pooling in a pair of permutes, because the kernels are channels last and
+PyTorch is not. A permute slides through operators that do not care about the order of dimensions; two that
+meet become one; those that reach the border of the graph become the memory order of an input, an output or a
+state; one in front of a linear layer is a reordering of its weight. What is left is a transposition that the
+model itself asks for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pilotlight import ops
+from pilotlight.graph import Graph, Node, Shape, Value
+
+Perm = tuple[int, ...]
+
+
+def inverse(perm: Perm) -> Perm:
+    result = [0] * len(perm)
+    for i, p in enumerate(perm):
+        result[p] = i
+    return tuple(result)
+
+
+def compose(first: Perm, then: Perm) -> Perm:
+    """`x.permute(first).permute(then)` as one permutation."""
+    return tuple(first[p] for p in then)
+
+
+def is_reshape(perm: Perm, shape: Shape) -> bool:
+    """Whether a permutation of `shape` only moves dimensions of size 1."""
+    moved = [p for p in perm if shape[p] != 1]
+    return moved == sorted(moved)
+
+
+def optimize_layout(graph: Graph, *, keep_io: bool = False) -> Graph:
+    """Run the rules until none applies; `keep_io` leaves inputs and outputs in PyTorch's order."""
+    layout = _Layout(graph)
+    while layout.round() or (not keep_io and layout.borders()) or layout.states():
+        pass
+    return graph
+
+
+class _Layout:
+    def __init__(self, graph: Graph):
+        self.graph = graph
+
+    def round(self) -> bool:
+        """Apply the first rule that fits anywhere; False when none does."""
+        graph = self.graph
+        self.producers, self.users = graph.producers(), graph.users()
+        for node in graph.nodes:
+            if node.op == "permute" and (self._simplify(node) or self._pull_up(node)):
+                return True
+            if node.op == "reshape" and (self._merge_reshapes(node) or self._through_reshape(node)):
+                return True
+            if node.op == "linear" and self._into_linear(node):
+                return True
+            if node.op not in ("permute", "reshape") and self._slide(node):
+                return True
+        return False
+
+    # ---- rules ---------------------------------------------------------------------------------------------
+
+    def _simplify(self, node: Node) -> bool:
+        """Merge two permutes; drop the identity; a permute of dimensions of size 1 is a reshape."""
+        x, perm = node.inputs[0], node.attrs["perm"]
+        above = self.producers.get(x)
+        if above is not None and above.op == "permute":
+            node.inputs[0] = above.inputs[0]
+            node.attrs = {"perm": compose(above.attrs["perm"], perm)}
+            return True
+        if perm == tuple(range(len(perm))):
+            self._bypass(node)
+            return True
+        if is_reshape(perm, x.shape):
+            node.op, node.attrs = "reshape", {"shape": node.output.shape}
+            return True
+        if x.data is not None:
+            node.output.data = np.ascontiguousarray(x.data.transpose(perm))
+            self.graph.nodes.remove(node)
+            return True
+        return False
+
+    def _merge_reshapes(self, node: Node) -> bool:
+        x = node.inputs[0]
+        if x.shape == node.output.shape:
+            self._bypass(node)
+            return True
+        above = self.producers.get(x)
+        if above is not None and above.op == "reshape":
+            node.inputs[0] = above.inputs[0]
+            return True
+        if x.data is not None:
+            node.output.data = x.data.reshape(node.output.shape)
+            self.graph.nodes.remove(node)
+            return True
+        return False
+
+    def _through_reshape(self, node: Node) -> bool:
+        """permute → reshape as reshape → permute, where the reshape splits and merges whole dimensions."""
+        above = self.producers.get(node.inputs[0])
+        if above is None or above.op != "permute":
+            return False
+        swapped = swap_permute_reshape(above.inputs[0].shape, above.attrs["perm"], node.output.shape)
+        if swapped is None:
+            return False
+        shape, perm = swapped
+        middle = self.graph.fresh("reshape", node.output.dtype, shape)
+        at = self.graph.nodes.index(node)
+        reshape = Node("reshape", [above.inputs[0]], [middle], {"shape": shape}, node.place)
+        permute = Node("permute", [middle], node.outputs, {"perm": perm}, above.place)
+        self.graph.nodes[at : at + 1] = [reshape, permute]
+        return True
+
+    def _pull_up(self, node: Node) -> bool:
+        """permute → reshape → permute as permute → reshape: one transposition instead of two."""
+        reshape = self.producers.get(node.inputs[0])
+        if reshape is None or reshape.op != "reshape" or len(self.users[reshape.output]) != 1:
+            return False
+        above = self.producers.get(reshape.inputs[0])
+        if above is None or above.op != "permute" or reshape.output in self.graph.leaving():
+            return False
+        # reshape → permute is the mirror of permute → reshape: seen from the output, undo the permute first
+        undone = swap_permute_reshape(node.output.shape, inverse(node.attrs["perm"]), reshape.inputs[0].shape)
+        if undone is None:
+            return False
+        shape, back = undone
+        perm = compose(above.attrs["perm"], inverse(back))
+        middle = self.graph.fresh("permute", node.output.dtype, shape)
+        at = self.graph.nodes.index(node)
+        first = Node("permute", [above.inputs[0]], [middle], {"perm": perm}, above.place)
+        second = Node("reshape", [middle], node.outputs, {"shape": node.output.shape}, node.place)
+        self.graph.nodes[at : at + 1] = [first, second]
+        self.graph.nodes.remove(reshape)
+        return True
+
+    def _into_linear(self, node: Node) -> bool:
+        """permute → flatten → linear: reorder the columns of the weight instead."""
+        x, weight, bias = node.inputs
+        reshape = self.producers.get(x)
+        above = self.producers.get(reshape.inputs[0]) if reshape is not None and reshape.op == "reshape" else None
+        if above is None or above.op != "permute" or weight.data is None:
+            return False
+        perm, source = above.attrs["perm"], above.inputs[0]
+        if perm[0] != 0 or source.shape[0] != x.shape[0]:
+            return False
+        inner = tuple(source.shape[p] for p in perm[1:])
+        order = np.arange(x.shape[1]).reshape(inner).transpose([p - 1 for p in inverse(perm)[1:]]).reshape(-1)
+        flat = self.graph.fresh("reshape", x.dtype, x.shape)
+        at = self.graph.nodes.index(node)
+        self.graph.nodes.insert(at, Node("reshape", [source], [flat], {"shape": x.shape}, node.place))
+        node.inputs = [flat, self.graph.constant(weight.data[:, order], weight.name), bias]
+        return True
+
+    def _slide(self, node: Node) -> bool:
+        """Move the permutes in front of an operator behind it, when that costs no new transposition."""
+        above = [self.producers.get(v) for v in node.inputs]
+        perms = [a.attrs["perm"] for a in above if a is not None and a.op == "permute"]
+        op = ops.get(node.op)
+        if not perms or len(node.outputs) != 1:
+            return False
+        perm = perms[0]
+        rank = len(perm)
+        attrs = op.permuted(node, perm) if len(node.output.shape) == rank else None
+        if attrs is None or not all(self._free(v, perm, rank) for v in node.inputs):
+            return False
+        back = inverse(perm)
+        inputs = [self._unpermute(node, v, perm, back, rank) for v in node.inputs]
+        shape = tuple(node.output.shape[p] for p in back)
+        inner = self.graph.fresh(node.output.name, node.output.dtype, shape)
+        at = self.graph.nodes.index(node)
+        moved = Node(node.op, inputs, [inner], attrs, node.place)
+        self.graph.nodes[at : at + 1] = [moved, Node("permute", [inner], node.outputs, {"perm": perm}, node.place)]
+        return True
+
+    def _free(self, value: Value, perm: Perm, rank: int) -> bool:
+        """Whether an operand can be had in the other order without moving data."""
+        above = self.producers.get(value)
+        if above is not None and above.op == "permute" and above.attrs["perm"] == perm:
+            return True
+        shape = (1,) * (rank - len(value.shape)) + value.shape
+        if value.is_constant or is_reshape(inverse(perm), shape):
+            return True
+        return any(s.value is value for s in self.graph.states)
+
+    def _unpermute(self, node: Node, value: Value, perm: Perm, back: Perm, rank: int) -> Value:
+        above = self.producers.get(value)
+        if above is not None and above.op == "permute" and above.attrs["perm"] == perm:
+            return above.inputs[0]
+        shape = (1,) * (rank - len(value.shape)) + value.shape
+        new = tuple(shape[p] for p in back)
+        if value.data is not None:
+            return self.graph.constant(value.data.reshape(shape).transpose(back), value.name)
+        out = self.graph.fresh(value.name, value.dtype, new)
+        at = self.graph.nodes.index(node)
+        if is_reshape(back, shape):
+            self.graph.nodes.insert(at, Node("reshape", [value], [out], {"shape": new}, node.place))
+        else:
+            self.graph.nodes.insert(at, Node("permute", [value], [out], {"perm": back}, node.place))
+        return out
+
+    # ---- borders -------------------------------------------------------------------------------------------
+
+    def borders(self) -> bool:
+        """Inputs read only through one permute, and outputs behind one, take that order in memory."""
+        users, producers, leaving = self.graph.users(), self.graph.producers(), self.graph.leaving()
+        for port in self.graph.inputs:
+            readers = users.get(port.value, [])
+            perms = {r.attrs["perm"] if r.op == "permute" else None for r in readers}
+            if len(perms) != 1 or None in perms or port.value in leaving:
+                continue
+            (perm,) = perms
+            value = self.graph.fresh(port.value.name, port.value.dtype, readers[0].output.shape)
+            for reader in readers:
+                self.graph.nodes.remove(reader)
+                self.graph.replace(reader.output, value)
+            port.value, port.perm = value, perm if port.perm is None else compose(port.perm, perm)
+            return True
+        for port in self.graph.outputs:
+            above = producers.get(port.value)
+            if above is None or above.op != "permute" or len(users.get(port.value, [])) != 0:
+                continue
+            back = inverse(above.attrs["perm"])
+            port.value, port.perm = above.inputs[0], back if port.perm is None else compose(port.perm, back)
+            self._drop_if_unused(above)
+            return True
+        return False
+
+    def states(self) -> bool:
+        """A state read only through one permute and written behind its inverse changes its own order."""
+        users, producers = self.graph.users(), self.graph.producers()
+        for state in self.graph.states:
+            readers = users.get(state.value, [])
+            perms = {r.attrs["perm"] if r.op == "permute" else None for r in readers}
+            above = producers.get(state.next)
+            if len(perms) != 1 or None in perms or above is None or above.op != "permute":
+                continue
+            (perm,) = perms
+            if perm is None or above.attrs["perm"] != inverse(perm):
+                continue
+            value = self.graph.fresh(state.value.name, state.value.dtype, readers[0].output.shape)
+            for reader in readers:
+                self.graph.nodes.remove(reader)
+                self.graph.replace(reader.output, value)
+            state.value, state.next = value, above.inputs[0]
+            state.initial = np.ascontiguousarray(state.initial.transpose(perm))
+            self._drop_if_unused(above)
+            return True
+        return False
+
+    # ---- helpers -------------------------------------------------------------------------------------------
+
+    def _bypass(self, node: Node) -> None:
+        self.graph.nodes.remove(node)
+        self.graph.replace(node.output, node.inputs[0])
+
+    def _drop_if_unused(self, node: Node) -> None:
+        if not self.graph.users().get(node.output) and node.output not in self.graph.leaving():
+            self.graph.nodes.remove(node)
+
+
+def groups(before: Shape, after: Shape) -> list[tuple[list[int], list[int]]] | None:
+    """Dimensions of `before` and `after` in smallest runs of equal size; None for tensors without elements."""
+    if 0 in before or 0 in after:
+        return None
+    result: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(before) or j < len(after):
+        left, right, a, b = [], [], 1, 1
+        if i < len(before):
+            left, a, i = [i], before[i], i + 1
+        if j < len(after) and (a != 1 or not left):
+            right, b, j = [j], after[j], j + 1
+        while a != b:
+            if a < b:
+                left.append(i)
+                a, i = a * before[i], i + 1
+            else:
+                right.append(j)
+                b, j = b * after[j], j + 1
+        result.append((left, right))
+    return result
+
+
+def swap_permute_reshape(source: Shape, perm: Perm, after: Shape) -> tuple[Shape, Perm] | None:
+    """`x.permute(perm).reshape(after)` as `x.reshape(shape).permute(new)`; None where it cannot be done."""
+    permuted = tuple(source[p] for p in perm)
+    runs = groups(permuted, after)
+    if runs is None:
+        return None
+    pieces: list[tuple[int, list[int]]] = []  # (where in x, dimensions of `after`)
+    for left, right in runs:
+        dims = [perm[i] for i in left if source[perm[i]] != 1] or [perm[i] for i in left][:1]
+        if not dims:
+            pieces.append((len(source), right))
+            continue
+        between = range(dims[0], dims[-1] + 1)
+        if dims != sorted(dims) or any(source[d] != 1 and d not in dims for d in between):
+            return None
+        pieces.append((dims[0], right))
+    order = sorted(range(len(pieces)), key=lambda k: pieces[k][0])
+    shape: list[int] = []
+    position: dict[int, int] = {}
+    for k in order:
+        for j in pieces[k][1]:
+            position[j] = len(shape)
+            shape.append(after[j])
+    return tuple(shape), tuple(position[j] for j in range(len(after)))

@@ -1,0 +1,38 @@
+"""The order of the passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pilotlight.graph import Graph, verify
+from pilotlight.passes.activation import absorb_padding, fuse_clamps
+from pilotlight.passes.affine import fold_affine
+from pilotlight.passes.clean import fold_constants, remove_dead, separate_outputs
+from pilotlight.passes.fuse import fuse_pointwise
+from pilotlight.passes.layout import optimize_layout
+
+Pass = Callable[[Graph], Graph]
+
+
+def passes(keep_io: bool = False) -> list[tuple[str, Pass]]:
+    return [
+        ("fold constants", fold_constants),
+        ("remove dead code", remove_dead),
+        ("optimize layout", lambda g: optimize_layout(g, keep_io=keep_io)),
+        ("fold scale and shift", fold_affine),
+        ("fuse clamps", fuse_clamps),
+        ("absorb padding", absorb_padding),
+        ("fold constants again", fold_constants),
+        ("separate outputs", separate_outputs),
+        ("fuse pointwise chains", fuse_pointwise),
+        ("remove dead code again", remove_dead),
+    ]
+
+
+def optimize(graph: Graph, *, keep_io: bool = False, check: bool = False) -> Graph:
+    """Run every pass; with `check` the graph is verified after each."""
+    for name, step in passes(keep_io):
+        graph = step(graph)
+        if check:
+            verify(graph, after=name)
+    return graph
