@@ -25,34 +25,38 @@ find_python() {
 compiler_finds() { has "$1" && [[ "$("$1" "-print-file-name=$2")" == */* ]]; }
 compiles() { has "$1" && printf '#include <stdint.h>\n' | "$1" -x "$2" -fsyntax-only - 2>/dev/null; }
 
-# package, then what proves that it (or an equal from elsewhere) is installed
-missing=()
+# need PACKAGE WHAT PROBE...: the Debian package, what of it is used, and the proof that it (or its equal) is there
+missing=()  # Debian packages
+lacking=()  # the same as commands and files, for systems with other packages
 need() {
-    local package=$1
-    shift
-    "$@" || missing+=("$package")
+    local package=$1 what=$2
+    shift 2
+    "$@" && return
+    missing+=("$package")
+    lacking+=("$what (Debian package $package)")
 }
 
 check_system() {
-    missing=()
-    need gcc has gcc
-    need libc6-dev compiles gcc c
-    need g++ compiles g++ c++
-    need cmake has cmake
-    need qemu-system-arm has qemu-system-arm
-    need qemu-system-misc has qemu-system-riscv32
-    need gcc-arm-none-eabi has arm-none-eabi-gcc
-    need libnewlib-arm-none-eabi compiler_finds arm-none-eabi-gcc libc.a
-    need gcc-riscv64-unknown-elf has riscv64-unknown-elf-gcc
-    need picolibc-riscv64-unknown-elf compiler_finds riscv64-unknown-elf-gcc picolibc.specs
-    [[ -x .venv/bin/python ]] || need python3-venv has_venv
+    missing=() lacking=()
+    need gcc gcc has gcc
+    need libc6-dev "stdint.h for gcc" compiles gcc c
+    need g++ g++ compiles g++ c++
+    need cmake cmake has cmake
+    need qemu-system-arm qemu-system-arm has qemu-system-arm
+    need qemu-system-misc qemu-system-riscv32 has qemu-system-riscv32
+    need gcc-arm-none-eabi arm-none-eabi-gcc has arm-none-eabi-gcc
+    need libnewlib-arm-none-eabi "newlib for arm-none-eabi-gcc" compiler_finds arm-none-eabi-gcc libc.a
+    need gcc-riscv64-unknown-elf riscv64-unknown-elf-gcc has riscv64-unknown-elf-gcc
+    need picolibc-riscv64-unknown-elf "picolibc for riscv64-unknown-elf-gcc" \
+        compiler_finds riscv64-unknown-elf-gcc picolibc.specs
+    [[ -x .venv/bin/python ]] || need python3-venv "Python's venv and ensurepip modules" has_venv
 }
 has_venv() { local python; python=$(find_python) && "$python" -c 'import ensurepip, venv' 2>/dev/null; }
 
 install_system() {
     if ! has apt-get; then
-        die "these are missing and there is no apt-get to install them with (Debian package names):" \
-            "  ${missing[*]}" "install them with your system's package manager, then run this again"
+        die "there is no apt-get here, and these are missing:" "${lacking[@]/#/  }" \
+            "install them with your system's package manager, then run this again"
     fi
     local as_root=()
     if [[ $(id -u) -ne 0 ]]; then
