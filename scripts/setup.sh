@@ -67,7 +67,6 @@ install_system() {
     say "installing Debian packages, a few minutes at most: ${missing[*]}"
     local log=build/setup-apt.log
     mkdir -p build
-    export DEBIAN_FRONTEND=noninteractive
     "${as_root[@]}" apt-get update >"$log" 2>&1 || say "apt-get update failed; trying with the lists that are there"
     if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
             apt-get install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1; then
