@@ -37,10 +37,10 @@ class _Linear(ctypes.Structure):
     ]
 
 
-def source() -> str:
+def source(prefix: str = "test") -> str:
     """All drivers behind exported functions."""
     text = "".join(f'#include "{name}_f32.h"\n' for name in ("conv2d", "depthwise", "linear"))
-    text += dispatch(ALL_BLOCKS, "test")
+    text += dispatch(ALL_BLOCKS, prefix)
     for name, struct in (("conv2d", "conv2d"), ("depthwise", "conv2d"), ("linear", "linear")):
         arguments = f"const pl_{struct}_t *s, const float *x, const float *w, const float *b, float *y"
         call = f"{{\n    pl_{name}_f32(s, x, w, b, y);\n}}\n"

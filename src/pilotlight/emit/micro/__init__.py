@@ -6,6 +6,7 @@ ones a layer needs is told by `pilotlight.emit.pack_f32.micro_kernels`.
 
 from __future__ import annotations
 
+from pilotlight.emit.micro.assembly import assembly
 from pilotlight.emit.micro.dispatch import dispatch
 
-__all__ = ["dispatch"]
+__all__ = ["assembly", "dispatch"]

@@ -59,7 +59,7 @@ static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_r
         a.x_col = s->dw * s->ic - a.len;
         a.x_row = s->dh * s->iw * s->ic - (a.cols - 1) * s->dw * s->ic - a.len;
         a.w_row = (s->kw - cols) * s->icg;
-        a.w_block = a.rows > 0 ? k - ((a.rows - 1) * s->kw + cols) * s->icg : k;
+        a.w_block = (s->kh - a.rows) * s->kw * s->icg;
         a.groups = free >= 2 && s->groups == 1 && pl_one_size(s->oc) ? free >> 1 : 1;
         step = a.groups * pixels;
         const int32_t skip = a.rows > 0 ? (rows.first * s->kw + taps.first) * s->icg : 0;

@@ -52,7 +52,7 @@ static inline void pl_depthwise_row_f32(const pl_conv2d_t *s, pl_range_t rows, p
         a.rows = a.cols > 0 ? rows.end - rows.first : 0;
         a.x_row = (s->dh * s->iw - a.cols * s->dw) * s->ic;
         a.w_row = s->kw - a.cols;
-        a.w_block = a.rows > 0 ? k - (a.rows - 1) * s->kw - a.cols : k;
+        a.w_block = (s->kh - a.rows) * s->kw;
         a.groups = free >= 2 && one_size ? free >> 1 : 1;
         step = a.groups * pixels;
         const int32_t skip = a.rows > 0 ? rows.first * s->kw + taps.first : 0;

@@ -30,8 +30,8 @@ typedef struct {
     int32_t x_col;   // from the end of a run (depthwise: its start) to the next in the same row
     int32_t x_row;   // from where x stands after a row's last run to the start of the next row
     int32_t x_pixel; // from a pixel's window to the next pixel's
-    int32_t w_row;   // weights to skip after each row but the last, divided by F
-    int32_t w_block; // weights to skip after the last row, divided by F
+    int32_t w_row;   // weights to skip after each row, divided by F; 0 with two pixels
+    int32_t w_block; // weights to skip after each block, divided by F
     int32_t y_pixel; // from a pixel's outputs to the next pixel's
     int32_t blocks;  // blocks of F filters, inside
     int32_t groups;  // groups of P pixels, outside
@@ -73,8 +73,8 @@ static inline void pl_mac_pixel_f32(const pl_mac_t *a, const float *x, const flo
         }
         if (r + 1 < a->rows) {
             x += a->x_row;
-            w += a->w_row * filters;
         }
+        w += a->w_row * filters;
     }
     for (int32_t f = 0; f < filters; f++) {
         y[f] = a->relu && acc[f] < 0.0f ? 0.0f : acc[f];
@@ -100,8 +100,8 @@ static inline void pl_dw_pixel_f32(const pl_mac_t *a, const float *x, const floa
         }
         if (r + 1 < a->rows) {
             x += a->x_row;
-            w += a->w_row * channels;
         }
+        w += a->w_row * channels;
     }
     for (int32_t f = 0; f < channels; f++) {
         y[f] = a->relu && acc[f] < 0.0f ? 0.0f : acc[f];
@@ -112,8 +112,8 @@ static inline void pl_dw_pixel_f32(const pl_mac_t *a, const float *x, const floa
  * pixels of a block are computed before any of them is stored, because y may overlap x. */
 static inline void pl_block_f32(const pl_mac_t *a, int32_t pixels, int32_t filters, int32_t depthwise)
 {
-    const int32_t window = depthwise ? a->rows * a->cols : a->rows * a->cols * a->len;
-    const int32_t rest = a->rows > 0 ? (a->rows - 1) * a->w_row + a->w_block : a->w_block;
+    const int32_t row = depthwise ? a->cols : a->cols * a->len;
+    const int32_t w_next = a->rows * (row + a->w_row) + a->w_block;
     const float *x = a->x;
     float *y = a->y;
     for (int32_t g = 0; g < a->groups; g++) {
@@ -136,7 +136,7 @@ static inline void pl_block_f32(const pl_mac_t *a, int32_t pixels, int32_t filte
                     y[p * a->y_pixel + at + f] = out[p * filters + f];
                 }
             }
-            w += (window + rest) * filters;
+            w += w_next * filters;
         }
         x += pixels * a->x_pixel;
         y += pixels * a->y_pixel;
