@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,18 +68,18 @@ def _bad(path: Path, key: str, message: str) -> PilotlightError:
     )
 
 
-_Keys = dict[str, type]
+_Keys = Mapping[str, type]
 
 
 def _check(path: Path, prefix: str, data: dict[str, Any], required: _Keys, optional: _Keys) -> None:
+    known = {**required, **optional}
     for key, kind in required.items():
         if key not in data:
             raise _bad(path, prefix + key, f"missing; expected {_WORDS[kind]}")
     for key, value in data.items():
-        kind = required.get(key) or optional.get(key)
-        if kind is None:
-            known = ", ".join([*required, *optional])
-            raise _bad(path, prefix + key, f"unknown key; known are: {known}")
+        if key not in known:
+            raise _bad(path, prefix + key, f"unknown key; known are: {', '.join(known)}")
+        kind = known[key]
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise _bad(path, prefix + key, f"expected {_WORDS[kind]}, got {value!r}")
 

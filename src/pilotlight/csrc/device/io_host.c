@@ -1,0 +1,39 @@
+/* The protocol over the standard input and output of a process on this computer. */
+#include "io.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void pl_serve(void);
+
+void pl_io_open(void)
+{
+}
+
+int pl_io_read(void *data, uint32_t bytes)
+{
+    return fread(data, 1u, bytes, stdin) == bytes;
+}
+
+void pl_io_write(const void *data, uint32_t bytes)
+{
+    if (fwrite(data, 1u, bytes, stdout) != bytes || fflush(stdout) != 0) {
+        exit(1);
+    }
+}
+
+void pl_io_text(const char *text)
+{
+    fputs(text, stderr);
+}
+
+void pl_io_exit(int32_t code)
+{
+    exit(code);
+}
+
+int main(void)
+{
+    pl_serve();
+    return 0;
+}

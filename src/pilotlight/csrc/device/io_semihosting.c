@@ -1,0 +1,79 @@
+/* The protocol over two files that the emulator (or a debugger) opens for the board: Arm's semihosting,
+ * which RISC-V took over. The files are the named pipes "to_board" and "from_board". */
+#include "io.h"
+#include "semihosting.h"
+
+#define SYS_OPEN 0x01u
+#define SYS_WRITE0 0x04u
+#define SYS_WRITE 0x05u
+#define SYS_READ 0x06u
+#define SYS_EXIT_EXTENDED 0x20u
+
+#define MODE_READ_BINARY 1u
+#define MODE_WRITE_BINARY 5u
+#define APPLICATION_EXIT 0x20026u
+
+static uint32_t to_board;
+static uint32_t from_board;
+
+static uint32_t open_file(const char *name, uint32_t length, uint32_t mode)
+{
+    const uintptr_t block[3] = {(uintptr_t)name, mode, length};
+    const uint32_t handle = pl_semihost(SYS_OPEN, block);
+    if (handle == 0xFFFFFFFFu) {
+        pl_io_text("cannot open the pipe ");
+        pl_io_text(name);
+        pl_io_text("\n");
+        pl_io_exit(2);
+    }
+    return handle;
+}
+
+void pl_io_open(void)
+{
+    to_board = open_file("to_board", 8u, MODE_READ_BINARY);
+    from_board = open_file("from_board", 10u, MODE_WRITE_BINARY);
+}
+
+/* A pipe gives what it has; the answer of SYS_READ and SYS_WRITE is what is still missing. */
+int pl_io_read(void *data, uint32_t bytes)
+{
+    uint8_t *to = (uint8_t *)data;
+    while (bytes != 0u) {
+        const uintptr_t block[3] = {to_board, (uintptr_t)to, bytes};
+        const uint32_t left = pl_semihost(SYS_READ, block);
+        if (left >= bytes) {
+            return 0;
+        }
+        to += bytes - left;
+        bytes = left;
+    }
+    return 1;
+}
+
+void pl_io_write(const void *data, uint32_t bytes)
+{
+    const uint8_t *from = (const uint8_t *)data;
+    while (bytes != 0u) {
+        const uintptr_t block[3] = {from_board, (uintptr_t)from, bytes};
+        const uint32_t left = pl_semihost(SYS_WRITE, block);
+        if (left >= bytes) {
+            pl_io_exit(1);
+        }
+        from += bytes - left;
+        bytes = left;
+    }
+}
+
+void pl_io_text(const char *text)
+{
+    (void)pl_semihost(SYS_WRITE0, text);
+}
+
+void pl_io_exit(int32_t code)
+{
+    const uintptr_t block[2] = {APPLICATION_EXIT, (uintptr_t)code};
+    for (;;) {
+        (void)pl_semihost(SYS_EXIT_EXTENDED, block);
+    }
+}

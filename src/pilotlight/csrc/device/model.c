@@ -1,0 +1,74 @@
+/* One model with its arena and state, for the server. The build writes pl_ports.h from metadata.json: it
+ * includes NAME.h and maps the names used here to the model's, and lists its inputs and outputs. */
+#include "model.h"
+#include "pl_ports.h"
+#include "protocol.h"
+
+static uint8_t arena[PL_MODEL_ARENA_SIZE] __attribute__((section(".bss.pl_arena"), aligned(PL_MODEL_ALIGN)));
+#if PL_MODEL_STATE_SIZE > 0
+static uint8_t state[PL_MODEL_STATE_SIZE] __attribute__((section(".bss.pl_state"), aligned(PL_MODEL_ALIGN)));
+#else
+static uint8_t *const state = 0;
+#endif
+
+static const pl_model_t model = {PL_MODEL_WEIGHTS, arena, state};
+
+const uint32_t pl_model_arena_bytes = PL_MODEL_ARENA_SIZE;
+const uint32_t pl_model_state_bytes = PL_MODEL_STATE_SIZE;
+
+#define COUNT(index, pointer, bytes) +1u
+const uint32_t pl_model_inputs = 0u PL_MODEL_INPUTS(COUNT);
+const uint32_t pl_model_outputs = 0u PL_MODEL_OUTPUTS(COUNT);
+
+#define PORT(number, pointer, size)                    \
+    if (index == (number)) {                           \
+        port.data = (uint8_t *)(uintptr_t)pointer(&model); \
+        port.bytes = (size);                           \
+    }
+
+pl_port_t pl_model_input(uint32_t index)
+{
+    pl_port_t port = {0, 0u};
+    PL_MODEL_INPUTS(PORT)
+    return port;
+}
+
+pl_port_t pl_model_output(uint32_t index)
+{
+    pl_port_t port = {0, 0u};
+    PL_MODEL_OUTPUTS(PORT)
+    return port;
+}
+
+uint8_t *pl_model_arena(void)
+{
+    return arena;
+}
+
+void pl_model_reset(void)
+{
+    PL_MODEL_RESET(&model);
+}
+
+#if defined(PL_BARE)
+#define PAINT 0x5AFE57ACu
+
+extern uint32_t pl_stack_low[];
+uint8_t *pl_call_run(const pl_model_t *m, uint32_t *low, uint32_t paint);
+
+uint32_t pl_model_run(void)
+{
+    const uint8_t *top = pl_call_run(&model, pl_stack_low, PAINT);
+    const volatile uint32_t *low = pl_stack_low;
+    while ((uintptr_t)low < (uintptr_t)top && *low == PAINT) {
+        low++;
+    }
+    return (uint32_t)((uintptr_t)top - (uintptr_t)low);
+}
+#else
+uint32_t pl_model_run(void)
+{
+    PL_MODEL_RUN(&model);
+    return PL_STACK_UNKNOWN;
+}
+#endif

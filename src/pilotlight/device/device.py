@@ -1,0 +1,155 @@
+"""What all devices share: arrays in, arrays out, and errors that say what the board last did."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from pilotlight.device.channel import EndedError, StalledError
+from pilotlight.device.protocol import Client
+from pilotlight.errors import PilotlightError
+from pilotlight.measure.counts import Counts
+from pilotlight.toolchain import BuildInfo, Port
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Device:
+    """A board with a model on it, booted once and good for many runs. Use it as a context manager.
+
+    stack is the deepest painted stack so far, counts the instructions of all runs so far; both stay after
+    close. counts_reason says why there are no counts.
+    """
+
+    stack: int | None = None
+    counts: Counts | None = None
+    counts_reason: str | None = None
+
+    def __init__(self, build: BuildInfo, timeout: float):
+        self.build = build
+        self.timeout = timeout
+        self.runs = 0
+        self._client: Client | None = None
+
+    def run(self, inputs: Sequence[Array], fill: int | None = None) -> list[Array]:
+        """One inference; arrays in metadata's c_shape. `fill` first overwrites the whole arena."""
+        folder = self.build.folder
+        if len(inputs) != len(folder.inputs):
+            raise PilotlightError(
+                f"{folder.name} has {len(folder.inputs)} inputs, got {len(inputs)}", kind="wrong-input"
+            )
+        blobs = [_bytes_of(port, array) for port, array in zip(folder.inputs, inputs, strict=True)]
+        with self._talk() as client:
+            if fill is not None:
+                client.fill(fill)
+            for index, blob in enumerate(blobs):
+                client.input(index, blob)
+            stack = client.run()
+            outputs = [client.output(index) for index in range(len(folder.outputs))]
+        self.runs += 1
+        if stack is not None:
+            self.stack = max(self.stack or 0, stack)
+        self._collect()
+        return [
+            np.frombuffer(blob, port.dtype).reshape(port.c_shape)
+            for port, blob in zip(folder.outputs, outputs, strict=True)
+        ]
+
+    def reset(self) -> None:
+        """The model's state starts anew."""
+        with self._talk() as client:
+            client.reset()
+
+    def close(self) -> None:
+        """Ends the board; safe to call twice."""
+        if self._client is not None:
+            with contextlib.suppress(StalledError, EndedError, PilotlightError):
+                self._client.quit()
+            self._client = None
+        self._shut()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _greet(self) -> None:
+        """The first word is the board's: it must hold the model that was built."""
+        folder = self.build.folder
+        with self._talk() as client:
+            facts = client.hello()
+        expected = (folder.arena_bytes, folder.state_bytes, len(folder.inputs), len(folder.outputs))
+        if facts != expected:
+            self.close()
+            raise PilotlightError(
+                f"the board holds another model: (arena, state, inputs, outputs) {facts}, not {expected}",
+                hint="compile and build the model again",
+                kind="protocol",
+            )
+
+    @contextlib.contextmanager
+    def _talk(self) -> Iterator[Client]:
+        if self._client is None:
+            raise PilotlightError(f"{self.build.board.name} is closed", kind="board-closed")
+        try:
+            yield self._client
+        except StalledError:
+            self._fail(self._hung)
+        except EndedError:
+            self._fail(self._crashed)
+
+    def _fail(self, reason: Callable[[], PilotlightError]) -> None:
+        """Ends the board first: its last words come when it stops."""
+        self._client = None
+        self._shut()
+        self._collect()
+        raise reason()
+
+    def _hung(self) -> PilotlightError:
+        name = self.build.board.name
+        return PilotlightError(
+            f"{name} did not answer for {self.timeout:g} s{self._position()}{self._last_words()}",
+            where=f"board {name}, run {self.runs + 1}",
+            hint="a slow model needs a longer timeout",
+            kind="board-hangs",
+        )
+
+    def _crashed(self) -> PilotlightError:
+        return PilotlightError(
+            f"{self.build.board.name} stopped by itself{self._position()}{self._last_words()}",
+            where=f"board {self.build.board.name}, run {self.runs + 1}",
+            kind="board-crashed",
+        )
+
+    def _last_words(self) -> str:
+        words = self._output()
+        return f"; its last output:\n{words}" if words else "; it printed nothing"
+
+    def _position(self) -> str:
+        """Where in the model it was, when that is known."""
+        return ""
+
+    def _output(self) -> str:
+        raise NotImplementedError
+
+    def _shut(self) -> None:
+        raise NotImplementedError
+
+    def _collect(self) -> None:
+        """Takes over figures that are gathered elsewhere."""
+
+
+def _bytes_of(port: Port, array: Array) -> bytes:
+    if array.dtype != port.dtype or array.shape != port.c_shape:
+        raise PilotlightError(
+            f"input {port.name}: expected {port.dtype} {port.c_shape}, got {array.dtype} {array.shape}",
+            kind="wrong-input",
+        )
+    return np.ascontiguousarray(array).tobytes()

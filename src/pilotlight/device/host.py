@@ -1,0 +1,46 @@
+"""This computer as a device: the model in a process of its own, so that a crash stays there."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from pilotlight.device.channel import PipeChannel
+from pilotlight.device.device import Device
+from pilotlight.device.process import start, stop, tail
+from pilotlight.device.protocol import Client
+from pilotlight.errors import PilotlightError
+from pilotlight.toolchain import BuildInfo
+
+
+class HostDevice(Device):
+    counts_reason = "instructions are counted on emulated boards"
+
+    def __init__(self, build: BuildInfo, timeout: float):
+        super().__init__(build, timeout)
+        if build.image is None:
+            raise PilotlightError("the build has no program to run", kind="not-runnable")
+        self._folder = tempfile.TemporaryDirectory(prefix="pilotlight-")
+        self._log = Path(self._folder.name) / "output.txt"
+        self._words = ""
+        self._process = start(
+            [str(build.image)], build.workdir, self._log, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self._process.stdin and self._process.stdout
+        channel = PipeChannel(
+            self._process.stdout.fileno(), self._process.stdin.fileno(), lambda: self._process.poll() is None
+        )
+        self._client = Client(channel, timeout)
+        self._greet()
+
+    def _output(self) -> str:
+        return self._words
+
+    def _shut(self) -> None:
+        stop(self._process)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                pipe.close()
+        self._words = tail(self._log, lines=40) or self._words
+        self._folder.cleanup()

@@ -1,0 +1,50 @@
+"""A child process that never outlives its parent."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None)
+
+
+def _die_with_parent() -> None:
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def start(
+    args: Sequence[str], cwd: Path, log: Path, stdin: int = subprocess.DEVNULL, stdout: int | None = None
+) -> subprocess.Popen[bytes]:
+    """Starts a program; what it prints (without stdout, when that is a pipe) goes to the log file."""
+    with log.open("wb") as file:
+        return subprocess.Popen(
+            args,
+            cwd=cwd,
+            stdin=stdin,
+            stdout=file if stdout is None else stdout,
+            stderr=file,
+            bufsize=0,
+            preexec_fn=_die_with_parent,
+        )
+
+
+def stop(process: subprocess.Popen[bytes], patience: float = 2.0) -> None:
+    """Asks it to end, then makes it end."""
+    if process.poll() is None:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+
+
+def tail(path: Path, lines: int = 20) -> str:
+    """The last lines of a log."""
+    text = path.read_text(errors="replace") if path.exists() else ""
+    return "\n".join(text.splitlines()[-lines:]).strip()

@@ -1,0 +1,64 @@
+"""What the counting plugin wrote: instructions per run and step, and the first run in detail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A straight piece of code, executed `times` for one step; `taken`: times it ended in a taken branch."""
+
+    step: int
+    address: int
+    instructions: int
+    times: int
+    taken: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """runs[i][s]: instructions of step s in run i. segments: the first run. stopped: step and address where
+    the program ended in the middle of a run."""
+
+    runs: tuple[tuple[int, ...], ...] = ()
+    segments: tuple[Segment, ...] = ()
+    stopped: tuple[int, int] | None = None
+
+    @property
+    def totals(self) -> tuple[int, ...]:
+        """Instructions of each run, from the first of NAME_run to its return."""
+        return tuple(sum(run) for run in self.runs)
+
+
+def labels_text(name: str, steps: int, symbols: Mapping[str, int]) -> str:
+    """The plugin's list of addresses, from the symbols of the image."""
+    lines = [f"start {symbols[f'{name}_run']:x}", f"end {symbols['pl_run_done']:x}"]
+    lines += [f"step {symbols[f'{name}_step_{i}']:x}" for i in range(steps)]
+    return "\n".join(lines) + "\n"
+
+
+def step_count(name: str, symbols: Mapping[str, int]) -> int:
+    """Steps are numbered without gaps from 0."""
+    count = 0
+    while f"{name}_step_{count}" in symbols:
+        count += 1
+    return count
+
+
+def read_counts(path: Path) -> Counts:
+    runs: list[tuple[int, ...]] = []
+    segments: list[Segment] = []
+    stopped = None
+    for line in path.read_text().splitlines() if path.exists() else ():
+        kind, *words = line.split()
+        if kind == "run":
+            runs.append(tuple(int(word) for word in words))
+        elif kind == "segment":
+            step, address, *rest = words
+            segments.append(Segment(int(step), int(address, 16), *(int(word) for word in rest)))
+        elif kind == "stopped":
+            stopped = (int(words[0]), int(words[1], 16))
+    return Counts(tuple(runs), tuple(segments), stopped)

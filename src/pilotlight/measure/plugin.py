@@ -1,0 +1,51 @@
+"""The emulator's counting plugin: built once into the cache, with the compiler of this computer."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from pathlib import Path
+
+from pilotlight.errors import MissingToolError
+from pilotlight.toolchain.command import run
+
+SOURCE = Path(__file__).parent.parent / "csrc" / "device" / "count_plugin.c"
+FIRST_VERSION = 1
+
+_OTHER_VERSION = re.compile(r"requires API version \d+, but this QEMU supports only.*?version(?: of)? (\d+)")
+_NO_PLUGINS = re.compile(r"-plugin: invalid option|plugin.*not (?:supported|enabled)", re.IGNORECASE)
+
+
+def cache_folder() -> Path:
+    """$PILOTLIGHT_CACHE, or ~/.cache/pilotlight."""
+    return Path(os.environ.get("PILOTLIGHT_CACHE") or Path.home() / ".cache" / "pilotlight")
+
+
+def build_plugin(version: int = FIRST_VERSION) -> Path:
+    """The plugin as a shared library that claims an interface version; compiled only when not yet there."""
+    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
+    target = cache_folder() / f"count-{digest}-v{version}.so"
+    if target.exists():
+        return target
+    gcc = shutil.which("gcc") or shutil.which("cc")
+    if gcc is None:
+        raise MissingToolError("gcc", "gcc", "to build the instruction counter")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_suffix(f".{os.getpid()}")
+    flags = ["-std=c99", "-O2", "-shared", "-fPIC", f"-DPL_PLUGIN_VERSION={version}"]
+    run([gcc, *flags, str(SOURCE), "-o", str(partial)])
+    partial.replace(target)
+    return target
+
+
+def wanted_version(output: str) -> int | None:
+    """The interface version an emulator asked for when it refused the plugin."""
+    match = _OTHER_VERSION.search(output)
+    return int(match.group(1)) if match else None
+
+
+def refuses_plugins(output: str) -> bool:
+    """The emulator was built without plugins."""
+    return _NO_PLUGINS.search(output) is not None

@@ -1,0 +1,29 @@
+"""Toolchain: finding and driving compilers; sizes and stack of what they made.
+
+    build_model(folder, board, workdir, optimize="speed"|"size", weights_in=None, arena_in=None,
+                sanitize=False, check=True) -> BuildInfo
+
+`folder` is a compiled model (NAME.h, NAME.c, ..., metadata.json), `board` a boards.Board. BuildInfo has
+`.sizes` (code, weights, harness, static, total; None with a reason where unknown), `.stack` (worst case,
+bytes), `.memory` (use of each memory of the board), `.image` (give it to device.open), `.folder` (metadata).
+Too large for the board: PilotlightError of kind "does-not-fit"; with check=False a real board's figures are
+returned all the same.
+"""
+
+from pilotlight.toolchain.build import BuildInfo, build_model
+from pilotlight.toolchain.find import Toolchain, find
+from pilotlight.toolchain.fit import MemoryUse
+from pilotlight.toolchain.folder import ModelFolder, Port, read_folder
+from pilotlight.toolchain.sizes import Sizes
+
+__all__ = [
+    "BuildInfo",
+    "MemoryUse",
+    "ModelFolder",
+    "Port",
+    "Sizes",
+    "Toolchain",
+    "build_model",
+    "find",
+    "read_folder",
+]

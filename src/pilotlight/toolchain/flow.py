@@ -1,0 +1,132 @@
+"""What one instruction does to the stack pointer and where it goes next, per instruction set."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from elftools.elf.elffile import ELFFile
+
+from pilotlight.errors import PilotlightError
+from pilotlight.toolchain.disassembly import Instruction
+
+
+@dataclass(frozen=True)
+class Step:
+    """pushed: bytes the stack grows (negative: shrinks). table: jumps through a table beside the code.
+    indirect: jumps through a register, as other jump tables do. unknown: a call through a register, or a
+    stack pointer that cannot be followed."""
+
+    pushed: int = 0
+    call: int | None = None
+    jumps: tuple[int, ...] = ()
+    falls_through: bool = True
+    table: bool = False
+    indirect: bool = False
+    unknown: bool = False
+
+
+class Flow(Protocol):
+    def step(self, instruction: Instruction) -> Step: ...
+
+
+def flow_of(elf: Path) -> Flow:
+    with elf.open("rb") as file:
+        machine = ELFFile(file)["e_machine"]
+    if machine == "EM_ARM":
+        return _Thumb()
+    if machine == "EM_RISCV":
+        return _RiscV()
+    raise PilotlightError(f"no stack analysis for {machine}", kind="stack")
+
+
+def register_words(operands: str) -> int:
+    """32-bit words in a register list such as {r4-r7, lr} or {d8-d9}."""
+    words = 0
+    for part in operands[operands.index("{") + 1 : operands.index("}")].split(","):
+        first, _, last = part.strip().partition("-")
+        count = int(last[1:]) - int(first[1:]) + 1 if last else 1
+        words += count * (2 if first.startswith("d") else 1)
+    return words
+
+
+_CONDITION = "eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le|al"
+_THUMB_BRANCH = re.compile(rf"^b(?P<condition>{_CONDITION})?(\.n|\.w)?$")
+_NUMBER = re.compile(r"#(-?\d+)")
+
+
+class _Thumb:
+    def step(self, instruction: Instruction) -> Step:
+        name, operands = instruction.mnemonic, instruction.operands
+        if name in ("bl", "blx") and instruction.target is not None:
+            return Step(call=instruction.target)
+        if name == "blx":
+            return Step(unknown=True)
+        if name.startswith("bx") and operands != "lr":
+            return Step(falls_through=False, indirect=True)
+        if name.startswith("bx"):
+            return Step(falls_through=name != "bx")
+        branch = _THUMB_BRANCH.match(name)
+        if branch and instruction.target is not None:
+            return Step(jumps=(instruction.target,), falls_through=branch.group("condition") is not None)
+        if name in ("cbz", "cbnz", "le", "wls", "dls", "dlstp", "wlstp", "letp") or name.startswith("wls"):
+            return Step(jumps=() if instruction.target is None else (instruction.target,))
+        if name.startswith(("tbb", "tbh")):
+            return Step(falls_through=False, table=True)
+        if operands.startswith("pc,") and name.startswith(("mov", "add", "ldr")):
+            if operands == "pc, lr" or "[sp], #" in operands:
+                return Step(falls_through=False)
+            return Step(falls_through=False, indirect=True)
+        return self._stack(name, operands)
+
+    def _stack(self, name: str, operands: str) -> Step:
+        if name.startswith(("push", "vpush")):
+            return Step(pushed=4 * register_words(operands))
+        if name.startswith(("stmdb", "vstmdb")) and operands.startswith("sp!"):
+            return Step(pushed=4 * register_words(operands))
+        popping = name.startswith(("pop", "vpop")) or (
+            name.startswith(("ldmia", "vldmia", "ldm")) and operands.startswith("sp!")
+        )
+        if popping:
+            returns = re.search(r"\bpc\b", operands) is not None
+            conditional = name not in ("pop", "pop.w", "vpop", "ldmia", "ldmia.w", "ldm", "vldmia")
+            if conditional:
+                return Step()
+            return Step(pushed=-4 * register_words(operands), falls_through=not returns)
+        if "[sp, #-" in operands and operands.endswith("]!"):
+            return Step(pushed=-int(_NUMBER.findall(operands)[-1]))
+        if "[sp], #" in operands:
+            return Step(pushed=-int(_NUMBER.findall(operands)[-1]))
+        if operands == "sp" or operands.startswith("sp,"):
+            return self._adjust(name, operands)
+        return Step()
+
+    def _adjust(self, name: str, operands: str) -> Step:
+        if re.match(r"^sp, (sp, )?#\d+$", operands) and name.startswith(("sub", "add")):
+            amount = int(_NUMBER.findall(operands)[-1])
+            return Step(pushed=amount if name.startswith("sub") else -amount)
+        if name.startswith("cmp"):
+            return Step()
+        return Step(unknown=True)
+
+
+class _RiscV:
+    def step(self, instruction: Instruction) -> Step:
+        name, operands = instruction.mnemonic, instruction.operands
+        if name == "ret":
+            return Step(falls_through=False)
+        if name in ("jal", "jalr"):
+            return Step(call=instruction.target, unknown=instruction.target is None)
+        if name in ("j", "jr"):
+            jumps = () if instruction.target is None else (instruction.target,)
+            return Step(jumps=jumps, falls_through=False, indirect=not jumps)
+        if name.startswith("b") and instruction.target is not None:
+            return Step(jumps=(instruction.target,))
+        adjusted = re.match(r"^sp,sp,(-?\d+)$", operands)
+        if name in ("addi", "add") and adjusted:
+            return Step(pushed=-int(adjusted.group(1)))
+        if operands.startswith("sp,") and name not in ("sw", "sb", "sh", "sd", "beq", "bne"):
+            return Step(unknown=True)
+        return Step()

@@ -1,0 +1,27 @@
+"""pl_ports.h: what the board's server has to know of one model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pilotlight.toolchain.folder import ModelFolder, Port
+
+
+def ports_header(folder: ModelFolder) -> str:
+    name, upper = folder.name, folder.name.upper()
+    return f"""#include "{name}.h"
+
+typedef {name}_t pl_model_t;
+#define PL_MODEL_ARENA_SIZE {upper}_ARENA_SIZE
+#define PL_MODEL_STATE_SIZE {upper}_STATE_SIZE
+#define PL_MODEL_ALIGN {upper}_ALIGN
+#define PL_MODEL_WEIGHTS {name}_weights
+#define PL_MODEL_RESET {name}_reset
+#define PL_MODEL_RUN {name}_run
+#define PL_MODEL_INPUTS(X){_rows(folder.inputs)}
+#define PL_MODEL_OUTPUTS(X){_rows(folder.outputs)}
+"""
+
+
+def _rows(ports: Sequence[Port]) -> str:
+    return "".join(f" \\\n    X({i}u, {port.c_name}, {port.bytes}u)" for i, port in enumerate(ports))

@@ -1,0 +1,163 @@
+"""Worst-case stack of a model: over the call graph, from the compiler's own figures where it has them.
+
+A C function's frame comes from -fstack-usage, a generated assembly function's from the generator. Library
+functions have neither: their instructions are followed, and every change of the stack pointer is added up.
+Calls are read from the disassembly. A call through a register, or recursion, is an error: the bound would
+not be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pilotlight.errors import PilotlightError
+from pilotlight.toolchain.disassembly import Disassembly, Instruction, disassemble
+from pilotlight.toolchain.find import Toolchain
+from pilotlight.toolchain.flow import Flow, flow_of
+from pilotlight.toolchain.sizes import functions
+
+# Deeper than any real function: a loop that pushes more each time round.
+_ENDLESS = 1 << 20
+
+
+def stack_bytes(
+    toolchain: Toolchain, elf: Path, entry: str, usage_files: Iterable[Path], asm: dict[str, int]
+) -> int:
+    """Bytes below the stack pointer at the call of `entry`, in the worst case."""
+    frames = _frames(usage_files) | asm
+    graph = _Graph(disassemble(toolchain, elf), flow_of(elf), functions(elf), frames)
+    return graph.depth(graph.symbols[entry][0])
+
+
+def _frames(usage_files: Iterable[Path]) -> dict[str, int]:
+    """Function name -> frame bytes, from the .su files the compiler wrote."""
+    frames: dict[str, int] = {}
+    for path in usage_files:
+        for line in path.read_text().splitlines():
+            place, size, kind = line.split("\t")
+            name = place.rsplit(":", 1)[-1]
+            if kind not in ("static", "dynamic,bounded"):
+                raise PilotlightError(
+                    f"the stack of {name} has no bound known to the compiler ({kind})",
+                    where=place,
+                    kind="stack",
+                )
+            frames[name] = max(frames.get(name, 0), int(size))
+    return frames
+
+
+@dataclass
+class _Graph:
+    code: Disassembly
+    flow: Flow
+    symbols: dict[str, tuple[int, int]]
+    frames: dict[str, int]
+    known: dict[int, int] = field(default_factory=dict)
+    path: list[int] = field(default_factory=list)
+
+    def depth(self, address: int) -> int:
+        """Stack needed by a call of the function at an address."""
+        if address in self.known:
+            return self.known[address]
+        if address in self.path:
+            names = " -> ".join(self.name_of(a) for a in [*self.path, address])
+            raise PilotlightError(f"recursion, so the stack has no bound: {names}", kind="stack")
+        self.path.append(address)
+        name = self._framed(address)
+        result = self._by_frame(name) if name else self._by_flow(address)
+        self.path.pop()
+        self.known[address] = result
+        return result
+
+    def _by_frame(self, name: str) -> int:
+        """A function whose frame is known: jumps out of it happen after the frame is given back."""
+        start, size = self.symbols[name]
+        frame = deepest = self.frames[name]
+        for instruction in self.code.between(start, start + size):
+            step = self.flow.step(instruction)
+            if step.unknown or step.indirect:
+                raise self.unknown(instruction)
+            if step.call is not None:
+                deepest = max(deepest, frame + self.depth(step.call))
+            for target in step.jumps:
+                if not start <= target < start + size:
+                    deepest = max(deepest, self.depth(target))
+        return deepest
+
+    def _by_flow(self, address: int) -> int:
+        """A function nobody measured: walk every path through it, adding up what is pushed.
+
+        Behind a jump table lies what no other path reaches, at the depth of the jump.
+        """
+        walk = _Walk(self, address)
+        walk.follow(address, 0)
+        while walk.tables:
+            used = walk.tables.pop()
+            start, size = self._range(address)
+            for instruction in self.code.between(start, start + size):
+                if instruction.address not in walk.seen:
+                    walk.follow(instruction.address, used)
+        return walk.deepest
+
+    def _range(self, address: int) -> tuple[int, int]:
+        for start, size in self.symbols.values():
+            if start <= address < start + size:
+                return start, size
+        raise PilotlightError(f"cannot follow the jump table of {self.name_of(address)}", kind="stack")
+
+    def _framed(self, address: int) -> str | None:
+        for name, (start, _) in self.symbols.items():
+            if start == address and name in self.frames:
+                return name
+        return None
+
+    def name_of(self, address: int) -> str:
+        for name, (start, size) in self.symbols.items():
+            if start <= address < start + max(size, 1):
+                return name
+        return hex(address)
+
+    def unknown(self, instruction: Instruction) -> PilotlightError:
+        return PilotlightError(
+            f"the stack has no known bound: {self.name_of(instruction.address)} goes where only the running "
+            f"program knows ({instruction.mnemonic} {instruction.operands})",
+            kind="stack",
+        )
+
+
+@dataclass
+class _Walk:
+    """All paths from some instructions of one function; `tables` are the depths of jumps through a table."""
+
+    graph: _Graph
+    function: int
+    deepest: int = 0
+    seen: dict[int, int] = field(default_factory=dict)
+    tables: list[int] = field(default_factory=list)
+
+    def follow(self, address: int, used: int) -> None:
+        code, flow = self.graph.code, self.graph.flow
+        todo = [(address, used)]
+        while todo:
+            at, used = todo.pop()
+            if self.seen.get(at, -1) >= used:
+                continue
+            if at not in code.index or used > _ENDLESS:
+                name = self.graph.name_of(self.function)
+                raise PilotlightError(f"cannot follow the stack of {name} beyond {at:#x}", kind="stack")
+            self.seen[at] = used
+            instruction = code.instructions[code.index[at]]
+            step = flow.step(instruction)
+            if step.unknown:
+                raise self.graph.unknown(instruction)
+            used += step.pushed
+            self.deepest = max(self.deepest, used)
+            if step.table or step.indirect:
+                self.tables.append(used)
+            if step.call is not None:
+                self.deepest = max(self.deepest, used + self.graph.depth(step.call))
+            todo += [(target, used) for target in step.jumps]
+            if step.falls_through:
+                todo.append((code.instructions[code.index[at] + 1].address, used))
