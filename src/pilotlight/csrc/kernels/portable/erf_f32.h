@@ -4,7 +4,7 @@
 #include "abs_f32.h"
 #include "exp_f32.h"
 
-/* The error function, at most 1.2 ulp from the exact value: a polynomial near zero, beyond it one minus
+/* The error function, at most 1.3 ulp from the exact value: a polynomial near zero, beyond it one minus
  * the exponential of a polynomial for log(erfc). */
 static inline float pl_erf_f32(float x)
 {

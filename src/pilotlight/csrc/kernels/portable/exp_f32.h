@@ -26,7 +26,7 @@ static inline float pl_scale_f32(float a, int32_t n)
     return (a * pl_pow2(half)) * pl_pow2(n - half);
 }
 
-/* e^x, at most 1.0 ulp from the exact value. */
+/* e^x, at most 1.1 ulp from the exact value. */
 static inline float pl_exp_f32(float x)
 {
     int32_t n;

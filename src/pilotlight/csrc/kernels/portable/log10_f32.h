@@ -3,7 +3,7 @@
 
 #include "log_f32.h"
 
-/* The logarithm to base 10, at most 1.9 ulp from the exact value. */
+/* The logarithm to base 10, at most 2.1 ulp from the exact value. */
 static inline float pl_log10_f32(float x)
 {
     int32_t k;
