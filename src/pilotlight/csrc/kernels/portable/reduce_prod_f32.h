@@ -1,0 +1,22 @@
+#ifndef PL_REDUCE_PROD_F32_H
+#define PL_REDUCE_PROD_F32_H
+
+#include <stdint.h>
+
+/* Products along an axis. x (outer, axis, inner) -> y (outer, inner), walked in y's order: a lane is read before its result is
+ * written, so y may lie on x. */
+static inline void pl_reduce_prod_f32(const float *x, float *y, int32_t outer, int32_t axis, int32_t inner)
+{
+    for (int32_t o = 0; o < outer; o++) {
+        for (int32_t i = 0; i < inner; i++) {
+            const float *lane = x + (o * axis * inner + i);
+            float product = 1.0f;
+            for (int32_t k = 0; k < axis; k++) {
+                product *= lane[k * inner];
+            }
+            y[o * inner + i] = product;
+        }
+    }
+}
+
+#endif
