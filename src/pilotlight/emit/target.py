@@ -1,23 +1,24 @@
-"""What the code generator has to know of a core: its instruction set features."""
+"""What the code generator has to know of a core."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pilotlight.boards import Board
+
 
 @dataclass(frozen=True)
 class Target:
-    """The features that choose kernels; boards name them in their `isa` list."""
+    """The features that choose kernels; a board names them in its TOML file."""
 
     isa: frozenset[str] = frozenset()
-    optimize: str = "speed"
+    fused: bool = False  # a fused multiply-add costs no more than a multiply and an add
+
+    @staticmethod
+    def of(board: Board) -> Target:
+        return Target(board.isa, board.fused)
 
     @property
     def float_assembly(self) -> bool:
         """Whether the generated float micro-kernels run on this core."""
         return {"thumb2", "fpu32"} <= self.isa
-
-    @property
-    def fused(self) -> bool:
-        """Whether a fused multiply-add costs less than a multiply and an add."""
-        return "fast-fma" in self.isa

@@ -27,6 +27,9 @@ class DType:
     def __repr__(self) -> str:
         return self.name
 
+    def __deepcopy__(self, memo: object) -> DType:
+        return self
+
 
 FLOAT32 = DType("float32", "float", np.dtype(np.float32), torch.float32, "f")
 INT64 = DType("int64", "int64_t", np.dtype(np.int64), torch.int64, "i")

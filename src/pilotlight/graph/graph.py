@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -168,6 +169,13 @@ class Graph:
 
     def constants(self) -> list[Value]:
         return [value for value in self.values() if value.is_constant]
+
+    def clone(self) -> Graph:
+        """A copy that passes may change; the constants' arrays are shared, they are never written."""
+        memo: dict[int, Any] = {id(v.data): v.data for v in self.values() if v.data is not None}
+        memo |= {id(s.initial): s.initial for s in self.states}
+        memo[id(self.origin)] = self.origin
+        return copy.deepcopy(self, memo)
 
     def __str__(self) -> str:
         from pilotlight.graph.text import graph_text

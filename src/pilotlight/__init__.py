@@ -1,0 +1,38 @@
+"""Pilotlight puts PyTorch models on microcontrollers.
+
+    import pilotlight as pl
+
+    graph = pl.capture(module, example_inputs)
+    build = pl.compile(graph, board="mps2-an386")
+    y = build.run(x, on="host")
+    with pl.open_board("mps2-an386", build) as dev:
+        y = dev(x)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pilotlight.errors import PilotlightError
+
+if TYPE_CHECKING:
+    from pilotlight.capture import capture, load_model
+    from pilotlight.compiler import Build, Options, compile, open_board
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "capture": "pilotlight.capture", "load_model": "pilotlight.capture", "Build": "pilotlight.compiler",
+    "Options": "pilotlight.compiler", "compile": "pilotlight.compiler", "open_board": "pilotlight.compiler",
+}
+
+__all__ = ["Build", "Options", "PilotlightError", "capture", "compile", "load_model", "open_board"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the parts that need PyTorch only when they are used, so that `pilotlight boards` starts at once."""
+    if name not in _WHERE:
+        raise AttributeError(f"module 'pilotlight' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_WHERE[name]), name)

@@ -1,0 +1,92 @@
+"""PyTorch's own answer: an exported program run in float32 or float64, with the states it carries along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils import _pytree as pytree
+
+
+class _Wide(torch.fx.Interpreter):
+    """Runs a graph with every float32 replaced by another float type."""
+
+    def __init__(self, module: torch.fx.GraphModule, dtype: torch.dtype):
+        super().__init__(module)
+        self.dtype = dtype
+
+    def widen(self, item: Any) -> Any:
+        if isinstance(item, torch.Tensor) and item.dtype == torch.float32:
+            return item.to(self.dtype)
+        return self.dtype if item is torch.float32 else item
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        args, kwargs = pytree.tree_map(self.widen, (args, kwargs))
+        return super().call_function(target, args, kwargs)
+
+    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+        return self.widen(super().get_attr(target, args, kwargs))
+
+
+class Reference:
+    """An exported program that can be called again and again; buffers it changes are kept between calls."""
+
+    def __init__(self, program: ExportedProgram, dtype: torch.dtype = torch.float32):
+        self.program, self.dtype = program, dtype
+        # functionalized, so that changed buffers are outputs and nothing is decomposed
+        self._functional = program.run_decompositions({})
+        self._interpreter = _Wide(self._functional.graph_module, dtype)
+        self.reset()
+
+    def reset(self) -> None:
+        self._changed: dict[str, torch.Tensor] = {}
+
+    def __call__(self, *inputs: Any) -> list[torch.Tensor]:
+        """Flat outputs for flat or nested inputs."""
+        program, signature = self._functional, self._functional.graph_signature
+        given = iter(pytree.tree_leaves(inputs))
+        args: list[Any] = []
+        for spec in signature.input_specs:
+            if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+                assert spec.target is not None
+                store = program.state_dict if spec.target in program.state_dict else program.constants
+                args.append(self._changed.get(spec.target, store[spec.target]))
+            else:
+                args.append(next(given))
+        with torch.no_grad():
+            results = self._interpreter.run(*(self._interpreter.widen(a) for a in args))
+        outputs: list[torch.Tensor] = []
+        for spec, result in zip(signature.output_specs, results, strict=True):
+            if spec.kind == OutputKind.BUFFER_MUTATION:
+                assert spec.target is not None
+                self._changed[spec.target] = result
+            elif spec.kind == OutputKind.USER_OUTPUT:
+                outputs.append(result)
+        return outputs
+
+
+def example_inputs(program: ExportedProgram) -> list[torch.Tensor]:
+    """The flat tensors that the program was exported with."""
+    args, kwargs = program.example_inputs or ((), {})
+    return [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+
+
+def variations(inputs: Sequence[torch.Tensor], count: int = 7, seed: int = 0) -> list[list[torch.Tensor]]:
+    """Seeded relatives of an example: floats with noise of their own size, the same integers in another order."""
+    generator = torch.Generator().manual_seed(seed)
+    result = []
+    for _ in range(count):
+        row = []
+        for x in inputs:
+            if x.is_floating_point():
+                spread = float(x.std()) if x.numel() > 1 else 1.0
+                spread = spread if spread > 0 else max(float(x.abs().max()) if x.numel() else 1.0, 1.0) * 0.1
+                row.append(x + spread * torch.randn(x.shape, generator=generator))
+            else:
+                order = torch.randperm(x.numel(), generator=generator)
+                row.append(x.reshape(-1)[order].reshape(x.shape))
+        result.append(row)
+    return result

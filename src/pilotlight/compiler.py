@@ -1,0 +1,201 @@
+"""Graph → Build: passes, plan, emit, and what a user does with the result."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+from pilotlight import boards, device, ops, toolchain
+from pilotlight.boards import Board
+from pilotlight.emit.module import Module, emit_module
+from pilotlight.emit.target import Target
+from pilotlight.errors import PilotlightError
+from pilotlight.graph import Graph, Port
+from pilotlight.passes.pipeline import optimize as run_passes
+from pilotlight.plan import Plan, make_plan
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user may choose about a build."""
+
+    optimize: str = "speed"  # or "size"
+    keep_inputs: bool = False
+    torch_layout: bool = False  # inputs and outputs in PyTorch's order instead of channels last
+    weights_in: str | None = None
+    arena_in: str | None = None
+    max_ram: int | None = None
+    max_flash: int | None = None
+
+
+@dataclass
+class Build:
+    """A compiled model: its plan, its files, and images of it for boards."""
+
+    graph: Graph  # as captured
+    lowered: Graph  # after the passes
+    plan: Plan
+    module: Module
+    board: Board
+    options: Options
+    _folder: Path | None = None
+    _temporary: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.module.name
+
+    @property
+    def folder(self) -> Path:
+        """Where the model's files are; written now if they were not yet."""
+        if self._folder is None:
+            self.write(self._scratch() / self.name)
+        assert self._folder is not None
+        return self._folder
+
+    def write(self, folder: Path | str) -> Path:
+        """Write the files into a folder of the user's."""
+        self._folder = Path(folder)
+        self.module.write(self._folder)
+        return self._folder
+
+    def _scratch(self) -> Path:
+        cache = cache_folder() / "builds"
+        cache.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(dir=cache, prefix=f"{self.name}-")
+        self._temporary.append(folder)
+        return Path(folder.name)
+
+    @cached_property
+    def info(self) -> toolchain.BuildInfo:
+        """Compiled and linked for the board: sizes, stack, image."""
+        return self.build_for(self.board)
+
+    def build_for(self, board: Board, *, sanitize: bool = False, check: bool = True) -> toolchain.BuildInfo:
+        here = board == self.board
+        return toolchain.build_model(
+            self.folder, board, self._scratch(), self.options.optimize,
+            self.options.weights_in if here else None, self.options.arena_in if here else None, sanitize, check,
+        )
+
+    def run(self, *inputs: Any, on: str | Board | None = None, sanitize: bool = False) -> Any:
+        """Run once and return what PyTorch would: a tensor, or a tuple of them."""
+        with self.open(on, sanitize=sanitize) as running:
+            return running(*inputs)
+
+    @contextlib.contextmanager
+    def open(
+        self, on: str | Board | None = None, *, sanitize: bool = False, timeout: float = 120.0, count: bool = True
+    ) -> Iterator[Running]:
+        """Boot a board with this model on it."""
+        board = self.board if on is None else boards.load(on) if isinstance(on, str) else on
+        build = self if board == self.board or board.is_host else self._recompiled(board)
+        info = build.info if board == build.board and not sanitize else build.build_for(board, sanitize=sanitize)
+        with device.open(board, info, timeout, count) as dev:
+            yield Running(dev, build.lowered)
+
+    def _recompiled(self, board: Board) -> Build:
+        return compile(self.graph, board=board, options=replace(self.options, weights_in=None, arena_in=None))
+
+    def close(self) -> None:
+        for folder in self._temporary:
+            folder.cleanup()
+
+
+class Running:
+    """A model on a booted board: tensors in, tensors out, in PyTorch's shapes."""
+
+    def __init__(self, dev: device.Device, graph: Graph):
+        self.device = dev
+        self.graph = graph
+
+    def __call__(self, *inputs: Any) -> Any:
+        outputs = self.flat(pytree.tree_leaves(inputs))
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def flat(self, inputs: list[Any]) -> list[torch.Tensor]:
+        ports = self.graph.inputs
+        if len(inputs) != len(ports):
+            raise PilotlightError(
+                f"{self.graph.name} takes {len(ports)} input{'s' if len(ports) != 1 else ''} "
+                f"({', '.join(_describe(p) for p in ports)}), got {len(inputs)}",
+                kind="wrong-input",
+            )
+        arrays = [to_memory(port, x) for port, x in zip(ports, inputs, strict=True)]
+        results = self.device.run(arrays)
+        return [from_memory(port, array) for port, array in zip(self.graph.outputs, results, strict=True)]
+
+    def reset(self) -> None:
+        self.device.reset()
+
+
+def _describe(port: Port) -> str:
+    return f"{port.name}: {port.value.dtype}{list(port.shape)}"
+
+
+def to_memory(port: Port, given: Any) -> np.ndarray:
+    """A tensor in PyTorch's order as the bytes that the model reads; wrong shapes and types are refused."""
+    x = torch.as_tensor(given)
+    if tuple(x.shape) != port.shape or x.dtype != port.value.dtype.torch:
+        raise PilotlightError(
+            f"input {port.name}: expected {port.value.dtype}{list(port.shape)}, "
+            f"got {str(x.dtype).removeprefix('torch.')}{list(x.shape)}",
+            hint="give the shape and dtype that the model was captured with",
+            kind="wrong-input",
+        )
+    if port.perm is not None:
+        x = x.permute(port.perm)
+    return x.detach().contiguous().numpy().reshape(port.value.shape)
+
+
+def from_memory(port: Port, array: np.ndarray) -> torch.Tensor:
+    """What the model wrote as a tensor in PyTorch's order."""
+    y = torch.from_numpy(np.array(array))
+    if port.perm is not None:
+        order = [port.perm.index(i) for i in range(len(port.perm))]
+        y = y.permute(order).contiguous()
+    return y.reshape(port.shape)
+
+
+def compile(
+    graph: Graph, board: str | Board = "host", *, name: str | None = None, options: Options | None = None, source: str = "",
+    **choices: Any,
+) -> Build:
+    """Plan and write a captured graph for a board; `choices` are fields of Options."""
+    chosen = replace(options or Options(), **choices)
+    target_board = boards.load(board) if isinstance(board, str) else board
+    target = Target.of(target_board)
+    lowered = graph.clone()
+    if name is not None:
+        lowered.name = name
+    run_passes(lowered, keep_io=chosen.torch_layout)
+    prepared = lowered.clone()
+    for node in prepared.nodes:
+        ops.get(node.op).prepare(node, prepared, target)
+    plan = make_plan(prepared, keep_inputs=chosen.keep_inputs)
+    module = emit_module(plan, target, keep_inputs=chosen.keep_inputs, source=source)
+    return Build(graph, lowered, plan, module, target_board, chosen)
+
+
+def cache_folder() -> Path:
+    """What is built once lives here."""
+    return Path(os.environ.get("PILOTLIGHT_CACHE") or Path.home() / ".cache" / "pilotlight")
+
+
+
+
+@contextlib.contextmanager
+def open_board(board: str | Board, build: Build, *, timeout: float = 120.0) -> Iterator[Running]:
+    """Boot `board` with `build` on it: `with open_board("mps2-an386", build) as dev: y = dev(x)`."""
+    with build.open(board, timeout=timeout) as running:
+        yield running

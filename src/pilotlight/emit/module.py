@@ -1,0 +1,184 @@
+"""Writes the folder of a compiled model: header, source, weights, metadata, build file, example."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from pilotlight import __version__, ops
+from pilotlight.emit.describe import describe_node, port_meaning, summarize
+from pilotlight.emit.kernels import kernel_text
+from pilotlight.emit.micro import assembly, dispatch
+from pilotlight.emit.step import Step
+from pilotlight.emit.target import Target
+from pilotlight.emit.weights import INCBIN_FROM, Weights, c_array, incbin_source
+from pilotlight.graph import Port, Value
+from pilotlight.plan import Plan
+
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.PackageLoader("pilotlight.emit"), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    undefined=jinja2.StrictUndefined, autoescape=False,
+)
+_BASES = {"arena": "a", "state": "s"}
+
+
+@dataclass
+class Module:
+    """A model as files."""
+
+    name: str
+    files: dict[str, str | bytes]
+    metadata: dict[str, Any]
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, content in self.files.items():
+            data = content.encode() if isinstance(content, str) else content
+            (folder / file).write_bytes(data)
+
+
+@dataclass
+class _Collected:
+    """What the steps asked for, over the whole model."""
+
+    body: list[str] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
+    kernels: dict[str, None] = field(default_factory=dict)
+    micro: set[str] = field(default_factory=set)
+
+
+def emit_module(plan: Plan, target: Target, *, keep_inputs: bool = False, source: str = "") -> Module:
+    """Everything that a project needs to run the planned model."""
+    graph, name = plan.graph, plan.graph.name
+    weights = Weights()
+    collected = _steps(plan, weights)
+    reset = _reset(plan, weights, collected)
+    ports = {
+        "inputs": [_port(plan, p, f"{name}_input_{_identifier(p.name)}") for p in graph.inputs],
+        "outputs": [_port(plan, p, f"{name}_output_{_identifier(p.name)}") for p in graph.outputs],
+    }
+    body = "\n".join(collected.body)
+    common = {
+        "name": name, "NAME": name.upper(), "version": __version__, "summary": summarize(graph, source),
+        "arena_size": max(plan.arena.size, 1), "state_size": plan.state_size, "weights_size": weights.size,
+        "keep_inputs": keep_inputs, **ports,
+    }
+    micro_text, asm_stack = ("", {})
+    if collected.micro and target.float_assembly:
+        micro_text, asm_stack = assembly(collected.micro, name, target.fused)
+    code = _render(
+        "model.c", **common, kernels=kernel_text(collected.kernels), tables="\n".join(collected.tables), body=body,
+        dispatch=dispatch(collected.micro, name), reset=reset,
+        uses_arena=re.search(r"\(a \+", body) is not None, uses_weights="(w +" in body, uses_state="(s +" in body,
+    )
+    files: dict[str, str | bytes] = {f"{name}.h": _render("model.h", **common), f"{name}.c": code}
+    sources = [f"{name}.c"]
+    if weights.size > INCBIN_FROM:
+        files[f"{name}_weights.S"] = incbin_source(name)
+        files[f"{name}_weights.bin"] = weights.blob()
+        sources.append(f"{name}_weights.S")
+    elif weights.size:
+        files[f"{name}_weights.c"] = c_array(name, weights.blob())
+        sources.append(f"{name}_weights.c")
+    if micro_text:
+        files[f"{name}_kernels.S"] = micro_text
+        sources.append(f"{name}_kernels.S")
+    metadata = _metadata(plan, common, sources, asm_stack, weights)
+    files["CMakeLists.txt"] = _render(
+        "CMakeLists.txt", **common, sources=sources, assembly=any(s.endswith(".S") for s in sources)
+    )
+    files["example_main.c"] = _render("example_main.c", **common)
+    files["metadata.json"] = json.dumps(metadata, indent=2) + "\n"
+    return Module(name, files, metadata)
+
+
+def _render(template: str, **values: Any) -> str:
+    return _TEMPLATES.get_template(f"{template}.j2").render(**values)
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W", "_", name)
+
+
+def _steps(plan: Plan, weights: Weights) -> _Collected:
+    def locate(value: Value) -> tuple[str, int]:
+        if value.is_constant:
+            return "w", weights.offset(value)
+        pool, offset = plan.locate(value)
+        return _BASES[pool], offset
+
+    collected = _Collected()
+    for index, node in enumerate(plan.steps):
+        step = Step(index, locate, plan.scratch(node))
+        ops.get(node.op).emit(node, step)
+        collected.tables += step.tables
+        collected.kernels.update(dict.fromkeys(step.kernels))
+        collected.micro |= step.micro
+        lines = "\n".join(step.lines).split("\n")
+        collected.body += [f"\n    /* {index}: {describe_node(node)} */", f"    PL_STEP({index});"]
+        collected.body += [f"    {line}" if line else "" for line in lines]
+    return collected
+
+
+def _reset(plan: Plan, weights: Weights, collected: _Collected) -> str:
+    """The body of NAME_reset: zeros where the state starts with zeros, else a copy from the weights."""
+    lines = []
+    for state, offset in plan.state_offsets.items():
+        collected.kernels["mem"] = None
+        if state.initial.any():
+            at = weights.add(state.initial)
+            lines.append(f"    pl_copy(m->state + {offset}, m->weights + {at}, {state.value.bytes}); /* {state.name} */")
+        else:
+            lines.append(f"    pl_zero(m->state + {offset}, {state.value.bytes}); /* {state.name} */")
+    return "\n".join(lines or ["    (void)m;"])
+
+
+def _port(plan: Plan, port: Port, c_name: str) -> dict[str, Any]:
+    _, offset = plan.locate(port.value)
+    return {
+        "name": _identifier(port.name), "c_name": c_name, "ctype": port.value.dtype.c, "dtype": port.value.dtype.name,
+        "shape": list(port.shape), "c_shape": list(port.value.shape),
+        "perm": None if port.perm is None else list(port.perm),
+        "offset": offset, "bytes": port.value.bytes, "count": port.value.elements, "meaning": port_meaning(port),
+    }
+
+
+def _metadata(
+    plan: Plan, common: dict[str, Any], sources: list[str], asm_stack: dict[str, int], weights: Weights
+) -> dict[str, Any]:
+    hidden = ("ctype", "count", "meaning")
+    steps = [
+        {
+            "index": i, "label": f"{common['name']}_step_{i}", "op": node.op, "what": describe_node(node, place=False),
+            "module": node.place.module, "source": node.place.source, "macs": ops.get(node.op).macs(node),
+        }
+        for i, node in enumerate(plan.steps)
+    ]
+    buffers = [
+        {"name": b.name, "offset": plan.arena.offsets[b.name], "bytes": b.size, "first": b.first, "last": b.last}
+        for b in plan.buffers
+    ]
+    return {
+        "name": common["name"],
+        "generator": f"pilotlight {__version__}",
+        "model_sha256": hashlib.sha256(weights.blob() + "\n".join(str(s) for s in steps).encode()).hexdigest(),
+        "sources": sources,
+        "asm_stack": asm_stack,
+        "inputs": [{k: v for k, v in p.items() if k not in hidden} for p in common["inputs"]],
+        "outputs": [{k: v for k, v in p.items() if k not in hidden} for p in common["outputs"]],
+        "arena_bytes": common["arena_size"],
+        "arena_lower_bound": plan.arena.lower_bound,
+        "arena_no_overlap": plan.arena.no_overlap,
+        "state_bytes": plan.state_size,
+        "weights_bytes": weights.size,
+        "macs": plan.graph.macs,
+        "macs_executed": sum(s["macs"] for s in steps),
+        "ops": steps,
+        "buffers": buffers,
+    }

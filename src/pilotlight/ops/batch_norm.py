@@ -1,0 +1,39 @@
+"""Batch norm with fixed statistics: a scale and a shift per channel, which fold into the layer in front."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pilotlight.capture.builder import Builder
+from pilotlight.graph import FLOAT32, Value
+from pilotlight.ops.base import lowers
+from pilotlight.ops.pointwise import apply
+
+
+@lowers("batch_norm.default")
+def batch_norm(
+    b: Builder, input: Value, weight: Value | None, bias: Value | None, running_mean: Value | None,
+    running_var: Value | None, training: bool, momentum: float, eps: float, cudnn_enabled: bool = False,
+) -> Value:
+    if training or running_mean is None or running_var is None:
+        raise b.refuse("batch norm over the statistics of the batch is not supported", "call module.eval() first")
+    mean, variance = (
+        b.need_constant(v, "a batch norm statistic").astype(np.float64) for v in (running_mean, running_var)
+    )
+    scale = 1.0 / np.sqrt(variance + eps)
+    if weight is not None:
+        scale = scale * b.need_constant(weight, "a batch norm weight")
+    shift = -mean * scale
+    if bias is not None:
+        shift = shift + b.need_constant(bias, "a batch norm bias")
+    channels = (len(mean),) + (1,) * (len(input.shape) - 2)
+    scaled = apply(b, "mul", input, b.constant(scale.reshape(channels), FLOAT32, "scale"))
+    return apply(b, "add", scaled, b.constant(shift.reshape(channels), FLOAT32, "shift"))
+
+
+@lowers("_native_batch_norm_legit_no_training.default")
+def native_batch_norm(
+    b: Builder, input: Value, weight: Value | None, bias: Value | None, running_mean: Value, running_var: Value,
+    momentum: float, eps: float,
+) -> tuple[Value | None, ...]:
+    return batch_norm(b, input, weight, bias, running_mean, running_var, False, momentum, eps), None, None

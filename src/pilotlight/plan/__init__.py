@@ -1,0 +1,61 @@
+"""An offset for every tensor, with exact totals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilotlight.graph import Graph, Node, State, Value
+from pilotlight.plan.arena import ArenaPlan, plan_arena
+from pilotlight.plan.buffers import Buffer
+from pilotlight.plan.lifetimes import Home, find_lifetimes
+from pilotlight.plan.schedule import reorder
+
+ALIGN = 16
+
+__all__ = ["ALIGN", "Plan", "make_plan"]
+
+
+@dataclass
+class Plan:
+    """Where every byte lives while the model runs."""
+
+    graph: Graph
+    steps: list[Node]
+    arena: ArenaPlan
+    buffers: list[Buffer]
+    state_size: int
+    state_offsets: dict[State, int]
+    _homes: dict[Value, Home]
+    _in_state: dict[Value, State]
+    _scratch: dict[Node, str]
+
+    def locate(self, value: Value) -> tuple[str, int]:
+        """("arena" | "state", byte offset) of a value that is not a constant."""
+        home = self._homes[value]
+        if home.root in self._in_state:
+            return "state", self.state_offsets[self._in_state[home.root]] + home.offset
+        return "arena", self.arena.offsets[home.root.name] + home.offset
+
+    def scratch(self, node: Node) -> int | None:
+        """Byte offset in the arena of a step's scratch memory."""
+        return self.arena.offsets[self._scratch[node]] if node in self._scratch else None
+
+    def peak(self) -> list[Buffer]:
+        """The buffers alive at the step that needs most, largest first."""
+        step = self.arena.peak_step
+        return sorted((b for b in self.buffers if b.first <= step <= b.last), key=lambda b: -b.size)
+
+
+def make_plan(graph: Graph, *, keep_inputs: bool = False) -> Plan:
+    """Order the nodes, find lifetimes, place every buffer."""
+    graph = reorder(graph)
+    found = find_lifetimes(graph, keep_inputs=keep_inputs)
+    arena = plan_arena(found.buffers, found.overlaps, align=ALIGN)
+    offsets: dict[State, int] = {}
+    size = 0
+    for state in graph.states:
+        offsets[state] = size
+        size += -(-state.value.bytes // 8) * 8
+    return Plan(
+        graph, found.steps, arena, found.buffers, size, offsets, found.homes, found.in_state, found.scratch
+    )
