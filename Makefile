@@ -11,7 +11,7 @@ help: ## show this
 setup:
 	@scripts/setup.sh
 
-demo: setup ## train-free demo: 360 handwritten digits classified on an emulated Cortex-M4 board
+demo: setup ## 360 handwritten digits classified on an emulated Cortex-M4 board
 	@$(PYTHON) examples/digits/demo.py
 
 lint: setup ## style and types
