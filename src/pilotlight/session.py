@@ -1,0 +1,146 @@
+"""One boot of a board: run a model on many inputs, compare with PyTorch, and gather every figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from pilotlight.capture.reference import example_inputs, variations
+from pilotlight.compiler import Build
+from pilotlight.errors import PilotlightError
+from pilotlight.graph import Port
+from pilotlight.measure.compare import OutputMatch, Truth
+from pilotlight.measure.profile import Profile, profile
+
+
+@dataclass
+class Session:
+    """What a run on a board showed."""
+
+    build: Build
+    outputs: list[list[torch.Tensor]]
+    truth: Truth
+    matches: list[OutputMatch]
+    repeated: bool  # stateful models: the same outputs again after a reset
+    profile: Profile | None
+    counts_reason: str | None
+    painted_stack: int | None
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def match(self) -> bool:
+        return self.repeated and all(m.match for m in self.matches)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The object that `run --json` prints."""
+        return {
+            "board": self.build.board.name,
+            "target": self.build.board.cpu,
+            "match": self.match,
+            "max_abs_error": max((m.max_abs_error for m in self.matches), default=0.0),
+            **self.figures,
+            "runs": len(self.outputs),
+            "outputs": [vars(m) for m in self.matches],
+            "operators": [vars(r) for r in self.profile.rows] if self.profile else None,
+            "counts_reason": self.counts_reason,
+            "stack_painted": self.painted_stack,
+        }
+
+
+def read_inputs(path: Path, ports: list[Port]) -> list[list[torch.Tensor]]:
+    """Samples from an .npz: one array per model input, in order; `label` is not an input."""
+    try:
+        with np.load(path) as data:
+            arrays = [data[k] for k in data.files if k != "label"]
+    except (OSError, ValueError) as error:
+        raise PilotlightError(
+            f"{path} cannot be read: {error}", hint="write it with numpy.savez", kind="broken-file"
+        ) from error
+    if len(arrays) != len(ports):
+        raise PilotlightError(
+            f"{path} holds {len(arrays)} arrays; the model has {len(ports)} inputs",
+            hint="give one array per input, in order, with the samples along the first axis",
+            kind="wrong-input",
+        )
+    columns = [_samples(path, array, port) for array, port in zip(arrays, ports, strict=True)]
+    counts = {len(c) for c in columns}
+    if counts == {0} or len(counts) != 1:
+        raise PilotlightError(f"{path}: the arrays hold {sorted(counts)} samples; expected one number, not 0",
+                              kind="wrong-input")
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _samples(path: Path, array: np.ndarray, port: Port) -> list[torch.Tensor]:
+    """Sample i is a[i], or a[i:i+1] where the model's own first dimension is 1 and the array has none."""
+    shape, dtype = port.shape, port.value.dtype
+    if array.dtype != dtype.numpy and array.dtype.kind == "f" and dtype.kind == "f":
+        array = array.astype(dtype.numpy)
+    if array.dtype != dtype.numpy:
+        raise PilotlightError(f"{path}: input {port.name} is {array.dtype}; expected {dtype}", kind="wrong-input")
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    if array.shape[1:] == shape:
+        return list(tensor)
+    if shape and shape[0] == 1 and array.shape[1:] == shape[1:]:
+        return [tensor[i : i + 1] for i in range(len(tensor))]
+    raise PilotlightError(
+        f"{path}: input {port.name} has samples of shape {list(array.shape[1:])}; expected {list(shape)}",
+        kind="wrong-input",
+    )
+
+
+def run_session(
+    build: Build, inputs: list[list[torch.Tensor]] | None = None, *, timeout: float = 120.0, count: bool = True
+) -> Session:
+    """Run the example and seven variations, or the given inputs, in one boot, and compare with PyTorch."""
+    program = build.graph.origin
+    if inputs is None:
+        example = example_inputs(program)
+        inputs = [example, *variations(example)]
+    truth = Truth(program, inputs)
+    stateful = bool(build.graph.states)
+    repeated = True
+    with build.open(timeout=timeout, count=count) as running:
+        if stateful:
+            running.reset()
+        outputs = [running.flat(row) for row in inputs]
+        if stateful:
+            running.reset()
+            again = [running.flat(row) for row in inputs]
+            repeated = all(
+                torch.equal(a.nan_to_num(), b.nan_to_num())
+                for left, right in zip(outputs, again, strict=True) for a, b in zip(left, right, strict=True)
+            )
+    matches = truth.compare(outputs, [p.name for p in build.graph.outputs])
+    dev = running.device
+    measured = profile(build.info, dev.counts) if dev.counts is not None and dev.counts.runs else None
+    session = Session(build, outputs, truth, matches, repeated, measured, dev.counts_reason, dev.stack)
+    session.figures = figures(build)
+    session.figures["instructions"] = measured.instructions if measured else None
+    session.figures["cycles_estimate"] = measured.cycles if measured else None
+    return session
+
+
+def figures(build: Build) -> dict[str, Any]:
+    """Bytes and multiply-accumulates of a build, as far as they are known without running it."""
+    info, plan, meta = build.info, build.plan, build.module.metadata
+    sizes = info.sizes
+    arena, state = meta["arena_bytes"], meta["state_bytes"]
+    ram = {
+        "arena": arena,
+        "arena_lower_bound": plan.arena.lower_bound,
+        "arena_no_overlap": plan.arena.no_overlap,
+        "state": state,
+        "static": sizes.static,
+        "stack": info.stack,
+        "total": arena + state + sizes.static + (info.stack or 0),
+    }
+    flash = {"code": sizes.code, "weights": sizes.weights, "harness": sizes.harness, "total": sizes.total}
+    return {
+        "macs": meta["macs"], "macs_executed": meta["macs_executed"], "instructions": None, "cycles_estimate": None,
+        "flash": flash, "ram": ram,
+        "unknown": [text for text in (sizes.reason, info.stack_reason) if text],
+    }
