@@ -109,7 +109,6 @@ class Device:
         """Ends the board first: its last words come when it stops."""
         self._client = None
         self._shut()
-        self._collect()
         raise reason()
 
     def _hung(self) -> PilotlightError:

@@ -12,110 +12,105 @@ from pilotlight.device.channel import PipeChannel
 from pilotlight.device.device import Device
 from pilotlight.device.process import start, stop, tail
 from pilotlight.device.protocol import Client
-from pilotlight.device.where import describe_address, describe_fault
+from pilotlight.device.where import describe_step, name_addresses
 from pilotlight.errors import MissingToolError, PilotlightError
-from pilotlight.measure.counts import labels_text, read_counts, step_count
+from pilotlight.measure.counts import labels_text, read_counts
 from pilotlight.measure.plugin import FIRST_VERSION, build_plugin, refuses_plugins, wanted_version
 from pilotlight.toolchain import BuildInfo
-from pilotlight.toolchain.sizes import symbols
 
-_PIPES = ("to_board", "from_board")
+_PIPES = ("to_board", "from_board")  # also in csrc/device/io_semihosting.c
+_LOG, _UART, _LABELS, _COUNTS = "output.txt", "uart.txt", "labels.txt", "counts.txt"
 
 
 class EmulatedDevice(Device):
+    """Everything of one boot lives in a temporary folder and is gone after it."""
+
     def __init__(self, build: BuildInfo, timeout: float, count: bool):
         super().__init__(build, timeout)
         emulator = build.board.emulator
         if emulator is None or build.image is None:
             raise PilotlightError(f"{build.board.name} is not an emulated board", kind="not-runnable")
-        self._image = build.image
-        self._program = shutil.which(emulator.program)
-        if self._program is None:
+        program = shutil.which(emulator.program)
+        if program is None:
             raise MissingToolError(emulator.program, emulator.package, f"to run {build.board.name}")
-        self._symbols = symbols(build.image)
-        self._folder = tempfile.TemporaryDirectory(prefix="pilotlight-")
-        self._work = Path(self._folder.name)
-        self._log, self._uart, self._out = (self._work / n for n in ("output.txt", "uart.txt", "counts.txt"))
-        for pipe in _PIPES:
-            os.mkfifo(self._work / pipe)
-        # Both ends are opened here too: opening then never waits, whichever side comes first.
-        self._fds = [os.open(self._work / pipe, os.O_RDWR | os.O_NONBLOCK) for pipe in _PIPES]
+        self._image = build.image
         self._words = ""
-        self._plugin: Path | None = self._prepare_plugin() if count else None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._plugin = self._first_plugin(count)
+        self._boot(program, emulator)
+
+    def _first_plugin(self, count: bool) -> Path | None:
         if not count:
             self.counts_reason = "counting was switched off"
-        self._boot(emulator)
-
-    def _prepare_plugin(self) -> Path | None:
+            return None
         try:
-            plugin = build_plugin()
+            return build_plugin()
         except MissingToolError as error:
             self.counts_reason = error.message
             return None
-        name = self.build.name
-        (self._work / "labels.txt").write_text(
-            labels_text(name, step_count(name, self._symbols), self._symbols)
-        )
-        return plugin
 
-    def _boot(self, emulator: Emulator) -> None:
+    def _boot(self, program: str, emulator: Emulator) -> None:
         """Starts the emulator; when it refuses the plugin, with another version of it, then without."""
         version = FIRST_VERSION
         while True:
-            self._start(emulator)
+            self._start(program, emulator)
             try:
                 self._greet()
                 return
             except PilotlightError:
                 other = wanted_version(self._words)
-                if self._plugin and other not in (None, version):
-                    assert other is not None
+                if self._plugin and other is not None and other != version:
                     version, self._plugin = other, build_plugin(other)
                 elif self._plugin and (other is not None or refuses_plugins(self._words)):
                     self._plugin = None
-                    self.counts_reason = f"{emulator.program} does not take the counting plugin"
+                    self.counts_reason = f"{program} does not take the counting plugin"
                 else:
-                    self._remove()
                     raise
             except BaseException:
                 self.close()
                 raise
 
-    def _start(self, emulator: Emulator) -> None:
-        args = [str(self._program), "-machine", emulator.machine, *emulator.args, "-kernel", str(self._image)]
-        args += ["-display", "none", "-monitor", "none", "-serial", f"file:{self._uart}"]
+    def _start(self, program: str, emulator: Emulator) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="pilotlight-")
+        self._work = Path(self._folder.name)
+        for pipe in _PIPES:
+            os.mkfifo(self._work / pipe)
+        # Open for both directions: opening then never waits, whichever side comes first.
+        self._fds = [os.open(self._work / pipe, os.O_RDWR | os.O_NONBLOCK) for pipe in _PIPES]
+        args = [program, "-machine", emulator.machine, *emulator.args, "-kernel", str(self._image)]
+        args += ["-display", "none", "-monitor", "none", "-serial", f"file:{_UART}"]
         args += ["-semihosting-config", "enable=on,target=native"]
         if self._plugin:
-            args += ["-plugin", f"{self._plugin},labels=labels.txt,out={self._out.name}"]
-        self._process = start(args, self._work, self._log)
+            (self._work / _LABELS).write_text(labels_text(self.build.name, self._image))
+            args += ["-plugin", f"{self._plugin},labels={_LABELS},out={_COUNTS}"]
+        self._process = start(args, self._work, self._work / _LOG)
         to_board, from_board = self._fds
         channel = PipeChannel(from_board, to_board, lambda: self._process.poll() is None)
         self._client = Client(channel, self.timeout)
 
     def _collect(self) -> None:
-        if self._plugin and self._out.exists():
-            self.counts = read_counts(self._out)
+        if self._plugin and self._folder:
+            self.counts = read_counts(self._work / _COUNTS)
 
     def _position(self) -> str:
+        """The counting plugin knows in which step it stopped."""
         if self.counts and self.counts.stopped:
             step, address = self.counts.stopped
-            return f" in {describe_address(self.build, self._image, address)}, step {step}"
+            return (
+                f" in {describe_step(self.build, step)}, {name_addresses(self._image, f'pc={address:#010x}')}"
+            )
         return ""
 
     def _output(self) -> str:
-        return describe_fault(self.build, self._image, self._words)
+        return name_addresses(self._image, self._words)
 
     def _shut(self) -> None:
+        if self._folder is None:
+            return
         stop(self._process)
-        self._words = "\n".join(text for text in (tail(self._uart), tail(self._log)) if text) or self._words
         self._collect()
-
-    def close(self) -> None:
-        super().close()
-        self._remove()
-
-    def _remove(self) -> None:
+        self._words = "\n".join(text for name in (_UART, _LOG) if (text := tail(self._work / name)))
         for fd in self._fds:
             os.close(fd)
-        self._fds = []
         self._folder.cleanup()
+        self._folder = None

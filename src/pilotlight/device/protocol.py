@@ -15,7 +15,7 @@ STACK_UNKNOWN = 0xFFFFFFFF
 
 
 class Client:
-    """Asks a board's server; every answer is checked. StalledError and EndedError pass through to the device."""
+    """Asks a board's server; answers are checked. StalledError and EndedError pass through."""
 
     def __init__(self, channel: Channel, timeout: float):
         self._channel = channel

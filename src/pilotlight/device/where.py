@@ -1,4 +1,4 @@
-"""From an address of a running image to words: function, operator, module and source line."""
+"""From numbers a board reports to words: function, operator, module and source line."""
 
 from __future__ import annotations
 
@@ -8,22 +8,19 @@ from pathlib import Path
 from pilotlight.toolchain import BuildInfo
 from pilotlight.toolchain.sizes import functions
 
-_ADDRESS = re.compile(r"\b(pc|from)=0x([0-9a-f]{8})")
+_ADDRESS = re.compile(r"\b(?:pc|from)=0x([0-9a-f]{8})")
 
 
-def describe_address(build: BuildInfo, image: Path, address: int) -> str:
-    for name, (start, size) in functions(image).items():
-        if start <= address < start + size:
-            return f"{name}+{address - start:#x}"
-    return f"{address:#x}"
-
-
-def describe_fault(build: BuildInfo, image: Path, text: str) -> str:
-    """The board's fault line with its addresses named."""
+def name_addresses(image: Path, text: str) -> str:
+    """Text with every code address (pc=0x..., from=0x...) followed by the function it lies in."""
+    known = functions(image) if _ADDRESS.search(text) else {}
 
     def named(match: re.Match[str]) -> str:
-        address = int(match.group(2), 16) & ~1
-        return f"{match.group(0)} ({describe_address(build, image, address)})"
+        address = int(match.group(1), 16)
+        for name, (start, size) in known.items():
+            if start <= address < start + size:
+                return f"{match.group(0)} ({name}+{address - start:#x})"
+        return match.group(0)
 
     return _ADDRESS.sub(named, text)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from pilotlight.toolchain.sizes import symbols
 
 
 @dataclass(frozen=True)
@@ -33,19 +34,13 @@ class Counts:
         return tuple(sum(run) for run in self.runs)
 
 
-def labels_text(name: str, steps: int, symbols: Mapping[str, int]) -> str:
-    """The plugin's list of addresses, from the symbols of the image."""
-    lines = [f"start {symbols[f'{name}_run']:x}", f"end {symbols['pl_run_done']:x}"]
-    lines += [f"step {symbols[f'{name}_step_{i}']:x}" for i in range(steps)]
+def labels_text(name: str, image: Path) -> str:
+    """The plugin's list of addresses; steps are numbered without gaps from 0."""
+    at = symbols(image)
+    lines = [f"start {at[f'{name}_run']:x}", f"end {at['pl_run_done']:x}"]
+    while (label := f"{name}_step_{len(lines) - 2}") in at:
+        lines.append(f"step {at[label]:x}")
     return "\n".join(lines) + "\n"
-
-
-def step_count(name: str, symbols: Mapping[str, int]) -> int:
-    """Steps are numbered without gaps from 0."""
-    count = 0
-    while f"{name}_step_{count}" in symbols:
-        count += 1
-    return count
 
 
 def read_counts(path: Path) -> Counts:

@@ -1,0 +1,74 @@
+"""Where the time goes: counts of each step joined with the operator it came from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pilotlight.errors import PilotlightError
+from pilotlight.measure.counts import Counts
+from pilotlight.measure.estimate import estimate, load_table
+from pilotlight.toolchain import BuildInfo
+from pilotlight.toolchain.disassembly import disassemble
+
+
+@dataclass(frozen=True)
+class Row:
+    """One operator in one inference; cycles is None where the board has no table of timings."""
+
+    index: int
+    label: str
+    op: str
+    module: str | None
+    source: str | None
+    instructions: int
+    cycles: int | None
+    macs: int
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The first run. Rows add up to the totals exactly."""
+
+    rows: tuple[Row, ...]
+    instructions: int
+    cycles: int | None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def profile(build: BuildInfo, counts: Counts) -> Profile:
+    if not counts.runs:
+        raise PilotlightError("nothing was run, so there is nothing to profile", kind="usage")
+    first = counts.runs[0]
+    cycles = _cycles(build, counts)
+    ops = {op["index"]: op for op in build.folder.ops}
+    rows = []
+    for index, instructions in enumerate(first):
+        op = ops.get(index, {})
+        rows.append(
+            Row(
+                index=index,
+                label=op.get("label") or f"step {index}",
+                op=op.get("op") or "",
+                module=op.get("module"),
+                source=op.get("source"),
+                instructions=instructions,
+                cycles=cycles[index] if cycles else None,
+                macs=op.get("macs") or 0,
+            )
+        )
+    return Profile(tuple(rows), sum(first), sum(cycles) if cycles else None)
+
+
+def cycles_estimate(build: BuildInfo, counts: Counts | None) -> int | None:
+    """Cycles of the first run, None where there is no table or nothing was counted."""
+    cycles = _cycles(build, counts) if counts and counts.runs else None
+    return sum(cycles) if cycles else None
+
+
+def _cycles(build: BuildInfo, counts: Counts) -> tuple[int, ...] | None:
+    if build.board.cycles is None or build.image is None or build.toolchain is None:
+        return None
+    return estimate(counts, disassemble(build.toolchain, build.image), load_table(build.board.cycles))
