@@ -11,6 +11,7 @@ from pilotlight.toolchain.command import run
 from pilotlight.toolchain.find import Toolchain
 
 _LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)(?:\s+(.*))?$")
+_COMMENT = re.compile(r"\s*[@;#] (0x[0-9a-f]+|\d+)$")  # an immediate again, in another base
 _TARGET = re.compile(r"\b([0-9a-f]+) <([^>]+)>")
 
 
@@ -47,5 +48,6 @@ def disassemble(toolchain: Toolchain, elf: Path) -> Disassembly:
     for line in text.splitlines():
         match = _LINE.match(line)
         if match and not match.group(2).startswith("."):
-            rows.append(Instruction(int(match.group(1), 16), match.group(2), (match.group(3) or "").strip()))
+            operands = _COMMENT.sub("", (match.group(3) or "").strip())
+            rows.append(Instruction(int(match.group(1), 16), match.group(2), operands))
     return Disassembly(tuple(rows))
