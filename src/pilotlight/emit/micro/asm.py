@@ -1,4 +1,4 @@
-"""Assembly as data: instructions, registers handed out by a pool, and functions that know their stack bytes."""
+"""Assembly as data: instructions, a pool of registers, functions that know their stack bytes."""
 
 from __future__ import annotations
 

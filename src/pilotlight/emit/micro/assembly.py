@@ -21,8 +21,8 @@ _HEAD = """\
 def assembly(names: set[str], prefix: str, fused: bool) -> tuple[str, dict[str, int]]:
     """The text of `PREFIX_kernels.S`, and the stack bytes of each of its functions.
 
-    `fused` chooses one instruction for multiply and add (Cortex-M7, M55) over two (M4, M33, where the one takes
-    three cycles). Every function has a section of its own, so that a linker can drop it.
+    `fused` chooses one instruction for multiply and add (Cortex-M7, M55) over two (M4, M33, where the one
+    takes three cycles). Every function has a section of its own, so that a linker can drop it.
     """
     how = "fused multiply-add" if fused else "multiply and add rounded one after the other"
     functions = [generate(block, fused) for block in ordered(names)]

@@ -1,11 +1,11 @@
 """The generator of multiply-accumulate blocks for Cortex-M with single-precision hardware.
 
-Each function walks groups of pixels, blocks of filters, rows, columns and (convolution) channels of `pl_mac_t`.
-The accumulators stay in registers from the bias to the store. Separate multiplies and adds are for cores whose
-fused instruction is slower than the two (Cortex-M4, M33); both forms sum in the order of the C twin.
+Each function walks groups of pixels, blocks of filters, rows, columns and (convolution) channels of
+`pl_mac_t`. The accumulators stay in registers from the bias to the store. Separate multiplies and adds are for
+cores whose fused instruction is slower than the two (Cortex-M4, M33); both forms sum in the order of the C twin.
 
-ReLU is one integer saturation: a float below zero is a negative integer. It would turn a negative NaN into zero,
-so the functions set the status bit that makes every NaN an operation yields the positive one.
+ReLU is one integer saturation: a float below zero is a negative integer. It would turn a negative NaN into
+zero, so the functions set the status bit that makes every NaN an operation yields the positive one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Generator(ABC):
         core = self.registers.core
         self.x = [core() for _ in range(self.pixels)]
         self.w = core()
-        # These four are free once the sums are complete; ascending, as a store of several registers wants them.
+        # These four are free once the sums are complete, and ascending as stmia wants them.
         self.rows, self.cols, self.inner, self.scratch = (core() for _ in range(4))
         self.y, self.bias, self.blocks, self.groups, self.base = (core() for _ in range(5))
         self.acc = [self.registers.floats(self.filters) for _ in range(self.pixels)]
@@ -46,11 +46,13 @@ class Generator(ABC):
     def window(self) -> None:
         """Adds one window to the accumulators; x stands on it, w on its weights; rows is not zero."""
 
+    @abstractmethod
     def aside(self) -> None:
-        """What a window keeps out of the way of its usual path: nothing, as a rule."""
+        """What a window keeps out of the way of its usual path."""
 
+    @abstractmethod
     def next_block(self) -> None:
-        """The next block of filters sees the same input, as a rule."""
+        """Moves the window on to the input of the next block of filters."""
 
     def generate(self) -> Function:
         f = self.f
@@ -233,6 +235,9 @@ class Convolution(Generator):
         self.advance(self.x, "x_col")
         self.f.add("b", "run")
 
+    def next_block(self) -> None:
+        """Every filter sees the same input."""
+
     def channels(self, count: int) -> None:
         """So many channels: their inputs and weights come several at a time."""
         for k in range(count):
@@ -270,6 +275,9 @@ class Depthwise(Generator):
         f.add("subs", self.cols, self.cols, 1)
         f.add("bne", "tap")
         self.next_row()
+
+    def aside(self) -> None:
+        """A row of taps has one path."""
 
     def next_block(self) -> None:
         self.f.add("add", self.base, self.base, 4 * self.filters)
