@@ -9,13 +9,12 @@ import ctypes
 import math
 import subprocess
 import sys
-from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 
 from pilotlight.emit.micro import dispatch
-from pilotlight.emit.pack_f32 import Conv2d, Linear, Shape, pack, pack_bias
+from pilotlight.emit.pack_f32 import Conv2d, Linear, Shape, fields, pack, pack_bias
 
 PORTABLE = Path(sys.modules[Conv2d.__module__].__file__ or "").parents[1] / "csrc/kernels/portable"
 ALL_BLOCKS = {f"{kind}_f32_{p}x{f}" for kind in ("mac", "dw") for p in (2, 1) for f in (8, 4, 2, 1)}
@@ -24,7 +23,7 @@ LIMITS = [(-math.inf, math.inf), (0.0, math.inf), (0.0, 6.0), (-0.5, 0.25)]
 
 
 class _Conv2d(ctypes.Structure):
-    _fields_ = [(f"i{i}", ctypes.c_int32) for i in range(19)] + [
+    _fields_ = [(f"i{i}", ctypes.c_int32) for i in range(20)] + [
         ("lo", ctypes.c_float),
         ("hi", ctypes.c_float),
     ]
@@ -39,10 +38,10 @@ class _Linear(ctypes.Structure):
 
 def source(prefix: str = "test") -> str:
     """All drivers behind exported functions."""
-    text = "".join(f'#include "{name}_f32.h"\n' for name in ("conv2d", "depthwise", "linear"))
+    text = "".join(f'#include "{name}_f32.h"\n' for name in ("conv2d", "linear"))
     text += dispatch(ALL_BLOCKS, prefix)
-    for name, struct in (("conv2d", "conv2d"), ("depthwise", "conv2d"), ("linear", "linear")):
-        arguments = f"const pl_{struct}_t *s, const float *x, const float *w, const float *b, float *y"
+    for name in ("conv2d", "linear"):
+        arguments = f"const pl_{name}_t *s, const float *x, const float *w, const float *b, float *y"
         call = f"{{\n    pl_{name}_f32(s, x, w, b, y);\n}}\n"
         text += f"void {name}({arguments});\nvoid {name}({arguments})\n{call}"
     return text
@@ -89,9 +88,7 @@ def run(
     if isinstance(shape, Linear):
         struct: ctypes.Structure = _Linear(shape.n, shape.i, shape.o, act, *limits)
     else:
-        flat = shape.flattened()
-        sizes = (*astuple(flat), flat.ic // flat.groups, flat.oc // flat.groups)
-        struct = _Conv2d(*sizes, act, *limits)
+        struct = _Conv2d(*fields(shape), act, *limits)
     out_bytes = 4 * math.prod(output_shape(shape))
     before = max(0, -distance) if distance is not None else 0
     after = before + (distance if distance is not None else x.nbytes)

@@ -40,7 +40,7 @@ SECTIONS {
 }
 """
 
-_DRIVERS = ("conv2d", "depthwise", "linear")
+_DRIVERS = ("conv2d", "linear")
 
 _MAIN = r"""
 #include <stdint.h>
@@ -55,9 +55,9 @@ typedef struct {
     float bound;
 } case_t;
 
-static inline void pl_mac_f32(const pl_mac_t *a, int32_t pixels, int32_t filters)
+static inline void pl_mac_f32(const pl_mac_t *a, int32_t depthwise, int32_t pixels, int32_t filters)
 {
-    (void)a, (void)pixels, (void)filters;
+    (void)a, (void)depthwise, (void)pixels, (void)filters;
 }
 
 @PROTOTYPES@
@@ -102,8 +102,6 @@ static void run(const case_t *c, int by, float *y, const float *b, int32_t act)
     }
     if (c->kind == 0) {
         (by ? asm_conv2d : c_conv2d)(&conv, x, w, b, y);
-    } else if (c->kind == 1) {
-        (by ? asm_depthwise : c_depthwise)(&conv, x, w, b, y);
     } else {
         (by ? asm_linear : c_linear)(&linear, x, w, b, y);
     }
@@ -196,8 +194,8 @@ def _case(shape: Shape, limits: tuple[float, float]) -> str:
     n = math.prod(dense.weight_shape(shape)[1:]) + 1
     bound = 2 * (8 + 2 * math.sqrt(n)) * 2.0**-24
     text, empty = initializer(shape, *limits), "{0}"
-    kind = 2 if isinstance(shape, Linear) else int(shape.depthwise)
-    conv, linear = (empty, text) if kind == 2 else (text, empty)
+    kind = int(isinstance(shape, Linear))
+    conv, linear = (empty, text) if kind else (text, empty)
     sizes = ", ".join(map(str, (*counts, dense.output_shape(shape)[-1])))
     return f"    {{{kind}, {conv}, {linear}, {sizes}, {bound!r}f}},\n"
 
@@ -209,9 +207,9 @@ def build(folder: Path, machine: Machine, shapes: list[Shape]) -> Path:
     (folder / "asm.c").write_text(_drivers("asm"))
     (folder / "c.c").write_text("#define PILOTLIGHT_PORTABLE\n" + _drivers("c"))
     prototypes = "".join(
-        f"void {by}_{name}(const pl_{struct}_t *, const float *, const float *, const float *, float *);\n"
+        f"void {by}_{name}(const pl_{name}_t *, const float *, const float *, const float *, float *);\n"
         for by in ("asm", "c")
-        for name, struct in zip(_DRIVERS, ("conv2d", "conv2d", "linear"), strict=True)
+        for name in _DRIVERS
     )
     sizes = {
         "X": max(math.prod(dense.input_shape(s)) for s in shapes),

@@ -165,7 +165,7 @@ def test_twins_need_no_library(tmp_path: Path) -> None:
 def test_dispatch_holds_only_what_a_model_needs() -> None:
     text = dispatch({"mac_f32_1x8"}, "net")
     assert "net_mac_f32_1x8" in text
-    assert "2x8" not in text and "pl_dw_f32" not in text
+    assert "2x8" not in text and "dw_f32" not in text
     assert dispatch(set(), "net") == ""
 
 

@@ -74,7 +74,7 @@ def emit_module(plan: Plan, target: Target, *, keep_inputs: bool = False, source
         micro_text, asm_stack = assembly(collected.micro, name, target.fused)
     code = _render(
         "model.c", **common, kernels=kernel_text(collected.kernels), tables="\n".join(collected.tables), body=body,
-        dispatch=dispatch(collected.micro, name), reset=reset,
+        dispatch=dispatch(collected.micro, name, target.float_assembly), reset=reset,
         uses_arena=re.search(r"\(a \+", body) is not None, uses_weights="(w +" in body, uses_state="(s +" in body,
     )
     files: dict[str, str | bytes] = {f"{name}.h": _render("model.h", **common), f"{name}.c": code}

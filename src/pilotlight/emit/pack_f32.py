@@ -1,7 +1,7 @@
 """The dense float32 layers: shapes, packed weights, overlap distances, and the blocks each one needs.
 
-The C drivers (`conv2d_f32.h`, `depthwise_f32.h`, `linear_f32.h`) walk output pixels outside and filters
-inside, one or two pixels by a block of 8, 4, 2 or 1 filters at a time. Everything here follows from it.
+The C drivers (`conv2d_f32.h`, `linear_f32.h`) walk output pixels outside and filters inside,
+ one or two pixels by a block of 8, 4, 2 or 1 filters at a time. Everything here follows from it.
 """
 
 from __future__ import annotations
@@ -40,23 +40,14 @@ class Conv2d:
     dh: int = 1
     dw: int = 1
     groups: int = 1
+    driver = "pl_conv2d_f32"
+    struct = "pl_conv2d_t"
+    header = "conv2d_f32.h"
 
     @property
     def depthwise(self) -> bool:
         """One filter a channel. A single channel is better off as a plain convolution."""
         return self.groups == self.ic == self.oc and self.groups > 1
-
-    @property
-    def driver(self) -> str:
-        return "pl_depthwise_f32" if self.depthwise else "pl_conv2d_f32"
-
-    @property
-    def struct(self) -> str:
-        return "pl_conv2d_t"
-
-    @property
-    def header(self) -> str:
-        return "depthwise_f32.h" if self.depthwise else "conv2d_f32.h"
 
     @property
     def macs(self) -> int:
@@ -103,9 +94,14 @@ def initializer(shape: Shape, lo: float = -math.inf, hi: float = math.inf) -> st
         tail = f"PL_ACT_CLAMP, {_literal(lo)}, {_literal(hi)}"
     if isinstance(shape, Linear):
         return f"{{{shape.n}, {shape.i}, {shape.o}, {tail}}}"
-    shape = shape.flattened()
-    sizes = (*astuple(shape), shape.ic // shape.groups, shape.oc // shape.groups)
-    return f"{{{', '.join(map(str, sizes))}, {tail}}}"
+    return f"{{{', '.join(map(str, fields(shape)))}, {tail}}}"
+
+
+def fields(shape: Conv2d) -> tuple[int, ...]:
+    """The integers of `pl_conv2d_t` up to the activation."""
+    flat = shape.flattened()
+    groups = 1 if flat.depthwise else flat.groups
+    return (*astuple(flat)[:-1], groups, flat.ic // flat.groups, flat.oc // groups, int(flat.depthwise))
 
 
 def _literal(value: float) -> str:

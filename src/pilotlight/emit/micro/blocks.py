@@ -1,8 +1,9 @@
 """The generator of multiply-accumulate blocks for Cortex-M with single-precision hardware.
 
 Each function walks groups of pixels, blocks of filters, rows, columns and (convolution) channels of
-`pl_mac_t`. The accumulators stay in registers from the bias to the store. Separate multiplies and adds are for
-cores whose fused instruction is slower than the two (Cortex-M4, M33); both forms sum in the order of the C twin.
+`pl_mac_t`. The accumulators stay in registers from the bias to the store. Separate multiplies and adds are
+for cores whose fused instruction is slower than the two (Cortex-M4, M33). Both forms sum in the order of the
+C twin.
 
 ReLU is one integer saturation: a float below zero is a negative integer. It would turn a negative NaN into
 zero, so the functions set the status bit that makes every NaN an operation yields the positive one.

@@ -4,33 +4,39 @@ from __future__ import annotations
 
 from pilotlight.emit.micro.names import Block, ordered
 
-_WHAT = {"mac": "filters", "dw": "channels"}
 
+def dispatch(names: set[str], prefix: str, assembly: bool = True) -> str:
+    """C text that defines `pl_mac_f32` over the blocks `PREFIX_NAME`; it belongs after the kernel headers.
 
-def dispatch(names: set[str], prefix: str) -> str:
-    """C text that defines `pl_mac_f32` and `pl_dw_f32` (those that are needed) over the blocks `PREFIX_NAME`.
-
-    It belongs after the text of the kernel headers. A block is assembly or C by `PL_MICRO_ASM` of mac_f32.h.
+    With `assembly` a block is assembly or C by `PL_MICRO_ASM` of mac_f32.h; without, always C.
     """
     blocks = ordered(names)
     if not blocks:
         return ""
-    declared = "".join(f"void {prefix}_{b.name}(const pl_mac_t *a);\n" for b in blocks)
-    twins = "".join(
-        f"static inline void {prefix}_{b.name}(const pl_mac_t *a)\n"
-        f"{{\n    pl_block_f32(a, {b.pixels}, {b.filters}, {int(b.kind == 'dw')});\n}}\n"
-        for b in blocks
+    text = "\n".join(_twin(block, prefix) for block in blocks)
+    if assembly:
+        declared = "".join(f"void {prefix}_{block.name}(const pl_mac_t *a);\n" for block in blocks)
+        text = f"#if PL_MICRO_ASM\n{declared}#else\n{text}#endif\n"
+    return f"{text}\n{_choice(blocks, prefix)}"
+
+
+def _twin(block: Block, prefix: str) -> str:
+    depthwise = int(block.kind == "dw")
+    return (
+        f"static inline void {prefix}_{block.name}(const pl_mac_t *a)\n"
+        f"{{\n    pl_block_f32(a, {block.pixels}, {block.filters}, {depthwise});\n}}\n"
     )
-    kinds = list(dict.fromkeys(b.kind for b in blocks))
-    choices = "\n".join(_choice(kind, [b for b in blocks if b.kind == kind], prefix) for kind in kinds)
-    return f"#if PL_MICRO_ASM\n{declared}#else\n{twins}#endif\n\n{choices}"
 
 
-def _choice(kind: str, blocks: list[Block], prefix: str) -> str:
-    what = _WHAT[kind]
-    lines = [f"static inline void pl_{kind}_f32(const pl_mac_t *a, int32_t pixels, int32_t {what})", "{"]
+def _choice(blocks: list[Block], prefix: str) -> str:
+    kinds = {block.kind for block in blocks}
+    arguments = "const pl_mac_t *a, int32_t depthwise, int32_t pixels, int32_t filters"
+    lines = [f"static inline void pl_mac_f32({arguments})", "{"]
+    if len(kinds) == 1:
+        lines.append("    (void)depthwise;")
     for i, block in enumerate(blocks):
+        which = "" if len(kinds) == 1 else "depthwise && " if block.kind == "dw" else "!depthwise && "
         word = "if" if i == 0 else "} else if"
-        lines.append(f"    {word} (pixels == {block.pixels} && {what} == {block.filters}) {{")
+        lines.append(f"    {word} ({which}pixels == {block.pixels} && filters == {block.filters}) {{")
         lines.append(f"        {prefix}_{block.name}(a);")
     return "\n".join([*lines, "    }", "}", ""])

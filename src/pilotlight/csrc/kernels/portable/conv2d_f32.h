@@ -3,44 +3,61 @@
 
 #include <stdint.h>
 
-#include "mac_f32.h"
-#include "window_f32.h"
+#include "filters_f32.h"
 
-/* Calls the block of `pixels` pixels by `filters` filters; written for each model. */
-static inline void pl_mac_f32(const pl_mac_t *a, int32_t pixels, int32_t filters);
+typedef struct {
+    int32_t n, ih, iw, ic; // input (n, ih, iw, ic)
+    int32_t oh, ow, oc;    // output (n, oh, ow, oc)
+    int32_t kh, kw;        // kernel
+    int32_t sh, sw;        // stride
+    int32_t pt, pl;        // padding above and to the left; below and to the right it follows from oh and ow
+    int32_t dh, dw;        // dilation
+    int32_t groups;        // of channels; 1 when depthwise
+    int32_t icg, ocg;      // channels that a filter sees, filters in a group
+    int32_t depthwise;     // 1: filter c sees channel c only
+    int32_t act;           // PL_ACT_*
+    float lo, hi;          // limits of PL_ACT_CLAMP
+} pl_conv2d_t;
 
-/* All filters of a->groups groups of `pixels` pixels, in blocks of 8, then 4, 2 and 1; a->groups must be 1 when more
- * than one size of block is needed. w holds k weights a filter, of which the first `skip` lie outside the input. */
-static inline void pl_mac_filters_f32(pl_mac_t *a, int32_t pixels, int32_t filters, const float *w, int32_t k,
-                                      int32_t skip, const float *bias, float *y)
+/* From `first` up to, not including, `end`. */
+typedef struct {
+    int32_t first, end;
+} pl_range_t;
+
+/* The taps of a kernel that fall inside 0..size when tap 0 stands at `at`. */
+static inline pl_range_t pl_clip_taps(int32_t at, int32_t taps, int32_t dilation, int32_t size)
 {
-    int32_t done = 0;
-    for (uint32_t log2 = 3; done < filters; log2--) {
-        const int32_t size = (int32_t)(1u << log2);
-        a->blocks = (int32_t)((uint32_t)(filters - done) >> log2);
-        if (a->blocks > 0) {
-            a->w = w + done * k + skip * size;
-            a->bias = bias ? bias + done : 0;
-            a->y = y + done;
-            pl_mac_f32(a, pixels, size);
-            done += a->blocks * size;
-        }
+    pl_range_t t = {0, taps};
+    while (t.first < taps && at + t.first * dilation < 0) {
+        t.first++;
     }
+    while (t.end > t.first && at + (t.end - 1) * dilation >= size) {
+        t.end--;
+    }
+    return t;
 }
 
-/* One size of block serves this many filters. */
-static inline int32_t pl_one_size(int32_t filters)
+/* The pixels of an output row whose kernel columns are all inside the input. */
+static inline pl_range_t pl_inside(const pl_conv2d_t *s)
 {
-    return (filters & 7) == 0 || filters == 4 || filters == 2 || filters == 1;
+    pl_range_t t = {0, s->ow};
+    while (t.first < s->ow && t.first * s->sw < s->pl) {
+        t.first++;
+    }
+    while (t.end > t.first && (t.end - 1) * s->sw - s->pl + (s->kw - 1) * s->dw >= s->iw) {
+        t.end--;
+    }
+    return t;
 }
 
-/* One row of output: x is the first of the input rows in `rows`, or anything when there are none. */
+/* One row of output from the kernel rows in `rows`: pixels in pairs where all columns are inside the input, one by one
+ * elsewhere. x is the input row of the first kernel row, or any pointer when there is none. */
 static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_range_t inside,
                                      const float *x, // (rows, iw, ic)
                                      const float *w, const float *bias,
                                      float *y) // (ow, oc)
 {
-    const int32_t whole = s->groups == 1 && s->dw == 1; // the columns of a kernel row are one run
+    const int32_t whole = s->icg == s->ic && s->dw == 1; // the columns of a kernel row are one run
     const int32_t k = s->kh * s->kw * s->icg;
     pl_mac_t a;
     a.x_pixel = s->sw * s->ic;
@@ -56,8 +73,8 @@ static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_r
         a.rows = cols > 0 ? rows.end - rows.first : 0;
         a.cols = whole ? 1 : cols;
         a.len = whole ? cols * s->icg : s->icg;
-        a.x_col = s->dw * s->ic - a.len;
-        a.x_row = s->dh * s->iw * s->ic - (a.cols - 1) * s->dw * s->ic - a.len;
+        a.x_col = s->dw * s->ic - (s->depthwise ? 0 : a.len);
+        a.x_row = (s->dh * s->iw - a.cols * s->dw) * s->ic + (s->depthwise ? 0 : a.x_col);
         a.w_row = (s->kw - cols) * s->icg;
         a.w_block = (s->kh - a.rows) * s->kw * s->icg;
         a.groups = free >= 2 && s->groups == 1 && pl_one_size(s->oc) ? free >> 1 : 1;
@@ -65,15 +82,15 @@ static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_r
         const int32_t skip = a.rows > 0 ? (rows.first * s->kw + taps.first) * s->icg : 0;
         const float *from = a.rows > 0 ? x + (at + taps.first * s->dw) * s->ic : x;
         for (int32_t g = 0; g < s->groups; g++) {
-            a.x = from + g * s->icg;
-            pl_mac_filters_f32(&a, pixels, s->ocg, w + g * s->ocg * k, k, skip, bias ? bias + g * s->ocg : 0,
-                               y + col * s->oc + g * s->ocg);
+            const int32_t f = g * s->ocg;
+            pl_mac_filters_f32(&a, s->depthwise, pixels, s->ocg, from + g * s->icg, w + f * k, k, skip,
+                               bias ? bias + f : 0, y + col * s->oc + f);
         }
     }
 }
 
 /* A convolution. w is packed in blocks of F = 8, 4, 2 or 1 filters, (block, kh, kw, icg, F); bias (oc) may be null.
- * Walks pixels outside and filters inside, so that y may overlap the end of x by a distance known beforehand. */
+ * Walks pixels outside and filters inside, so that y may overlap x by a distance known beforehand. */
 static inline void pl_conv2d_f32(const pl_conv2d_t *s,
                                  const float *x, // (n, ih, iw, ic)
                                  const float *w, const float *bias,

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "conv2d_f32.h"
+#include "filters_f32.h"
 
 typedef struct {
     int32_t n, i, o; // rows, inputs, outputs
@@ -34,8 +34,7 @@ static inline void pl_linear_f32(const pl_linear_t *s,
         const int32_t pixels = rest >= 2 ? 2 : 1;
         a.groups = pl_one_size(s->o) && rest >= 2 ? rest >> 1 : 1;
         step = a.groups * pixels;
-        a.x = x + row * s->i;
-        pl_mac_filters_f32(&a, pixels, s->o, w, s->i, 0, bias, y + row * s->o);
+        pl_mac_filters_f32(&a, 0, pixels, s->o, x + row * s->i, w, s->i, 0, bias, y + row * s->o);
     }
     if (s->act == PL_ACT_CLAMP) {
         pl_clamp_f32(y, s->n * s->o, s->lo, s->hi);
