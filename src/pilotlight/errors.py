@@ -47,6 +47,20 @@ class UnsupportedError(PilotlightError):
         )
 
 
+class DoesNotFitError(PilotlightError):
+    """Memories of a board that would overflow, and by how many bytes."""
+
+    def __init__(self, overflows: dict[str, int], where: str | None = None):
+        self.overflows = overflows
+        parts = ", ".join(f"{memory} by {by:,} bytes" for memory, by in overflows.items())
+        super().__init__(
+            f"the model does not fit: it exceeds {parts}",
+            where=where,
+            hint="choose a larger board, put weights or arena into another memory, or make the model smaller",
+            kind="does-not-fit",
+        )
+
+
 class MissingToolError(PilotlightError):
     """A compiler or emulator that has to be installed first."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import logging
+import shlex
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -11,6 +13,7 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
+_LOG = logging.getLogger(__name__)
 
 
 def _die_with_parent() -> None:
@@ -21,6 +24,7 @@ def start(
     args: Sequence[str], cwd: Path, log: Path, stdin: int = subprocess.DEVNULL, stdout: int | None = None
 ) -> subprocess.Popen[bytes]:
     """Starts a program; what it prints (without stdout, when that is a pipe) goes to the log file."""
+    _LOG.debug("%s", shlex.join(args))
     with log.open("wb") as file:
         return subprocess.Popen(
             args,

@@ -68,10 +68,12 @@ def build_model(
     arena_in: str | None = None,
     sanitize: bool = False,
     check: bool = True,
+    need_compiler: bool = True,
 ) -> BuildInfo:
     """Compiles and links a generated folder for a board.
 
     check=False lets a real board's overflow pass (see BuildInfo.memory); images that boot are always checked.
+    need_compiler=False: without one, a board's code size and stack are unknown instead of an error.
     """
     if optimize not in _OPTIMIZE:
         raise PilotlightError(f"optimize is {' or '.join(_OPTIMIZE)}, not {optimize!r}", kind="usage")
@@ -83,7 +85,7 @@ def build_model(
     if board.is_host:
         return _Builder(model, board, find(board), work, _OPTIMIZE[optimize]).host(sanitize)
     place = board.placement(weights_in, arena_in)
-    reason = reason_without(board)
+    reason = reason_without(board, need_compiler)
     if reason:
         return _without_compiler(model, board, place, work, reason, check)
     return _Builder(model, board, find(board), work, _OPTIMIZE[optimize]).bare(place, check)

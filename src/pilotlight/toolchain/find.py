@@ -40,12 +40,17 @@ def find(board: Board) -> Toolchain:
     return Toolchain(board.toolchain, found["gcc"], found["objdump"])
 
 
-def reason_without(board: Board) -> str | None:
-    """Why a board is to be reported without code size: its compiler is absent and no package brings it."""
+def reason_without(board: Board, need_compiler: bool = True) -> str | None:
+    """Why a board is to be reported without code size: its compiler is absent and no package brings it.
+
+    An absent compiler that a package brings is a reason only where it is not needed; find() raises otherwise.
+    """
     row = _row(board)
     program = row["prefix"] + "gcc"
-    if "package" in row or shutil.which(program):
+    if shutil.which(program) or ("package" in row and need_compiler):
         return None
+    if "package" in row:
+        return f"{program} is not installed (apt-get install {row['package']})"
     return f"{program} is not installed and no Debian package has it"
 
 

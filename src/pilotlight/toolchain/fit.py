@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pilotlight.boards import Board, Placement
-from pilotlight.toolchain.command import does_not_fit
+from pilotlight.errors import DoesNotFitError
 from pilotlight.toolchain.folder import ModelFolder
 from pilotlight.toolchain.sizes import Sizes
 
@@ -37,4 +37,4 @@ def memory_use(
 def check_fit(board: Board, uses: tuple[MemoryUse, ...]) -> None:
     overflows = {use.name: use.over for use in uses if use.over}
     if overflows:
-        raise does_not_fit(overflows, where=f"board {board.name}")
+        raise DoesNotFitError(overflows, where=f"board {board.name}")
