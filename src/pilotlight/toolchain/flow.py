@@ -16,8 +16,8 @@ from pilotlight.toolchain.disassembly import Instruction
 @dataclass(frozen=True)
 class Step:
     """pushed: bytes the stack grows (negative: shrinks). table: jumps through a table beside the code.
-    indirect: jumps through a register, as other jump tables do. unknown: a call through a register, or a
-    stack pointer that cannot be followed."""
+    indirect: jumps through a register, as other jump tables do. unknown: calls through a register.
+    opaque: changes the stack pointer by what the instruction does not say."""
 
     pushed: int = 0
     call: int | None = None
@@ -26,6 +26,7 @@ class Step:
     table: bool = False
     indirect: bool = False
     unknown: bool = False
+    opaque: bool = False
 
 
 class Flow(Protocol):
@@ -109,7 +110,7 @@ class _Thumb:
             return Step(pushed=amount if name.startswith("sub") else -amount)
         if name.startswith("cmp"):
             return Step()
-        return Step(unknown=True)
+        return Step(opaque=True)
 
 
 class _RiscV:
@@ -128,5 +129,5 @@ class _RiscV:
         if name in ("addi", "add") and adjusted:
             return Step(pushed=-int(adjusted.group(1)))
         if operands.startswith("sp,") and name not in ("sw", "sb", "sh", "sd", "beq", "bne"):
-            return Step(unknown=True)
+            return Step(opaque=True)
         return Step()

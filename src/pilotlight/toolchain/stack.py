@@ -8,6 +8,7 @@ not be one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from pilotlight.toolchain.find import Toolchain
 from pilotlight.toolchain.flow import Flow, flow_of
 from pilotlight.toolchain.sizes import functions
 
+_NUMBERED = re.compile(r"\.\d+$")
 # Deeper than any real function: a loop that pushes more each time round.
 _ENDLESS = 1 << 20
 
@@ -65,16 +67,15 @@ class _Graph:
             names = " -> ".join(self.name_of(a) for a in [*self.path, address])
             raise PilotlightError(f"recursion, so the stack has no bound: {names}", kind="stack")
         self.path.append(address)
-        name = self._framed(address)
-        result = self._by_frame(name) if name else self._by_flow(address)
+        framed = self._framed(address)
+        result = self._by_frame(*framed) if framed else self._by_flow(address)
         self.path.pop()
         self.known[address] = result
         return result
 
-    def _by_frame(self, name: str) -> int:
+    def _by_frame(self, start: int, size: int, frame: int) -> int:
         """A function whose frame is known: jumps out of it happen after the frame is given back."""
-        start, size = self.symbols[name]
-        frame = deepest = self.frames[name]
+        deepest = frame
         for instruction in self.code.between(start, start + size):
             step = self.flow.step(instruction)
             if step.unknown or step.indirect:
@@ -107,10 +108,12 @@ class _Graph:
                 return start, size
         raise PilotlightError(f"cannot follow the jump table of {self.name_of(address)}", kind="stack")
 
-    def _framed(self, address: int) -> str | None:
-        for name, (start, _) in self.symbols.items():
-            if start == address and name in self.frames:
-                return name
+    def _framed(self, address: int) -> tuple[int, int, int] | None:
+        """Address, size and frame; the compiler lists a specialised copy f.constprop.0 as f.constprop."""
+        for name, (start, size) in self.symbols.items():
+            frame = self.frames.get(name, self.frames.get(_NUMBERED.sub("", name)))
+            if start == address and frame is not None:
+                return start, size, frame
         return None
 
     def name_of(self, address: int) -> str:
@@ -150,7 +153,7 @@ class _Walk:
             self.seen[at] = used
             instruction = code.instructions[code.index[at]]
             step = flow.step(instruction)
-            if step.unknown:
+            if step.unknown or step.opaque:
                 raise self.graph.unknown(instruction)
             used += step.pushed
             self.deepest = max(self.deepest, used)

@@ -1,0 +1,121 @@
+"""The stack bound: never below what a painted stack shows on the board, and at most 64 bytes above it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pilotlight import boards, device, toolchain
+from pilotlight.errors import PilotlightError
+from pilotlight.toolchain.disassembly import Instruction
+from pilotlight.toolchain.flow import register_words
+from tiny_model import EMULATED, FOLDER, altered, inputs
+
+DEEP = (Path(__file__).parent / "fixtures" / "deep" / "deep.c").read_text()
+CALL_DEEP = {
+    '#include "tiny.h"\n': '#include "tiny.h"\n\nvoid deep_work(float *x, int32_t n);\n',
+    "PL_STEP(1);": "PL_STEP(1);\n    deep_work(x, 8);",
+}
+
+
+def painted(folder: Path, name: str, work: Path, optimize: str = "speed") -> tuple[int, int]:
+    board = boards.load(name)
+    build = toolchain.build_model(folder, board, work, optimize=optimize)
+    with device.open(board, build) as dev:
+        for seed in range(4):
+            dev.run(inputs(seed, n=seed))
+    assert build.stack is not None and dev.stack is not None
+    return build.stack, dev.stack
+
+
+@pytest.mark.parametrize("optimize", ["speed", "size"])
+@pytest.mark.parametrize("name", EMULATED)
+def test_bound_against_the_painted_stack(name: str, optimize: str, tmp_path: Path) -> None:
+    for folder in (FOLDER, altered(tmp_path / "deep", CALL_DEEP, {"deep.c": DEEP})):
+        bound, seen = painted(folder, name, tmp_path / f"work-{folder.name}", optimize)
+        assert seen <= bound <= seen + 64
+
+
+def test_generated_assembly_brings_its_own_figure(tmp_path: Path) -> None:
+    """The compiler knows nothing of it: 40 bytes here, and the call inside it is found."""
+    text = """
+    .syntax unified
+    .thumb
+    .section .text.tiny_kernel, "ax"
+    .globl tiny_kernel
+    .thumb_func
+    .type tiny_kernel, %function
+tiny_kernel:
+    push {r4-r11, lr}
+    sub sp, #4
+    bl tiny_helper
+    add sp, #4
+    pop {r4-r11, pc}
+    .size tiny_kernel, . - tiny_kernel
+"""
+    helper = """#include <stdint.h>
+void tiny_helper(void);
+void tiny_helper(void)
+{
+    volatile int32_t frame[10]; // (10)
+    for (int32_t i = 0; i < 10; i++) {
+        frame[i] = i;
+    }
+}
+"""
+    folder = altered(
+        tmp_path / "model",
+        {"PL_STEP(1);": "PL_STEP(1); extern void tiny_kernel(void); tiny_kernel();"},
+        {"tiny_kernels.S": text, "helper.c": helper},
+        asm_stack={"tiny_kernel": 40},
+    )
+    bound, seen = painted(folder, "mps2-an386", tmp_path / "work")
+    assert 40 + 40 <= seen <= bound <= seen + 64
+
+
+@pytest.mark.parametrize("name", ["mps2-an386", "microbit", "riscv32-virt"])
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (
+            "int32_t again(int32_t n); int32_t again(int32_t n)"
+            " { volatile int32_t k = n; return n < 2 ? 1 : again(n - 1) * k + again(n - 2); }",
+            "recursion, so the stack has no bound: tiny_run -> again -> again",
+        ),
+        (
+            "int32_t again(int32_t n); typedef int32_t (*call_t)(int32_t); int32_t again(int32_t n)"
+            " { return (*(call_t const volatile *)0x20000000)(n) + 1; }",
+            "the stack has no known bound: again goes where only the running program knows",
+        ),
+        (
+            "int32_t again(int32_t n); int32_t again(int32_t n)"
+            " { volatile int32_t a[n]; a[0] = n; return a[0]; }",
+            "the stack of again has no bound known to the compiler",
+        ),
+    ],
+    ids=["recursion", "pointer", "variable"],
+)
+def test_no_bound_is_an_error(name: str, code: str, message: str, tmp_path: Path) -> None:
+    folder = altered(
+        tmp_path / "model",
+        {"PL_STEP(1);": "PL_STEP(1); extern int32_t again(int32_t n); *n += again(*n);"},
+        {"again.c": f"#include <stdint.h>\n{code}\n"},
+    )
+    with pytest.raises(PilotlightError, match=message) as error:
+        toolchain.build_model(folder, boards.load(name), tmp_path / "work")
+    assert error.value.kind == "stack"
+
+
+@pytest.mark.parametrize(
+    ("operands", "words"),
+    [("{r4, lr}", 2), ("{r4-r7, lr}", 5), ("{s16-s19}", 4), ("{d8-d9}", 4), ("sp!, {r4, r5, r6}", 3)],
+)
+def test_register_words(operands: str, words: int) -> None:
+    assert register_words(operands) == words
+
+
+def test_target_of_a_branch() -> None:
+    assert Instruction(0, "bl", "1c4 <tiny_run+0x8>").target == 0x1C4
+    assert Instruction(0, "jalr", "-36(ra) # 80000010 <f>").target == 0x80000010
+    assert Instruction(0, "blx", "r3").target is None
