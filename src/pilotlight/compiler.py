@@ -19,8 +19,9 @@ from pilotlight import boards, device, ops, toolchain
 from pilotlight.boards import Board
 from pilotlight.emit.module import Module, emit_module
 from pilotlight.emit.target import Target
-from pilotlight.errors import PilotlightError
+from pilotlight.errors import DoesNotFitError, PilotlightError
 from pilotlight.graph import Graph, Port
+from pilotlight.limits import check_budget, explain_overflow
 from pilotlight.passes.pipeline import optimize as run_passes
 from pilotlight.plan import Plan, make_plan
 
@@ -81,12 +82,19 @@ class Build:
         """Compiled and linked for the board: sizes, stack, image."""
         return self.build_for(self.board)
 
-    def build_for(self, board: Board, *, sanitize: bool = False, check: bool = True) -> toolchain.BuildInfo:
+    def build_for(
+        self, board: Board, *, sanitize: bool = False, check: bool = True, need_compiler: bool = True
+    ) -> toolchain.BuildInfo:
+        """Compiled for a board; an overflow names the tensors that make it."""
         here = board == self.board
-        return toolchain.build_model(
-            self.folder, board, self._scratch(), self.options.optimize,
-            self.options.weights_in if here else None, self.options.arena_in if here else None, sanitize, check,
-        )
+        try:
+            return toolchain.build_model(
+                self.folder, board, self._scratch(), self.options.optimize,
+                self.options.weights_in if here else None, self.options.arena_in if here else None, sanitize,
+                check, need_compiler,
+            )
+        except DoesNotFitError as error:
+            raise explain_overflow(error, self) from error
 
     def run(self, *inputs: Any, on: str | Board | None = None, sanitize: bool = False) -> Any:
         """Run once and return what PyTorch would: a tensor, or a tuple of them."""
@@ -95,12 +103,14 @@ class Build:
 
     @contextlib.contextmanager
     def open(
-        self, on: str | Board | None = None, *, sanitize: bool = False, timeout: float = 120.0, count: bool = True
+        self, on: str | Board | None = None, *, sanitize: bool = False, timeout: float = 120.0,
+        count: bool = True,
     ) -> Iterator[Running]:
         """Boot a board with this model on it."""
         board = self.board if on is None else boards.load(on) if isinstance(on, str) else on
         build = self if board == self.board or board.is_host else self._recompiled(board)
-        info = build.info if board == build.board and not sanitize else build.build_for(board, sanitize=sanitize)
+        same = board == build.board and not sanitize
+        info = build.info if same else build.build_for(board, sanitize=sanitize)
         with device.open(board, info, timeout, count) as dev:
             yield Running(dev, build.lowered)
 
@@ -168,12 +178,14 @@ def from_memory(port: Port, array: np.ndarray) -> torch.Tensor:
 
 
 def compile(
-    graph: Graph, board: str | Board = "host", *, name: str | None = None, options: Options | None = None, source: str = "",
-    **choices: Any,
+    graph: Graph, board: str | Board = "host", *, name: str | None = None, options: Options | None = None,
+    source: str = "", **choices: Any,
 ) -> Build:
     """Plan and write a captured graph for a board; `choices` are fields of Options."""
     chosen = replace(options or Options(), **choices)
     target_board = boards.load(board) if isinstance(board, str) else board
+    if chosen.weights_in or chosen.arena_in:
+        target_board.placement(chosen.weights_in, chosen.arena_in)  # refuses unknown memories before any work
     target = Target.of(target_board)
     lowered = graph.clone()
     if name is not None:
@@ -184,7 +196,10 @@ def compile(
         ops.get(node.op).prepare(node, prepared, target)
     plan = make_plan(prepared, keep_inputs=chosen.keep_inputs)
     module = emit_module(plan, target, keep_inputs=chosen.keep_inputs, source=source)
-    return Build(graph, lowered, plan, module, target_board, chosen)
+    build = Build(graph, lowered, plan, module, target_board, chosen)
+    if chosen.max_ram is not None or chosen.max_flash is not None:
+        check_budget(build)
+    return build
 
 
 def cache_folder() -> Path:

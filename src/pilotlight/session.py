@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,17 @@ from pilotlight.errors import PilotlightError
 from pilotlight.graph import Port
 from pilotlight.measure.compare import OutputMatch, Truth
 from pilotlight.measure.profile import Profile, profile
+from pilotlight.toolchain import BuildInfo
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Classes against labels: how many PyTorch and the board have right, and where the two differ."""
+
+    samples: int
+    pytorch: int
+    board: int
+    different: int
 
 
 @dataclass
@@ -30,6 +42,7 @@ class Session:
     counts_reason: str | None
     painted_stack: int | None
     figures: dict[str, Any] = field(default_factory=dict)
+    accuracy: Accuracy | None = None  # where labels were given
 
     @property
     def match(self) -> bool:
@@ -43,6 +56,7 @@ class Session:
             "match": self.match,
             "max_abs_error": max((m.max_abs_error for m in self.matches), default=0.0),
             **self.figures,
+            "accuracy": vars(self.accuracy) if self.accuracy else None,
             "runs": len(self.outputs),
             "outputs": [vars(m) for m in self.matches],
             "operators": [vars(r) for r in self.profile.rows] if self.profile else None,
@@ -51,12 +65,13 @@ class Session:
         }
 
 
-def read_inputs(path: Path, ports: list[Port]) -> list[list[torch.Tensor]]:
-    """Samples from an .npz: one array per model input, in order; `label` is not an input."""
+def read_inputs(path: Path, ports: list[Port]) -> tuple[list[list[torch.Tensor]], torch.Tensor | None]:
+    """Samples from an .npz: one array per model input, in order; `label`, if there, is each one's class."""
     try:
         with np.load(path) as data:
             arrays = [data[k] for k in data.files if k != "label"]
-    except (OSError, ValueError) as error:
+            labels = torch.from_numpy(data["label"]) if "label" in data.files else None
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise PilotlightError(
             f"{path} cannot be read: {error}", hint="write it with numpy.savez", kind="broken-file"
         ) from error
@@ -71,7 +86,10 @@ def read_inputs(path: Path, ports: list[Port]) -> list[list[torch.Tensor]]:
     if counts == {0} or len(counts) != 1:
         raise PilotlightError(f"{path}: the arrays hold {sorted(counts)} samples; expected one number, not 0",
                               kind="wrong-input")
-    return [list(row) for row in zip(*columns, strict=True)]
+    if labels is not None and labels.shape != (len(columns[0]),):
+        raise PilotlightError(f"{path}: label has shape {list(labels.shape)}; expected one for each sample: "
+                              f"[{len(columns[0])}]", kind="wrong-input")
+    return [list(row) for row in zip(*columns, strict=True)], labels
 
 
 def _samples(path: Path, array: np.ndarray, port: Port) -> list[torch.Tensor]:
@@ -80,7 +98,9 @@ def _samples(path: Path, array: np.ndarray, port: Port) -> list[torch.Tensor]:
     if array.dtype != dtype.numpy and array.dtype.kind == "f" and dtype.kind == "f":
         array = array.astype(dtype.numpy)
     if array.dtype != dtype.numpy:
-        raise PilotlightError(f"{path}: input {port.name} is {array.dtype}; expected {dtype}", kind="wrong-input")
+        raise PilotlightError(
+            f"{path}: input {port.name} is {array.dtype}; expected {dtype}", kind="wrong-input"
+        )
     tensor = torch.from_numpy(np.ascontiguousarray(array))
     if array.shape[1:] == shape:
         return list(tensor)
@@ -93,9 +113,13 @@ def _samples(path: Path, array: np.ndarray, port: Port) -> list[torch.Tensor]:
 
 
 def run_session(
-    build: Build, inputs: list[list[torch.Tensor]] | None = None, *, timeout: float = 120.0, count: bool = True
+    build: Build, inputs: list[list[torch.Tensor]] | None = None, *, labels: torch.Tensor | None = None,
+    timeout: float = 120.0, count: bool = True, progress: Callable[[int, int], None] | None = None,
 ) -> Session:
-    """Run the example and seven variations, or the given inputs, in one boot, and compare with PyTorch."""
+    """Run the example and seven variations, or the given inputs, in one boot, and compare with PyTorch.
+
+    `progress` is told the number of runs done and to do.
+    """
     program = build.graph.origin
     if inputs is None:
         example = example_inputs(program)
@@ -106,10 +130,20 @@ def run_session(
     with build.open(timeout=timeout, count=count) as running:
         if stateful:
             running.reset()
-        outputs = [running.flat(row) for row in inputs]
+        passes = 2 if stateful else 1
+
+        def run_all(done: int) -> list[list[torch.Tensor]]:
+            results = []
+            for number, row in enumerate(inputs, done + 1):
+                results.append(running.flat(row))
+                if progress is not None:
+                    progress(number, passes * len(inputs))
+            return results
+
+        outputs = run_all(0)
         if stateful:
             running.reset()
-            again = [running.flat(row) for row in inputs]
+            again = run_all(len(inputs))
             repeated = all(
                 torch.equal(a.nan_to_num(), b.nan_to_num())
                 for left, right in zip(outputs, again, strict=True) for a, b in zip(left, right, strict=True)
@@ -121,12 +155,21 @@ def run_session(
     session.figures = figures(build)
     session.figures["instructions"] = measured.instructions if measured else None
     session.figures["cycles_estimate"] = measured.cycles if measured else None
+    session.accuracy = accuracy(session, labels) if labels is not None else None
     return session
 
 
-def figures(build: Build) -> dict[str, Any]:
+def accuracy(session: Session, labels: torch.Tensor) -> Accuracy:
+    """The largest element of the first output is the class."""
+    board = torch.stack([row[0].reshape(-1).argmax() for row in session.outputs])
+    pytorch = torch.stack([row[0].reshape(-1).argmax() for row in session.truth.single])
+    right = [int((classes == labels).sum()) for classes in (pytorch, board)]
+    return Accuracy(len(labels), right[0], right[1], int((board != pytorch).sum()))
+
+
+def figures(build: Build, info: BuildInfo | None = None) -> dict[str, Any]:
     """Bytes and multiply-accumulates of a build, as far as they are known without running it."""
-    info, plan, meta = build.info, build.plan, build.module.metadata
+    info, plan, meta = info or build.info, build.plan, build.module.metadata
     sizes = info.sizes
     arena, state = meta["arena_bytes"], meta["state_bytes"]
     ram = {
@@ -140,7 +183,8 @@ def figures(build: Build) -> dict[str, Any]:
     }
     flash = {"code": sizes.code, "weights": sizes.weights, "harness": sizes.harness, "total": sizes.total}
     return {
-        "macs": meta["macs"], "macs_executed": meta["macs_executed"], "instructions": None, "cycles_estimate": None,
+        "macs": meta["macs"], "macs_executed": meta["macs_executed"],
+        "instructions": None, "cycles_estimate": None,
         "flash": flash, "ram": ram,
         "unknown": [text for text in (sizes.reason, info.stack_reason) if text],
     }

@@ -40,11 +40,16 @@ def _clamp(node: Node) -> str:
     return f" + clamp {lo:g}..{hi:g}"
 
 
+def describe_op(node: Node) -> str:
+    """Such as `depthwise conv2d 3x3 stride 2 + relu6`."""
+    return _details(node) + _clamp(node)
+
+
 def describe_node(node: Node, *, place: bool = True) -> str:
     """Such as `conv2d 3x3 + relu, (32, 32, 3) -> (32, 32, 16); features.0.conv, net.py:12`."""
     inputs = ", ".join(_shape(v.shape) for v in node.inputs if not v.is_constant) or "constants"
     outputs = ", ".join(_shape(v.shape) for v in node.outputs)
-    text = f"{_details(node)}{_clamp(node)}, {inputs} -> {outputs}"
+    text = f"{describe_op(node)}, {inputs} -> {outputs}"
     origin = str(node.place) if node.place.module or node.place.source else ""
     return f"{text}; {origin}" if place and origin else text
 

@@ -40,6 +40,10 @@ class Plan:
         """Byte offset in the arena of a step's scratch memory."""
         return self.arena.offsets[self._scratch[node]] if node in self._scratch else None
 
+    def scratch_name(self, node: Node) -> str | None:
+        """The buffer that is a step's scratch memory."""
+        return self._scratch.get(node)
+
     def peak(self) -> list[Buffer]:
         """The buffers alive at the step that needs most, largest first."""
         step = self.arena.peak_step
