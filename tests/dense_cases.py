@@ -23,14 +23,14 @@ LIMITS = [(-math.inf, math.inf), (0.0, math.inf), (0.0, 6.0), (-0.5, 0.25)]
 
 
 class _Conv2d(ctypes.Structure):
-    _fields_ = [(f"i{i}", ctypes.c_int32) for i in range(20)] + [
+    _fields_ = [(f"i{i}", ctypes.c_int32) for i in range(21)] + [
         ("lo", ctypes.c_float),
         ("hi", ctypes.c_float),
     ]
 
 
 class _Linear(ctypes.Structure):
-    _fields_ = [(f"i{i}", ctypes.c_int32) for i in range(4)] + [
+    _fields_ = [(f"i{i}", ctypes.c_int32) for i in range(5)] + [
         ("lo", ctypes.c_float),
         ("hi", ctypes.c_float),
     ]
@@ -82,13 +82,14 @@ def run(
     bias: np.ndarray | None,
     limits: tuple[float, float] = LIMITS[0],
     distance: int | None = None,
+    reverse: bool = False,
 ) -> np.ndarray:
     """What the driver computes; with a distance, the output starts that many bytes after the input starts."""
     act = {LIMITS[0]: 0, LIMITS[1]: 1}.get(limits, 2)
     if isinstance(shape, Linear):
-        struct: ctypes.Structure = _Linear(shape.n, shape.i, shape.o, act, *limits)
+        struct: ctypes.Structure = _Linear(*fields(shape, reverse), act, *limits)
     else:
-        struct = _Conv2d(*fields(shape), act, *limits)
+        struct = _Conv2d(*fields(shape, reverse), act, *limits)
     out_bytes = 4 * math.prod(output_shape(shape))
     before = max(0, -distance) if distance is not None else 0
     after = before + (distance if distance is not None else x.nbytes)
@@ -142,4 +143,4 @@ if __name__ == "__main__":
         shape = random_shape(generator)
         values = data(shape, case)
         run(lib, shape, *values, LIMITS[case % 4])
-        run(lib, shape, values[0], values[1], None)
+        run(lib, shape, values[0], values[1], None, reverse=True)

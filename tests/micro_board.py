@@ -189,11 +189,11 @@ def _drivers(prefix: str) -> str:
     return text
 
 
-def _case(shape: Shape, limits: tuple[float, float]) -> str:
+def _case(shape: Shape, limits: tuple[float, float], reverse: bool) -> str:
     counts = [math.prod(f(shape)) for f in (dense.input_shape, dense.weight_shape, dense.output_shape)]
     n = math.prod(dense.weight_shape(shape)[1:]) + 1
     bound = 2 * (8 + 2 * math.sqrt(n)) * 2.0**-24
-    text, empty = initializer(shape, *limits), "{0}"
+    text, empty = initializer(shape, *limits, reverse), "{0}"
     kind = int(isinstance(shape, Linear))
     conv, linear = (empty, text) if kind else (text, empty)
     sizes = ", ".join(map(str, (*counts, dense.output_shape(shape)[-1])))
@@ -217,7 +217,7 @@ def build(folder: Path, machine: Machine, shapes: list[Shape]) -> Path:
         "Y": max(math.prod(dense.output_shape(s)) for s in shapes),
         "O": max(dense.output_shape(s)[-1] for s in shapes),
         "PROTOTYPES": prototypes,
-        "CASES": "".join(_case(s, dense.LIMITS[i % 4]) for i, s in enumerate(shapes)),
+        "CASES": "".join(_case(s, dense.LIMITS[i % 4], i % 5 == 0) for i, s in enumerate(shapes)),
     }
     main = _MAIN
     for key, text in sizes.items():

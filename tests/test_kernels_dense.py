@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense_cases as dense
-from pilotlight.emit.pack_f32 import Conv2d, Linear, Shape, micro_kernels, overlap_distance
+from pilotlight.emit.pack_f32 import Conv2d, Linear, Shape, micro_kernels, overlap_distance, reverse_distance
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def check(library: ctypes.CDLL, shape: Shape, seed: int) -> None:
     x, w, bias = dense.data(shape, seed)
     limits = dense.LIMITS[seed % 4]
     used = None if seed % 3 == 0 else bias
-    got = dense.run(library, shape, x, w, used, limits)
+    got = dense.run(library, shape, x, w, used, limits, reverse=bool(seed & 4))
     want = np.clip(torch_layer(shape, x, w, used), *limits)
     terms = math.prod(dense.weight_shape(shape)[1:]) + 1
     bound = (8 + 2 * math.sqrt(terms)) * 2.0**-24
@@ -74,7 +74,7 @@ def test_drivers_match_pytorch_on_random_shapes(library: ctypes.CDLL, seed: int)
     ids=str,
 )
 def test_drivers_match_pytorch_on_known_layers(library: ctypes.CDLL, shape: Shape) -> None:
-    for seed in range(4):
+    for seed in range(8):
         check(library, shape, seed)
 
 
@@ -102,9 +102,11 @@ def test_output_may_overlap_input_up_to_the_distance(library: ctypes.CDLL, seed:
     x, w, bias = dense.data(shape, seed)
     limits = dense.LIMITS[seed % 4]
     apart = dense.run(library, shape, x, w, bias, limits)
-    distance = overlap_distance(shape)
-    for closer in (0, 4, 64):
-        assert np.array_equal(dense.run(library, shape, x, w, bias, limits, distance - closer), apart), shape
+    for farther in (0, 4, 64):
+        below = dense.run(library, shape, x, w, bias, limits, overlap_distance(shape) - farther)
+        assert np.array_equal(below, apart), shape
+        above = dense.run(library, shape, x, w, bias, limits, reverse_distance(shape) + farther, reverse=True)
+        assert np.array_equal(above, apart), shape
 
 
 def test_overlap_distance_is_tight(library: ctypes.CDLL) -> None:
@@ -113,29 +115,32 @@ def test_overlap_distance_is_tight(library: ctypes.CDLL) -> None:
     for seed in range(200):
         shape = dense.random_shape(np.random.default_rng(seed))
         x, w, bias = dense.data(shape, seed)
-        distance = overlap_distance(shape)
-        if distance == x.nbytes:
-            continue
-        overlapping += 1
         apart = dense.run(library, shape, x, w, bias)
-        assert not np.array_equal(dense.run(library, shape, x, w, bias, distance=distance + 4), apart), shape
+        below, above = overlap_distance(shape), reverse_distance(shape)
+        if below < x.nbytes:
+            got = dense.run(library, shape, x, w, bias, distance=below + 4)
+            assert not np.array_equal(got, apart), shape
+        if above > -apart.nbytes:
+            got = dense.run(library, shape, x, w, bias, distance=above - 4, reverse=True)
+            assert not np.array_equal(got, apart), shape
+        overlapping += below < x.nbytes and above > -apart.nbytes
     assert overlapping > 150
 
 
 @pytest.mark.parametrize(
-    ("shape", "distance"),
+    ("shape", "distances"),
     [
-        (Linear(1, 8, 8), 8 * 4),  # one block: everything is read before anything is written
-        (Linear(1, 16, 24), -16 * 4),  # two blocks are written before the last one has read the input
-        (Conv2d(1, 4, 4, 8, 4, 4, 8, 1, 1), 0),  # in place, two pixels at a time
-        (Conv2d(1, 4, 4, 64, 4, 4, 64, 1, 1), -(2 * 64 - 8) * 4),
-        (Conv2d(1, 8, 8, 8, 4, 4, 8, 1, 1, 2, 2), 2 * 8 * 4),
-        (Conv2d(1, 6, 6, 8, 6, 6, 8, 3, 3, 1, 1, 1, 1, 1, 1, 8), -(6 + 1) * 8 * 4),
+        (Linear(1, 8, 8), (8 * 4, -8 * 4)),  # one block: everything is read before anything is written
+        (Linear(1, 16, 24), (-16 * 4, 16 * 4)),  # two blocks are written before the last has read
+        (Conv2d(1, 4, 4, 8, 4, 4, 8, 1, 1), (0, 0)),  # in place, two pixels at a time
+        (Conv2d(1, 4, 4, 64, 4, 4, 64, 1, 1), (-(2 * 64 - 8) * 4, 2 * 64 * 4)),
+        (Conv2d(1, 8, 8, 8, 4, 4, 8, 1, 1, 2, 2), (2 * 8 * 4, 37 * 8 * 4)),
+        (Conv2d(1, 6, 6, 8, 6, 6, 8, 3, 3, 1, 1, 1, 1, 1, 1, 8), (-(6 + 1) * 8 * 4, (6 + 1) * 8 * 4)),
     ],
     ids=str,
 )
-def test_overlap_distance_of_known_layers(shape: Shape, distance: int) -> None:
-    assert overlap_distance(shape) == distance
+def test_overlap_distance_of_known_layers(shape: Shape, distances: tuple[int, int]) -> None:
+    assert (overlap_distance(shape), reverse_distance(shape)) == distances
 
 
 def test_micro_kernels_name_what_a_layer_needs() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float32]
+Positions = npt.NDArray[np.int64]
 
 BLOCKS = (8, 4, 2, 1)
 FLOAT = 4  # bytes
@@ -84,24 +85,25 @@ class Linear:
 Shape = Conv2d | Linear
 
 
-def initializer(shape: Shape, lo: float = -math.inf, hi: float = math.inf) -> str:
-    """The C initializer of the layer's `pl_conv2d_t` or `pl_linear_t`, with outputs limited to lo..hi."""
+def initializer(shape: Shape, lo: float = -math.inf, hi: float = math.inf, reverse: bool = False) -> str:
+    """The C initializer of the layer's struct: outputs limited to lo..hi, walked forward or in reverse."""
     if lo == -math.inf and hi == math.inf:
         tail = "PL_ACT_NONE, 0.0f, 0.0f"
     elif lo == 0.0 and hi == math.inf:
         tail = "PL_ACT_RELU, 0.0f, 0.0f"
     else:
         tail = f"PL_ACT_CLAMP, {_literal(lo)}, {_literal(hi)}"
+    return f"{{{', '.join(map(str, fields(shape, reverse)))}, {tail}}}"
+
+
+def fields(shape: Shape, reverse: bool = False) -> tuple[int, ...]:
+    """The integers of `pl_conv2d_t` or `pl_linear_t` up to the activation."""
     if isinstance(shape, Linear):
-        return f"{{{shape.n}, {shape.i}, {shape.o}, {tail}}}"
-    return f"{{{', '.join(map(str, fields(shape)))}, {tail}}}"
-
-
-def fields(shape: Conv2d) -> tuple[int, ...]:
-    """The integers of `pl_conv2d_t` up to the activation."""
+        return shape.n, shape.i, shape.o, int(reverse)
     flat = shape.flattened()
     groups = 1 if flat.depthwise else flat.groups
-    return (*astuple(flat)[:-1], groups, flat.ic // flat.groups, flat.oc // groups, int(flat.depthwise))
+    channels = (flat.ic // flat.groups, flat.oc // groups)
+    return (*astuple(flat)[:-1], groups, *channels, int(flat.depthwise), int(reverse))
 
 
 def _literal(value: float) -> str:
@@ -164,12 +166,14 @@ def _inside(s: Conv2d) -> tuple[int, int]:
     return first, max(first, min(s.ow, last + 1))
 
 
-def _pixel_groups(s: Conv2d) -> list[tuple[int, int]]:
-    """(first pixel, pixels) of one output row, in walking order."""
+def _pixel_groups(s: Conv2d, reverse: bool = False) -> Positions:
+    """(first, last) pixel of each group of one output row, in walking order."""
     first, end = _inside(s)
-    groups = [(col, 1) for col in range(first)]
-    groups += [(col, min(2, end - col)) for col in range(first, end, 2)]
-    return groups + [(col, 1) for col in range(end, s.ow)]
+    before, after = [(col, col) for col in range(first)], [(col, col) for col in range(end, s.ow)]
+    if reverse:
+        inside = [(max(first, col - 1), col) for col in range(end - 1, first - 1, -2)]
+        return np.array(after[::-1] + inside + before[::-1])
+    return np.array(before + [(col, min(end - 1, col + 1)) for col in range(first, end, 2)] + after)
 
 
 def micro_kernels(shape: Shape) -> set[str]:
@@ -177,7 +181,8 @@ def micro_kernels(shape: Shape) -> set[str]:
     s = shape.as_conv2d() if isinstance(shape, Linear) else shape.flattened()
     kind, filters = ("dw_f32", s.ic) if s.depthwise else ("mac_f32", s.oc // s.groups)
     sizes = {size for _, size in filter_blocks(filters)}
-    return {f"{kind}_{pixels}x{size}" for _, pixels in _pixel_groups(s) for size in sizes}
+    pixels = {int(last - first) + 1 for first, last in _pixel_groups(s)}
+    return {f"{kind}_{count}x{size}" for count in pixels for size in sizes}
 
 
 def overlap_distance(shape: Shape) -> int:
@@ -187,46 +192,69 @@ def overlap_distance(shape: Shape) -> int:
     so far must not pass the lowest input that a later block reads. Where no such pair exists the answer is
     the size of the input: farther apart the two are disjoint.
     """
-    s = shape.as_conv2d() if isinstance(shape, Linear) else shape.flattened()
-    lowest, ends = _walk(s)
-    later = np.minimum.accumulate(lowest[::-1])[::-1][1:]
-    size = s.n * s.ih * s.iw * s.ic
-    gap = (later - np.maximum.accumulate(ends)[:-1]).min(initial=size)
-    return FLOAT * int(min(gap, size))
+    walk = _Walk(shape, reverse=False)
+    later = np.minimum.accumulate(walk.read_from[::-1])[::-1][1:]
+    gap = (later - np.maximum.accumulate(walk.written_to)[:-1]).min(initial=walk.input_size)
+    return FLOAT * int(min(gap, walk.input_size))
 
 
-def _walk(s: Conv2d) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """For every block in walking order: the lowest float it reads and the end of the floats it writes."""
-    pixel_groups = _pixel_groups(s)
-    first = np.array([col for col, _ in pixel_groups])
-    last = np.array([col + pixels - 1 for col, pixels in pixel_groups])
-    columns = _first_inside(first * s.sw - s.pl, s.kw, s.dw, s.iw)  # (pixel groups)
-    tops = _first_inside(np.arange(s.oh) * s.sh - s.pt, s.kh, s.dh, s.ih)  # (oh)
-    images = np.arange(s.n)[:, None, None]
-    read = ((images * s.ih + tops[None, :, None]) * s.iw + columns[None, None, :]) * s.ic
-    read[:, tops < 0, :] = NEVER
-    read[:, :, columns < 0] = NEVER
-    written = (images * s.oh + np.arange(s.oh)[None, :, None]) * s.ow + last[None, None, :]
-    channel, filters = _channels(s)
-    return (read[..., None] + channel).ravel(), (written[..., None] * s.oc + filters).ravel()
+def reverse_distance(shape: Shape) -> int:
+    """The smallest d, in bytes, such that walked in reverse the output may start d bytes after the input.
+
+    The mirror image: the start of what is written so far must not pass the end of what later blocks read.
+    At the size of the input the two are disjoint.
+    """
+    walk = _Walk(shape, reverse=True)
+    later = np.maximum.accumulate(walk.read_to[::-1])[::-1][1:]
+    gap = (later - np.minimum.accumulate(walk.written_from)[:-1]).max(initial=-walk.output_size)
+    return FLOAT * int(max(gap, -walk.output_size))
 
 
-def _first_inside(at: npt.NDArray[np.int64], taps: int, dilation: int, size: int) -> npt.NDArray[np.int64]:
-    """Where the first tap inside 0..size stands, for each start; -1 where none is inside."""
-    skipped = np.maximum(0, -(at // dilation))
-    position = at + skipped * dilation
-    return np.where((skipped < taps) & (position < size), position, -1)
+class _Walk:
+    """For every block in walking order, the range of floats it reads and the range it writes."""
+
+    def __init__(self, shape: Shape, reverse: bool):
+        s = shape.as_conv2d() if isinstance(shape, Linear) else shape.flattened()
+        self.input_size, self.output_size = s.n * s.ih * s.iw * s.ic, s.n * s.oh * s.ow * s.oc
+        channels = _channels(s)  # (blocks at a pixel, 4)
+        groups = _pixel_groups(s, reverse)  # (pixel groups, 2): first and last pixel
+        images, rows = np.arange(s.n)[:, None, None], np.arange(s.oh)
+        if reverse:
+            images, rows = images[::-1], rows[::-1]
+        top, bottom = _inside_input(rows * s.sh - s.pt, s.kh, s.dh, s.ih)
+        left, _ = _inside_input(groups[:, 0] * s.sw - s.pl, s.kw, s.dw, s.iw)
+        _, right = _inside_input(groups[:, 1] * s.sw - s.pl, s.kw, s.dw, s.iw)
+        nothing = (top > bottom)[None, :, None] | (left > right)[None, None, :] | (images < 0)
+
+        def positions(row: Positions, column: Positions, none: int) -> Positions:
+            """The first float of each input pixel, (images, rows, pixel groups, 1)."""
+            pixel = ((images * s.ih + row[None, :, None]) * s.iw + column[None, None, :]) * s.ic
+            return np.where(nothing, none, pixel)[..., None]
+
+        self.read_from = (positions(top, left, NEVER) + channels[:, 0]).ravel()
+        self.read_to = (positions(bottom, right, -NEVER) + channels[:, 1]).ravel()
+        outputs = (images * s.oh + rows[None, :, None]) * s.ow
+        self.written_from = ((outputs + groups[:, 0])[..., None] * s.oc + channels[:, 2]).ravel()
+        self.written_to = ((outputs + groups[:, 1])[..., None] * s.oc + channels[:, 3]).ravel()
 
 
-def _channels(s: Conv2d) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """For each block of filters at one pixel: first channel read, end of the filters written."""
+def _inside_input(at: Positions, taps: int, dilation: int, size: int) -> tuple[Positions, Positions]:
+    """Where the first and the last tap inside 0..size stand, for each start; first > last where none is."""
+    first = at + np.maximum(0, -(at // dilation)) * dilation
+    beyond = at + (taps - 1) * dilation - (size - 1)
+    last = at + (taps - 1 - np.maximum(0, -(-beyond // dilation))) * dilation
+    return first, last
+
+
+def _channels(s: Conv2d) -> Positions:
+    """For each block of filters at a pixel: the channels it reads, from and to, and the filters it writes."""
     if s.depthwise:
-        blocks = list(filter_blocks(s.ic))
-        return np.array([c for c, _ in blocks]), np.array([c + size for c, size in blocks])
-    per_group = s.oc // s.groups
-    pairs = [
-        (g * (s.ic // s.groups), g * per_group + first + size)
-        for g in range(s.groups)
-        for first, size in filter_blocks(per_group)
-    ]
-    return np.array([c for c, _ in pairs]), np.array([end for _, end in pairs])
+        return np.array([(c, c + size, c, c + size) for c, size in filter_blocks(s.ic)])
+    inputs, outputs = s.ic // s.groups, s.oc // s.groups
+    return np.array(
+        [
+            (g * inputs, (g + 1) * inputs, g * outputs + first, g * outputs + first + size)
+            for g in range(s.groups)
+            for first, size in filter_blocks(outputs)
+        ]
+    )

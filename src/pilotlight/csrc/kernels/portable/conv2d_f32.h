@@ -15,6 +15,7 @@ typedef struct {
     int32_t groups;        // of channels; 1 when depthwise
     int32_t icg, ocg;      // channels that a filter sees, filters in a group
     int32_t depthwise;     // 1: filter c sees channel c only
+    int32_t reverse;       // 1: from the last pixel to the first
     int32_t act;           // PL_ACT_*
     float lo, hi;          // limits of PL_ACT_CLAMP
 } pl_conv2d_t;
@@ -60,12 +61,14 @@ static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_r
     const int32_t whole = s->icg == s->ic && s->dw == 1; // the columns of a kernel row are one run
     const int32_t k = s->kh * s->kw * s->icg;
     pl_mac_t a;
-    a.x_pixel = s->sw * s->ic;
-    a.y_pixel = s->oc;
+    a.x_pixel = s->reverse ? -s->sw * s->ic : s->sw * s->ic;
+    a.y_pixel = s->reverse ? -s->oc : s->oc;
     a.relu = s->act == PL_ACT_RELU;
     int32_t step = 1;
-    for (int32_t col = 0; col < s->ow; col += step) {
-        const int32_t free = col >= inside.first && col < inside.end ? inside.end - col : 0;
+    for (int32_t done = 0; done < s->ow; done += step) {
+        const int32_t col = s->reverse ? s->ow - 1 - done : done;
+        const int32_t ahead = s->reverse ? col + 1 - inside.first : inside.end - col;
+        const int32_t free = col >= inside.first && col < inside.end ? ahead : 0;
         const int32_t pixels = free >= 2 ? 2 : 1;
         const int32_t at = col * s->sw - s->pl;
         const pl_range_t taps = pl_clip_taps(at, s->kw, s->dw, s->iw);
@@ -90,15 +93,18 @@ static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_r
 }
 
 /* A convolution. w is packed in blocks of F = 8, 4, 2 or 1 filters, (block, kh, kw, icg, F); bias (oc) may be null.
- * Walks pixels outside and filters inside, so that y may overlap x by a distance known beforehand. */
+ * Walks pixels outside and filters inside, so that y may overlap x by a distance known beforehand: y below x forward,
+ * y above x in reverse. */
 static inline void pl_conv2d_f32(const pl_conv2d_t *s,
                                  const float *x, // (n, ih, iw, ic)
                                  const float *w, const float *bias,
                                  float *y) // (n, oh, ow, oc)
 {
     const pl_range_t inside = pl_inside(s);
-    for (int32_t image = 0; image < s->n; image++) {
-        for (int32_t row = 0; row < s->oh; row++) {
+    for (int32_t i = 0; i < s->n; i++) {
+        const int32_t image = s->reverse ? s->n - 1 - i : i;
+        for (int32_t j = 0; j < s->oh; j++) {
+            const int32_t row = s->reverse ? s->oh - 1 - j : j;
             const int32_t top = row * s->sh - s->pt;
             const pl_range_t rows = pl_clip_taps(top, s->kh, s->dh, s->ih);
             const int32_t first = rows.end > rows.first ? image * s->ih + top + rows.first * s->dh : 0;

@@ -7,6 +7,7 @@
 
 typedef struct {
     int32_t n, i, o; // rows, inputs, outputs
+    int32_t reverse; // 1: from the last row to the first
     int32_t act;     // PL_ACT_*
     float lo, hi;    // limits of PL_ACT_CLAMP
 } pl_linear_t;
@@ -25,12 +26,13 @@ static inline void pl_linear_f32(const pl_linear_t *s,
     a.x_row = 0;
     a.w_row = 0;
     a.w_block = 0;
-    a.x_pixel = s->i;
-    a.y_pixel = s->o;
+    a.x_pixel = s->reverse ? -s->i : s->i;
+    a.y_pixel = s->reverse ? -s->o : s->o;
     a.relu = s->act == PL_ACT_RELU;
     int32_t step = 1;
-    for (int32_t row = 0; row < s->n; row += step) {
-        const int32_t rest = s->n - row;
+    for (int32_t done = 0; done < s->n; done += step) {
+        const int32_t rest = s->n - done;
+        const int32_t row = s->reverse ? rest - 1 : done;
         const int32_t pixels = rest >= 2 ? 2 : 1;
         a.groups = pl_one_size(s->o) && rest >= 2 ? rest >> 1 : 1;
         step = a.groups * pixels;
