@@ -88,10 +88,10 @@ def dense_call(node: Node, c: Step, shape: pack_f32.Shape, ctype: str, hint: str
 # ---- ATen ------------------------------------------------------------------------------------------------------
 
 
-def _pair(values: Sequence[int], rank: int) -> tuple[int, int]:
+def pair(values: Sequence[int], rank: int, fill: int = 1) -> tuple[int, int]:
     """Per-dimension numbers of a 1-d or 2-d operator as (height, width)."""
     values = list(values) * rank if len(values) == 1 else list(values)
-    return (1, values[0]) if rank == 1 else (values[0], values[1])
+    return (fill, values[0]) if rank == 1 else (values[0], values[1])
 
 
 @lowers("convolution.default")
@@ -112,11 +112,10 @@ def convolution(
     x = b.channels_last(x)
     if rank == 1:
         x = b.reshape(x, (x.shape[0], 1, x.shape[1], x.shape[2]))
-    pad = _pair(padding, rank) if rank == 2 else (0, list(padding)[0])
-    ohw = _pair(output_padding, rank) if rank == 2 else (0, list(output_padding)[0])
-    common = {"stride": _pair(stride, rank), "dilation": _pair(dilation, rank), "groups": groups}
+    pad, extra = pair(padding, rank, fill=0), pair(output_padding, rank, fill=0)
+    common = {"stride": pair(stride, rank), "dilation": pair(dilation, rank), "groups": groups}
     if transposed:
-        y = _transposed(b, x, w4, bias, pad, ohw, common)
+        y = _transposed(b, x, w4, bias, pad, extra, common)
     else:
         y = _direct(b, x, w4, bias, pad, common)
     if rank == 1:
