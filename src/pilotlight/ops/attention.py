@@ -1,0 +1,90 @@
+"""Scaled dot product attention: softmax(q k^T * scale + mask) v, one query row at a time."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from pilotlight.capture.builder import Builder
+from pilotlight.emit.loops import broadcast, contiguous
+from pilotlight.emit.step import Step
+from pilotlight.graph import BOOL, FLOAT32, Node, Value
+from pilotlight.ops.base import Op, Result, lowers, register
+
+
+@register
+class Attention(Op):
+    """q (N, H, L, E), k (N, G, S, E), v (N, G, S, F), and perhaps a mask that broadcasts to (N, H, L, S):
+    float, added to the scores, or bool, False hides a key. attrs: causal, scale."""
+
+    name = "attention"
+
+    def infer(self, node: Node) -> Result:
+        q, v = node.inputs[0], node.inputs[2]
+        return [(FLOAT32, (*q.shape[:3], v.shape[3]))]
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        q, k, v = args[:3]
+        mask = args[3] if len(args) > 3 else None
+        a = node.attrs
+        return F.scaled_dot_product_attention(
+            q, k, v, mask, is_causal=a["causal"], scale=a["scale"], enable_gqa=True
+        )
+
+    def macs(self, node: Node) -> int:
+        (n, h, rows, width), (keys, depth) = node.inputs[0].shape, node.inputs[2].shape[2:]
+        return n * h * rows * keys * (width + depth)
+
+    def scratch(self, node: Node) -> int:
+        return 4 * node.inputs[1].shape[2]
+
+    def emit(self, node: Node, c: Step) -> None:
+        q, k, v = node.inputs[:3]
+        batch, heads, rows, width = q.shape
+        fields: dict[str, int | float | bool] = {
+            "batch": batch, "heads": heads, "kv_heads": k.shape[1], "rows": rows, "keys": k.shape[2],
+            "width": width, "depth": v.shape[3],
+        }
+        for letter, value in (("q", q), ("k", k), ("v", v), ("y", node.output)):
+            names = (f"{letter}_batch", f"{letter}_head", f"{letter}_row")
+            fields |= dict(zip(names, contiguous(value.shape)[:3], strict=True))
+        masks = ["0", "0"]
+        if len(node.inputs) > 3:
+            mask = node.inputs[3]
+            strides = broadcast(mask, (batch, heads, rows, k.shape[2])).strides
+            fields |= dict(zip(("m_batch", "m_head", "m_row", "m_key"), strides, strict=True))
+            masks[mask.dtype == BOOL] = c.read(mask)
+        fields |= {"causal": node.attrs["causal"], "scale": node.attrs["scale"]}
+        c.use("attention_f32")
+        table = c.table("pl_attention_t", "attention", fields)
+        pointers = (c.read(q), c.read(k), c.read(v))
+        c.call("pl_attention_f32", table, *pointers, *masks, c.scratch(), c.write(node.output))
+
+
+# ---- ATen --------------------------------------------------------------------------------------------------
+
+
+@lowers("scaled_dot_product_attention.default")
+def scaled_dot_product_attention(
+    b: Builder, query: Value, key: Value, value: Value, attn_mask: Value | None = None,
+    dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> Value:
+    if query.dtype != FLOAT32:
+        raise b.refuse(f"attention over {query.dtype} is not supported; expected float32")
+    if dropout_p:
+        raise b.refuse("attention with dropout is not supported", "call module.eval() first")
+    lead = query.shape[:-2]
+    if len(lead) > 2 or any(x.shape[:-3] != query.shape[:-3] for x in (key, value)):
+        raise b.refuse(
+            f"attention over queries {list(query.shape)} and keys {list(key.shape)} is not supported; "
+            "expected (batch, heads, rows, width) with the same batch"
+        )
+    four = [b.reshape(x, (1,) * (4 - len(x.shape)) + x.shape) for x in (query, key, value)]
+    if attn_mask is not None:
+        mask = attn_mask if attn_mask.dtype == BOOL else b.cast(attn_mask, FLOAT32)
+        four.append(b.reshape(mask, (1,) * (4 - len(mask.shape)) + mask.shape))
+    scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    y = b.node("attention", four, causal=is_causal, scale=float(scale))
+    return b.reshape(y, b.results[0][1])

@@ -1,0 +1,277 @@
+"""Rows by number and elements by number: embedding, indexing, gather and scatter.
+
+The kernels see (outer, size, inner); an index out of range is moved to the nearest element, because a run has
+no way to raise PyTorch's error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+from pilotlight.capture.builder import Builder
+from pilotlight.emit.step import Step
+from pilotlight.graph import BOOL, FLOAT32, INT32, INT64, Node, Value
+from pilotlight.ops.base import Op, Result, axis, lowers, register, same
+from pilotlight.ops.pointwise import apply
+
+
+def _around(shape: Sequence[int], at: int) -> tuple[int, int, int]:
+    return math.prod(shape[:at]), shape[at], math.prod(shape[at + 1 :])
+
+
+def _wrapped(ids: torch.Tensor, size: int) -> torch.Tensor:
+    return torch.where(ids < 0, ids + size, ids).clamp(0, size - 1).long()
+
+
+@register
+class Take(Op):
+    """x and ids (count); attrs: axis. Rows of x along `axis`, any element type."""
+
+    name = "take"
+
+    def infer(self, node: Node) -> Result:
+        x, ids = node.inputs
+        at = node.attrs["axis"]
+        return [(x.dtype, (*x.shape[:at], ids.elements, *x.shape[at + 1 :]))]
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        at = node.attrs["axis"]
+        return args[0].index_select(at, _wrapped(args[1].reshape(-1), args[0].shape[at]))
+
+    def emit(self, node: Node, c: Step) -> None:
+        x, ids = node.inputs
+        outer, size, inner = _around(x.shape, node.attrs["axis"])
+        kernel = "take_i32" if ids.dtype == INT32 else "take_i64"
+        c.use(kernel)
+        c.call(f"pl_{kernel}", c.read(x), c.read(ids), c.write(node.output), outer, size, ids.elements,
+               inner * x.dtype.size)
+
+
+@register
+class Put(Op):
+    """x, ids (count), v (x with `count` along attrs["axis"]); attrs["add"] adds (float32), else overwrites.
+
+    In place over x: the copy in front does nothing then.
+    """
+
+    name = "put"
+
+    def infer(self, node: Node) -> Result:
+        return same(node)
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        x, ids, v = args
+        at = node.attrs["axis"]
+        ids = _wrapped(ids.reshape(-1), x.shape[at])
+        return x.index_add(at, ids, v) if node.attrs["add"] else x.index_copy(at, ids, v)
+
+    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        return {(0, 0): 0}
+
+    def emit(self, node: Node, c: Step) -> None:
+        x, ids, v = node.inputs
+        outer, size, inner = _around(x.shape, node.attrs["axis"])
+        c.use("mem")
+        c.call("pl_copy", c.write(node.output), c.read(x), x.bytes)
+        row = inner * x.dtype.size
+        kernel, width = ("put_add_f32", [inner]) if node.attrs["add"] else ("put_i64", [row, row])
+        c.use(kernel)
+        shape = (outer, size, ids.elements, *width)
+        c.call(f"pl_{kernel}", c.read(v), c.read(ids), c.write(node.output), *shape)
+
+
+@register
+class Gather(Op):
+    """x and ids, equal in every dimension but attrs["axis"]."""
+
+    name = "gather"
+
+    def infer(self, node: Node) -> Result:
+        return [(node.inputs[0].dtype, node.inputs[1].shape)]
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        at = node.attrs["axis"]
+        return args[0].gather(at, _wrapped(args[1], args[0].shape[at]))
+
+    def emit(self, node: Node, c: Step) -> None:
+        x, ids = node.inputs
+        bits = 8 * x.dtype.size
+        outer, size, inner = _around(x.shape, node.attrs["axis"])
+        kernel, ctype = f"gather_u{bits}", f"pl_u{bits}"
+        c.use(kernel)
+        c.call(f"pl_{kernel}", c.read(x, ctype), c.read(ids), c.write(node.output, ctype), outer, size,
+               ids.shape[node.attrs["axis"]], inner)
+
+
+@register
+class Scatter(Op):
+    """x, ids and v: x with elements at ids along attrs["axis"] replaced by v's, or with v's added (float32)
+    where attrs["add"]. All three are equal in every other dimension. In place over x."""
+
+    name = "scatter"
+
+    def infer(self, node: Node) -> Result:
+        return same(node)
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        x, ids, v = args
+        at = node.attrs["axis"]
+        ids = _wrapped(ids, x.shape[at])
+        return x.scatter_add(at, ids, v) if node.attrs["add"] else x.scatter(at, ids, v)
+
+    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        return {(0, 0): 0}
+
+    def emit(self, node: Node, c: Step) -> None:
+        x, ids, v = node.inputs
+        outer, size, inner = _around(x.shape, node.attrs["axis"])
+        shape = (outer, size, ids.shape[node.attrs["axis"]], inner)
+        c.use("mem")
+        c.call("pl_copy", c.write(node.output), c.read(x), x.bytes)
+        if node.attrs["add"]:
+            c.use("scatter_add_f32")
+            c.call("pl_scatter_add_f32", c.read(v), c.read(ids), c.write(node.output), *shape)
+        else:
+            bits = 8 * x.dtype.size
+            kernel, ctype = f"scatter_u{bits}", f"pl_u{bits}"
+            c.use(kernel)
+            c.call(f"pl_{kernel}", c.read(v, ctype), c.read(ids), c.write(node.output, ctype), *shape, 1)
+
+
+# ---- ATen --------------------------------------------------------------------------------------------------
+
+
+def take(b: Builder, x: Value, at: int, ids: Value) -> Value:
+    """Rows of x along one axis; the shape of `ids` takes its place."""
+    if ids.dtype not in (INT64, INT32):
+        ids = b.cast(ids, INT64)
+    y = b.node("take", [x, b.reshape(ids, (ids.elements,))], axis=at)
+    return b.reshape(y, (*x.shape[:at], *ids.shape, *x.shape[at + 1 :]))
+
+
+@lowers("embedding.default")
+def embedding(
+    b: Builder, weight: Value, indices: Value, padding_idx: int = -1, scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Value:
+    return take(b, weight, 0, indices)
+
+
+@lowers("index_select.default")
+def index_select(b: Builder, self: Value, dim: int, index: Value) -> Value:
+    if not self.shape:
+        return self
+    return b.reshape(take(b, self, axis(dim, len(self.shape)), index), b.results[0][1])
+
+
+def _joined(b: Builder, x: Value, indices: Sequence[Value | None]) -> tuple[Value, int, Value]:
+    """Several indices of neighbouring dimensions as one index of the dimensions as one.
+
+    Returns the tensor with the indexed dimensions merged, their place and the index. Indexed dimensions that
+    are not neighbours move to the front, which is where PyTorch puts the result.
+    """
+    dims = [d for d, index in enumerate(indices) if index is not None]
+    chosen = [index for index in indices if index is not None]
+    if any(index.dtype.kind == "b" or index.dtype.name == "uint8" for index in chosen):
+        raise b.refuse("indexing with a mask is not supported: the size of the result depends on data",
+                       "use torch.where or masked_fill")
+    if dims != list(range(dims[0], dims[-1] + 1)):
+        x = b.permute(x, [*dims, *(d for d in range(len(x.shape)) if d not in dims)])
+        dims = list(range(len(dims)))
+    sizes = [x.shape[d] for d in dims]
+    joined: Value | None = None
+    for index, size in zip(chosen, sizes, strict=True):
+        index = b.cast(index, INT64)
+        if len(chosen) > 1:
+            index = apply(b, "where", apply(b, "lt", index, 0), apply(b, "add", index, size), index)
+        joined = index if joined is None else apply(b, "add", apply(b, "mul", joined, size), index)
+    assert joined is not None
+    merged = b.reshape(x, (*x.shape[: dims[0]], math.prod(sizes), *x.shape[dims[-1] + 1 :]))
+    return merged, dims[0], joined
+
+
+@lowers("index.Tensor")
+def index_tensor(b: Builder, self: Value, indices: Sequence[Value | None]) -> Value:
+    x, at, ids = _joined(b, self, indices)
+    return b.reshape(take(b, x, at, ids), b.results[0][1])
+
+
+@lowers("index_put.default")
+def index_put(
+    b: Builder, self: Value, indices: Sequence[Value | None], values: Value, accumulate: bool = False
+) -> Value:
+    dims = [d for d, index in enumerate(indices) if index is not None]
+    masks = [index for index in indices if index is not None and index.dtype == BOOL]
+    if masks and len(dims) == 1 and not accumulate and values.elements == 1:
+        mask = b.reshape(masks[0], masks[0].shape + (1,) * (len(self.shape) - len(masks[0].shape)))
+        return apply(b, "where", mask, b.cast(b.reshape(values, ()), self.dtype), self)
+    if dims != list(range(dims[0], dims[-1] + 1)):
+        raise b.refuse("index_put with indices of dimensions that are not neighbours is not supported")
+    x, at, ids = _joined(b, self, indices)
+    before, after = x.shape[:at], x.shape[at + 1 :]
+    v = b.expand(b.cast(values, x.dtype), (*before, *ids.shape, *after))
+    v = b.reshape(v, (*before, ids.elements, *after))
+    _check_add(b, x, accumulate)
+    y = b.node("put", [x, b.reshape(ids, (ids.elements,)), v], axis=at, add=accumulate)
+    return b.reshape(y, self.shape)
+
+
+def _check_add(b: Builder, x: Value, add: bool) -> None:
+    if add and x.dtype != FLOAT32:
+        raise b.refuse(f"adding {x.dtype} elements at an index is not supported; expected float32")
+
+
+@lowers("index_copy.default")
+def index_copy(b: Builder, self: Value, dim: int, index: Value, source: Value) -> Value:
+    at = axis(dim, len(self.shape))
+    return b.node("put", [self, b.reshape(index, (index.elements,)), source], axis=at, add=False)
+
+
+@lowers("index_add.default")
+def index_add(b: Builder, self: Value, dim: int, index: Value, source: Value, alpha: float = 1) -> Value:
+    _check_add(b, self, True)
+    source = source if alpha == 1 else apply(b, "mul", source, alpha)
+    ids = b.reshape(b.cast(index, INT64), (index.elements,))
+    return b.node("put", [self, ids, source], axis=axis(dim, len(self.shape)), add=True)
+
+
+def _fitted(b: Builder, x: Value, ids: Value, at: int) -> Value:
+    """x cut to the size of ids in every dimension but one."""
+    sizes = tuple(x.shape[d] if d == at else n for d, n in enumerate(ids.shape))
+    return x if sizes == x.shape else b.node("slice", [x], ranges=tuple((0, n, 1) for n in sizes))
+
+
+@lowers("gather.default")
+def gather(b: Builder, self: Value, dim: int, index: Value, sparse_grad: bool = False) -> Value:
+    at = axis(dim, len(self.shape))
+    if not self.shape:
+        return self
+    return b.node("gather", [_fitted(b, self, index, at), index], axis=at)
+
+
+def _scatter(b: Builder, x: Value, dim: int, ids: Value, v: Value, add: bool) -> Value:
+    at = axis(dim, len(x.shape))
+    _check_add(b, x, add)
+    if any(n != size for d, (n, size) in enumerate(zip(ids.shape, x.shape, strict=True)) if d != at):
+        sizes = f"an index {list(ids.shape)} smaller than its tensor {list(x.shape)}"
+        raise b.refuse(f"scatter with {sizes} is not supported; expected equal sizes but for dimension {at}")
+    v = v if v.shape == ids.shape else b.node("slice", [v], ranges=tuple((0, n, 1) for n in ids.shape))
+    return b.node("scatter", [x, ids, v], axis=at, add=add)
+
+
+@lowers("scatter.src")
+def scatter_src(b: Builder, self: Value, dim: int, index: Value, src: Value) -> Value:
+    return _scatter(b, self, dim, index, src, False)
+
+
+@lowers("scatter.value")
+def scatter_value(b: Builder, self: Value, dim: int, index: Value, value: float) -> Value:
+    return _scatter(b, self, dim, index, b.expand(b.scalar(value, self.dtype), index.shape), False)
+
+
+@lowers("scatter_add.default")
+def scatter_add(b: Builder, self: Value, dim: int, index: Value, src: Value) -> Value:
+    return _scatter(b, self, dim, index, src, True)
