@@ -9,7 +9,9 @@ import pytest
 
 from pilotlight import boards, device, toolchain
 from pilotlight.errors import MissingToolError, PilotlightError
+from pilotlight.toolchain.build import DEVICE_SOURCES
 from pilotlight.toolchain.folder import read_folder
+from pilotlight.toolchain.ports import ports_header
 from tiny_model import EMULATED, FOLDER, REAL, altered, inputs
 
 COMPILED = [name for name in (*EMULATED, *REAL) if name != "esp32-s3"]
@@ -186,6 +188,27 @@ def test_weights_by_incbin_from_another_folder(tmp_path: Path, monkeypatch: pyte
     plain = toolchain.build_model(FOLDER, board, "plain")
     with device.open(board, build) as dev, device.open(board, plain) as other:
         assert (dev.run(inputs())[0] == other.run(inputs())[0]).all()
+
+
+@pytest.mark.parametrize("name", ["host", "microbit", "mps2-an386", "riscv32-virt"])
+def test_device_sources_have_no_warnings(name: str, tmp_path: Path) -> None:
+    board = boards.load(name)
+    gcc = toolchain.find(board).gcc
+    (tmp_path / "pl_ports.h").write_text(ports_header(read_folder(FOLDER)))
+    strict = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic", "-std=c99", "-O2"]
+    include = ["-I", str(DEVICE_SOURCES), "-I", str(tmp_path), "-I", str(FOLDER)]
+    bare = [] if board.is_host else ["-ffreestanding", "-DPL_BARE"]
+    others = {"io_host.c", "count_plugin.c"} if bare else {"io_semihosting.c", "fault.c"}
+    for source in sorted(DEVICE_SOURCES.glob("*.c")):
+        if source.name in others or (
+            source.name == "fault_cortex_m.c" and board.toolchain != "arm-none-eabi"
+        ):
+            continue
+        target = ["-c", str(source), "-o", str(tmp_path / "out.o")]
+        done = subprocess.run(
+            [gcc, *board.flags, *strict, *bare, *include, *target], capture_output=True, text=True
+        )
+        assert done.stderr == ""
 
 
 def test_sanitizers_are_for_the_host(tmp_path: Path) -> None:

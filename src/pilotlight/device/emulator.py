@@ -62,7 +62,7 @@ class EmulatedDevice(Device):
                 if self._plugin and other is not None and other != version:
                     version, self._plugin = other, build_plugin(other)
                 elif self._plugin and (other is not None or refuses_plugins(self._words)):
-                    self._plugin = None
+                    self._plugin = self.counts = None
                     self.counts_reason = f"{program} does not take the counting plugin"
                 else:
                     raise

@@ -1,7 +1,6 @@
-/* Says what went wrong and where, in one line that the computer can read, and stops. */
-#include "io.h"
+#include "fault.h"
 
-void pl_fault(const char *what, uint32_t cause, uint32_t pc, uint32_t ra, uint32_t address);
+#include "io.h"
 
 static void hex(const char *name, uint32_t value)
 {
@@ -17,13 +16,13 @@ static void hex(const char *name, uint32_t value)
     pl_io_text(text);
 }
 
-void pl_fault(const char *what, uint32_t cause, uint32_t pc, uint32_t ra, uint32_t address)
+void pl_fault(const char *what, uint32_t cause, uint32_t pc, uint32_t from, uint32_t address)
 {
     pl_io_text("fault: ");
     pl_io_text(what);
     hex(" cause=", cause);
     hex(" pc=", pc);
-    hex(" from=", ra);
+    hex(" from=", from);
     hex(" address=", address);
     pl_io_text("\n");
     pl_io_exit(3);

@@ -1,10 +1,9 @@
 /* Reads what a Cortex-M pushed when it faulted; Armv6-M has no fault status registers. */
-#include <stdint.h>
+#include "fault.h"
 
 extern uint32_t pl_stack_low[];
 extern uint32_t pl_stack_top[];
 
-void pl_fault(const char *what, uint32_t cause, uint32_t pc, uint32_t ra, uint32_t address);
 void pl_cortex_m_fault(const uint32_t *frame, uint32_t exception);
 
 #define CFSR 0xE000ED28u

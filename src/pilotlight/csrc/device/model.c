@@ -1,12 +1,20 @@
 /* One model with its arena and state, for the server. The build writes pl_ports.h from metadata.json: it
  * includes NAME.h and maps the names used here to the model's, and lists its inputs and outputs. */
+#include "fault.h"
 #include "model.h"
 #include "pl_ports.h"
 #include "protocol.h"
 
-static uint8_t arena[PL_MODEL_ARENA_SIZE] __attribute__((section(".bss.pl_arena"), aligned(PL_MODEL_ALIGN)));
+/* On a board the linker script places these; elsewhere a section of their own would hide them from sanitizers. */
+#if defined(PL_BARE)
+#define PLACED(section_name) __attribute__((section(section_name), aligned(PL_MODEL_ALIGN)))
+#else
+#define PLACED(section_name) __attribute__((aligned(PL_MODEL_ALIGN)))
+#endif
+
+static uint8_t arena[PL_MODEL_ARENA_SIZE] PLACED(".bss.pl_arena");
 #if PL_MODEL_STATE_SIZE > 0
-static uint8_t state[PL_MODEL_STATE_SIZE] __attribute__((section(".bss.pl_state"), aligned(PL_MODEL_ALIGN)));
+static uint8_t state[PL_MODEL_STATE_SIZE] PLACED(".bss.pl_state");
 #else
 static uint8_t *const state = 0;
 #endif
@@ -62,6 +70,9 @@ uint32_t pl_model_run(void)
     const volatile uint32_t *low = pl_stack_low;
     while ((uintptr_t)low < (uintptr_t)top && *low == PAINT) {
         low++;
+    }
+    if (low == pl_stack_low) { /* nothing of the paint is left: the stack has run past its end */
+        pl_fault("stack overflow", 0u, 0u, 0u, (uint32_t)(uintptr_t)low);
     }
     return (uint32_t)((uintptr_t)top - (uintptr_t)low);
 }
