@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from pilotlight.emit.micro import dispatch
-from pilotlight.emit.pack_f32 import Conv2d, Linear, Shape, fields, pack, pack_bias
+from pilotlight.emit.pack_f32 import Conv2d, Linear, Shape, activation, fields, pack, pack_bias
 
 PORTABLE = Path(sys.modules[Conv2d.__module__].__file__ or "").parents[1] / "csrc/kernels/portable"
 ALL_BLOCKS = {f"{kind}_f32_{p}x{f}" for kind in ("mac", "dw") for p in (2, 1) for f in (8, 4, 2, 1)}
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
-LIMITS = [(-math.inf, math.inf), (0.0, math.inf), (0.0, 6.0), (-0.5, 0.25)]
+LIMITS = [(-math.inf, math.inf), (0.0, math.inf), (0.0, 1.5), (-0.5, 0.25)]
 
 
 class _Conv2d(ctypes.Structure):
@@ -85,7 +85,7 @@ def run(
     reverse: bool = False,
 ) -> np.ndarray:
     """What the driver computes; with a distance, the output starts that many bytes after the input starts."""
-    act = {LIMITS[0]: 0, LIMITS[1]: 1}.get(limits, 2)
+    act = ("NONE", "RELU", "LIMIT", "CLAMP").index(activation(*limits))
     if isinstance(shape, Linear):
         struct: ctypes.Structure = _Linear(*fields(shape, reverse), act, *limits)
     else:

@@ -17,7 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense_cases as dense
-from pilotlight.emit.pack_f32 import Conv2d, Linear, Shape, micro_kernels, overlap_distance, reverse_distance
+from pilotlight.emit.pack_f32 import (
+    Conv2d,
+    Linear,
+    Shape,
+    initializer,
+    micro_kernels,
+    overlap_distance,
+    reverse_distance,
+)
 
 
 @pytest.fixture(scope="module")
@@ -88,10 +96,10 @@ def test_window_outside_the_input_leaves_the_bias(library: ctypes.CDLL) -> None:
 
 @pytest.mark.parametrize("limits", dense.LIMITS, ids=str)
 def test_activations_keep_nan_and_handle_infinity(library: ctypes.CDLL, limits: tuple[float, float]) -> None:
-    shape = Linear(4, 1, 8)
-    x = np.array([[np.nan], [np.inf], [-np.inf], [-1.0]], np.float32)
+    shape = Linear(7, 1, 8)
+    x = np.array([[np.nan], [np.inf], [-np.inf], [-1.0], [limits[1]], [-0.0], [1e-40]], np.float32)
     y = dense.run(library, shape, x, np.ones((8, 1), np.float32), None, limits)
-    want = torch.clamp(torch.from_numpy(x).expand(4, 8), *limits).numpy()
+    want = torch.clamp(torch.from_numpy(x).expand(len(x), 8), *limits).numpy()
     assert np.array_equal(y, want, equal_nan=True)
 
 
@@ -141,6 +149,20 @@ def test_overlap_distance_is_tight(library: ctypes.CDLL) -> None:
 )
 def test_overlap_distance_of_known_layers(shape: Shape, distances: tuple[int, int]) -> None:
     assert (overlap_distance(shape), reverse_distance(shape)) == distances
+
+
+@pytest.mark.parametrize(
+    ("limits", "ending"),
+    [
+        ((-math.inf, math.inf), "PL_ACT_NONE, 0.0f, 0.0f}"),
+        ((0.0, math.inf), "PL_ACT_RELU, 0.0f, 0.0f}"),
+        ((0.0, 6.0), "PL_ACT_LIMIT, 0.0f, 6.0f}"),
+        ((-1.0, 1.0), "PL_ACT_CLAMP, -1.0f, 1.0f}"),
+        ((1.0, math.inf), "PL_ACT_CLAMP, 1.0f, (1.0f / 0.0f)}"),
+    ],
+)
+def test_initializer_takes_the_cheapest_activation(limits: tuple[float, float], ending: str) -> None:
+    assert initializer(Linear(1, 2, 3), *limits) == "{1, 2, 3, 0, " + ending
 
 
 def test_micro_kernels_name_what_a_layer_needs() -> None:

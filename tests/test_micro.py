@@ -141,25 +141,32 @@ def test_file_assembles_everywhere_and_is_empty_without_the_hardware(
     assert ("vfma" in text, "vmul" in text) == (fused, not fused)
 
 
-def test_twins_need_no_library(tmp_path: Path) -> None:
-    """Nothing but the compiler's own float routines is left undefined at any level of optimisation."""
+@pytest.mark.parametrize(
+    ("compiler", "allowed"),
+    [
+        (["arm-none-eabi-gcc", "-mcpu=cortex-m0"], ("__aeabi_f", "__gnu_thumb1")),
+        (["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"], ("test_",)),
+        (
+            ["riscv64-unknown-elf-gcc", "-march=rv32imac", "-mabi=ilp32"],
+            ("__addsf3", "__mulsf3", "__ltsf2", "__gtsf2"),
+        ),
+    ],
+    ids=["cortex-m0", "cortex-m4f", "rv32"],
+)
+def test_drivers_need_nothing_but_blocks_and_float_routines(
+    compiler: list[str], allowed: tuple[str, ...], tmp_path: Path
+) -> None:
+    """No call of memcpy or the like is left at any level of optimisation."""
     (tmp_path / "dense.c").write_text(dense.source())
     for level in ("-O1", "-O2", "-O3", "-Os"):
-        command = [
-            "arm-none-eabi-gcc",
-            *dense.WARNINGS,
-            level,
-            "-mcpu=cortex-m0",
-            f"-I{dense.PORTABLE}",
-            "-c",
-        ]
-        files = [str(tmp_path / "dense.c"), "-o", str(tmp_path / "dense.o")]
-        subprocess.run([*command, *files], check=True)
-        undefined = subprocess.run(
-            ["arm-none-eabi-nm", "-u", str(tmp_path / "dense.o")], capture_output=True, text=True, check=True
-        ).stdout.split()
-        names = {name for name in undefined if name != "U"}
-        assert all(name.startswith(("__aeabi_f", "__gnu_thumb1")) for name in names), names
+        files = [f"-I{dense.PORTABLE}", "-c", str(tmp_path / "dense.c"), "-o", str(tmp_path / "dense.o")]
+        subprocess.run([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], check=True)
+        nm = compiler[0].replace("gcc", "nm")
+        listing = subprocess.run(
+            [nm, "-u", str(tmp_path / "dense.o")], capture_output=True, text=True, check=True
+        )
+        names = {name for name in listing.stdout.split() if name != "U"}
+        assert all(name.startswith(allowed) for name in names), names
 
 
 def test_dispatch_holds_only_what_a_model_needs() -> None:

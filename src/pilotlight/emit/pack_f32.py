@@ -87,13 +87,16 @@ Shape = Conv2d | Linear
 
 def initializer(shape: Shape, lo: float = -math.inf, hi: float = math.inf, reverse: bool = False) -> str:
     """The C initializer of the layer's struct: outputs limited to lo..hi, walked forward or in reverse."""
-    if lo == -math.inf and hi == math.inf:
-        tail = "PL_ACT_NONE, 0.0f, 0.0f"
-    elif lo == 0.0 and hi == math.inf:
-        tail = "PL_ACT_RELU, 0.0f, 0.0f"
-    else:
-        tail = f"PL_ACT_CLAMP, {_literal(lo)}, {_literal(hi)}"
-    return f"{{{', '.join(map(str, fields(shape, reverse)))}, {tail}}}"
+    act = activation(lo, hi)
+    limits = f"{_literal(lo)}, {_literal(hi)}" if act in ("LIMIT", "CLAMP") else "0.0f, 0.0f"
+    return f"{{{', '.join(map(str, fields(shape, reverse)))}, PL_ACT_{act}, {limits}}}"
+
+
+def activation(lo: float, hi: float) -> str:
+    """The cheapest PL_ACT_* that limits outputs to lo..hi."""
+    if hi == math.inf and lo in (-math.inf, 0.0):
+        return "NONE" if lo else "RELU"
+    return "LIMIT" if lo == 0.0 and hi >= 0.0 else "CLAMP"
 
 
 def fields(shape: Shape, reverse: bool = False) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ typedef struct {
     int32_t depthwise;     // 1: filter c sees channel c only
     int32_t reverse;       // 1: from the last pixel to the first
     int32_t act;           // PL_ACT_*
-    float lo, hi;          // limits of PL_ACT_CLAMP
+    float lo, hi;          // limits of outputs
 } pl_conv2d_t;
 
 /* From `first` up to, not including, `end`. */
@@ -63,7 +63,7 @@ static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_r
     pl_mac_t a;
     a.x_pixel = s->reverse ? -s->sw * s->ic : s->sw * s->ic;
     a.y_pixel = s->reverse ? -s->oc : s->oc;
-    a.relu = s->act == PL_ACT_RELU;
+    a.relu = s->act == PL_ACT_RELU || s->act == PL_ACT_LIMIT;
     int32_t step = 1;
     for (int32_t done = 0; done < s->ow; done += step) {
         const int32_t col = s->reverse ? s->ow - 1 - done : done;
@@ -112,9 +112,7 @@ static inline void pl_conv2d_f32(const pl_conv2d_t *s,
                               y + (image * s->oh + row) * s->ow * s->oc);
         }
     }
-    if (s->act == PL_ACT_CLAMP) {
-        pl_clamp_f32(y, s->n * s->oh * s->ow * s->oc, s->lo, s->hi);
-    }
+    pl_limit_f32(s->act, s->lo, s->hi, y, s->n * s->oh * s->ow * s->oc);
 }
 
 #endif

@@ -37,14 +37,28 @@ typedef struct {
     int32_t relu;    // 1: outputs below zero become zero; NaN stays NaN
 } pl_mac_t;
 
-enum { PL_ACT_NONE = 0, PL_ACT_RELU = 1, PL_ACT_CLAMP = 2 };
+/* What happens to outputs: nothing, max(y, 0), limits 0..hi with hi >= 0, any limits lo..hi. NaN stays NaN. */
+enum { PL_ACT_NONE, PL_ACT_RELU, PL_ACT_LIMIT, PL_ACT_CLAMP };
 
-/* Clamps n floats; NaN stays NaN. */
-static inline void pl_clamp_f32(float *y, int32_t n, float lo, float hi)
+/* The part of an activation that the blocks leave to do. */
+static inline void pl_limit_f32(int32_t act, float lo, float hi, float *y, int32_t n)
 {
-    for (int32_t i = 0; i < n; i++) {
-        const float v = y[i] < lo ? lo : y[i];
-        y[i] = v > hi ? hi : v;
+    union {
+        float f;
+        uint32_t u;
+    } top = {hi}, v;
+    if (act == PL_ACT_LIMIT) {
+        for (int32_t i = 0; i < n; i++) { // no y is negative, so floats compare as integers; NaN is above infinity
+            v.f = y[i];
+            if (v.u - top.u <= 0x7f800000u - top.u) {
+                y[i] = hi;
+            }
+        }
+    } else if (act == PL_ACT_CLAMP) {
+        for (int32_t i = 0; i < n; i++) {
+            v.f = y[i] < lo ? lo : y[i];
+            y[i] = v.f > hi ? hi : v.f;
+        }
     }
 }
 
