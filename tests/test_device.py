@@ -251,3 +251,13 @@ def test_protocol_of_another_version() -> None:
     line = Scripted(struct.pack("<BBHI5I", ord("H"), 0, 0, 20, 7, 96, 16, 2, 1))
     with pytest.raises(PilotlightError, match="protocol version 7, expected 1"):
         Client(line, 1.0).hello()
+
+
+def test_the_board_of_the_documentation_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parent.parent / "docs" / "adding-a-board.md").read_text()
+    (tmp_path / "lm3s6965evb.toml").write_text(text.split("```toml\n")[1].split("```")[0])
+    monkeypatch.setenv("PILOTLIGHT_BOARDS", str(tmp_path))
+    arrays = inputs()
+    with opened("lm3s6965evb", tmp_path / "work") as dev:
+        (got,) = dev.run(arrays)
+    np.testing.assert_array_equal(got, Tiny()(*(torch.from_numpy(a) for a in arrays)).numpy())
