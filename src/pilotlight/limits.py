@@ -10,6 +10,7 @@ from pilotlight.emit.describe import describe_op
 from pilotlight.errors import DoesNotFitError, PilotlightError
 from pilotlight.graph import Node
 from pilotlight.plan import Plan
+from pilotlight.toolchain import BuildInfo
 
 if TYPE_CHECKING:
     from pilotlight.compiler import Build
@@ -71,6 +72,12 @@ def explain_overflow(error: DoesNotFitError, build: Build) -> DoesNotFitError:
     error.hint = _way_out(error, build)
     error.args = (error.message,)
     return error
+
+
+def overflow_of(build: Build, info: BuildInfo) -> DoesNotFitError | None:
+    """The error of a build that was not checked, if it does not fit."""
+    overflows = {use.name: use.over for use in info.memory if use.over}
+    return explain_overflow(DoesNotFitError(overflows), build) if overflows else None
 
 
 def _way_out(error: DoesNotFitError, build: Build) -> str:

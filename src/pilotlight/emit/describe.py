@@ -15,11 +15,15 @@ def _shape(shape: Shape) -> str:
     return "(" + ", ".join(map(str, sizes)) + ")"
 
 
+def _is_depthwise(node: Node) -> bool:
+    groups = node.attrs["groups"]
+    return bool(groups == node.attrs["channels"] == node.inputs[0].shape[3] and groups > 1)
+
+
 def _details(node: Node) -> str:
     a = node.attrs
     if node.op in ("conv2d", "conv_transpose2d"):
-        groups = a["groups"]
-        words = ["depthwise " if groups == a["channels"] == node.inputs[0].shape[3] and groups > 1 else ""]
+        words = ["depthwise " if _is_depthwise(node) else ""]
         words.append(f"{node.op} {'x'.join(map(str, a['kernel']))}")
         if max(a["stride"]) > 1:
             words.append(f" stride {'x'.join(map(str, dict.fromkeys(a['stride'])))}")
@@ -38,6 +42,13 @@ def _clamp(node: Node) -> str:
     if lo == 0:
         return " + relu" if hi == math.inf else f" + relu{hi:g}"
     return f" + clamp {lo:g}..{hi:g}"
+
+
+def describe_kind(node: Node) -> str:
+    """The operator, with depthwise convolutions told apart from dense ones."""
+    if node.op != "conv2d":
+        return node.op
+    return "depthwise conv2d" if _is_depthwise(node) else node.op
 
 
 def describe_op(node: Node) -> str:

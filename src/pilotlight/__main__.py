@@ -1,0 +1,5 @@
+"""`python -m pilotlight` is the pilotlight command."""
+
+from pilotlight.cli import main
+
+main()

@@ -1,0 +1,101 @@
+"""The `pilotlight` command: finds the command's file, turns every failure into a message and an exit code.
+
+0: done. 1: the result is not what it should be. 2: the user must change something.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from pilotlight import __version__
+from pilotlight.cli.talk import Talk
+from pilotlight.errors import PilotlightError
+
+_COMMANDS = ("boards", "inspect", "compile", "run", "profile")
+_FAILED = 2
+_INTERRUPTED = 130
+
+
+class App(click.Group):
+    """Commands are modules of this package with a `command` in them; none is imported before it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"pilotlight.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in _COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], _COMMANDS, n=1)
+            text = f"; did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"there is no command {args[0]!r}{text} (known: {', '.join(_COMMANDS)})")
+        return super().resolve_command(ctx, args)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        args = list(sys.argv[1:] if args is None else args)
+        talk = Talk.from_arguments(args)
+        try:
+            code = super().main(args, "pilotlight", complete_var, standalone_mode=False, obj=talk, **extra)
+        except (click.Abort, KeyboardInterrupt):
+            talk.note("interrupted")
+            code = _INTERRUPTED
+        except BrokenPipeError:  # the reader of our output has seen enough, as `head` does
+            sys.stderr.close()
+            code = 0
+        except Exception as error:
+            talk.fail(_as_error(error), traceback.format_exc())
+            code = _FAILED
+        sys.exit(code or 0)
+
+
+def _as_error(error: Exception) -> PilotlightError:
+    """What a user is told: our own errors as they are, everything else as a request to report it."""
+    if isinstance(error, PilotlightError):
+        return error
+    if isinstance(error, click.ClickException):
+        context = getattr(error, "ctx", None)
+        hint = f"see: {context.command_path} --help" if context else None
+        return PilotlightError(error.format_message(), hint=hint, kind="usage")
+    if isinstance(error, OSError):
+        return PilotlightError(f"{error.strerror or error}: {error.filename or 'a file'}", kind="file")
+    if isinstance(error, MemoryError):
+        return PilotlightError("this computer has too little memory for the model", kind="memory")
+    what = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+    return PilotlightError(
+        f"something went wrong inside Pilotlight ({what}); this is a bug, please report it",
+        hint="run the same command with -vv and add what it prints, and the model if you can",
+        kind="internal",
+    )
+
+
+@click.group(cls=App, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="pilotlight")
+def main() -> None:
+    """Put PyTorch models on microcontrollers: compile them to plain C, run them on an emulated board, and
+    compare with PyTorch before anything is flashed.
+
+    MODEL is file.py:name, where name is a function without arguments that returns (module, example_inputs),
+    or a module or class together with --input SHAPE; or a .pt2 file from torch.export.save.
+
+    Exit codes: 0 done; 1 the result is not what it should be; 2 something has to be changed first.
+    """

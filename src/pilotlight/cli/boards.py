@@ -1,0 +1,44 @@
+"""`pilotlight boards`: what it can build for and run on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.text import Text
+
+from pilotlight import boards
+from pilotlight.boards import Board
+from pilotlight.cli.options import common
+from pilotlight.cli.talk import Talk
+from pilotlight.report.boards import boards_table, missing_tools
+from pilotlight.report.style import QUIET
+
+
+@click.command("boards")
+@common
+@click.pass_obj
+def command(talk: Talk) -> None:
+    """List the boards, with their memories and how they run.
+
+    A board is one .toml file. Your own are found in ./boards and in the folders of $PILOTLIGHT_BOARDS.
+    """
+    found = boards.all_boards()
+    missing = missing_tools(found)
+    lines = [Text(line, QUIET) for line in missing]
+    data = {"boards": [as_dict(board) for board in found], "missing": missing}
+    talk.result(data, boards_table(found), *lines)
+
+
+def as_dict(board: Board) -> dict[str, Any]:
+    return {
+        "name": board.name,
+        "title": board.title,
+        "vendor": board.vendor,
+        "cpu": board.cpu,
+        "clock_hz": board.clock_hz,
+        "runs": "host" if board.is_host else "emulated" if board.emulator else None,
+        "memories": [vars(memory) for memory in board.memories],
+        "cycles": board.cycles,
+        "file": str(board.path) if board.path else None,
+    }

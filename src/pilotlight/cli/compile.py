@@ -1,0 +1,40 @@
+"""`pilotlight compile`: a folder of plain C."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import RenderableType
+
+from pilotlight.cli.options import Request, model_command
+from pilotlight.cli.talk import Talk
+
+
+@click.command("compile")
+@model_command
+@click.option("-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path),
+              help="Folder for the C files; made if it is not there.")
+@click.option("--dump", is_flag=True, help="Also print the graph after the passes.")
+def command(talk: Talk, request: Request, output: Path, dump: bool) -> None:
+    """Write a model as plain C, ready to drop into a project.
+
+    It is compiled for the board first: what does not fit is not written. Without the board's compiler the C
+    is written all the same, and its code size is unknown.
+    """
+    build = request.compile(talk)
+    with talk.stage(f"compiling for {build.board.name}"):
+        info = build.build_for(build.board, need_compiler=False)
+    folder = build.write(output)
+    from pilotlight.report.files import file_rows, files_table
+    from pilotlight.report.summary import summary_table
+    from pilotlight.session import figures
+
+    rows, numbers = file_rows(build), figures(build, info)
+    data = {"name": build.name, "board": build.board.name, "target": build.board.cpu, "folder": str(folder),
+            "files": rows, **numbers}
+    shown: list[RenderableType] = [files_table(rows, str(folder)), summary_table(numbers, build.board)]
+    if dump:
+        data["graph"] = str(build.lowered)
+        shown.append(str(build.lowered))
+    talk.result(data, *shown)

@@ -1,0 +1,131 @@
+"""Options that several commands share, and the road from them to a build."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from pilotlight import boards
+from pilotlight.cli.talk import Talk
+from pilotlight.errors import PilotlightError
+
+if TYPE_CHECKING:
+    from pilotlight.compiler import Build
+
+DEFAULT_BOARD = "mps2-an386"
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Size(click.ParamType):
+    """Bytes: 65536, 64K, 1M; K is 1024."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d+)([kKmM]?)(?:i?[bB])?", value.strip())
+        if match is None:
+            self.fail(f"{value!r} is not a size; write bytes, or 64K or 1M", param, ctx)
+        return int(match[1]) * _UNITS[match[2].lower()]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to compile, and how."""
+
+    model: str
+    board: str
+    inputs: tuple[str, ...]
+    name: str | None
+    choices: dict[str, Any]  # fields of Options
+
+    def compile(self, talk: Talk, *, to_run: bool = False) -> Build:
+        """Capture and plan; what the model's own file prints goes to stderr."""
+        board = boards.load(self.board)  # a wrong name is told before PyTorch is loaded
+        if to_run and not board.runnable:
+            alike = [b.name for b in boards.all_boards() if b.runnable and b.cpu == board.cpu]
+            raise PilotlightError(
+                f"{board.name} is not emulated, so nothing can be run on it from here",
+                hint=f"choose an emulated board{' with the same core' if alike else ''}: "
+                f"{', '.join(alike or [DEFAULT_BOARD])}",
+                kind="not-runnable",
+            )
+        with talk.stage("loading PyTorch"):
+            from pilotlight.capture import load_model
+            from pilotlight.compiler import compile
+        with talk.stage(f"capturing {self.model}"), contextlib.redirect_stdout(sys.stderr):
+            try:
+                graph = load_model(self.model, self.inputs, self.name)
+            except SystemExit as error:
+                raise PilotlightError(
+                    f"{self.model}: the file ended the program with exit code {error.code}",
+                    hint='keep what runs it as a script under if __name__ == "__main__"',
+                    kind="user-code",
+                ) from error
+        with talk.stage(f"planning for {board.name}"):
+            return compile(graph, board=board, source=self.model, **self.choices)
+
+
+def common(function: _Function) -> _Function:
+    """--json and -v; both are read from the arguments by Talk, here they get their help."""
+    json = click.option("--json", is_flag=True, expose_value=False, help="Print one JSON object instead.")
+    verbose = click.option(
+        "-v", "--verbose", count=True, expose_value=False,
+        help="Say more: -v each stage, -vv tracebacks, -vvv the commands that are run.",
+    )
+    return json(verbose(function))
+
+
+def model_command(function: Callable[..., int | None]) -> Callable[..., int | None]:
+    """A command on a MODEL: calls it with (talk, request, its own options)."""
+
+    @click.pass_obj
+    @functools.wraps(function)
+    def command(
+        talk: Talk, /, model: str, board: str, inputs: tuple[str, ...], name: str | None, **rest: Any
+    ) -> int | None:
+        choices = {key: rest.pop(key) for key in _CHOICES}
+        return function(talk, Request(model, board, inputs, name, choices), **rest)
+
+    for decorate in reversed((*_MODEL, *_CHOICES.values(), common)):
+        command = decorate(command)
+    return command
+
+
+_MODEL: tuple[Callable[[Any], Any], ...] = (
+    click.argument("model"),
+    click.option(
+        "--board", default=DEFAULT_BOARD, show_default=True, metavar="NAME",
+        help="A board of `pilotlight boards`, or a .toml file. The default is an emulated Cortex-M4F.",
+    ),
+    click.option(
+        "--input", "inputs", multiple=True, metavar="SHAPE",
+        help="Shape of an example input, such as 1x3x96x96 or 1x16:int64; once per input.",
+    ),
+    click.option("--name", metavar="NAME", help="The model's name in C; by default the name in MODEL."),
+)
+_CHOICES: dict[str, Callable[[Any], Any]] = {
+    "optimize": click.option(
+        "--optimize", type=click.Choice(["speed", "size"]), default="speed", show_default=True,
+        help="What the C compiler optimizes for.",
+    ),
+    "keep_inputs": click.option("--keep-inputs", is_flag=True, help="A run leaves its inputs as they were."),
+    "torch_layout": click.option(
+        "--torch-layout", is_flag=True, help="Inputs and outputs in PyTorch's order, not channels last."
+    ),
+    "weights_in": click.option("--weights-in", metavar="MEM", help="Memory of the board for the weights."),
+    "arena_in": click.option("--arena-in", metavar="MEM", help="Memory of the board for the arena."),
+    "max_ram": click.option(
+        "--max-ram", type=Size(), help="Fail if arena, state, static and stack need more, such as 64K."
+    ),
+    "max_flash": click.option("--max-flash", type=Size(), help="Fail if code and weights need more."),
+}

@@ -1,0 +1,50 @@
+"""`pilotlight profile`: where the time goes."""
+
+from __future__ import annotations
+
+import click
+
+from pilotlight.cli.options import Request, model_command
+from pilotlight.cli.run import DIFFERENT
+from pilotlight.cli.talk import Talk
+from pilotlight.errors import PilotlightError
+
+
+@click.command("profile")
+@model_command
+@click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS",
+              help="How long the board may take to answer.")
+def command(talk: Talk, request: Request, timeout: float) -> int:
+    """Count the instructions of every operator in one inference on the example inputs.
+
+    Operators are shown with the module and the source line they came from; they add up to the total exactly.
+    Exits with 1 if the outputs differ from PyTorch's.
+    """
+    build = request.compile(talk, to_run=True)
+    from pilotlight.capture.reference import example_inputs
+    from pilotlight.report.profile import operator_rows, profile_table
+    from pilotlight.report.summary import run_title
+    from pilotlight.session import run_session
+
+    if build.board.is_host:
+        raise PilotlightError(
+            "instructions are counted on emulated boards, not on host",
+            hint="choose an emulated board of `pilotlight boards`", kind="not-countable",
+        )
+    with talk.stage(f"compiling for {build.board.name}"):
+        _ = build.info
+    with talk.stage(f"running on {build.board.name}"):
+        session = run_session(build, [example_inputs(build.graph.origin)], timeout=timeout)
+    if session.profile is None:
+        raise PilotlightError(
+            f"nothing was counted: {session.counts_reason}", where=f"board {build.board.name}",
+            kind="not-countable",
+        )
+    rows = operator_rows(session.profile, build)
+    result = {
+        "name": build.name, "board": build.board.name, "target": build.board.cpu, "match": session.match,
+        "macs_executed": session.figures["macs_executed"], "instructions": session.profile.instructions,
+        "cycles_estimate": session.profile.cycles, "operators": rows,
+    }
+    talk.result(result, run_title(build.name, build.board), profile_table(result))
+    return 0 if session.match else DIFFERENT

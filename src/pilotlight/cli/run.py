@@ -1,0 +1,46 @@
+"""`pilotlight run`: build, boot, run, compare with PyTorch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pilotlight.cli.options import Request, model_command
+from pilotlight.cli.talk import Talk
+
+DIFFERENT = 1
+
+
+@click.command("run")
+@model_command
+@click.option("--inputs", "data", type=click.Path(path_type=Path), metavar="FILE.npz",
+              help="Run all samples of a file: one array per input, samples along the first axis; an "
+              "array named label holds their classes.")
+@click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS",
+              help="How long the board may take to answer.")
+@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html",
+              help="Also write an HTML report.")
+def command(talk: Talk, request: Request, data: Path | None, timeout: float, report: Path | None) -> int:
+    """Build a model, boot the board, run it and compare what came out with PyTorch.
+
+    Runs the example inputs and seven seeded variations, or all of --inputs, in one boot; models with state
+    are run again after a reset. Exits with 1 if the outputs differ.
+    """
+    build = request.compile(talk, to_run=True)
+    from pilotlight.report.summary import run_title, summary_table
+    from pilotlight.session import read_inputs, run_session
+
+    inputs, labels = read_inputs(data, build.graph.inputs) if data is not None else (None, None)
+    with talk.stage(f"compiling for {build.board.name}"):
+        _ = build.info
+    with talk.stage(f"running on {build.board.name}") as stage:
+        session = run_session(build, inputs, labels=labels, timeout=timeout, progress=stage.done)
+    result = {"name": build.name, **session.as_dict()}
+    if report is not None:
+        from pilotlight.report.html import write_report
+
+        write_report(session, report)
+        talk.note(f"wrote {report}")
+    talk.result(result, run_title(build.name, build.board), summary_table(result, build.board))
+    return 0 if session.match else DIFFERENT

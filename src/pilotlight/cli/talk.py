@@ -1,0 +1,148 @@
+"""What a command says: its result on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import math
+import re
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.status import Status
+from rich.text import Text
+
+from pilotlight.errors import PilotlightError
+
+PATIENCE = 2.0  # seconds before a stage that takes long says so
+_REPEAT = 10.0  # seconds between lines where there is no terminal
+_PLAIN_WIDTH = 100  # of tables that go to a file or a pipe
+
+
+class Talk:
+    """verbosity 1: every stage with its time; 2: tracebacks; 3: the commands that are run."""
+
+    def __init__(self, as_json: bool = False, verbosity: int = 0):
+        self.as_json = as_json
+        self.verbosity = verbosity
+        self.out = _console(stderr=False)
+        self.err = _console(stderr=True)
+        if verbosity < 2:
+            warnings.simplefilter("ignore")  # PyTorch's, about itself
+        if verbosity >= 3:
+            logging.basicConfig(stream=sys.stderr, format="%(message)s")
+            logging.getLogger("pilotlight").setLevel(logging.DEBUG)
+
+    @classmethod
+    def from_arguments(cls, args: Sequence[str]) -> Talk:
+        """Read before the arguments are parsed, so that a mistake in them is told the way the user wants."""
+        loud = [len(arg) - 1 for arg in args if re.fullmatch("-v+", arg)]
+        return cls("--json" in args, sum(loud) + list(args).count("--verbose"))
+
+    def result(self, data: dict[str, Any], *shown: RenderableType) -> None:
+        """The one object for programs, or tables for people."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(_finite(data), indent=2) + "\n")
+            return
+        for item in shown:
+            self.out.print(item)
+
+    def note(self, text: str) -> None:
+        self.err.print(Text(text, style="dim"))
+
+    def fail(self, error: PilotlightError, trace: str) -> None:
+        if self.as_json:
+            sys.stdout.write(json.dumps({"error": error.as_dict()}, indent=2) + "\n")
+        else:
+            self.err.print(Text.assemble(("error: ", "bold red"), error.message), soft_wrap=True)
+            if error.where:
+                self.err.print(Text(f"  at {error.where}"), soft_wrap=True)
+            if error.hint:
+                self.err.print(Text.assemble(("  hint: ", "bold"), error.hint), soft_wrap=True)
+        if self.verbosity >= 2:
+            sys.stderr.write(trace)
+
+    @contextlib.contextmanager
+    def stage(self, text: str) -> Iterator[Stage]:
+        """A part of the work: shown while it lasts when that is long, with an estimate if there is one."""
+        stage = Stage(text, self.err)
+        stage.start()
+        try:
+            yield stage
+        finally:
+            stage.stop()
+        if self.verbosity >= 1:
+            self.note(f"{text}: {stage.seconds:.1f} s")
+
+
+class Stage:
+    """Watches a part of the work from a thread of its own: a spinner on a terminal, else plain lines."""
+
+    def __init__(self, text: str, console: Console):
+        self.text = text
+        self.console = console
+        self._begun = time.monotonic()
+        self._progress: tuple[int, int] | None = None
+        self._first: tuple[int, float] | None = None
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._begun
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def done(self, count: int, of: int) -> None:
+        """So many of so many parts are done; the estimate counts from the first call, set-up apart."""
+        self._progress = (count, of)
+        self._first = self._first or (count, time.monotonic())
+
+    def line(self) -> str:
+        if self._progress is None or self._first is None:
+            return f"{self.text}: {self.seconds:.0f} s"
+        count, of = self._progress
+        before, since = self._first
+        text = f"{self.text}: {count} of {of}"
+        if count > before:
+            left = (time.monotonic() - since) / (count - before) * (of - count)
+            text += f", about {left:.0f} s left"
+        return text
+
+    def _watch(self) -> None:
+        if self._over.wait(PATIENCE):
+            return
+        if not self.console.is_terminal:
+            self.console.print(Text(f"{self.text} ..."))
+            while not self._over.wait(_REPEAT):
+                self.console.print(Text(self.line()))
+            return
+        with Status(Text(self.line()), console=self.console, spinner="dots") as status:
+            while not self._over.wait(0.25):
+                status.update(Text(self.line()))
+
+
+def _console(*, stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _PLAIN_WIDTH
+    return Console(stderr=stderr, highlight=False, width=width)
+
+
+def _finite(item: Any) -> Any:
+    """JSON has no infinities and no NaN: null stands for both."""
+    if isinstance(item, dict):
+        return {key: _finite(value) for key, value in item.items()}
+    if isinstance(item, list | tuple):
+        return [_finite(value) for value in item]
+    return None if isinstance(item, float) and not math.isfinite(item) else item

@@ -1,0 +1,45 @@
+"""The table of boards."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from pilotlight.boards import Board
+from pilotlight.report.style import size, table
+from pilotlight.toolchain.find import reason_without
+
+
+def boards_table(found: Sequence[Board]) -> Table:
+    """Emulated boards first: those can be run here."""
+    result = table()
+    result.add_column("board", no_wrap=True)
+    result.add_column("core", no_wrap=True)
+    result.add_column("runs", no_wrap=True)
+    result.add_column("memories")
+    for board in sorted(found, key=lambda b: (not b.is_host, b.emulator is None, b.name)):
+        memories = ", ".join(f"{m.name} {size(m.size)}" for m in board.memories)
+        result.add_row(board.name, board.cpu, _runs(board), memories or "-")
+    return result
+
+
+def _runs(board: Board) -> str:
+    if board.is_host:
+        return "here"
+    return "emulated" if board.emulator else "build only"
+
+
+def missing_tools(found: Sequence[Board]) -> list[str]:
+    """One line for every compiler or emulator that some board needs and this computer has not."""
+    lines: dict[str, list[str]] = {}
+    for board in found:
+        reason = reason_without(board, need_compiler=False)
+        if reason:
+            lines.setdefault(reason, []).append(board.name)
+        emulator = board.emulator
+        if emulator and shutil.which(emulator.program) is None:
+            text = f"{emulator.program} is not installed (apt-get install {emulator.package})"
+            lines.setdefault(text, []).append(board.name)
+    return [f"{text}: {', '.join(names)}" for text, names in lines.items()]

@@ -1,0 +1,42 @@
+"""The files of a compiled model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from pilotlight.report.style import QUIET, number, table
+
+if TYPE_CHECKING:
+    from pilotlight.compiler import Build
+
+
+def file_rows(build: Build) -> list[dict[str, Any]]:
+    name = build.name
+    what = {
+        f"{name}.h": "the interface: shapes and meaning of every input and output",
+        f"{name}.c": "the model",
+        f"{name}_weights.c": "the weights",
+        f"{name}_weights.S": "the weights, included from the .bin",
+        f"{name}_weights.bin": "the weights as bytes",
+        f"{name}_kernels.S": "inner loops in assembly",
+        "metadata.json": "sizes, inputs, outputs and operators, for programs",
+        "CMakeLists.txt": "builds it as a library",
+        "example_main.c": "how to call it",
+    }
+    return [
+        {"file": file, "bytes": len(content.encode() if isinstance(content, str) else content),
+         "what": what.get(file, "")}
+        for file, content in build.module.files.items()
+    ]
+
+
+def files_table(rows: list[dict[str, Any]], folder: str) -> Table:
+    result = table()
+    result.add_column(f"{folder}/", no_wrap=True)
+    result.add_column("bytes", justify="right")
+    result.add_column("", style=QUIET)
+    for row in rows:
+        result.add_row(row["file"], number(row["bytes"]), row["what"])
+    return result

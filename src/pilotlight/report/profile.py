@@ -1,0 +1,47 @@
+"""Instructions by operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from pilotlight.emit.describe import describe_op
+from pilotlight.measure.profile import Profile
+from pilotlight.report.style import QUIET, number, ratio, share, table
+
+if TYPE_CHECKING:
+    from pilotlight.compiler import Build
+
+
+def operator_rows(profile: Profile, build: Build) -> list[dict[str, Any]]:
+    """One row a step, with what it does in words."""
+    steps = build.plan.steps
+    return [
+        {**vars(row), "what": describe_op(steps[row.index]) if row.index < len(steps) else row.op,
+         "share": row.instructions / profile.instructions if profile.instructions else 0.0}
+        for row in profile.rows
+    ]
+
+
+def profile_table(result: dict[str, Any]) -> Table:
+    """The operators in the order they run, and their sum."""
+    rows, total = result["operators"], result["instructions"]
+    cycles = result["cycles_estimate"] is not None
+    grid = table(show_footer=True)
+    grid.add_column("#", justify="right", style=QUIET)
+    grid.add_column("operator", footer="all")
+    grid.add_column("instructions", number(total), justify="right", no_wrap=True)
+    grid.add_column("share", justify="right", no_wrap=True)
+    grid.add_column("per MAC", ratio(total, result["macs_executed"]), justify="right", no_wrap=True)
+    if cycles:
+        grid.add_column("cycles (est.)", number(result["cycles_estimate"]), justify="right", no_wrap=True)
+    grid.add_column("module", overflow="fold")
+    grid.add_column("source", style=QUIET, overflow="fold")
+    for row in rows:
+        count = row["instructions"]
+        cells = [str(row["index"]), row["what"], number(count), share(count, total)]
+        cells += [ratio(count, row["macs"])]
+        cells += [number(row["cycles"])] if cycles else []
+        grid.add_row(*cells, row["module"] or "", row["source"] or "")
+    return grid

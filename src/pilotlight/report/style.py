@@ -1,0 +1,53 @@
+"""How numbers and tables look, in one place."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.table import Table
+
+GOOD, BAD, QUIET, HEAD = "green", "bold red", "dim", "bold"
+
+
+def number(value: int | None) -> str:
+    """With thousands separators; a dash where it is unknown."""
+    return "-" if value is None else f"{value:,}"
+
+
+def size(value: int) -> str:
+    """Memories come in powers of two: 192 KB, 1 MB. Exact, or in bytes."""
+    for unit, name in ((1 << 20, "MB"), (1 << 10, "KB")):
+        if value >= unit and value % unit == 0:
+            return f"{value // unit:,} {name}"
+    return f"{value:,} bytes"
+
+
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}%" if whole else "-"
+
+
+def ratio(part: int | None, whole: int) -> str:
+    return f"{part / whole:.2f}" if part is not None and whole else "-"
+
+
+def error_text(value: float) -> str:
+    return "0" if value == 0 else f"{value:.1e}"
+
+
+def milliseconds(cycles: int, clock_hz: int) -> str:
+    """Time of so many cycles at a clock."""
+    ms = 1000 * cycles / clock_hz
+    return f"{ms:,.1f} ms" if ms >= 10 else f"{ms:.2f} ms"
+
+
+def table(**more: object) -> Table:
+    """A table with one line under its head and nothing else."""
+    return Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style=HEAD, **more)  # type: ignore[arg-type]
+
+
+def facts() -> Table:
+    """Name and value, one a line."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style=HEAD)
+    grid.add_column(justify="right")
+    grid.add_column(style=QUIET)
+    return grid

@@ -1,0 +1,106 @@
+"""One build or one run in a few lines: does it match, what does it need, what does it cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from pilotlight.boards import Board
+from pilotlight.report.style import (
+    BAD,
+    GOOD,
+    HEAD,
+    QUIET,
+    error_text,
+    facts,
+    milliseconds,
+    number,
+    ratio,
+)
+
+
+def run_title(name: str, board: Board) -> Text:
+    return Text.assemble((name, HEAD), " on ", (board.name, HEAD), (f"  {board.title}", QUIET))
+
+
+def summary_table(figures: dict[str, Any], board: Board) -> Table:
+    """Everything known of a build, or of a run (then with `match`)."""
+    grid = facts()
+    if "match" in figures:
+        _add_match(grid, figures)
+    flash, ram = figures["flash"], figures["ram"]
+    _add_flash(grid, flash)
+    _add_ram(grid, ram)
+    grid.add_row("arena", number(ram["arena"]), arena_text(ram))
+    grid.add_row("MACs", number(figures["macs_executed"]), _macs_text(figures))
+    if figures.get("instructions") is not None:
+        count, macs = figures["instructions"], figures["macs_executed"]
+        grid.add_row("instructions", number(count), f"{ratio(count, macs)} per MAC" if macs else "")
+    elif figures.get("counts_reason"):
+        grid.add_row("instructions", "-", figures["counts_reason"])
+    if figures.get("cycles_estimate") is not None:
+        cycles = figures["cycles_estimate"]
+        grid.add_row("cycles", number(cycles), cycles_text(cycles, board))
+    for reason in dict.fromkeys(figures["unknown"]):
+        grid.add_row("unknown", "-", reason)
+    return grid
+
+
+def _add_match(grid: Table, figures: dict[str, Any]) -> None:
+    """The verdict, and per output the distance where there are several."""
+    match, outputs = figures["match"], figures["outputs"]
+    runs = f"{figures['runs']} run{'s' if figures['runs'] != 1 else ''}"
+    for index, output in enumerate(outputs):
+        label = "match" if index == 0 else ""
+        verdict = Text("yes", GOOD) if output["match"] else Text("NO", BAD)
+        name = f"output {output['name']}: " if len(outputs) > 1 else ""
+        text = f"{name}largest difference {error_text(output['max_abs_error'])}, allowed " \
+               f"{error_text(output['limit'])}; {runs}"
+        grid.add_row(label, verdict, text)
+    if not match and all(output["match"] for output in outputs):
+        grid.add_row("reset", Text("NO", BAD), "after a reset the outputs are not the same again")
+    accuracy = figures.get("accuracy")
+    if accuracy:
+        grid.add_row("accuracy", f"{accuracy['board'] / accuracy['samples']:.2%}", accuracy_text(accuracy))
+
+
+def accuracy_text(accuracy: dict[str, int]) -> str:
+    """PyTorch next to the board."""
+    return (
+        f"{accuracy['board']} of {accuracy['samples']} right; PyTorch {accuracy['pytorch']} "
+        f"({accuracy['pytorch'] / accuracy['samples']:.2%}); {accuracy['different']} classes differ"
+    )
+
+
+def _add_flash(grid: Table, flash: dict[str, int | None]) -> None:
+    code, weights = flash["code"], flash["weights"] or 0
+    harness = f"; the test harness adds {number(flash['harness'])}" if flash["harness"] else ""
+    total = None if code is None else code + weights
+    grid.add_row("flash", number(total), f"bytes: code {number(code)}, weights {number(weights)}{harness}")
+
+
+def _add_ram(grid: Table, ram: dict[str, int | None]) -> None:
+    total = None if ram["stack"] is None else ram["total"]
+    parts = ", ".join(f"{part} {number(ram[part])}" for part in ("arena", "state", "static", "stack"))
+    grid.add_row("RAM", number(total), f"bytes: {parts}")
+
+
+def arena_text(ram: dict[str, Any]) -> str:
+    """Both bounds next to the peak."""
+    return (
+        f"bytes: at least {number(ram['arena_lower_bound'])} for any plan, "
+        f"{number(ram['arena_no_overlap'])} if no bytes were shared"
+    )
+
+
+def _macs_text(figures: dict[str, Any]) -> str:
+    captured = figures["macs"]
+    return "" if captured == figures["macs_executed"] else f"{number(captured)} in the model as captured"
+
+
+def cycles_text(cycles: int, board: Board) -> str:
+    if board.clock_hz is None:
+        return "estimate"
+    return f"estimate; {milliseconds(cycles, board.clock_hz)} at {board.clock_hz / 1e6:g} MHz"
