@@ -170,5 +170,6 @@ def instance_norm(
     cudnn_enabled: bool = False,
 ) -> Value:
     if not use_input_stats:
-        raise b.refuse("instance norm with running statistics is not supported", "set track_running_stats=False")
+        hint = "set track_running_stats=False"
+        raise b.refuse("instance norm with running statistics is not supported", hint)
     return group_norm(b, input, input.shape[1], weight, bias, eps)
