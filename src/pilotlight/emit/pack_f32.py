@@ -1,7 +1,7 @@
 """The dense float32 layers: shapes, packed weights, overlap distances, and the blocks each one needs.
 
-The C drivers (`conv2d_f32.h`, `linear_f32.h`) walk output pixels outside and filters inside,
- one or two pixels by a block of 8, 4, 2 or 1 filters at a time. Everything here follows from it.
+The C drivers (`conv2d_f32.h`, `linear_f32.h`) walk output pixels outside and filters inside, one or two
+pixels by a block of 8, 4, 2 or 1 filters at a time. Everything here follows from that order.
 """
 
 from __future__ import annotations
