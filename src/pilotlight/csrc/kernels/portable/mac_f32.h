@@ -11,7 +11,8 @@
  * single-precision hardware and Thumb-2 the blocks of a model NAME are assembly functions NAME_mac_f32_PxF;
  * elsewhere, and always with PILOTLIGHT_PORTABLE, they are pl_block_f32 below, which sums in the same order: taps
  * outside, channels inside, starting from the bias. The C means a multiply and an add, each rounded (build it
- * with -std=c99 or -ffp-contract=off); the assembly says at its top which it does. pl_mac_f32, written for each model after this text, calls the one or the other. */
+ * with -std=c99 or -ffp-contract=off); the assembly says at its top which it does. pl_mac_f32, written for each
+ * model after this text, calls the one or the other. */
 #if !defined(PILOTLIGHT_PORTABLE) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
 #define PL_MICRO_ASM 1
 #else
