@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -31,14 +33,30 @@ class _Wide(torch.fx.Interpreter):
         return self.widen(super().get_attr(target, args, kwargs))
 
 
-class Reference:
-    """An exported program that can be called again and again; buffers it changes are kept between calls."""
+def functionalize(program: ExportedProgram) -> ExportedProgram:
+    """The program with changed buffers as outputs; nothing is decomposed."""
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return program.run_decompositions({})
 
-    def __init__(self, program: ExportedProgram, dtype: torch.dtype = torch.float32):
-        self.program, self.dtype = program, dtype
-        # functionalized, so that changed buffers are outputs and nothing is decomposed
-        self._functional = program.run_decompositions({})
-        self._interpreter = _Wide(self._functional.graph_module, dtype)
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Small operators run fastest on one thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class Reference:
+    """A functionalized program that can be called again and again; buffers it changes are kept between calls."""
+
+    def __init__(self, functional: ExportedProgram, dtype: torch.dtype = torch.float32):
+        self._functional = functional
+        self._interpreter = _Wide(functional.graph_module, dtype)
         self.reset()
 
     def reset(self) -> None:

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from torch.export import ExportedProgram
 
-from pilotlight.capture.reference import Reference
+from pilotlight.capture.reference import Reference, functionalize, one_thread
 
 Outputs = list[torch.Tensor]
 Sequences = list[list[torch.Tensor]]  # inputs of one run after the other
@@ -22,6 +23,7 @@ Sequences = list[list[torch.Tensor]]  # inputs of one run after the other
 TIMES_OWN = 8.0
 OF_LARGEST = 4e-6
 PERTURBED = 7
+STEPS = 8  # runs of a stateful model that are repeated with perturbed inputs
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,19 @@ class OutputMatch:
 class Truth:
     """PyTorch's answers for a sequence of runs, and how far it trusts them itself."""
 
-    def __init__(self, program: object, inputs: Sequences):
-        exact, single = Reference(program, torch.float64), Reference(program)  # type: ignore[arg-type]
+    def __init__(self, program: ExportedProgram, inputs: Sequences):
+        functional = functionalize(program)
+        stateful = bool(functional.graph_signature.buffers_to_mutate)
+        with one_thread():
+            self._run(Reference(functional, torch.float64), Reference(functional), inputs, STEPS if stateful else 1)
+
+    def _run(self, exact: Reference, single: Reference, inputs: Sequences, steps: int) -> None:
         self.exact = [exact(*row) for row in inputs]
         self.single = [single(*row) for row in inputs]
         self.copies: list[list[Outputs]] = []
         self._own = [_distance(a, b) for a, b in zip(_columns(self.single), _columns(self.exact), strict=True)]
         for seed in range(PERTURBED):
-            nudged = [_nudge(row, seed) for row in inputs[: _STEPS]]
+            nudged = [_nudge(row, seed) for row in inputs[:steps]]
             exact.reset()
             single.reset()
             wide, narrow = [exact(*row) for row in nudged], [single(*row) for row in nudged]
@@ -79,9 +86,6 @@ class Truth:
             if not bool(same.all()):
                 return True
         return False
-
-
-_STEPS = 8  # runs of which perturbed copies are made
 
 
 def _columns(runs: list[Outputs]) -> list[Outputs]:
