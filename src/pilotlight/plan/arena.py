@@ -12,7 +12,7 @@ from pilotlight.plan.search import ArenaSearch
 
 __all__ = ["DEFAULT_EFFORT", "ArenaPlan", "Buffer", "Overlap", "plan_arena"]
 
-DEFAULT_EFFORT = 3_000_000  # pairs of buffers looked at, well under a second
+DEFAULT_EFFORT = 2_000_000  # pairs of buffers looked at, about half a second
 
 
 @dataclass(frozen=True)

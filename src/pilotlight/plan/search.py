@@ -15,8 +15,10 @@ from pilotlight.plan.bounds import Bounds
 from pilotlight.plan.exact import find_within
 from pilotlight.plan.fit import Ints, Problem, first_fit, fit_within
 
-PLACEMENT_WORK = 50  # of placing one buffer, besides looking at its neighbours
-EXACT_PAIRS = 1500  # more conflicts than this are not worth an exact search
+PLACEMENT_WORK = 30  # of placing one buffer, and
+NEIGHBOURS_PER_WORK = 4  # looked at while doing so, as arrays
+TRIES = 100  # at repairing under one limit
+EXACT_PAIRS = 4000  # more conflicts than this are not worth an exact search
 
 
 class ArenaSearch:
@@ -27,7 +29,8 @@ class ArenaSearch:
         self.floor = bounds.lower_bound  # no placement is smaller
         self.budget = budget
         self.work = 0
-        self.pass_work = sum(len(near) for near in problem.near) + PLACEMENT_WORK * len(problem)
+        self.neighbours = sum(len(near) for near in problem.near)
+        self.pass_work = self.neighbours // NEIGHBOURS_PER_WORK + PLACEMENT_WORK * len(problem)
         self.heat = [
             max(bounds.needs[int(first) - bounds.first_step : int(last) - bounds.first_step + 1])
             for first, last in zip(problem.first, problem.last, strict=True)
@@ -38,7 +41,7 @@ class ArenaSearch:
 
     def run(self) -> None:
         self._try_orders()
-        if sum(len(near) for near in self.problem.near) <= 2 * EXACT_PAIRS:
+        if self.neighbours <= 2 * EXACT_PAIRS:
             self._try_exact(self.budget // 2)
         self._repair()
 
@@ -65,7 +68,10 @@ class ArenaSearch:
             if self.size >= 0 and self.done(self.pass_work):
                 return
             self.work += self.pass_work
-            self._take(first_fit(self.problem, sorted(range(len(self.problem)), key=key)), name)
+            self._take(first_fit(self.problem, self._sorted(key)), name)
+
+    def _sorted(self, key: Callable[[int], tuple[int, ...]]) -> list[int]:
+        return sorted(range(len(self.problem)), key=key)
 
     def _try_exact(self, share: int) -> None:
         """Halve the gap between what is proven impossible and what is found, beginning at the lower bound."""
@@ -82,26 +88,30 @@ class ArenaSearch:
             limit = (self.floor + self.size) // 2 if self.floor < self.size else self.floor
 
     def _repair(self) -> None:
-        """Place under a limit; what did not fit goes earlier next time, and sometimes to the other end."""
+        """Place under a limit; what did not fit goes earlier next time, and sometimes to the other end.
+
+        Limits begin at the lower bound and, as long as they fail, halve their distance to what is found.
+        """
         chance = random.Random(0)
-        limit, tries = self.floor, 0
-        misses = [0] * len(self.problem)
+        base = self._sorted(dict(self._orders())["hottest"])
         high = [False] * len(self.problem)
-        base = sorted(range(len(self.problem)), key=lambda i: (-self.heat[i], -int(self.problem.size[i])))
         while not self.done(self.pass_work):
+            limit = self.floor
+            while limit < self.size and not self._repair_within(limit, base, high, chance):
+                limit += (self.size - limit + 1) // 2
+
+    def _repair_within(self, limit: int, base: list[int], high: list[bool], chance: random.Random) -> bool:
+        misses = [0] * len(self.problem)
+        for _ in range(TRIES):
+            if self.done(self.pass_work):
+                break
             order = sorted(base, key=lambda i: -misses[i])
             offsets, failed = fit_within(self.problem, order, high, limit)
-            self.work += self.pass_work
+            self.work += int(self.pass_work * np.mean(offsets >= 0)) + PLACEMENT_WORK
             if failed < 0:
                 self._take(offsets, "repair")
-                limit, tries = (self.floor + self.size) // 2, 0
-                continue
+                return True
             misses[failed] += 1
             if chance.random() < 0.5:
                 high[failed] = not high[failed]
-            tries += 1
-            if tries == 40:
-                limit, tries = (limit + self.size) // 2, 0
-                misses = [0] * len(self.problem)
-            if limit >= self.size:
-                limit = self.floor
+        return False
