@@ -167,5 +167,16 @@ def test_effort_limits_the_work_on_two_thousand_tasks(monkeypatch: pytest.Monkey
     assert count < 50_000 + 20 * len(net.tasks)
 
 
+def test_two_regions_of_equal_height_both_have_to_get_better() -> None:
+    """The first could be lowered, the second not: then nothing is gained by another order."""
+    first = branches(2, 2).tasks
+    second = (Task(("joined",), ("wide",)), Task(("wide",), ("out",)))
+    sizes = branches(2, 2).sizes | {"0.0": 40, "1.0": 40, "0.1": 1, "1.1": 1, "in": 2, "joined": 1}
+    net = Net((*first, *second), sizes | {"wide": 81, "out": 1}, frozenset({"out"}))
+    assert net.peak(range(7)) == net.peak([0, 2, 1, 3, 4, 5, 6]) == 82
+    assert Net(first, sizes, frozenset({"joined"})).best() == [0, 2, 1, 3, 4]
+    assert net.best() == list(range(7))
+
+
 def test_nothing_to_order() -> None:
     assert best_order([], {}) == []

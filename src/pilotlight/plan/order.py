@@ -64,6 +64,7 @@ class _Reordering:
 
     def run(self) -> list[int]:
         """Lower the highest peak until that fails: lowering any other would gain nothing."""
+        given, peak = list(self.order), max(self.needs)
         narrow = _narrow_places(self.flow)
         settled: set[int] = set()
         while self.left > 0:
@@ -77,7 +78,7 @@ class _Reordering:
                 settled.add(start)
             if not better and not any(self._improve(*window)[0] for window in _windows(at, start, stop)):
                 break
-        return self.order
+        return self.order if max(self.needs) < peak else given
 
     def _improve(self, start: int, stop: int) -> tuple[bool, bool]:
         """Look for an order of the tasks at places start .. stop with a lower peak: (found, is optimal)."""
