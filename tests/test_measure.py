@@ -276,3 +276,28 @@ def test_counts_of_a_run_that_never_came(tmp_path: Path) -> None:
     with pytest.raises(PilotlightError, match="nothing was run"):
         profile(build, Counts())
     assert cycles_estimate(build, None) is None
+
+
+def test_copied_code_belongs_to_one_step(tmp_path: Path) -> None:
+    """Two ways into a step, each with its own copy of the label, as the compiler makes them."""
+    text = ARM.replace(
+        "tiny_step_1:",
+        "    cmp r4, #0\n    bne 1f\ntiny_step_1.7:\n    nop\n    b 2f\n1:\ntiny_step_1.8:\n2:",
+    )
+    board = boards.load("mps2-an386")
+    build = toolchain.build_model(by_hand(tmp_path / "model", text, 8), board, tmp_path / "work")
+    with device.open(board, build) as dev:
+        dev.run(inputs())
+    assert dev.counts is not None
+    # the test of r4 belongs to step 0; the copy that is executed adds nop and b to step 1
+    assert dev.counts.runs == ((STEPS[0] + 2, STEPS[1] + 2, *STEPS[2:]),)
+
+
+def test_model_without_labels_is_one_step(tmp_path: Path) -> None:
+    text = ARM.replace("tiny_step_", "tiny_place_")
+    board = boards.load("mps2-an386")
+    build = toolchain.build_model(by_hand(tmp_path / "model", text, 8), board, tmp_path / "work")
+    with device.open(board, build) as dev:
+        dev.run(inputs())
+    assert dev.counts is not None
+    assert dev.counts.runs == ((sum(STEPS),),)

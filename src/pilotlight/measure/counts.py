@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,11 +36,13 @@ class Counts:
 
 
 def labels_text(name: str, image: Path) -> str:
-    """The plugin's list of addresses; steps are numbered without gaps from 0."""
+    """The plugin's list of addresses. Step n starts at NAME_step_n, or at several NAME_step_n.K where the
+    compiler copied the code around the label."""
+    label = re.compile(rf"{name}_step_(\d+)(?:\.\d+)?")
     at = symbols(image)
+    steps = sorted((int(match[1]), at[match[0]]) for match in map(label.fullmatch, at) if match)
     lines = [f"start {at[f'{name}_run']:x}", f"end {at['pl_run_done']:x}"]
-    while (label := f"{name}_step_{len(lines) - 2}") in at:
-        lines.append(f"step {at[label]:x}")
+    lines += [f"step {address:x} {step}" for step, address in steps]
     return "\n".join(lines) + "\n"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from pilotlight.errors import DoesNotFitError, PilotlightError
 
 _OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes?")
+_TELLING = re.compile(r"\b[Ee]rror:|undefined reference|multiple definition")
 _PARALLEL = 2
 _LOG = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ def _failure(args: Sequence[str], output: str) -> PilotlightError:
     if overflows:
         return DoesNotFitError(overflows)
     lines = [line for line in output.splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"\berror:|undefined reference|multiple definition", line)]
+    telling = [line for line in lines if _TELLING.search(line)]
     first = (telling or lines or ["no message"])[0].strip()
     return PilotlightError(
         f"{Path(args[0]).name} failed: {first}",

@@ -9,13 +9,14 @@ from pilotlight.toolchain.folder import ModelFolder, Port
 
 def ports_header(folder: ModelFolder) -> str:
     name, upper = folder.name, folder.name.upper()
+    weights = f"{name}_weights" if folder.weights_bytes else "0"
     return f"""#include "{name}.h"
 
 typedef {name}_t pl_model_t;
 #define PL_MODEL_ARENA_SIZE {upper}_ARENA_SIZE
 #define PL_MODEL_STATE_SIZE {upper}_STATE_SIZE
 #define PL_MODEL_ALIGN {upper}_ALIGN
-#define PL_MODEL_WEIGHTS {name}_weights
+#define PL_MODEL_WEIGHTS {weights}
 #define PL_MODEL_RESET {name}_reset
 #define PL_MODEL_RUN {name}_run
 #define PL_MODEL_INPUTS(X){_rows(folder.inputs)}

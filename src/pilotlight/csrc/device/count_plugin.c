@@ -2,7 +2,8 @@
  * image. Arguments: labels=FILE out=FILE.
  *
  * labels has one line per address: "start ADDR" (first instruction of NAME_run), "end ADDR" (where NAME_run
- * returns to), "step ADDR" (in order; a later step at the same address takes over, the earlier is empty).
+ * returns to), "step ADDR N" (sorted by N; at one address the last step takes over, the others are empty; a step has several
+ * addresses where the compiler copied code).
  * A block of translated code is cut into segments at these addresses. One callback at the first instruction
  * of a segment switches the step when the segment starts at a label, then counts the whole segment for the
  * current step: a kernel that several steps share is charged to each of them. What runs before the first
@@ -60,7 +61,13 @@ typedef struct segment {
 #define HASH 65536u
 static segment_t *segments[HASH];
 
-static uint64_t *step_address; /* (steps) */
+typedef struct {
+    uint64_t address;
+    int step;
+} label_t;
+
+static label_t *labels; /* (label_count) */
+static int label_count;
 static int steps;
 static uint64_t start_address;
 static uint64_t end_address;
@@ -76,9 +83,9 @@ static int last_step;
 /* The last step that starts at an address, or -1. */
 static int step_at(uint64_t address)
 {
-    for (int i = steps - 1; i >= 0; i--) {
-        if (step_address[i] == address) {
-            return i;
+    for (int i = label_count - 1; i >= 0; i--) {
+        if (labels[i].address == address) {
+            return labels[i].step;
         }
     }
     return -1;
@@ -213,6 +220,7 @@ static int read_labels(const char *path)
 {
     char kind[16];
     uint64_t address;
+    int number;
     FILE *file = fopen(path, "r");
     if (file == NULL) {
         return 0;
@@ -222,16 +230,15 @@ static int read_labels(const char *path)
             start_address = address;
         } else if (strcmp(kind, "end") == 0) {
             end_address = address;
-        } else {
-            step_address = realloc(step_address, (size_t)(steps + 1) * sizeof *step_address);
-            step_address[steps++] = address;
+        } else if (fscanf(file, "%d", &number) == 1) {
+            labels = realloc(labels, (size_t)(label_count + 1) * sizeof *labels);
+            labels[label_count].address = address;
+            labels[label_count++].step = number;
+            steps = number + 1;
         }
     }
     fclose(file);
-    if (steps == 0) { /* a model without labels is one step */
-        step_address = malloc(sizeof *step_address);
-        step_address[steps++] = start_address;
-    }
+    steps = steps == 0 ? 1 : steps; /* a model without labels is one step */
     totals = calloc((size_t)steps, sizeof *totals);
     return 1;
 }
