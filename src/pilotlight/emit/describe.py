@@ -56,11 +56,15 @@ def describe_op(node: Node) -> str:
     return _details(node) + _clamp(node)
 
 
+def describe_shapes(node: Node) -> str:
+    """Such as `(32, 32, 3) -> (32, 32, 16)`: what comes in and what goes out, constants apart."""
+    inputs = ", ".join(_shape(v.shape) for v in node.inputs if not v.is_constant) or "constants"
+    return f"{inputs} -> {', '.join(_shape(v.shape) for v in node.outputs)}"
+
+
 def describe_node(node: Node, *, place: bool = True) -> str:
     """Such as `conv2d 3x3 + relu, (32, 32, 3) -> (32, 32, 16); features.0.conv, net.py:12`."""
-    inputs = ", ".join(_shape(v.shape) for v in node.inputs if not v.is_constant) or "constants"
-    outputs = ", ".join(_shape(v.shape) for v in node.outputs)
-    text = f"{describe_op(node)}, {inputs} -> {outputs}"
+    text = f"{describe_op(node)}, {describe_shapes(node)}"
     origin = str(node.place) if node.place.module or node.place.source else ""
     return f"{text}; {origin}" if place and origin else text
 

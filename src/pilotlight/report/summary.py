@@ -33,7 +33,7 @@ def summary_table(figures: dict[str, Any], board: Board) -> Table:
     flash, ram = figures["flash"], figures["ram"]
     _add_flash(grid, flash)
     _add_ram(grid, ram)
-    grid.add_row("arena", number(ram["arena"]), arena_text(ram))
+    grid.add_row("arena", number(ram["arena"]), f"bytes: {arena_text(ram)}")
     grid.add_row("MACs", number(figures["macs_executed"]), _macs_text(figures))
     if figures.get("instructions") is not None:
         count, macs = figures["instructions"], figures["macs_executed"]
@@ -90,7 +90,7 @@ def _add_ram(grid: Table, ram: dict[str, int | None]) -> None:
 def arena_text(ram: dict[str, Any]) -> str:
     """Both bounds next to the peak."""
     return (
-        f"bytes: at least {number(ram['arena_lower_bound'])} for any plan, "
+        f"at least {number(ram['arena_lower_bound'])} for any plan, "
         f"{number(ram['arena_no_overlap'])} if no bytes were shared"
     )
 

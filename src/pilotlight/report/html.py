@@ -1,0 +1,129 @@
+"""The HTML report: one file, nothing fetched from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from pilotlight import __version__
+from pilotlight.compiler import Build
+from pilotlight.emit.describe import describe_op, describe_shapes
+from pilotlight.graph import Value
+from pilotlight.report.memory_map import memory_map
+from pilotlight.report.style import error_text, number, ratio, share, size
+from pilotlight.report.summary import accuracy_text, arena_text, cycles_text
+from pilotlight.session import Session
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure of the summary."""
+
+    name: str
+    value: str
+    detail: str
+    tone: str = ""  # "good" or "bad"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a bar; `share` is its part of the whole, in percent."""
+
+    name: str
+    bytes: int
+    share: float
+
+
+def write_report(session: Session, path: Path, title: str | None = None) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render_report(session, title), encoding="utf-8")
+    return path
+
+
+def render_report(session: Session, title: str | None = None) -> str:
+    build, result = session.build, session.as_dict()
+    return _template().render(
+        title=title or f"{build.name} on {build.board.name}",
+        name=build.name, board=build.board, version=__version__, result=result,
+        tiles=list(_tiles(result, build)), map=memory_map(build.plan), arena=arena_text(result["ram"]),
+        operators=_operators(session), counted=session.profile is not None,
+        has_cycles=session.profile is not None and session.profile.cycles is not None,
+        flash=_parts(result["flash"], ("code", "weights", "harness")),
+        ram=_parts(result["ram"], ("arena", "state", "static", "stack")),
+        memory=build.info.memory,
+    )
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("pilotlight.report"), undefined=jinja2.StrictUndefined,
+        autoescape=True, trim_blocks=True, lstrip_blocks=True,
+    )
+    environment.filters.update(number=number, size=size, error=error_text)
+    return environment.get_template("report.html.j2")
+
+
+def _tiles(result: dict[str, Any], build: Build) -> Iterator[Tile]:
+    yield _match_tile(result)
+    if result["accuracy"]:
+        right = result["accuracy"]["board"] / result["accuracy"]["samples"]
+        yield Tile("accuracy on the board", f"{right:.2%}", accuracy_text(result["accuracy"]))
+    flash, ram = result["flash"], result["ram"]
+    need = None if flash["code"] is None else flash["code"] + flash["weights"]
+    yield Tile("flash", number(need), f"bytes: {_list(flash, ('code', 'weights'))}")
+    need = None if ram["stack"] is None else ram["total"]
+    yield Tile("RAM", number(need), f"bytes: {_list(ram, ('arena', 'state', 'stack'))}")
+    count, macs, cycles = result["instructions"], result["macs_executed"], result["cycles_estimate"]
+    per_mac = f"one inference; {ratio(count, macs)} per MAC"
+    yield Tile("instructions", number(count), result["counts_reason"] or "" if count is None else per_mac)
+    if cycles is not None:
+        yield Tile("cycles", number(cycles), cycles_text(cycles, build.board))
+
+
+def _match_tile(result: dict[str, Any]) -> Tile:
+    """The verdict, with the output that comes nearest to its limit or passes it."""
+    verdict, tone = ("yes", "good") if result["match"] else ("no", "bad")
+    text = f"{result['runs']} run{'s' if result['runs'] != 1 else ''}"
+    if result["outputs"]:
+        worst = max(result["outputs"], key=lambda o: o["max_abs_error"] - o["limit"])
+        text += f"; at most {error_text(worst['max_abs_error'])} away, allowed {error_text(worst['limit'])}"
+    return Tile("matches PyTorch", verdict, text, tone)
+
+
+def _list(figures: dict[str, int | None], names: tuple[str, ...]) -> str:
+    return ", ".join(f"{name} {number(figures[name])}" for name in names)
+
+
+def _parts(figures: dict[str, int | None], names: tuple[str, ...]) -> list[Part]:
+    known = {name: size for name in names if (size := figures[name])}
+    whole = sum(known.values()) or 1
+    return [Part(name, size, 100 * size / whole) for name, size in known.items()]
+
+
+def _operators(session: Session) -> list[dict[str, Any]]:
+    """Every step with its cost; bars are relative to the most expensive one."""
+    build, profile = session.build, session.profile
+    seen: set[Value] = set()
+    rows = []
+    for index, node in enumerate(build.plan.steps):
+        op = build.module.metadata["ops"][index]
+        weights = [v for v in dict.fromkeys(node.inputs) if v.is_constant and v not in seen]
+        seen.update(weights)
+        counted = profile.rows[index] if profile else None
+        count = counted.instructions if counted else None
+        rows.append({
+            **op, "what": describe_op(node), "shapes": describe_shapes(node).replace("->", "→"),
+            "weights": sum(v.bytes for v in weights), "cost": op["macs"] if count is None else count,
+            "instructions": count, "cycles": counted.cycles if counted else None,
+            "per_mac": ratio(count, op["macs"]),
+        })
+    most, whole = max((row["cost"] for row in rows), default=0) or 1, sum(row["cost"] for row in rows)
+    for row in rows:
+        row["bar"], row["share"] = round(100 * row["cost"] / most, 2), share(row["cost"], whole)
+    return rows
