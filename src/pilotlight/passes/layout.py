@@ -37,22 +37,23 @@ def is_reshape(perm: Perm, shape: Shape) -> bool:
 
 def optimize_layout(graph: Graph, *, keep_io: bool = False) -> Graph:
     """Run the rules until none applies; `keep_io` leaves inputs and outputs in PyTorch's order."""
-    layout = _Layout(graph)
-    while layout.round() or (not keep_io and layout.borders()) or layout.states():
+    layout = _Layout(graph, keep_io)
+    while layout.round() or layout.borders() or layout.states() or layout.settle():
         pass
     return graph
 
 
 class _Layout:
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, keep_io: bool):
         self.graph = graph
+        self.keep_io = keep_io
 
     def round(self) -> bool:
         """Apply the first rule that fits anywhere; False when none does."""
         graph = self.graph
         self.producers, self.users = graph.producers(), graph.users()
         for node in graph.nodes:
-            if node.op == "permute" and (self._simplify(node) or self._pull_up(node)):
+            if node.op == "permute" and (self._simplify(node) or self._pull_up(node) or self._hoist(node)):
                 return True
             if node.op == "reshape" and (self._merge_reshapes(node) or self._through_reshape(node)):
                 return True
@@ -65,7 +66,7 @@ class _Layout:
     # ---- rules ---------------------------------------------------------------------------------------------
 
     def _simplify(self, node: Node) -> bool:
-        """Merge two permutes; drop the identity; a permute of dimensions of size 1 is a reshape."""
+        """Merge two permutes; drop the identity; permute constants now."""
         x, perm = node.inputs[0], node.attrs["perm"]
         above = self.producers.get(x)
         if above is not None and above.op == "permute":
@@ -74,9 +75,6 @@ class _Layout:
             return True
         if perm == tuple(range(len(perm))):
             self._bypass(node)
-            return True
-        if is_reshape(perm, x.shape):
-            node.op, node.attrs = "reshape", {"shape": node.output.shape}
             return True
         if x.data is not None:
             node.output.data = np.ascontiguousarray(x.data.transpose(perm))
@@ -135,6 +133,29 @@ class _Layout:
         second = Node("reshape", [middle], node.outputs, {"shape": node.output.shape}, node.place)
         self.graph.nodes[at : at + 1] = [first, second]
         self.graph.nodes.remove(reshape)
+        return True
+
+    def _hoist(self, node: Node) -> bool:
+        """An operator that reads only inputs and constants takes the order in which its result is wanted."""
+        inner = self.producers.get(node.inputs[0])
+        perm = node.attrs["perm"]
+        if self.keep_io or inner is None:
+            return False
+        if len(self.users[node.inputs[0]]) != 1 or node.inputs[0] in self.graph.leaving():
+            return False
+        rank, back = len(perm), inverse(perm)
+        inputs = {port.value for port in self.graph.inputs}
+        sole = [v for v in inner.inputs if v in inputs and len(self.users[v]) == 1 and len(v.shape) == rank]
+        attrs = ops.get(inner.op).permuted(inner, back) if len(inner.outputs) == 1 and sole else None
+        if attrs is None or not all(v in sole or self._free(v, back, rank) for v in inner.inputs):
+            return False
+        operands = [
+            self._reorder_input(v, perm) if v in sole else self._unpermute(inner, v, back, perm, rank)
+            for v in inner.inputs
+        ]
+        at = self.graph.nodes.index(inner)
+        self.graph.nodes[at] = Node(inner.op, operands, node.outputs, attrs, inner.place)
+        self.graph.nodes.remove(node)
         return True
 
     def _into_linear(self, node: Node) -> bool:
@@ -206,6 +227,8 @@ class _Layout:
 
     def borders(self) -> bool:
         """Inputs read only through one permute, and outputs behind one, take that order in memory."""
+        if self.keep_io:
+            return False
         users, producers, leaving = self.graph.users(), self.graph.producers(), self.graph.leaving()
         for port in self.graph.inputs:
             readers = users.get(port.value, [])
@@ -213,11 +236,11 @@ class _Layout:
             if len(perms) != 1 or None in perms or port.value in leaving:
                 continue
             (perm,) = perms
-            value = self.graph.fresh(port.value.name, port.value.dtype, readers[0].output.shape)
+            assert perm is not None
+            value = self._reorder_input(port.value, perm)
             for reader in readers:
                 self.graph.nodes.remove(reader)
                 self.graph.replace(reader.output, value)
-            port.value, port.perm = value, perm if port.perm is None else compose(port.perm, perm)
             return True
         for port in self.graph.outputs:
             above = producers.get(port.value)
@@ -251,7 +274,21 @@ class _Layout:
             return True
         return False
 
+    def settle(self) -> bool:
+        """What is left of permutes that only move dimensions of size 1 are reshapes."""
+        found = [n for n in self.graph.nodes if n.op == "permute" and is_reshape(n.attrs["perm"], n.inputs[0].shape)]
+        for node in found:
+            node.op, node.attrs = "reshape", {"shape": node.output.shape}
+        return bool(found)
+
     # ---- helpers -------------------------------------------------------------------------------------------
+
+    def _reorder_input(self, old: Value, perm: Perm) -> Value:
+        """Give an input the memory order `perm` and return its new value."""
+        (port,) = [p for p in self.graph.inputs if p.value is old]
+        port.value = self.graph.fresh(old.name, old.dtype, tuple(old.shape[p] for p in perm))
+        port.perm = perm if port.perm is None else compose(port.perm, perm)
+        return port.value
 
     def _bypass(self, node: Node) -> None:
         self.graph.nodes.remove(node)
