@@ -8,10 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pilotlight as pl
 from dataset import splits
 from model import digits
-
-import pilotlight as pl
 from pilotlight.cli.talk import Talk
 from pilotlight.report.html import write_report
 from pilotlight.report.profile import operator_rows, profile_table
