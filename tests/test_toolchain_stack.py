@@ -8,8 +8,9 @@ import pytest
 
 from pilotlight import boards, device, toolchain
 from pilotlight.errors import PilotlightError
-from pilotlight.toolchain.disassembly import Instruction
+from pilotlight.toolchain.disassembly import Instruction, disassemble
 from pilotlight.toolchain.flow import register_words
+from pilotlight.toolchain.sizes import functions
 from tiny_model import EMULATED, FOLDER, altered, inputs
 
 DEEP = (Path(__file__).parent / "fixtures" / "deep" / "deep.c").read_text()
@@ -119,3 +120,24 @@ def test_target_of_a_branch() -> None:
     assert Instruction(0, "bl", "1c4 <tiny_run+0x8>").target == 0x1C4
     assert Instruction(0, "jalr", "-36(ra) # 80000010 <f>").target == 0x80000010
     assert Instruction(0, "blx", "r3").target is None
+
+
+def test_long_jumps_of_the_smallest_core_are_not_calls(tmp_path: Path) -> None:
+    """Armv6-M jumps over more than 2 KB with the instruction that calls."""
+    lines = "\n".join(f"        p[{i & 15}] = n * {i + 3};" for i in range(800))
+    code = (
+        "#include <stdint.h>\nint32_t again(int32_t n);\nint32_t again(int32_t n)\n{\n"
+        f"    volatile int32_t p[16]; // (16)\n    while (n-- > 0) {{\n{lines}\n    }}\n    return p[3];\n}}\n"
+    )
+    folder = altered(
+        tmp_path / "model",
+        {"PL_STEP(1);": "PL_STEP(1); extern int32_t again(int32_t n); *n += again(*n) & 1;"},
+        {"again.c": code},
+    )
+    bound, seen = painted(folder, "microbit", tmp_path / "work")
+    assert seen <= bound <= seen + 64
+    build = toolchain.build_model(folder, boards.load("microbit"), tmp_path / "work")
+    assert build.toolchain and build.image
+    start, size = functions(build.image)["again"]
+    inside = disassemble(build.toolchain, build.image).between(start, start + size)
+    assert any(i.mnemonic == "bl" and start < (i.target or 0) < start + size for i in inside)

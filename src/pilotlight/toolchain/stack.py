@@ -2,8 +2,8 @@
 
 A C function's frame comes from -fstack-usage, a generated assembly function's from the generator. Library
 functions have neither: their instructions are followed, and every change of the stack pointer is added up.
-Calls are read from the disassembly. A call through a register, or recursion, is an error: the bound would
-not be one.
+Calls are read from the disassembly; a call into the middle of the same function is a long jump, which
+Armv6-M makes so. A call through a register, or recursion, is an error: the bound would not be one.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Graph:
             step = self.flow.step(instruction)
             if step.unknown or step.indirect:
                 raise self.unknown(instruction)
-            if step.call is not None:
+            if step.call is not None and not start < step.call < start + size:
                 deepest = max(deepest, frame + self.depth(step.call))
             for target in step.jumps:
                 if not start <= target < start + size:
@@ -159,8 +159,16 @@ class _Walk:
             self.deepest = max(self.deepest, used)
             if step.table or step.indirect:
                 self.tables.append(used)
-            if step.call is not None:
+            if step.call is not None and self._inside(step.call):
+                todo.append((step.call, used))
+            elif step.call is not None:
                 self.deepest = max(self.deepest, used + self.graph.depth(step.call))
             todo += [(target, used) for target in step.jumps]
             if step.falls_through:
                 todo.append((code.instructions[code.index[at] + 1].address, used))
+
+    def _inside(self, address: int) -> bool:
+        """In the middle of the function that is walked."""
+        return any(
+            start <= self.function < address < start + size for start, size in self.graph.symbols.values()
+        )
