@@ -31,17 +31,17 @@ def describe_buffers(plan: Plan) -> dict[str, str]:
 
 
 def _layer(node: Node) -> str:
-    return f"{describe_op(node)}, {node.place}"
+    return f"{describe_op(node)} ({node.place})"
 
 
 def peak_text(plan: Plan) -> str:
     """The step that needs most, and what is alive then."""
     step, words = plan.arena.peak_step, describe_buffers(plan)
     inside = 0 <= step < len(plan.steps)
-    at = f"step {step} ({_layer(plan.steps[step])})" if inside else "the inputs and outputs"
+    at = f"step {step}, {_layer(plan.steps[step])}," if inside else "the inputs and outputs"
     lines = [(buffer.size, words[buffer.name]) for buffer in plan.peak() if buffer.size]
     return (
-        f"the arena of {plan.arena.size:,} bytes peaks at {at}, when these are alive "
+        f"the arena of {plan.arena.size:,} bytes peaks at {at} when these are alive "
         f"(they share bytes where the kernel allows it):\n{_list(lines)}"
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import logging
 import operator
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +27,24 @@ TORCH_FOLDER = str(Path(torch.__file__).parent)
 
 def export(module: torch.nn.Module, inputs: Sequence[Any]) -> ExportedProgram:
     """Run torch.export in inference mode and turn its failures into one sentence."""
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with torch.no_grad(), _quiet():
         try:
             return torch.export.export(module.eval(), tuple(inputs), strict=False)
         except Exception as error:  # torch.export raises dozens of types, users need one
             raise _export_error(error) from error
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the pages that PyTorch logs and prints on the way to an exception; the exception says enough."""
+    before = logging.root.manager.disable
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        logging.disable(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            logging.disable(before)
 
 
 def _export_error(error: Exception) -> PilotlightError:
@@ -67,8 +82,7 @@ def _user_frame(error: BaseException) -> str | None:
 def capture_exported(program: ExportedProgram, name: str) -> Graph:
     """An exported program as a graph; everything it cannot do is listed in one error."""
     original = program
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with torch.no_grad(), _quiet():
         program = program.run_decompositions(_decompositions())
     return _Importer(program, original, name).run()
 
