@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from dataclasses import dataclass
 
 import pytest
@@ -106,7 +107,7 @@ def execute(program: Program, plan: ArenaPlan | None) -> list[list[int]]:
 
 
 @st.composite
-def programs(draw: st.DrawFn, steps: int = 9, size: int = 40) -> Program:
+def programs(draw: st.DrawFn, steps: int, size: int = 40) -> Program:
     inputs = draw(st.integers(1, 2))
     sizes = [draw(st.integers(1, size)) for _ in range(inputs)]
     all_reads, scratch = [], []
@@ -144,14 +145,14 @@ def check(buffers: list[Buffer], overlaps: list[Overlap], plan: ArenaPlan, align
 
 
 @settings(deadline=None, max_examples=300)
-@given(programs(), st.sampled_from([1, 4, 16]))
-def test_outputs_survive_poisoned_dead_bytes(program: Program, align: int) -> None:
+@given(programs(steps=16), st.sampled_from([1, 4, 16]), st.sampled_from([0, 5_000, 50_000]))
+def test_outputs_survive_poisoned_dead_bytes(program: Program, align: int, effort: int) -> None:
     buffers, overlaps = program.buffers(), program.overlaps()
-    plan = plan_arena(buffers, overlaps, align=align)
+    plan = plan_arena(buffers, overlaps, align=align, effort=effort)
     check(buffers, overlaps, plan, align)
     assert execute(program, plan) == execute(program, None)
     assert plan.lower_bound <= plan.size <= sum(-(-b.size // align) * align for b in buffers)
-    assert plan == plan_arena(buffers, overlaps, align=align)
+    assert plan == plan_arena(buffers, overlaps, align=align, effort=effort)
 
 
 def test_the_execution_notices_an_overlap_that_is_one_byte_too_far() -> None:
@@ -261,6 +262,21 @@ def _part(plan: ArenaPlan, buffers: list[Buffer]) -> ArenaPlan:
     offsets = {b.name: plan.offsets[b.name] for b in buffers}
     size = max(offsets[b.name] + b.size for b in buffers)
     return ArenaPlan(offsets, size, 0, 0, 0, "", False, 0)
+
+
+def test_every_way_of_searching_keeps_the_contract() -> None:
+    methods = set()
+    for seed in range(6):
+        chance = random.Random(seed)
+        last = [min(60, i + chance.choice([0, 1, 1, 2, 9])) for i in range(60)]
+        buffers = [Buffer(f"t{i}", chance.randint(1, 400), i - 1, last[i]) for i in range(60)]
+        ends = [(i, j) for i in range(60) for j in range(i + 1, 60) if last[i] == j - 1]
+        overlaps = [Overlap(f"t{i}", f"t{j}", chance.choice([-99, -16, 0, 40])) for i, j in ends]
+        plan = plan_arena(buffers, overlaps, effort=300_000)
+        check(buffers, overlaps, plan, 16)
+        assert plan.lower_bound <= plan.size <= 1.1 * plan.lower_bound
+        methods.add(plan.method)
+    assert {"exact", "repair"} <= methods
 
 
 def test_no_buffers_need_no_arena() -> None:
