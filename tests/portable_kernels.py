@@ -20,10 +20,11 @@ FOLDER = Path(__file__).parents[1] / "src" / "pilotlight" / "csrc" / "kernels" /
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
 VISIBLE = ["-Dstatic=", "-Dinline="]  # every function can be called by its name
 SANITIZE = os.environ.get("PILOTLIGHT_TEST_SANITIZE") == "1"
-UNARY = (
-    "abs acos asin atan ceil cos cosh erf exp exp2 expm1 floor gelu gelu_tanh log log10 log1p log2 mish round "
-    "sigmoid silu sin sinh sqrt tan tanh trunc"
-).split()
+UNARY = [
+    "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "exp", "exp2", "expm1", "floor", "gelu",
+    "gelu_tanh", "log", "log10", "log1p", "log2", "mish", "round", "sigmoid", "silu", "sin", "sinh", "sqrt",
+    "tan", "tanh", "trunc",
+]
 BINARY = ["atan2", "fmod", "max", "min", "pow", "remainder"]
 
 
@@ -59,7 +60,8 @@ def library(*flags: str) -> ctypes.CDLL:
     folder = Path(tempfile.mkdtemp(prefix="pilotlight-kernels-"))
     source, result = folder / "all.c", folder / "all.so"
     source.write_text(everything())
-    extra = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"] if SANITIZE else ["-O2"]
+    checks = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    extra = checks if SANITIZE else ["-O2"]
     command = ["gcc", *WARNINGS, *VISIBLE, *extra, *flags, "-shared", "-fPIC", "-I", str(FOLDER)]
     subprocess.run([*command, str(source), "-o", str(result)], check=True)
     return ctypes.CDLL(str(result))
@@ -71,7 +73,7 @@ def pointer(array: np.ndarray | None, offset: int = 0) -> ctypes.c_void_p:
 
 
 def call(name: str, *arguments: Any, lib: ctypes.CDLL | None = None) -> None:
-    """Call pl_NAME: arrays become pointers, ints int32_t, floats float, dicts the const struct of those fields."""
+    """Call a kernel: arrays become pointers, ints int32_t, floats float, dicts a struct of those fields."""
     converted: list[Any] = []
     for argument in arguments:
         if argument is None or isinstance(argument, np.ndarray):

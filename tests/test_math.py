@@ -9,16 +9,19 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+
 from portable_kernels import FOLDER, library, mapped
 
 STEP = 2003  # of the bit patterns: 2.1 million points a function
 REFERENCES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    name: getattr(torch, name)
-    for name in (
-        "acos asin atan cos cosh erf exp exp2 expm1 log log10 log1p log2 sigmoid sin sinh sqrt tan tanh"
-    ).split()
-} | {"silu": F.silu, "mish": F.mish}
-EXACT = {"abs": torch.abs, "floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc, "round": torch.round}
+    "acos": torch.acos, "asin": torch.asin, "atan": torch.atan, "cos": torch.cos, "cosh": torch.cosh,
+    "erf": torch.erf, "exp": torch.exp, "exp2": torch.exp2, "expm1": torch.expm1, "log": torch.log,
+    "log10": torch.log10, "log1p": torch.log1p, "log2": torch.log2, "sigmoid": torch.sigmoid,
+    "sin": torch.sin, "sinh": torch.sinh, "tan": torch.tan, "tanh": torch.tanh, "silu": F.silu, "mish": F.mish,
+}
+EXACT = {
+    "abs": torch.abs, "floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc, "round": torch.round,
+}
 LIMITS = {"exp": 1.5, "log": 2.0, "tanh": 3.0, "erf": 3.0, "sigmoid": 3.0, "sin": 2.0, "cos": 2.0}
 SMALLEST = {"silu": 1e-33, "mish": 1e-33}  # below it a factor is denormal and has fewer bits
 SPECIAL = np.array(
@@ -46,7 +49,8 @@ def distance(y: np.ndarray, reference: np.ndarray, smallest: float = 0.0) -> np.
         rounded = reference.astype(np.float32)
         finite = np.isfinite(rounded) & np.isfinite(y)
         alike = (y == rounded) | (np.isnan(y) & np.isnan(reference))
-        edge = (np.abs(reference) > 3.40282e38) & (np.abs(y) > 3.40282e38) & (np.sign(y) == np.sign(reference))
+        huge = (np.abs(reference) > 3.40282e38) & (np.abs(y) > 3.40282e38)
+        edge = huge & (np.sign(y) == np.sign(reference))
         error = np.where(finite, np.abs(y - reference) / ulp(reference), np.where(alike | edge, 0.0, np.inf))
     return np.where(finite & (np.abs(reference) < smallest), 0.0, error)
 
@@ -59,7 +63,7 @@ def stated(name: str) -> float:
     return float(found[0])
 
 
-@pytest.mark.parametrize("name", [n for n in REFERENCES if n != "sqrt"])
+@pytest.mark.parametrize("name", REFERENCES)
 def test_error_is_within_the_stated_ulp(name: str) -> None:
     x = every_float()
     y = mapped(name, x)
@@ -144,7 +148,8 @@ def test_remainder_has_the_sign_of_the_divisor() -> None:
 
 def test_atan2_keeps_the_quadrant() -> None:
     for a, b in pairs():
-        reference = np.arctan2(a.astype(np.float64), b.astype(np.float64))
+        with np.errstate(invalid="ignore"):
+            reference = np.arctan2(a.astype(np.float64), b.astype(np.float64))
         y = mapped("atan2", a, b)
         assert distance(y, reference).max() <= stated("atan2")
         assert (np.signbit(y) == np.signbit(reference))[reference == 0].all()

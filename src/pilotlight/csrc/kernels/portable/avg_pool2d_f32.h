@@ -5,16 +5,16 @@
 
 /* The sum of a window for one pixel's channels, four at a time, divided by `count`; each row of the window has a sum
  * of its own. x is the image (ih, iw, c), y (c). */
-static inline void pl_avg_window_f32(const float *x, float *y, pl_span_t v, pl_span_t h, int32_t iw, int32_t c,
-                                     float count)
+static inline void pl_avg_window_f32(const float *x, float *y, const pl_span_t *v, const pl_span_t *h,
+                                     int32_t iw, int32_t c, float count)
 {
     int32_t k = 0;
     for (; k + 4 <= c; k += 4) {
         float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
-        for (int32_t r = v.first; r < v.end; r++) {
-            const float *p = x + (r * iw + h.first) * c + k;
+        for (int32_t r = v->first; r < v->end; r++) {
+            const float *p = x + (r * iw + h->first) * c + k;
             float b0 = 0.0f, b1 = 0.0f, b2 = 0.0f, b3 = 0.0f;
-            for (int32_t q = h.first; q < h.end; q++, p += c) {
+            for (int32_t q = h->first; q < h->end; q++, p += c) {
                 b0 += p[0];
                 b1 += p[1];
                 b2 += p[2];
@@ -32,9 +32,9 @@ static inline void pl_avg_window_f32(const float *x, float *y, pl_span_t v, pl_s
     }
     for (; k < c; k++) {
         float a = 0.0f;
-        for (int32_t r = v.first; r < v.end; r++) {
+        for (int32_t r = v->first; r < v->end; r++) {
             float b = 0.0f;
-            for (int32_t q = h.first; q < h.end; q++) {
+            for (int32_t q = h->first; q < h->end; q++) {
                 b += x[(r * iw + q) * c + k];
             }
             a += b;
@@ -61,7 +61,7 @@ static inline void pl_avg_pool2d_f32(const pl_pool2d_t *s, const float *x, float
                     count = s->count_padding ? (bottom - top) * (right - left)
                                              : (v.end - v.first) * (h.end - h.first);
                 }
-                pl_avg_window_f32(x, y, v, h, s->iw, s->c, (float)count);
+                pl_avg_window_f32(x, y, &v, &h, s->iw, s->c, (float)count);
             }
         }
     }
@@ -75,7 +75,7 @@ static inline void pl_adaptive_avg_pool2d_f32(const pl_pool2d_t *s, const float 
             const pl_span_t v = pl_adaptive_span(oy, s->ih, s->oh);
             for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
                 const pl_span_t h = pl_adaptive_span(ox, s->iw, s->ow);
-                pl_avg_window_f32(x, y, v, h, s->iw, s->c, (float)((v.end - v.first) * (h.end - h.first)));
+                pl_avg_window_f32(x, y, &v, &h, s->iw, s->c, (float)((v.end - v.first) * (h.end - h.first)));
             }
         }
     }

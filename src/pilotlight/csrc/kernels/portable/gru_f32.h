@@ -11,16 +11,19 @@ typedef struct {
     float r, z, n;
 } pl_gru_gates_t;
 
-/* a + w (n, 3) times x (n), three gates at once; x may be null, which stands for zeros. */
-static inline pl_gru_gates_t pl_gates_x3_f32(pl_gru_gates_t a, const float *x, const float *w, int32_t n)
+/* a += w (n, 3) times x (n), three gates at once; x may be null, which stands for zeros. */
+static inline void pl_gates_x3_f32(pl_gru_gates_t *a, const float *x, const float *w, int32_t n)
 {
+    float r = a->r, z = a->z, c = a->n;
     for (int32_t k = 0; x && k < n; k++, w += 3) {
         const float v = x[k];
-        a.r += v * w[0];
-        a.z += v * w[1];
-        a.n += v * w[2];
+        r += v * w[0];
+        z += v * w[1];
+        c += v * w[2];
     }
-    return a;
+    a->r = r;
+    a->z = z;
+    a->n = c;
 }
 
 /* One layer and direction of a GRU. The gates r, z, n of a unit lie side by side: w_x (hidden, input, 3) and w_h
@@ -40,12 +43,14 @@ static inline void pl_gru_f32(const pl_recurrent_t *s, const float *x, const flo
             float *out = y + (t * s->y_step + n * s->y_batch);      // (hidden)
             for (int32_t j = 0; j < hidden; j++) {
                 const float *b = bias ? bias + 4 * j : bias;
-                const pl_gru_gates_t start = {b ? b[0] : 0.0f, b ? b[1] : 0.0f, b ? b[2] : 0.0f};
-                const pl_gru_gates_t ax = pl_gates_x3_f32(start, in, w_x + j * s->input * 3, s->input);
-                const pl_gru_gates_t middle = {ax.r, ax.z, b ? b[3] : 0.0f};
-                const pl_gru_gates_t ah = pl_gates_x3_f32(middle, h, w_h + j * hidden * 3, hidden);
-                const float update = pl_sigmoid_f32(ah.z);
-                const float candidate = pl_tanh_f32(ax.n + pl_sigmoid_f32(ah.r) * ah.n);
+                pl_gru_gates_t a = {b ? b[0] : 0.0f, b ? b[1] : 0.0f, b ? b[2] : 0.0f};
+                float from_x, update, candidate;
+                pl_gates_x3_f32(&a, in, w_x + j * s->input * 3, s->input);
+                from_x = a.n;
+                a.n = b ? b[3] : 0.0f;
+                pl_gates_x3_f32(&a, h, w_h + j * hidden * 3, hidden);
+                update = pl_sigmoid_f32(a.z);
+                candidate = pl_tanh_f32(from_x + pl_sigmoid_f32(a.r) * a.n);
                 out[j] = (1.0f - update) * candidate + (h ? update * h[j] : 0.0f);
             }
             h = out;

@@ -7,15 +7,16 @@
 
 /* The largest of a window for one pixel's channels, four at a time. x is the image (ih, iw, c), y (c). An empty
  * window gives -infinity. */
-static inline void pl_max_window_f32(const float *x, float *y, pl_span_t v, pl_span_t h, int32_t iw, int32_t c)
+static inline void pl_max_window_f32(const float *x, float *y, const pl_span_t *v, const pl_span_t *h,
+                                     int32_t iw, int32_t c)
 {
     const float least = -pl_inf();
     int32_t k = 0;
     for (; k + 4 <= c; k += 4) {
         float a0 = least, a1 = least, a2 = least, a3 = least;
-        for (int32_t r = v.first; r < v.end; r += v.step) {
-            const float *p = x + (r * iw + h.first) * c + k;
-            for (int32_t q = h.first; q < h.end; q += h.step, p += h.step * c) {
+        for (int32_t r = v->first; r < v->end; r += v->step) {
+            const float *p = x + (r * iw + h->first) * c + k;
+            for (int32_t q = h->first; q < h->end; q += h->step, p += h->step * c) {
                 a0 = pl_max_f32(p[0], a0);
                 a1 = pl_max_f32(p[1], a1);
                 a2 = pl_max_f32(p[2], a2);
@@ -29,8 +30,8 @@ static inline void pl_max_window_f32(const float *x, float *y, pl_span_t v, pl_s
     }
     for (; k < c; k++) {
         float a = least;
-        for (int32_t r = v.first; r < v.end; r += v.step) {
-            for (int32_t q = h.first; q < h.end; q += h.step) {
+        for (int32_t r = v->first; r < v->end; r += v->step) {
+            for (int32_t q = h->first; q < h->end; q += h->step) {
                 a = pl_max_f32(x[(r * iw + q) * c + k], a);
             }
         }
@@ -45,7 +46,8 @@ static inline void pl_max_pool2d_f32(const pl_pool2d_t *s, const float *x, float
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const pl_span_t v = pl_pool_span(oy * s->sh - s->pt, s->kh, s->dh, s->ih);
             for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
-                pl_max_window_f32(x, y, v, pl_pool_span(ox * s->sw - s->pl, s->kw, s->dw, s->iw), s->iw, s->c);
+                const pl_span_t h = pl_pool_span(ox * s->sw - s->pl, s->kw, s->dw, s->iw);
+                pl_max_window_f32(x, y, &v, &h, s->iw, s->c);
             }
         }
     }
@@ -58,7 +60,8 @@ static inline void pl_adaptive_max_pool2d_f32(const pl_pool2d_t *s, const float 
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const pl_span_t v = pl_adaptive_span(oy, s->ih, s->oh);
             for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
-                pl_max_window_f32(x, y, v, pl_adaptive_span(ox, s->iw, s->ow), s->iw, s->c);
+                const pl_span_t h = pl_adaptive_span(ox, s->iw, s->ow);
+                pl_max_window_f32(x, y, &v, &h, s->iw, s->c);
             }
         }
     }
