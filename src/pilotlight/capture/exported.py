@@ -36,7 +36,7 @@ def export(module: torch.nn.Module, inputs: Sequence[Any]) -> ExportedProgram:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the pages that PyTorch logs and prints on the way to an exception; the exception says enough."""
+    """Without the pages that PyTorch logs on the way to an exception; the exception says enough."""
     before = logging.root.manager.disable
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
@@ -50,7 +50,8 @@ def _quiet() -> Iterator[None]:
 def _export_error(error: Exception) -> PilotlightError:
     text = str(error).strip() or type(error).__name__
     where = _user_frame(error)
-    if "data-dependent" in text or "GuardOnDataDependent" in type(error).__name__ or "Could not guard" in text:
+    guard = "GuardOnDataDependent" in type(error).__name__
+    if guard or "data-dependent" in text or "Could not guard" in text:
         return PilotlightError(
             "the model decides by the values of a tensor (an `if`, a loop or an index that depends on data); "
             "a compiled model runs the same operators every time",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from pilotlight.boards import Board
-from pilotlight.report.style import size, table
+from pilotlight.report.style import NO_BREAK, size, table
 from pilotlight.toolchain.find import reason_without
 
 
@@ -20,7 +20,7 @@ def boards_table(found: Sequence[Board]) -> Table:
     result.add_column("runs", no_wrap=True)
     result.add_column("memories")
     for board in sorted(found, key=lambda b: (not b.is_host, b.emulator is None, b.name)):
-        memories = ", ".join(f"{m.name} {size(m.size)}" for m in board.memories)
+        memories = ", ".join(f"{m.name} {size(m.size)}".replace(" ", NO_BREAK) for m in board.memories)
         result.add_row(board.name, board.cpu, _runs(board), memories or "-")
     return result
 

@@ -77,7 +77,7 @@ def memory_map(plan: Plan) -> MemoryMap:
     for buffer in sorted((b for b in plan.buffers if b.size), key=lambda b: -b.size):
         offset = plan.arena.offsets[buffer.name]
         width, height = x(buffer.last + 1) - x(buffer.first), y(offset) - y(offset + buffer.size)
-        label = _label(f"{buffer.size:,}", modules.get(buffer.name, ""), width, height)
+        label = _label(f"{buffer.size:,}", modules.get(buffer.name, ""), max(width - column, column), height)
         title = (
             f"{words[buffer.name]}\n{buffer.name}: {buffer.size:,} bytes, from byte {offset:,}\n"
             f"{_when(buffer.first, buffer.last, count)}"
@@ -112,14 +112,13 @@ def _kinds(plan: Plan) -> dict[str, str]:
 
 
 def _modules(plan: Plan) -> dict[str, str]:
-    """The last part of the module path that a buffer came from, which is what users call a layer."""
-    layers = ((node.place.module.rpartition(".")[2], node.outputs) for node in plan.steps)
-    names = {value.name: layer for layer, values in layers for value in values}
+    """The module that a buffer came from, or the input that it is."""
+    names = {value.name: node.place.module for node in plan.steps for value in node.outputs}
     return names | {port.value.name: port.name for port in plan.graph.inputs}
 
 
 def _label(size: str, module: str, width: float, height: float) -> str:
-    """As much of name and size as the rectangle has room for."""
+    """As much of name and size as there is room for; the last step is often covered by what comes next."""
     texts = [f"{module} {size}", size] if module else [size]
     return next((t for t in texts if height >= 20 and width >= _LETTER * len(t) + 8), "")
 

@@ -35,13 +35,17 @@ def profile_table(result: dict[str, Any]) -> Table:
     grid.add_column("share", justify="right", no_wrap=True)
     grid.add_column("per MAC", ratio(total, result["macs_executed"]), justify="right", no_wrap=True)
     if cycles:
-        grid.add_column("cycles (est.)", number(result["cycles_estimate"]), justify="right", no_wrap=True)
+        grid.add_column("cycles est.", number(result["cycles_estimate"]), justify="right", no_wrap=True)
     grid.add_column("module", overflow="fold")
-    grid.add_column("source", style=QUIET, overflow="fold")
+    files = {row["source"].rpartition(":")[0] for row in rows if row["source"]}
+    grid.add_column("line" if len(files) == 1 else "source", style=QUIET, overflow="fold")
+    if len(files) == 1:  # said once
+        grid.caption, grid.caption_justify = f"lines are of {files.pop()}", "left"
     for row in rows:
         count = row["instructions"]
         cells = [str(row["index"]), row["what"], number(count), share(count, total)]
         cells += [ratio(count, row["macs"])]
         cells += [number(row["cycles"])] if cycles else []
-        grid.add_row(*cells, row["module"] or "", row["source"] or "")
+        source = row["source"] or ""
+        grid.add_row(*cells, row["module"] or "", source.rpartition(":")[2] if grid.caption else source)
     return grid

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich import box
 from rich.table import Table
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
 GOOD, BAD, QUIET, HEAD = "green", "bold red", "dim", "bold"
 
 
@@ -41,7 +42,8 @@ def milliseconds(cycles: int, clock_hz: int) -> str:
 
 def table(**more: object) -> Table:
     """A table with one line under its head and nothing else."""
-    return Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style=HEAD, **more)  # type: ignore[arg-type]
+    look = {"box": box.SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0), "header_style": HEAD}
+    return Table(**look, **more)  # type: ignore[arg-type]
 
 
 def facts() -> Table:
