@@ -17,7 +17,8 @@ REFERENCES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "acos": torch.acos, "asin": torch.asin, "atan": torch.atan, "cos": torch.cos, "cosh": torch.cosh,
     "erf": torch.erf, "exp": torch.exp, "exp2": torch.exp2, "expm1": torch.expm1, "log": torch.log,
     "log10": torch.log10, "log1p": torch.log1p, "log2": torch.log2, "sigmoid": torch.sigmoid,
-    "sin": torch.sin, "sinh": torch.sinh, "tan": torch.tan, "tanh": torch.tanh, "silu": F.silu, "mish": F.mish,
+    "sin": torch.sin, "sinh": torch.sinh, "tan": torch.tan, "tanh": torch.tanh, "silu": F.silu,
+    "mish": F.mish,
 }
 EXACT = {
     "abs": torch.abs, "floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc, "round": torch.round,
