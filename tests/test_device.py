@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import struct
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -172,6 +175,26 @@ def test_no_emulator_is_left_running(tmp_path: Path) -> None:
         raise ZeroDivisionError
     listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     assert str(build.image) not in listing
+
+
+def test_emulator_ends_with_a_killed_parent(tmp_path: Path) -> None:
+    board = boards.load("mps2-an386")
+    build = toolchain.build_model(FOLDER, board, tmp_path)
+    script = (
+        "import os, signal\nfrom pilotlight import boards, device, toolchain\n"
+        "board = boards.load('mps2-an386')\n"
+        f"dev = device.open(board, toolchain.build_model({str(FOLDER)!r}, board, {str(tmp_path)!r}))\n"
+        "print(dev._process.pid, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL
+    status = Path(f"/proc/{int(done.stdout)}/cmdline")
+    for _ in range(100):
+        if not status.exists() or str(build.image) not in status.read_text():
+            break
+        time.sleep(0.1)
+    else:
+        pytest.fail("the emulator outlived the program that started it")
 
 
 def test_emulator_that_refuses_the_image(tmp_path: Path) -> None:

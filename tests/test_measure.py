@@ -186,6 +186,19 @@ def test_plugin_is_built_once_per_version(tmp_path: Path, monkeypatch: pytest.Mo
     assert sorted(path.suffix for path in (tmp_path / "cache").iterdir()) == [".so", ".so"]
 
 
+def test_without_a_place_for_the_plugin_there_are_no_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("PILOTLIGHT_CACHE", str(tmp_path / "file" / "cache"))
+    board = boards.load("mps2-an386")
+    build = toolchain.build_model(FOLDER, board, tmp_path / "work")
+    with device.open(board, build) as dev:
+        dev.run(inputs())
+    assert dev.counts is None
+    assert "the instruction counter cannot be stored" in (dev.counts_reason or "")
+
+
 def test_answers_of_other_emulators() -> None:
     newer = "TCG plugin count.so requires API version 1, but this QEMU supports only a minimum version of 2"
     older = "TCG plugin count.so requires API version 2, but this QEMU supports only up to version 1"

@@ -9,8 +9,8 @@ import pytest
 
 from pilotlight import boards, device, toolchain
 from pilotlight.errors import MissingToolError, PilotlightError
-from pilotlight.toolchain.build import DEVICE_SOURCES
 from pilotlight.toolchain.folder import read_folder
+from pilotlight.toolchain.objects import DEVICE_SOURCES
 from pilotlight.toolchain.ports import ports_header
 from tiny_model import EMULATED, FOLDER, REAL, altered, inputs
 
@@ -154,6 +154,28 @@ def test_without_check_a_real_board_gives_its_figures(tmp_path: Path) -> None:
     assert ram.over == 16 + build.stack
     fits = toolchain.build_model(folder, board, tmp_path / "work2", arena_in="sram2", check=False)
     assert next(use for use in fits.memory if use.name == "sram2").used == room + 16
+
+
+def test_without_check_an_emulated_board_gives_its_figures_but_no_image(tmp_path: Path) -> None:
+    board = boards.load("netduinoplus2")
+    room = board.memory("ram").size
+    folder = altered(
+        tmp_path / "model", {"TINY_ARENA_SIZE 96u": f"TINY_ARENA_SIZE {room}u"}, arena_bytes=room
+    )
+    build = toolchain.build_model(folder, board, tmp_path / "work", check=False)
+    assert build.image is None
+    assert build.sizes.code and build.sizes.harness is None
+    with pytest.raises(PilotlightError, match="there is no image of tiny"):
+        device.open(board, build)
+
+
+def test_unknown_start_up_is_an_error_of_the_board_file(tmp_path: Path) -> None:
+    file = tmp_path / "microbit.toml"
+    text = (Path(boards.__file__).parent / "microbit.toml").read_text()
+    file.write_text(text.replace('startup = "cortex-m"', 'startup = "avr"'))
+    with pytest.raises(PilotlightError, match="unknown start-up 'avr'") as error:
+        toolchain.build_model(FOLDER, boards.load(file), tmp_path / "work")
+    assert (error.value.kind, error.value.where) == ("bad-board", str(file))
 
 
 @pytest.mark.parametrize("name", ["mps2-an386", "mps2-an505", "mps3-an547"])

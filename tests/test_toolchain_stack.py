@@ -11,6 +11,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.toolchain.disassembly import Instruction, disassemble
 from pilotlight.toolchain.flow import register_words
 from pilotlight.toolchain.sizes import functions
+from pilotlight.toolchain.stack import stack_bytes
 from tiny_model import EMULATED, FOLDER, altered, inputs
 
 DEEP = (Path(__file__).parent / "fixtures" / "deep" / "deep.c").read_text()
@@ -116,6 +117,12 @@ def test_register_words(operands: str, words: int) -> None:
     assert register_words(operands) == words
 
 
+def test_unknown_instruction_set_has_no_bound(tmp_path: Path) -> None:
+    build = toolchain.build_model(FOLDER, boards.load("host"), tmp_path)
+    assert build.toolchain and build.model_image
+    assert stack_bytes(build.toolchain, build.model_image, "tiny_run", [], {}) is None
+
+
 def test_target_of_a_branch() -> None:
     assert Instruction(0, "bl", "1c4 <tiny_run+0x8>").target == 0x1C4
     assert Instruction(0, "jalr", "-36(ra) # 80000010 <f>").target == 0x80000010
@@ -127,7 +134,7 @@ def test_long_jumps_of_the_smallest_core_are_not_calls(tmp_path: Path) -> None:
     lines = "\n".join(f"        p[{i & 15}] = n * {i + 3};" for i in range(800))
     code = (
         "#include <stdint.h>\nint32_t again(int32_t n);\nint32_t again(int32_t n)\n{\n"
-        f"    volatile int32_t p[16]; // (16)\n    while (n-- > 0) {{\n{lines}\n    }}\n    return p[3];\n}}\n"
+        f"    volatile int32_t p[16];\n    while (n-- > 0) {{\n{lines}\n    }}\n    return p[3];\n}}\n"
     )
     folder = altered(
         tmp_path / "model",

@@ -29,7 +29,7 @@ class EmulatedDevice(Device):
         super().__init__(build, timeout)
         emulator = build.board.emulator
         if emulator is None or build.image is None:
-            raise PilotlightError(f"{build.board.name} is not an emulated board", kind="not-runnable")
+            raise PilotlightError(f"there is no image of {build.name} to boot", kind="not-runnable")
         program = shutil.which(emulator.program)
         if program is None:
             raise MissingToolError(emulator.program, emulator.package, f"to run {build.board.name}")
@@ -47,7 +47,9 @@ class EmulatedDevice(Device):
             return build_plugin()
         except MissingToolError as error:
             self.counts_reason = error.message
-            return None
+        except OSError as error:
+            self.counts_reason = f"the instruction counter cannot be stored: {error}"
+        return None
 
     def _boot(self, program: str, emulator: Emulator) -> None:
         """Starts the emulator; when it refuses the plugin, with another version of it, then without."""

@@ -6,8 +6,8 @@
 `folder` is a compiled model (NAME.h, NAME.c, ..., metadata.json), `board` a boards.Board. BuildInfo has
 `.sizes` (code, weights, harness, static, total; None with a reason where unknown), `.stack` (worst case,
 bytes), `.memory` (use of each memory of the board), `.image` (give it to device.open), `.folder` (metadata).
-Too large for the board: PilotlightError of kind "does-not-fit"; with check=False a real board's figures are
-returned all the same.
+Too large for the board: DoesNotFitError; with check=False the figures are returned all the same, without an
+image.
 """
 
 from pilotlight.toolchain.build import BuildInfo, build_model

@@ -7,34 +7,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pilotlight.boards import Board, Placement
-from pilotlight.errors import PilotlightError
-from pilotlight.toolchain.command import in_parallel, run
+from pilotlight.errors import DoesNotFitError, PilotlightError
+from pilotlight.toolchain.command import run
 from pilotlight.toolchain.find import Toolchain, find, reason_without
 from pilotlight.toolchain.fit import MemoryUse, check_fit, memory_use
 from pilotlight.toolchain.folder import ModelFolder, read_folder
 from pilotlight.toolchain.linker import board_script, model_script
+from pilotlight.toolchain.objects import (
+    SANITIZE,
+    STARTUP,
+    Unit,
+    compile_units,
+    marked_units,
+    model_units,
+    server_units,
+)
 from pilotlight.toolchain.ports import ports_header
 from pilotlight.toolchain.sizes import Sizes, flash_bytes, model_sizes
-from pilotlight.toolchain.stack import stack_bytes
-
-DEVICE_SOURCES = Path(__file__).parent.parent / "csrc" / "device"
+from pilotlight.toolchain.stack import NO_ANALYSIS, stack_bytes
 
 _OPTIMIZE = {"speed": "-O2", "size": "-Os"}
-# Contraction off: the kernels say which multiplications and additions are fused, never the compiler.
-_FLAGS = [
-    *("-std=c99", "-ffp-contract=off", "-fno-common", "-fstack-usage"),
-    *("-ffunction-sections", "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
-]
-_BARE_FLAGS = ["-ffreestanding"]
-_SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g"]
-_STARTUP = {
-    "cortex-m": ("start_cortex_m.S", "fault_cortex_m.c"),
-    "riscv": ("start_riscv.S",),
-}
-_BARE = ("server.c", "model.c", "io_semihosting.c", "fault.c")
-_HOST = ("server.c", "model.c", "io_host.c")
-# What the server and the start-up code use below the model, with room for a fault's message.
-_HARNESS_STACK = 512
+# What the server and the start-up code use besides the model, with room for a fault's message.
+_HARNESS_STACK = 576
 
 
 @dataclass(frozen=True)
@@ -72,7 +66,7 @@ def build_model(
 ) -> BuildInfo:
     """Compiles and links a generated folder for a board.
 
-    check=False lets a real board's overflow pass (see BuildInfo.memory); images that boot are always checked.
+    check=False: a model too large for the board gives its figures (see BuildInfo.memory) and no image.
     need_compiler=False: without one, a board's code size and stack are unknown instead of an error.
     """
     if optimize not in _OPTIMIZE:
@@ -87,18 +81,14 @@ def build_model(
     place = board.placement(weights_in, arena_in)
     reason = reason_without(board, need_compiler)
     if reason:
-        return _without_compiler(model, board, place, work, reason, check)
-    return _Builder(model, board, find(board), work, _OPTIMIZE[optimize]).bare(place, check)
-
-
-def _without_compiler(
-    model: ModelFolder, board: Board, place: Placement, work: Path, reason: str, check: bool
-) -> BuildInfo:
-    sizes = Sizes(None, model.weights_bytes, 0, None, 0, reason)
-    uses = memory_use(board, place, model, sizes, None)
+        sizes = Sizes(None, model.weights_bytes, 0, None, 0, reason)
+        info = BuildInfo(model, board, None, work, None, None, sizes, None, reason, ())
+    else:
+        info = _Builder(model, board, find(board), work, _OPTIMIZE[optimize]).bare(place, check)
+    uses = memory_use(board, place, model, info.sizes, info.stack)
     if check:
         check_fit(board, uses)
-    return BuildInfo(model, board, None, work, None, None, sizes, None, reason, uses)
+    return dataclasses.replace(info, memory=uses)
 
 
 @dataclass(frozen=True)
@@ -111,125 +101,109 @@ class _Builder:
 
     def bare(self, place: Placement, check: bool) -> BuildInfo:
         """The model alone for its figures; with an emulator also the image that boots."""
-        emulator = self.board.emulator
-        marked = emulator is not None
-        plain, marks = self._model_objects(marked)
-        alone = self._link_alone(plain, place)
-        sizes = model_sizes(alone)
+        plain = model_units(self.model, [self.optimize])
+        marked: list[Unit] = []
+        if self.board.emulator:
+            marked = marked_units(self.model, plain, [self.optimize])
+            marked += server_units(self.model, self._with_ports(), self._startup(self.board.emulator.startup))
+        self._compile([*plain, *marked])
+        self._write("model.ld", model_script(self.model.name, self.board, place))
+        alone = self._link(f"{self.model.name}.model.elf", "model.ld", plain, self._keep())
         stack = self._stack(alone, plain)
-        image = None
-        if emulator is not None:
-            image, stack, harness = self._link_board(marks, place, stack, emulator.startup, sizes)
-            sizes = dataclasses.replace(sizes, harness=harness)
-        uses = memory_use(self.board, place, self.model, sizes, stack)
-        if check:
-            check_fit(self.board, uses)
-        return BuildInfo(
-            self.model, self.board, self.toolchain, self.work, image, alone, sizes, stack, None, uses
+        info = BuildInfo(
+            folder=self.model,
+            board=self.board,
+            toolchain=self.toolchain,
+            workdir=self.work,
+            image=None,
+            model_image=alone,
+            sizes=model_sizes(alone),
+            stack=stack,
+            stack_reason=NO_ANALYSIS if stack is None else None,
+            memory=(),
+        )
+        if not marked:
+            return info
+        try:
+            return self._board_image(info, marked, place)
+        except DoesNotFitError as error:
+            if not check:
+                return info
+            error.where = f"board {self.board.name}"
+            raise
+
+    def _board_image(self, info: BuildInfo, units: list[Unit], place: Placement) -> BuildInfo:
+        """Adds the image that boots; the stack bound holds for both, and what it has more is harness."""
+        reserve = (info.stack or 0) + _HARNESS_STACK
+        self._write("board.ld", board_script(self.model.name, self.board, place, reserve))
+        image = self._link(f"{self.model.name}.elf", "board.ld", units)
+        stack = self._stack(image, units)
+        harness = flash_bytes(image) - (info.sizes.code or 0) - info.sizes.weights
+        return dataclasses.replace(
+            info,
+            image=image,
+            sizes=dataclasses.replace(info.sizes, harness=harness),
+            stack=None if stack is None or info.stack is None else max(stack, info.stack),
         )
 
     def host(self, sanitize: bool) -> BuildInfo:
         """An ordinary program that speaks the protocol on its standard input and output."""
-        extra = _SANITIZE if sanitize else []
-        plain, _ = self._model_objects(False, extra)
-        self._write("pl_ports.h", ports_header(self.model))
-        server = self._compile("server", [DEVICE_SOURCES / s for s in _HOST], [*extra, *self._include()])
+        extra = SANITIZE if sanitize else []
+        plain = model_units(self.model, [self.optimize, *extra])
+        server = server_units(self.model, self._with_ports(), None, extra)
+        self._compile([*plain, *server])
         image = self.work / f"{self.model.name}.host"
-        run([self.toolchain.gcc, *extra, *plain, *server, "-o", str(image)], cwd=self.work)
+        objects = [unit.object for unit in (*plain, *server)]
+        run([self.toolchain.gcc, *extra, *objects, "-o", str(image)], cwd=self.work)
         alone, sizes = None, Sizes(None, self.model.weights_bytes, 0, None, 0, "built with sanitizers")
         if not sanitize:
-            alone = self.work / f"{self.model.name}.model.elf"
-            entry = [
-                f"-Wl,-e,{self.model.name}_run",
-                "-u",
-                f"{self.model.name}_weights",
-                "-Wl,--build-id=none",
-            ]
-            run(
-                [self.toolchain.gcc, "-nostdlib", "-static", "-Wl,--gc-sections", *entry, *plain, "-lgcc"]
-                + ["-o", str(alone)],
-                cwd=self.work,
-            )
+            entry = ["-static", f"-Wl,-e,{self.model.name}_run", "-Wl,--build-id=none"]
+            alone = self._link(f"{self.model.name}.model.elf", None, plain, [*entry, *self._keep()])
             sizes = model_sizes(alone)
-        reason = "the stack is worked out for boards only"
         return BuildInfo(
-            self.model, self.board, self.toolchain, self.work, image, alone, sizes, None, reason, (), sanitize
+            folder=self.model,
+            board=self.board,
+            toolchain=self.toolchain,
+            workdir=self.work,
+            image=image,
+            model_image=alone,
+            sizes=sizes,
+            stack=None,
+            stack_reason="the stack is worked out for boards only",
+            memory=(),
+            sanitize=sanitize,
         )
 
-    def _model_objects(self, marked: bool, extra: list[str] | None = None) -> tuple[list[str], list[str]]:
-        """Objects of the model as users compile it, and with step labels for counting where wanted.
+    def _startup(self, name: str) -> str:
+        if name in STARTUP:
+            return name
+        raise PilotlightError(
+            f"emulator.startup: unknown start-up {name!r}; known are: {', '.join(STARTUP)}",
+            where=str(self.board.path),
+            kind="bad-board",
+        )
 
-        Only NAME.c has labels, so only it is compiled twice.
-        """
-        flags = [self.optimize, *(extra or [])]
-        sources = [self.model.path / source for source in self.model.sources]
-        plain = self._compile("model", sources, flags)
-        if not marked:
-            return plain, plain
-        main = f"{self.model.name}.c"
-        marks = self._compile("marks", [self.model.path / main], [*flags, "-DPILOTLIGHT_MARKS"])
-        return plain, [*marks, *(o for o in plain if Path(o).name != f"{main}.o")]
+    def _compile(self, units: list[Unit]) -> None:
+        compile_units(self.toolchain, self.board, self.work, units)
 
-    def _compile(self, group: str, sources: list[Path], flags: list[str]) -> list[str]:
-        """Object files, relative to the work folder; each is compiled from its own folder, for .incbin."""
-        (self.work / group).mkdir(exist_ok=True)
-        objects = [f"{group}/{source.name}.o" for source in sources]
-        bare = [] if self.board.is_host else _BARE_FLAGS
-
-        def job(source: Path, target: str) -> None:
-            args = [self.toolchain.gcc, *self.board.flags, *_FLAGS, *bare, *flags, "-c", str(source)]
-            run([*args, "-o", str(self.work / target)], cwd=source.parent)
-
-        in_parallel([lambda s=s, o=o: job(s, o) for s, o in zip(sources, objects, strict=True)])  # type: ignore[misc]
-        return objects
-
-    def _link_alone(self, objects: list[str], place: Placement) -> Path:
-        name = self.model.name
-        self._write("model.ld", model_script(name, self.board, place))
-        return self._link(f"{name}.model.elf", "model.ld", [*objects, "-u", f"{name}_weights"])
-
-    def _link_board(
-        self, objects: list[str], place: Placement, stack: int, startup: str, sizes: Sizes
-    ) -> tuple[Path, int, int]:
-        """The image that boots, its stack bound (never below the model's alone) and its harness bytes."""
-        if startup not in _STARTUP:
-            raise PilotlightError(
-                f"emulator.startup: unknown start-up {startup!r}; known are: {', '.join(_STARTUP)}",
-                where=str(self.board.path),
-                kind="bad-board",
-            )
-        name = self.model.name
-        self._write("pl_ports.h", ports_header(self.model))
-        sources = [DEVICE_SOURCES / source for source in (*_BARE, *_STARTUP[startup])]
-        flags = ["-Os", "-DPL_BARE", f"-DPL_RUN={name}_run", *self._include()]
-        objects = [*objects, *self._compile("server", sources, flags)]
-        self._write("board.ld", board_script(name, self.board, place, stack + 64 + _HARNESS_STACK))
-        try:
-            image = self._link(f"{name}.elf", "board.ld", objects)
-        except PilotlightError as error:
-            error.where = error.where or f"board {self.board.name}"
-            raise
-        stack = max(stack, self._stack(image, objects))
-        return image, stack, flash_bytes(image) - (sizes.code or 0) - sizes.weights
-
-    def _link(self, name: str, script: str, objects: list[str]) -> Path:
-        args = [
-            self.toolchain.gcc,
-            *self.board.flags,
-            "-nostdlib",
-            "-nostartfiles",
-            "-Wl,--gc-sections",
-            "-Wl,-n",
-        ]
-        run([*args, "-T", script, *objects, "-lgcc", "-o", name], cwd=self.work)
+    def _link(self, name: str, script: str | None, units: list[Unit], extra: list[str] | None = None) -> Path:
+        args = [self.toolchain.gcc, *self.board.flags, "-nostdlib", "-Wl,--gc-sections", "-Wl,-n"]
+        args += ["-T", script] if script else []
+        args += [unit.object for unit in units]
+        run([*args, *(extra or []), "-lgcc", "-o", name], cwd=self.work)
         return self.work / name
 
-    def _stack(self, elf: Path, objects: list[str]) -> int:
-        usage = [path for o in objects if (path := self.work / f"{o.removesuffix('.o')}.su").exists()]
+    def _keep(self) -> list[str]:
+        """The model reaches its weights through a pointer only: they would be collected otherwise."""
+        return ["-u", f"{self.model.name}_weights"] if self.model.weights_bytes else []
+
+    def _stack(self, elf: Path, units: list[Unit]) -> int | None:
+        usage = [path for unit in units if (path := self.work / unit.usage).exists()]
         return stack_bytes(self.toolchain, elf, f"{self.model.name}_run", usage, self.model.asm_stack)
 
-    def _include(self) -> list[str]:
-        return ["-I", str(DEVICE_SOURCES), "-I", str(self.work), "-I", str(self.model.path)]
+    def _with_ports(self) -> Path:
+        self._write("pl_ports.h", ports_header(self.model))
+        return self.work
 
     def _write(self, name: str, text: str) -> None:
         (self.work / name).write_text(text)

@@ -9,7 +9,6 @@ from typing import Protocol
 
 from elftools.elf.elffile import ELFFile
 
-from pilotlight.errors import PilotlightError
 from pilotlight.toolchain.disassembly import Instruction
 
 
@@ -33,14 +32,15 @@ class Flow(Protocol):
     def step(self, instruction: Instruction) -> Step: ...
 
 
-def flow_of(elf: Path) -> Flow:
+def flow_of(elf: Path) -> Flow | None:
+    """The reader for an image's instruction set, None where there is none."""
     with elf.open("rb") as file:
         machine = ELFFile(file)["e_machine"]
     if machine == "EM_ARM":
         return _Thumb()
     if machine == "EM_RISCV":
         return _RiscV()
-    raise PilotlightError(f"no stack analysis for {machine}", kind="stack")
+    return None
 
 
 def register_words(operands: str) -> int:

@@ -19,7 +19,7 @@ def model_script(name: str, board: Board, place: Placement) -> str:
 SECTIONS
 {{
   . = {code:#x};
-  .text : {{ *(.text .text.*) *libgcc.a:*(.rodata .rodata.*) }}
+  .text : {{ *(.literal .literal.*) *(.text .text.*) *libgcc.a:*(.rodata .rodata.*) }}
   .ARM.exidx : {{ *(.ARM.exidx*) }}
   .ARM.extab : {{ *(.ARM.extab*) }}
   .rodata : {{ *(EXCLUDE_FILE(*{name}_weights.*.o) .rodata

@@ -19,6 +19,7 @@ from pilotlight.toolchain.find import Toolchain
 from pilotlight.toolchain.flow import Flow, flow_of
 from pilotlight.toolchain.sizes import functions
 
+NO_ANALYSIS = "no stack analysis for this instruction set"
 _NUMBERED = re.compile(r"\.\d+$")
 # Deeper than any real function: a loop that pushes more each time round.
 _ENDLESS = 1 << 20
@@ -26,10 +27,13 @@ _ENDLESS = 1 << 20
 
 def stack_bytes(
     toolchain: Toolchain, elf: Path, entry: str, usage_files: Iterable[Path], asm: dict[str, int]
-) -> int:
-    """Bytes below the stack pointer at the call of `entry`, in the worst case."""
+) -> int | None:
+    """Bytes below the stack pointer at the call of `entry`, in the worst case; None: see NO_ANALYSIS."""
+    flow = flow_of(elf)
+    if flow is None:
+        return None
     frames = _frames(usage_files) | asm
-    graph = _Graph(disassemble(toolchain, elf), flow_of(elf), functions(elf), frames)
+    graph = _Graph(disassemble(toolchain, elf), flow, functions(elf), frames)
     return graph.depth(graph.symbols[entry][0])
 
 

@@ -1,0 +1,82 @@
+"""Compiling: which sources, with which flags, into which objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pilotlight.boards import Board
+from pilotlight.toolchain.command import in_parallel, run
+from pilotlight.toolchain.find import Toolchain
+from pilotlight.toolchain.folder import ModelFolder
+
+DEVICE_SOURCES = Path(__file__).parent.parent / "csrc" / "device"
+STARTUP = {
+    "cortex-m": ("start_cortex_m.S", "fault_cortex_m.c"),
+    "riscv": ("start_riscv.S",),
+}
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g"]
+
+_BARE: tuple[str, ...] = ("server.c", "model.c", "io_semihosting.c", "fault.c")
+_HOST: tuple[str, ...] = ("server.c", "model.c", "io_host.c")
+# Contraction off: the kernels say which multiplications and additions are fused, never the compiler.
+_FLAGS = [
+    *("-std=c99", "-ffp-contract=off", "-fno-common", "-fstack-usage"),
+    *("-ffunction-sections", "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
+]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One source file and its object, a path relative to the work folder."""
+
+    source: Path
+    object: str
+    flags: tuple[str, ...]
+
+    @property
+    def usage(self) -> str:
+        """Where the compiler writes the stack frames of this unit's functions."""
+        return self.object.removesuffix(".o") + ".su"
+
+
+def model_units(model: ModelFolder, flags: Iterable[str]) -> list[Unit]:
+    """The model as users compile it."""
+    return [_unit("model", model.path / source, flags) for source in model.sources]
+
+
+def marked_units(model: ModelFolder, plain: list[Unit], flags: Iterable[str]) -> list[Unit]:
+    """The same with labels between the steps. Only NAME.c has them, so only it is compiled a second time."""
+    main = model.path / f"{model.name}.c"
+    marked = _unit("marks", main, [*flags, "-DPILOTLIGHT_MARKS"])
+    return [marked if unit.source == main else unit for unit in plain]
+
+
+def server_units(
+    model: ModelFolder, work: Path, startup: str | None, flags: Iterable[str] = ()
+) -> list[Unit]:
+    """Test driver and, for a board, start-up; pl_ports.h is expected in the work folder."""
+    include = ["-I", str(DEVICE_SOURCES), "-I", str(work), "-I", str(model.path)]
+    if startup is None:
+        names, kind = _HOST, ["-O1"]
+    else:
+        names, kind = (*_BARE, *STARTUP[startup]), ["-Os", "-DPL_BARE", f"-DPL_RUN={model.name}_run"]
+    return [_unit("server", DEVICE_SOURCES / name, [*kind, *flags, *include]) for name in names]
+
+
+def compile_units(toolchain: Toolchain, board: Board, work: Path, units: Iterable[Unit]) -> None:
+    """Each unit once, from the folder of its source, so that .incbin finds what lies beside it."""
+    bare = [] if board.is_host else ["-ffreestanding"]
+    jobs = []
+    for unit in dict.fromkeys(units):
+        target = work / unit.object
+        target.parent.mkdir(exist_ok=True)
+        args = [toolchain.gcc, *board.flags, *_FLAGS, *bare, *unit.flags]
+        jobs.append(partial(run, [*args, "-c", str(unit.source), "-o", str(target)], cwd=unit.source.parent))
+    in_parallel(jobs)
+
+
+def _unit(group: str, source: Path, flags: Iterable[str]) -> Unit:
+    return Unit(source, f"{group}/{source.name}.o", tuple(flags))
