@@ -104,44 +104,43 @@ class Region:
             for early in flow.after[task]:
                 if early in local:
                     self.unlocks[local[early]].append(k)
-        self.born: dict[int, bool] = {}  # alive on entry
-        self.lasts: dict[int, bool] = {}  # alive on leaving
         self.users: dict[int, int] = {}
+        self.enders: list[dict[int, int]] = [{} for _ in tasks]  # buffers that may die at a task: other users
+        self.makers: list[dict[int, int]] = [{} for _ in tasks]  # buffers that may be born there: other users
         for b in dict.fromkeys(b for task in tasks for b in flow.uses[task]):
+            inside = [local[task] for task in flow.users[b] if task in local]
+            self.users[b] = sum(1 << k for k in inside)
             places = [place[task] for task in flow.users[b]]
-            self.born[b] = flow.given[b] or any(p < start for p in places)
-            self.lasts[b] = flow.kept[b] or any(p >= stop for p in places)
-            self.users[b] = sum(1 << local[task] for task in flow.users[b] if task in local)
-        self.relevant = [0] * len(self.tasks)
-        for k, task in enumerate(tasks):
-            for b in flow.uses[task]:
-                self.relevant[k] |= self.users[b]
+            born_before = flow.given[b] or min(places) < start
+            lives_on = flow.kept[b] or max(places) >= stop
+            for k in inside:
+                if not lives_on:
+                    self.enders[k][b] = self.users[b] & ~(1 << k)
+                if not born_before and b in flow.writes[tasks[k]]:
+                    self.makers[k][b] = self.users[b] & ~(1 << k)
         self.known: list[dict[int, tuple[int, int]]] = [{} for _ in tasks]
 
     def cost(self, k: int, done: int) -> tuple[int, int]:
         """(bytes needed besides those alive, change of the bytes alive) of running task k after `done`."""
-        key = done & self.relevant[k]
+        key, to_do = 1, ~done
+        for others in self.enders[k].values():
+            key = key * 2 + (not others & to_do)
+        for others in self.makers[k].values():
+            key = key * 2 + (not others & done)
         found = self.known[k].get(key)
         if found is None:
             found = self.known[k][key] = self._cost(k, done)
         return found
 
     def _cost(self, k: int, done: int) -> tuple[int, int]:
-        flow, task, me = self.flow, self.tasks[k], 1 << k
-        new, freed = set(), 0
-        dying = set()
-        for b in flow.uses[task]:
-            if not self.born[b] and not self.users[b] & done:
-                new.add(b)
-            if not self.lasts[b] and self.users[b] & ~done == me:
-                freed += flow.size[b]
-                dying.add(b)
-        allocated = sum(flow.size[b] for b in new)
-        number = flow.number
+        flow, task = self.flow, self.tasks[k]
+        dying = {b for b, others in self.enders[k].items() if not others & ~done}
+        new = {b for b, others in self.makers[k].items() if not others & done}
+        allocated, freed = sum(flow.size[b] for b in new), sum(flow.size[b] for b in dying)
         pairs = [
             pair
             for pair in flow.pairs[task]
-            if number[pair.input] in dying - new and number[pair.output] in new
+            if flow.number[pair.input] in dying - new and flow.number[pair.output] in new
         ]
         saved = step_saving(pairs) if pairs else 0
         return allocated + flow.scratch[task] - saved, allocated - freed

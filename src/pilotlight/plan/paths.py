@@ -12,6 +12,8 @@ from typing import NamedTuple
 from pilotlight.plan.flow import Region
 from pilotlight.plan.greedy import greedy_orders
 
+EXACT_TASKS = 200  # a region with more than this is not searched to the end
+
 
 class Found(NamedTuple):
     order: list[int] | None  # with a lower peak than asked for
@@ -24,11 +26,11 @@ def search_region(region: Region, peak: int, budget: int) -> Found:
     best: list[int] | None = None
     work = 0
     for order in greedy_orders(region):
-        work += len(order)
+        work += 4 * len(order)
         highest = max(region.walk(order)[0])
         if highest < peak:
             best, peak = order, highest
-    exact = _best_first(region, peak, budget // 2)
+    exact = _best_first(region, peak, budget // 2 if len(region.tasks) <= EXACT_TASKS else 0)
     work += exact.work
     if exact.complete:
         return Found(exact.order or best, True, work)
