@@ -31,8 +31,15 @@ def painted(folder: Path, name: str, work: Path, optimize: str = "speed") -> tup
     return build.stack, dev.stack
 
 
-@pytest.mark.parametrize("optimize", ["speed", "size"])
-@pytest.mark.parametrize("name", EMULATED)
+@pytest.mark.parametrize(
+    ("name", "optimize"),
+    [
+        *((name, "speed") for name in EMULATED),
+        ("microbit", "size"),
+        ("mps2-an386", "size"),
+        ("riscv32-virt", "size"),
+    ],
+)
 def test_bound_against_the_painted_stack(name: str, optimize: str, tmp_path: Path) -> None:
     for folder in (FOLDER, altered(tmp_path / "deep", CALL_DEEP, {"deep.c": DEEP})):
         bound, seen = painted(folder, name, tmp_path / f"work-{folder.name}", optimize)
