@@ -27,6 +27,9 @@ def fuse_clamps(graph: Graph) -> Graph:
         dense.attrs["clamp"] = (choose(lo, limit), choose(hi, limit))
         graph.nodes.remove(node)
         graph.replace(node.output, x)
+        users[x] = users.get(node.output, [])  # the clamp's readers are the layer's now
+        if node.output in leaving:
+            leaving.add(x)
     return graph
 
 
