@@ -167,7 +167,7 @@ def _metadata(
     return {
         "name": common["name"],
         "generator": f"pilotlight {__version__}",
-        "model_sha256": hashlib.sha256(weights.blob() + "\n".join(str(s) for s in steps).encode()).hexdigest(),
+        "model_sha256": hashlib.sha256(f"{weights.sha256()}{plan.graph}".encode()).hexdigest(),
         "sources": sources,
         "asm_stack": asm_stack,
         "inputs": [{k: v for k, v in p.items() if k not in hidden} for p in common["inputs"]],

@@ -13,6 +13,7 @@ import numpy as np
 
 from pilotlight import ops
 from pilotlight.graph import Graph, Node, Shape, Value
+from pilotlight.passes.clean import remove_dead
 
 Perm = tuple[int, ...]
 
@@ -40,7 +41,7 @@ def optimize_layout(graph: Graph, *, keep_io: bool = False) -> Graph:
     layout = _Layout(graph, keep_io)
     while layout.round() or layout.borders() or layout.states() or layout.settle():
         pass
-    return graph
+    return remove_dead(graph)
 
 
 class _Layout:
@@ -49,19 +50,29 @@ class _Layout:
         self.keep_io = keep_io
 
     def round(self) -> bool:
-        """Apply the first rule that fits anywhere; False when none does."""
-        graph = self.graph
+        """Apply to every node the first rule that fits, at most once around any value; False when none did."""
+        graph = remove_dead(self.graph)
         self.producers, self.users = graph.producers(), graph.users()
-        for node in graph.nodes:
-            if node.op == "permute" and (self._simplify(node) or self._pull_up(node) or self._hoist(node)):
-                return True
-            if node.op == "reshape" and (self._merge_reshapes(node) or self._through_reshape(node)):
-                return True
-            if node.op == "linear" and self._into_linear(node):
-                return True
-            if node.op not in ("permute", "reshape") and self._slide(node):
-                return True
-        return False
+        touched: set[Value] = set()
+        for node in list(graph.nodes):
+            near = self._near(node)
+            if touched.isdisjoint(near) and self._apply(node):
+                touched |= near
+        return bool(touched)
+
+    def _near(self, node: Node) -> set[Value]:
+        """The values that a rule for this node may look at."""
+        near = {*node.inputs, *node.outputs}
+        for _ in range(2):
+            near |= {v for value in near for n in (self.producers.get(value),) if n is not None for v in n.inputs}
+        return near
+
+    def _apply(self, node: Node) -> bool:
+        if node.op == "permute":
+            return self._simplify(node) or self._pull_up(node) or self._hoist(node)
+        if node.op == "reshape":
+            return self._merge_reshapes(node) or self._through_reshape(node)
+        return (node.op == "linear" and self._into_linear(node)) or self._slide(node)
 
     # ---- rules ---------------------------------------------------------------------------------------------
 

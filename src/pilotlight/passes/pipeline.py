@@ -19,7 +19,6 @@ def passes(keep_io: bool = False) -> list[tuple[str, Pass]]:
         ("fold constants", fold_constants),
         ("remove dead code", remove_dead),
         ("optimize layout", lambda g: optimize_layout(g, keep_io=keep_io)),
-        ("remove what it replaced", remove_dead),  # the next ones look for values with one reader
         ("fold scale and shift", fold_affine),
         ("fuse clamps", fuse_clamps),
         ("absorb padding", absorb_padding),

@@ -129,11 +129,11 @@ def find_lifetimes(graph: Graph, *, keep_inputs: bool = False) -> Lifetimes:
         if size:
             found.scratch[node] = f"{node.outputs[0].name}.scratch"
             found.buffers.append(Buffer(found.scratch[node], size, k, k))
-        found.overlaps += _overlaps(node, op.overlaps(node), homes, arena)
+        found.overlaps += root_overlaps(node, op.overlaps(node), homes, arena)
     return found
 
 
-def _overlaps(
+def root_overlaps(
     node: Node, allowed: dict[tuple[int, int], int], homes: dict[Value, Home], arena: set[Value]
 ) -> list[Overlap]:
     """The operator's distances between values as distances between their roots; all reads of a root must agree."""
