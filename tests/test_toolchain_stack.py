@@ -9,7 +9,7 @@ import pytest
 from pilotlight import boards, device, toolchain
 from pilotlight.errors import PilotlightError
 from pilotlight.toolchain.disassembly import Instruction, disassemble
-from pilotlight.toolchain.flow import register_words
+from pilotlight.toolchain.flow import RiscV, Step, Thumb, register_words
 from pilotlight.toolchain.sizes import functions
 from pilotlight.toolchain.stack import stack_bytes
 from tiny_model import EMULATED, FOLDER, altered, inputs
@@ -128,6 +128,62 @@ def test_unknown_instruction_set_has_no_bound(tmp_path: Path) -> None:
     build = toolchain.build_model(FOLDER, boards.load("host"), tmp_path)
     assert build.toolchain and build.model_image
     assert stack_bytes(build.toolchain, build.model_image, "tiny_run", [], {}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("push {r4, r5, r6, lr}", Step(pushed=16)),
+        ("vpush {s16-s18}", Step(pushed=12)),
+        ("stmdb sp!, {r4-r11, lr}", Step(pushed=36)),
+        ("str.w lr, [sp, #-4]!", Step(pushed=4)),
+        ("ldr.w pc, [sp], #4", Step(falls_through=False)),
+        ("ldr.w lr, [sp], #8", Step(pushed=-8)),
+        ("sub sp, #24", Step(pushed=24)),
+        ("sub.w sp, sp, #1024", Step(pushed=1024)),
+        ("add sp, #24", Step(pushed=-24)),
+        ("pop {r4, pc}", Step(pushed=-8, falls_through=False)),
+        ("pop {pc}", Step(pushed=-4, falls_through=False)),
+        ("pop {r4, r5}", Step(pushed=-8)),
+        ("popeq {r4, pc}", Step()),
+        ("bl 1c4 <f>", Step(call=0x1C4)),
+        ("blne 1c4 <f>", Step(call=0x1C4)),
+        ("blx r3", Step(unknown=True)),
+        ("ble.n 1c4 <f+0x4>", Step(jumps=(0x1C4,))),
+        ("b.n 1c4 <f+0x4>", Step(jumps=(0x1C4,), falls_through=False)),
+        ("cbz r0, 1c4 <f+0x4>", Step(jumps=(0x1C4,))),
+        ("bx lr", Step(falls_through=False)),
+        ("bxeq lr", Step()),
+        ("bx r3", Step(falls_through=False, indirect=True)),
+        ("mov pc, r3", Step(falls_through=False, indirect=True)),
+        ("tbb [pc, r0]", Step(falls_through=False, table=True)),
+        ("mov sp, r7", Step(opaque=True)),
+        ("str r0, [sp, #8]", Step()),
+        ("ldr r0, [pc, #12] @ (1c4 <f+0x10>)", Step()),
+    ],
+)
+def test_thumb_instructions(text: str, expected: Step) -> None:
+    assert Thumb().step(Instruction(0, *text.split(" ", 1))) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("addi sp,sp,-32", Step(pushed=32)),
+        ("addi sp,sp,32", Step(pushed=-32)),
+        ("jal 80000010 <f>", Step(call=0x80000010)),
+        ("jalr -36(ra) # 80000010 <f>", Step(call=0x80000010)),
+        ("jalr a5", Step(unknown=True)),
+        ("j 80000010 <f>", Step(jumps=(0x80000010,), falls_through=False)),
+        ("jr a5", Step(falls_through=False, indirect=True)),
+        ("bnez a0,80000010 <f>", Step(jumps=(0x80000010,))),
+        ("ret ", Step(falls_through=False)),
+        ("mv sp,s0", Step(opaque=True)),
+        ("sw ra,12(sp)", Step()),
+    ],
+)
+def test_riscv_instructions(text: str, expected: Step) -> None:
+    assert RiscV().step(Instruction(0, *text.split(" ", 1))) == expected
 
 
 def test_target_of_a_branch() -> None:

@@ -37,9 +37,9 @@ def flow_of(elf: Path) -> Flow | None:
     with elf.open("rb") as file:
         machine = ELFFile(file)["e_machine"]
     if machine == "EM_ARM":
-        return _Thumb()
+        return Thumb()
     if machine == "EM_RISCV":
-        return _RiscV()
+        return RiscV()
     return None
 
 
@@ -54,17 +54,17 @@ def register_words(operands: str) -> int:
 
 
 _CONDITION = "eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le|al"
+_THUMB_CALL = re.compile(rf"^blx?({_CONDITION})?$")
 _THUMB_BRANCH = re.compile(rf"^b(?P<condition>{_CONDITION})?(\.n|\.w)?$")
+_ALWAYS_POPS = ("pop", "pop.w", "vpop", "ldm", "ldm.w", "ldmia", "ldmia.w", "vldmia")
 _NUMBER = re.compile(r"#(-?\d+)")
 
 
-class _Thumb:
+class Thumb:
     def step(self, instruction: Instruction) -> Step:
         name, operands = instruction.mnemonic, instruction.operands
-        if name in ("bl", "blx") and instruction.target is not None:
-            return Step(call=instruction.target)
-        if name == "blx":
-            return Step(unknown=True)
+        if _THUMB_CALL.match(name):
+            return Step(call=instruction.target, unknown=instruction.target is None)
         if name.startswith("bx") and operands != "lr":
             return Step(falls_through=False, indirect=True)
         if name.startswith("bx"):
@@ -72,8 +72,8 @@ class _Thumb:
         branch = _THUMB_BRANCH.match(name)
         if branch and instruction.target is not None:
             return Step(jumps=(instruction.target,), falls_through=branch.group("condition") is not None)
-        if name in ("cbz", "cbnz", "le", "wls", "dls", "dlstp", "wlstp", "letp") or name.startswith("wls"):
-            return Step(jumps=() if instruction.target is None else (instruction.target,))
+        if name.startswith(("cbz", "cbnz", "wls", "le")) and instruction.target is not None:
+            return Step(jumps=(instruction.target,))
         if name.startswith(("tbb", "tbh")):
             return Step(falls_through=False, table=True)
         if operands.startswith("pc,") and name.startswith(("mov", "add", "ldr")):
@@ -83,22 +83,14 @@ class _Thumb:
         return self._stack(name, operands)
 
     def _stack(self, name: str, operands: str) -> Step:
-        if name.startswith(("push", "vpush")):
+        multiple = operands.startswith("sp!")
+        if name.startswith(("push", "vpush")) or (multiple and name.startswith(("stmdb", "vstmdb"))):
             return Step(pushed=4 * register_words(operands))
-        if name.startswith(("stmdb", "vstmdb")) and operands.startswith("sp!"):
-            return Step(pushed=4 * register_words(operands))
-        popping = name.startswith(("pop", "vpop")) or (
-            name.startswith(("ldmia", "vldmia", "ldm")) and operands.startswith("sp!")
-        )
-        if popping:
-            returns = re.search(r"\bpc\b", operands) is not None
-            conditional = name not in ("pop", "pop.w", "vpop", "ldmia", "ldmia.w", "ldm", "vldmia")
-            if conditional:
+        if name.startswith(("pop", "vpop")) or (multiple and name.startswith(("ldm", "vldm"))):
+            if name not in _ALWAYS_POPS:  # under a condition: the path that goes on has not popped
                 return Step()
-            return Step(pushed=-4 * register_words(operands), falls_through=not returns)
-        if "[sp, #-" in operands and operands.endswith("]!"):
-            return Step(pushed=-int(_NUMBER.findall(operands)[-1]))
-        if "[sp], #" in operands:
+            return Step(pushed=-4 * register_words(operands), falls_through="pc" not in operands)
+        if (operands.endswith("]!") and "[sp, #-" in operands) or "[sp], #" in operands:
             return Step(pushed=-int(_NUMBER.findall(operands)[-1]))
         if operands == "sp" or operands.startswith("sp,"):
             return self._adjust(name, operands)
@@ -113,7 +105,7 @@ class _Thumb:
         return Step(opaque=True)
 
 
-class _RiscV:
+class RiscV:
     def step(self, instruction: Instruction) -> Step:
         name, operands = instruction.mnemonic, instruction.operands
         if name == "ret":
