@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,7 +72,7 @@ def read_inputs(path: Path, ports: list[Port]) -> tuple[list[list[torch.Tensor]]
         with np.load(path) as data:
             arrays = [data[k] for k in data.files if k != "label"]
             labels = torch.from_numpy(data["label"]) if "label" in data.files else None
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         raise PilotlightError(
             f"{path} cannot be read: {error}", hint="write it with numpy.savez", kind="broken-file"
         ) from error

@@ -51,7 +51,10 @@ class Talk:
             sys.stdout.write(json.dumps(_finite(data), indent=2) + "\n")
             return
         for item in shown:
-            self.out.print(item)
+            if isinstance(item, str):  # as it is: no markup, no new line ends
+                self.out.print(Text(item), soft_wrap=True)
+            else:
+                self.out.print(item)
 
     def note(self, text: str) -> None:
         self.err.print(Text(text, style="dim"))

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from pilotlight.boards import Board
-from pilotlight.report.style import NO_BREAK, size, table
+from pilotlight.report.style import size, table
 from pilotlight.toolchain.find import reason_without
+
+_MEMORIES = 48  # characters of their column
 
 
 def boards_table(found: Sequence[Board]) -> Table:
@@ -20,9 +22,19 @@ def boards_table(found: Sequence[Board]) -> Table:
     result.add_column("runs", no_wrap=True)
     result.add_column("memories")
     for board in sorted(found, key=lambda b: (not b.is_host, b.emulator is None, b.name)):
-        memories = ", ".join(f"{m.name} {size(m.size)}".replace(" ", NO_BREAK) for m in board.memories)
+        memories = _lines([f"{m.name} {size(m.size)}" for m in board.memories])
         result.add_row(board.name, board.cpu, _runs(board), memories or "-")
     return result
+
+
+def _lines(items: Sequence[str]) -> str:
+    """Items with commas, broken between them only."""
+    lines = [""]
+    for item in items:
+        if len(lines[-1]) + len(item) > _MEMORIES:
+            lines.append("")
+        lines[-1] += f"{item}, "
+    return "\n".join(line.strip() for line in lines).rstrip(",")
 
 
 def _runs(board: Board) -> str:

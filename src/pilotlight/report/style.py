@@ -5,7 +5,6 @@ from __future__ import annotations
 from rich import box
 from rich.table import Table
 
-NO_BREAK = "\N{NO-BREAK SPACE}"
 GOOD, BAD, QUIET, HEAD = "green", "bold red", "dim", "bold"
 
 

@@ -1,0 +1,40 @@
+"""Calls the command line the way a shell does, inside this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from pilotlight.cli import main
+
+NETS = Path(__file__).parent / "fixtures" / "cli" / "nets.py"
+
+
+def call(*args: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(arg) for arg in args])
+
+
+def call_json(*args: str | Path, exit_code: int = 0) -> dict[str, Any]:
+    """The one object on stdout."""
+    result = call(*args, "--json")
+    assert result.exit_code == exit_code, result.output
+    data = json.loads(result.stdout)
+    assert isinstance(data, dict)
+    return data
+
+
+def call_error(*args: str | Path) -> dict[str, str]:
+    """The error of a call that the user has to change."""
+    error = call_json(*args, exit_code=2)
+    assert list(error) == ["error"]
+    assert list(error["error"]) == ["kind", "message", "where", "hint"]
+    return error["error"]
+
+
+def line_of(text: str) -> int:
+    """Where in the models' file a text stands."""
+    (number,) = [n for n, line in enumerate(NETS.read_text().splitlines(), 1) if text in line]
+    return number
