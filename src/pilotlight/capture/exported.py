@@ -252,10 +252,10 @@ class _Importer:
         by_target = {s.name: s for s in self.graph.states}
         (output,) = [n for n in self.program.graph.nodes if n.op == "output"]
         specs = self.program.graph_signature.output_specs
-        results = list(output.args[0])  # type: ignore[arg-type]
+        results: list[Any] = list(output.args[0])
         count = 0
         for spec, node in zip(specs, results, strict=True):
-            value = self.values.get(node) if isinstance(node, torch.fx.Node) else node
+            value: Any = self.values.get(node) if isinstance(node, torch.fx.Node) else node
             if spec.kind == OutputKind.BUFFER_MUTATION:
                 assert spec.target is not None
                 by_target[spec.target].next = value
@@ -287,19 +287,14 @@ def _name(target: Any) -> str:
 
 def static_shape(tensor: torch.Tensor, what: str) -> tuple[int, ...]:
     """A shape of plain integers; dimensions that change at run time are refused by name."""
-    shape = []
     for number, size in enumerate(tensor.shape):
-        if not isinstance(size, int):
-            try:
-                size = int(size)
-            except Exception:
-                raise PilotlightError(
-                    f"{what} has a dimension that is only known at run time (dimension {number}: {size})",
-                    hint="export with fixed shapes: every byte is planned before the model runs",
-                    kind="dynamic-shape",
-                ) from None
-        shape.append(size)
-    return tuple(shape)
+        if type(size) is not int:
+            raise PilotlightError(
+                f"{what} has a dimension that is only known at run time (dimension {number}: {size})",
+                hint="export with fixed shapes: every byte is planned before the model runs",
+                kind="dynamic-shape",
+            )
+    return tuple(tensor.shape)
 
 
 def place_of(node: torch.fx.Node) -> Place:

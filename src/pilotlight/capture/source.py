@@ -21,15 +21,16 @@ from pilotlight.graph import Graph
 from pilotlight.graph.dtypes import BY_NAME
 
 
-def capture(module: torch.nn.Module, example_inputs: Sequence[Any], name: str | None = None) -> Graph:
+def capture(module: torch.nn.Module, example_inputs: Sequence[Any] | torch.Tensor, name: str | None = None) -> Graph:
     """Capture a PyTorch module with example inputs as a graph."""
     if not isinstance(module, torch.nn.Module):
         raise PilotlightError(
-            f"expected a torch.nn.Module, got {type(module).__name__}", hint="pass the model object itself", kind="usage"
+            f"expected a torch.nn.Module, got {type(module).__name__}",
+            hint="pass the model object itself",
+            kind="usage",
         )
-    if isinstance(example_inputs, torch.Tensor):
-        example_inputs = (example_inputs,)
-    return capture_exported(export(module, example_inputs), identifier(name or type(module).__name__))
+    inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else example_inputs
+    return capture_exported(export(module, inputs), identifier(name or type(module).__name__))
 
 
 def load_model(model: str, inputs: Sequence[str] = (), name: str | None = None) -> Graph:
@@ -136,7 +137,7 @@ def _resolve(loaded: Any, file: str, name: str, inputs: list[torch.Tensor]) -> t
             f"{file} has no {name!r}", hint=f"it has: {', '.join(names) or 'nothing callable'}", kind="usage"
         )
     thing = getattr(loaded, name)
-    if isinstance(thing, type) and issubclass(thing, torch.nn.Module) or not isinstance(thing, torch.nn.Module):
+    if (isinstance(thing, type) and issubclass(thing, torch.nn.Module)) or not isinstance(thing, torch.nn.Module):
         if not callable(thing):
             raise PilotlightError(
                 f"{file}:{name} is a {type(thing).__name__}; expected a function, a module or a class", kind="usage"

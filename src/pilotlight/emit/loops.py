@@ -175,7 +175,7 @@ def copy(
     c: Step, shape: Shape, source: Value, strides: Sequence[int], offset: int,
     out: Value, out_strides: Sequence[int] | None = None, out_offset: int = 0,
 ) -> None:
-    """Copy a strided window of `source` into a strided window of `out`; runs that are dense on both sides move whole."""
+    """Copy a strided window of `source` into one of `out`; runs that are dense on both sides move whole."""
     if 0 in shape:
         return
     sizes, (y, x) = collapse(shape, [tuple(out_strides or contiguous(shape)), tuple(strides)])

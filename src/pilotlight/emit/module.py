@@ -69,7 +69,7 @@ def emit_module(plan: Plan, target: Target, *, keep_inputs: bool = False, source
         "arena_size": max(plan.arena.size, 1), "state_size": plan.state_size, "weights_size": weights.size,
         "keep_inputs": keep_inputs, **ports,
     }
-    micro_text, asm_stack = ("", {})
+    micro_text, asm_stack = "", dict[str, int]()
     if collected.micro and target.float_assembly:
         micro_text, asm_stack = assembly(collected.micro, name, target.fused)
     code = _render(
@@ -133,7 +133,8 @@ def _reset(plan: Plan, weights: Weights, collected: _Collected) -> str:
         collected.kernels["mem"] = None
         if state.initial.any():
             at = weights.add(state.initial)
-            lines.append(f"    pl_copy(m->state + {offset}, m->weights + {at}, {state.value.bytes}); /* {state.name} */")
+            size = state.value.bytes
+            lines.append(f"    pl_copy(m->state + {offset}, m->weights + {at}, {size}); /* {state.name} */")
         else:
             lines.append(f"    pl_zero(m->state + {offset}, {state.value.bytes}); /* {state.name} */")
     return "\n".join(lines or ["    (void)m;"])

@@ -21,6 +21,18 @@ def sub(b: Builder, self: Value, other: Operand, alpha: float = 1) -> Value:
     return apply(b, "sub", self, other if alpha == 1 else _scaled(b, other, alpha))
 
 
+@lowers("div.Tensor_mode", "div.Scalar_mode")
+def div_mode(b: Builder, self: Value, other: Operand, rounding_mode: str | None = None) -> Value:
+    if rounding_mode == "floor":
+        return apply(b, "floor_divide", self, other)
+    quotient = apply(b, "div", self, other)
+    if rounding_mode is None:
+        return quotient
+    if b.results[0][0].kind != "f":
+        raise b.refuse("division of integers toward zero is not supported", "use rounding_mode='floor'")
+    return apply(b, "trunc", quotient)
+
+
 @lowers("rsub.Tensor", "rsub.Scalar")
 def rsub(b: Builder, self: Value, other: Operand, alpha: float = 1) -> Value:
     return apply(b, "sub", other, self if alpha == 1 else apply(b, "mul", self, alpha))

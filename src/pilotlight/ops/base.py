@@ -16,7 +16,6 @@ import torch
 from pilotlight.graph import DType, Graph, Node, Shape, Value
 
 if TYPE_CHECKING:
-    from pilotlight.capture.builder import Builder
     from pilotlight.emit.step import Step
     from pilotlight.emit.target import Target
 
@@ -74,6 +73,7 @@ _OPS: dict[str, Op] = {}
 _LOWERINGS: dict[str, Lowering] = {}
 
 OpClass = TypeVar("OpClass", bound=type[Op])
+LoweringFunction = TypeVar("LoweringFunction", bound=Lowering)
 
 
 def register(cls: OpClass) -> OpClass:
@@ -87,10 +87,10 @@ def add_op(name: str, op: Op) -> None:
     _OPS[name] = op
 
 
-def lowers(*aten: str) -> Callable[[Lowering], Lowering]:
+def lowers(*aten: str) -> Callable[[LoweringFunction], LoweringFunction]:
     """Register a function `(builder, **schema arguments) -> Value(s)` for ATen overloads such as "add.Tensor"."""
 
-    def wrap(function: Lowering) -> Lowering:
+    def wrap(function: LoweringFunction) -> LoweringFunction:
         for name in aten:
             if name in _LOWERINGS:
                 raise ValueError(f"aten.{name} is lowered twice")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -61,12 +62,13 @@ class Conv2d(Op):
         n, ih, iw, ic = node.inputs[0].shape
         _, oh, ow, oc = node.output.shape
         a = node.attrs
-        return pack_f32.Conv2d(
-            n, ih, iw, ic, oh, ow, oc, *a["kernel"], *a["stride"], *a["pad"][:2], *a["dilation"], a["groups"]
-        )
+        (kh, kw), (sh, sw), (dh, dw) = a["kernel"], a["stride"], a["dilation"]
+        top, left = a["pad"][:2]
+        return pack_f32.Conv2d(n, ih, iw, ic, oh, ow, oc, kh, kw, sh, sw, top, left, dh, dw, a["groups"])
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         weight = node.inputs[1]
+        assert weight.data is not None
         node.inputs[1] = graph.constant(pack_f32.pack(self.shape(node), weight.data), weight.name)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
@@ -131,7 +133,7 @@ def _bias(b: Builder, bias: Value | None, channels: int) -> Value:
 
 
 def _direct(
-    b: Builder, x: Value, w: np.ndarray, bias: Value | None, pad: tuple[int, int], common: dict[str, object]
+    b: Builder, x: Value, w: np.ndarray, bias: Value | None, pad: tuple[int, int], common: dict[str, Any]
 ) -> Value:
     weight = b.constant(np.ascontiguousarray(w.transpose(0, 2, 3, 1)), hint="weight")
     return b.node(
@@ -142,7 +144,7 @@ def _direct(
 
 def _transposed(
     b: Builder, x: Value, w: np.ndarray, bias: Value | None, pad: tuple[int, int], extra: tuple[int, int],
-    common: dict[str, object],
+    common: dict[str, Any],
 ) -> Value:
     groups = common["groups"]
     assert isinstance(groups, int)

@@ -10,12 +10,12 @@ from pilotlight.capture.builder import Builder
 from pilotlight.emit.step import Step
 from pilotlight.graph import INT64, Node, Value
 from pilotlight.ops.base import Op, Result, axis, lowers, register, same
-from pilotlight.ops.softmax import lanes
+from pilotlight.ops.softmax import lane_distance, lanes
 
 
 @register
 class CumSum(Op):
-    """attrs: axis. In place where a lane is contiguous."""
+    """attrs: axis. Lane by lane, in place."""
 
     name = "cumsum"
 
@@ -29,7 +29,7 @@ class CumSum(Op):
         return {"axis": perm[node.attrs["axis"]]}
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): 0} if lanes(node.output.shape, node.attrs["axis"])[2] == 1 else {}
+        return {(0, 0): lane_distance(node.inputs[0], node.attrs["axis"])}
 
     def emit(self, node: Node, c: Step) -> None:
         kernel = "cumsum_f32" if node.output.dtype.kind == "f" else "cumsum_i64"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 
 from pilotlight.capture.builder import Builder
@@ -275,3 +276,52 @@ def scatter_value(b: Builder, self: Value, dim: int, index: Value, value: float)
 @lowers("scatter_add.default")
 def scatter_add(b: Builder, self: Value, dim: int, index: Value, src: Value) -> Value:
     return _scatter(b, self, dim, index, src, True)
+
+
+@lowers("slice_scatter.default")
+def slice_scatter(
+    b: Builder, self: Value, src: Value, dim: int = 0, start: int | None = None, end: int | None = None,
+    step: int = 1,
+) -> Value:
+    """x[start:end:step] = src, in place where x is not needed any more."""
+    at = axis(dim, len(self.shape))
+    rows = range(*slice(start, end, step).indices(self.shape[at]))
+    if len(rows) == self.shape[at]:
+        return b.expand(b.cast(src, self.dtype), self.shape)
+    return _put_rows(b, self, src, at, rows)
+
+
+@lowers("select_scatter.default")
+def select_scatter(b: Builder, self: Value, src: Value, dim: int, index: int) -> Value:
+    at = axis(dim, len(self.shape))
+    row = index % self.shape[at]
+    return _put_rows(b, self, b.reshape(src, (*src.shape[:at], 1, *src.shape[at:])), at, range(row, row + 1))
+
+
+def _put_rows(b: Builder, x: Value, v: Value, at: int, rows: range) -> Value:
+    ids = b.constant(np.array(rows, np.int64), hint="rows")
+    v = b.expand(b.cast(v, x.dtype), (*x.shape[:at], len(rows), *x.shape[at + 1 :]))
+    return b.node("put", [x, ids, v], axis=at, add=False) if rows else x
+
+
+@lowers("unfold.default")
+def unfold(b: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
+    """Windows of `size` along one dimension, side by side in a new last one."""
+    at = axis(dimension, len(self.shape))
+    starts = np.arange(0, self.shape[at] - size + 1, step, dtype=np.int64)
+    ids = b.constant(starts[:, None] + np.arange(size, dtype=np.int64), hint="windows")
+    y = take(b, self, at, ids)
+    order = [d for d in range(len(y.shape)) if d != at + 1]
+    return b.permute(y, [*order, at + 1])
+
+
+@lowers("diagonal.default")
+def diagonal(b: Builder, self: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
+    rank = len(self.shape)
+    first, second = axis(dim1, rank), axis(dim2, rank)
+    rest = [d for d in range(rank) if d not in (first, second)]
+    rows, columns = self.shape[first], self.shape[second]
+    moved = b.permute(self, [*rest, first, second])
+    flat = b.reshape(moved, (*(self.shape[d] for d in rest), rows * columns))
+    grid = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
+    return take(b, flat, len(rest), b.constant(np.diagonal(grid, offset).copy(), hint="diagonal"))

@@ -32,10 +32,12 @@ class Linear(Op):
         return node.output.elements * node.inputs[0].shape[1]
 
     def shape(self, node: Node) -> pack_f32.Linear:
-        return pack_f32.Linear(*node.inputs[0].shape, node.output.shape[1])
+        (n, i), (_, o) = node.inputs[0].shape, node.output.shape
+        return pack_f32.Linear(n, i, o)
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         weight = node.inputs[1]
+        assert weight.data is not None
         node.inputs[1] = graph.constant(pack_f32.pack_linear(weight.data), weight.name)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ import torch.nn.functional as F
 from pilotlight.capture.builder import Builder
 from pilotlight.emit.step import Step
 from pilotlight.emit.walk import forward_distance
-from pilotlight.graph import FLOAT32, Node, Value
+from pilotlight.graph import FLOAT32, INT64, Node, Value
 from pilotlight.ops.base import Op, Result, add_op, lowers
 from pilotlight.ops.conv import pair
 from pilotlight.ops.reduce import reduce
@@ -27,19 +28,19 @@ class Pool(Op):
         n, _, _, c = node.inputs[0].shape
         return [(FLOAT32, (n, *node.attrs["size"], c))]
 
-    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor | tuple[torch.Tensor, ...]:
         x, a = args[0].permute(0, 3, 1, 2), node.attrs
         oh, ow = a["size"]
         if self.kind.startswith("adaptive"):
             pool = F.adaptive_avg_pool2d if self.kind == "adaptive_avg" else F.adaptive_max_pool2d
             return pool(x, a["size"]).permute(0, 2, 3, 1).contiguous()
-        common = {"ceil_mode": (oh, ow) != self._floor(node)}
+        ceil = (oh, ow) != self._floor(node)
         if self.kind == "max":
-            y = F.max_pool2d(x, a["kernel"], a["stride"], a["pad"], a["dilation"], **common)
+            y = F.max_pool2d(x, a["kernel"], a["stride"], a["pad"], a["dilation"], ceil_mode=ceil)
         else:
             y = F.avg_pool2d(
                 x, a["kernel"], a["stride"], a["pad"], count_include_pad=bool(a["count_padding"]),
-                divisor_override=a["divisor"] or None, **common,
+                divisor_override=a["divisor"] or None, ceil_mode=ceil,
             )
         return y.permute(0, 2, 3, 1).contiguous()
 
@@ -49,7 +50,9 @@ class Pool(Op):
         a = node.attrs
         return tuple(
             (size + 2 * p - d * (k - 1) - 1) // s + 1
-            for size, k, s, p, d in zip((h, w), a["kernel"], a["stride"], a["pad"], a["dilation"], strict=True)
+            for size, k, s, p, d in zip(
+                (h, w), a["kernel"], a["stride"], a["pad"], a["dilation"], strict=True
+            )
         )
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
@@ -63,11 +66,16 @@ class Pool(Op):
             rows = np.maximum(np.arange(oh) * a["stride"][0] - a["pad"][0], 0)
             cols = np.maximum(np.arange(ow) * a["stride"][1] - a["pad"][1], 0)
         images = np.arange(n)[:, None, None]
-        first = ((images * ih + rows[None, :, None]) * iw + cols[None, None, :]).reshape(-1) * c * FLOAT32.size
+        pixels = (images * ih + rows[None, :, None]) * iw + cols[None, None, :]
+        first = pixels.reshape(-1) * c * FLOAT32.size
         written = np.arange(1, n * oh * ow + 1) * c * FLOAT32.size
         return {(0, 0): forward_distance(first, written)}
 
     def emit(self, node: Node, c: Step) -> None:
+        header = f"{self.kind.removeprefix('adaptive_')}_pool2d_f32"
+        self.call(node, c, header, f"{self.kind}_pool2d_f32")
+
+    def call(self, node: Node, c: Step, header: str, function: str) -> None:
         n, ih, iw, channels = node.inputs[0].shape
         a = node.attrs
         fields = {"n": n, "ih": ih, "iw": iw, "c": channels, "oh": a["size"][0], "ow": a["size"][1]}
@@ -76,16 +84,16 @@ class Pool(Op):
             for keys, attr in zip(names, ("kernel", "stride", "pad", "dilation"), strict=True):
                 fields |= dict(zip(keys, a[attr], strict=True))
             fields |= {"count_padding": int(a["count_padding"]), "divisor": a["divisor"]}
-        c.use(f"{self.kind.removeprefix('adaptive_')}_pool2d_f32")
+        c.use(header)
         table = c.table("pl_pool2d_t", "pool", fields)
-        c.call(f"pl_{self.kind}_pool2d_f32", table, c.read(node.inputs[0]), c.write(node.output))
+        c.call(f"pl_{function}", table, c.read(node.inputs[0]), *(c.write(v) for v in node.outputs))
 
 
 for _kind in ("avg", "max", "adaptive_avg", "adaptive_max"):
     add_op(f"{_kind}_pool2d", Pool(_kind))
 
 
-def _pool(b: Builder, op: str, x: Value, rank: int, **attrs: object) -> Value:
+def _pool(b: Builder, op: str, x: Value, rank: int, **attrs: Any) -> Value:
     """Wrap a pooling of (N, C, spatial...) or (C, spatial...) in the channels-last order of its kernel."""
     shape = b.results[0][1]
     if x.dtype != FLOAT32:
@@ -102,8 +110,9 @@ def _pool(b: Builder, op: str, x: Value, rank: int, **attrs: object) -> Value:
 
 
 def _window(
-    kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], rank: int, dilation: Sequence[int] = (1,)
-) -> dict[str, object]:
+    kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int], rank: int,
+    dilation: Sequence[int] = (1,),
+) -> dict[str, Any]:
     return {
         "kernel": pair(kernel, rank),
         "stride": pair(stride or kernel, rank),
@@ -114,8 +123,8 @@ def _window(
 
 def _lower_max(rank: int, *aten: str) -> None:
     def lower(
-        b: Builder, self: Value, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
-        dilation: Sequence[int] = (1,), ceil_mode: bool = False,
+        b: Builder, self: Value, kernel_size: Sequence[int], stride: Sequence[int] = (),
+        padding: Sequence[int] = (0,), dilation: Sequence[int] = (1,), ceil_mode: bool = False,
     ) -> Value:
         window = _window(kernel_size, stride, padding, rank, dilation)
         return _pool(b, "max_pool2d", self, rank, count_padding=False, divisor=0, **window)
@@ -127,15 +136,55 @@ _lower_max(1, "max_pool1d.default")
 _lower_max(2, "max_pool2d.default")
 
 
+class MaxPoolIndex(Pool):
+    """Where the maxima stood, as well as the maxima; attrs as for max pooling."""
+
+    def __init__(self) -> None:
+        super().__init__("max")
+
+    def infer(self, node: Node) -> Result:
+        ((dtype, shape),) = super().infer(node)
+        return [(dtype, shape), (INT64, shape)]
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        x, a = args[0].permute(0, 3, 1, 2), node.attrs
+        ceil = tuple(a["size"]) != self._floor(node)
+        both = F.max_pool2d(
+            x, a["kernel"], a["stride"], a["pad"], a["dilation"], ceil_mode=ceil, return_indices=True
+        )
+        return tuple(v.permute(0, 2, 3, 1).contiguous() for v in both)
+
+    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        return {}
+
+    def emit(self, node: Node, c: Step) -> None:
+        self.call(node, c, "max_pool2d_index_f32", "max_pool2d_index_f32")
+
+
+add_op("max_pool2d_index", MaxPoolIndex())
+
+
+@lowers("max_pool2d_with_indices.default")
+def max_pool2d_with_indices(
+    b: Builder, self: Value, kernel_size: Sequence[int], stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,), dilation: Sequence[int] = (1,), ceil_mode: bool = False,
+) -> tuple[Value, Value]:
+    attrs = {"count_padding": False, "divisor": 0, **_window(kernel_size, stride, padding, 2, dilation)}
+    shape = b.results[0][1]
+    x = b.channels_last(b.reshape(self, (1, *self.shape)) if len(self.shape) == 3 else self)
+    values, at = b.nodes("max_pool2d_index", [x], None, size=tuple(shape[-2:]), **attrs)
+    return b.reshape(b.channels_first(values), shape), b.reshape(b.channels_first(at), shape)
+
+
 def _lower_avg(rank: int, aten: str) -> None:
     def lower(
-        b: Builder, self: Value, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
-        ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+        b: Builder, self: Value, kernel_size: Sequence[int], stride: Sequence[int] = (),
+        padding: Sequence[int] = (0,), ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: int | None = None,
     ) -> Value:
         window = _window(kernel_size, stride, padding, rank)
-        return _pool(
-            b, "avg_pool2d", self, rank, count_padding=count_include_pad, divisor=divisor_override or 0, **window
-        )
+        extra = {"count_padding": count_include_pad, "divisor": divisor_override or 0}
+        return _pool(b, "avg_pool2d", self, rank, **extra, **window)
 
     lowers(aten)(lower)
 
@@ -156,3 +205,14 @@ def _lower_adaptive(rank: int, op: str, *aten: str) -> None:
 
 _lower_adaptive(1, "adaptive_avg_pool2d", "adaptive_avg_pool1d.default")
 _lower_adaptive(2, "adaptive_avg_pool2d", "adaptive_avg_pool2d.default", "_adaptive_avg_pool2d.default")
+
+
+def _lower_adaptive_max(rank: int, aten: str) -> None:
+    def lower(b: Builder, self: Value, output_size: Sequence[int]) -> tuple[Value, None]:
+        return _pool(b, "adaptive_max_pool2d", self, rank), None
+
+    lowers(aten)(lower)
+
+
+_lower_adaptive_max(1, "adaptive_max_pool1d.default")
+_lower_adaptive_max(2, "adaptive_max_pool2d.default")

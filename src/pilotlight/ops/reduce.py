@@ -1,4 +1,4 @@
-"""Reductions: one table row each. In the graph a reduction keeps its dimensions as size 1; a reshape drops them."""
+"""Reductions: one table row each. A reduction keeps its dimensions as size 1; a reshape drops them."""
 
 from __future__ import annotations
 
@@ -124,7 +124,8 @@ def reduce(b: Builder, op: str, x: Value, dims: Sequence[int] | None) -> Value:
 
 def _lower(*aten: str, op: str, to_bool: bool = False) -> None:
     def lower(
-        b: Builder, self: Value, dim: int | Sequence[int] | None = None, keepdim: bool = False, dtype: object = None
+        b: Builder, self: Value, dim: int | Sequence[int] | None = None, keepdim: bool = False,
+        dtype: object = None,
     ) -> Value:
         dims = [dim] if isinstance(dim, int) else dim
         result, shape = b.results[0]
@@ -171,8 +172,33 @@ def _variance(b: Builder, x: Value, dims: Sequence[int] | None, correction: floa
 
 @lowers("var.correction")
 def var(
-    b: Builder, self: Value, dim: Sequence[int] | None = None, correction: float | None = None, keepdim: bool = False
+    b: Builder, self: Value, dim: Sequence[int] | None = None, correction: float | None = None,
+    keepdim: bool = False,
 ) -> Value:
     if self.dtype != FLOAT32:
         raise b.refuse(f"variance of {self.dtype} is not supported; expected float32")
     return b.reshape(_variance(b, self, dim, 1 if correction is None else correction), b.results[0][1])
+
+
+@lowers("var_mean.correction")
+def var_mean(
+    b: Builder, self: Value, dim: Sequence[int] | None = None, correction: float | None = None,
+    keepdim: bool = False,
+) -> tuple[Value, Value]:
+    return var(b, self, dim, correction), b.reshape(reduce(b, "mean", self, dim), b.results[1][1])
+
+
+@lowers("linalg_vector_norm.default")
+def vector_norm(
+    b: Builder, self: Value, ord: float = 2, dim: Sequence[int] | None = None, keepdim: bool = False,
+    dtype: object = None,
+) -> Value:
+    from pilotlight.ops.pointwise import apply
+
+    if self.dtype != FLOAT32 or ord not in (1, 2, float("inf"), float("-inf")):
+        raise b.refuse(f"the norm of order {ord} of {self.dtype} is not supported; expected 1, 2, inf of float32")
+    if ord == 2:
+        y = apply(b, "sqrt", reduce(b, "sum", apply(b, "square", self), dim))
+    else:
+        y = reduce(b, {1: "sum", float("inf"): "amax"}.get(ord, "amin"), apply(b, "abs", self), dim)
+    return b.reshape(y, b.results[0][1])

@@ -18,8 +18,15 @@ def lanes(shape: Shape, at: int) -> tuple[int, int, int]:
     return math.prod(shape[:at]), shape[at] if shape else 1, math.prod(shape[at + 1 :])
 
 
+def lane_distance(x: Value, at: int) -> int:
+    """Of a kernel that works on one lane after the other: 0 where lanes are contiguous; else a lane's last
+    element has to stay below the next lane's first."""
+    _, count, inner = lanes(x.shape, at)
+    return 0 if inner == 1 else -(count - 1) * inner * x.dtype.size
+
+
 class Softmax(Op):
-    """attrs: axis. A lane is read before it is written, so it works in place."""
+    """attrs: axis. Lane by lane, in place."""
 
     def __init__(self, kernel: str):
         self.kernel = kernel
@@ -35,7 +42,7 @@ class Softmax(Op):
         return {"axis": perm[node.attrs["axis"]]}
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): 0}
+        return {(0, 0): lane_distance(node.inputs[0], node.attrs["axis"])}
 
     def emit(self, node: Node, c: Step) -> None:
         x = node.inputs[0]

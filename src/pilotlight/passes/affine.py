@@ -60,5 +60,6 @@ def _apply(graph: Graph, node: Node, dense: Node, constant: Value) -> bool:
         w, b = w * number.reshape(shape), b * number
     else:
         b = b + number if node.op == "add" else b - number
-    dense.inputs = [x, graph.constant(w.astype(np.float32), weight.name), graph.constant(b.astype(np.float32), bias.name)]
+    w32, b32 = w.astype(np.float32), b.astype(np.float32)
+    dense.inputs = [x, graph.constant(w32, weight.name), graph.constant(b32, bias.name)]
     return True
