@@ -8,7 +8,7 @@ from pilotlight.cli.options import Request, model_command
 from pilotlight.cli.talk import Talk
 
 
-@click.command("inspect")
+@click.command("inspect", short_help="Show what is in a model, what it needs, and whether it fits.")
 @model_command
 @click.option("--dump", is_flag=True, help="Also print the graph after the passes.")
 def command(talk: Talk, request: Request, dump: bool) -> None:

@@ -59,6 +59,11 @@ class Request:
                 f"{', '.join(alike or [DEFAULT_BOARD])}",
                 kind="not-runnable",
             )
+        if self.model.endswith(".pt2") and self.inputs:
+            raise PilotlightError(
+                f"{self.model} was saved with shapes of its own; --input cannot change them",
+                hint="leave --input away, or export the model again with other example inputs", kind="usage",
+            )
         with talk.stage("loading PyTorch"):
             from pilotlight.capture import load_model
             from pilotlight.compiler import compile

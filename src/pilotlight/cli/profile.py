@@ -10,7 +10,7 @@ from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 
 
-@click.command("profile")
+@click.command("profile", short_help="Count the instructions of every operator.")
 @model_command
 @click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS",
               help="How long the board may take to answer.")

@@ -12,7 +12,7 @@ from pilotlight.cli.talk import Talk
 DIFFERENT = 1
 
 
-@click.command("run")
+@click.command("run", short_help="Build a model, boot the board, run it, compare with PyTorch.")
 @model_command
 @click.option("--inputs", "data", type=click.Path(path_type=Path), metavar="FILE.npz",
               help="Run all samples of a file: one array per input, samples along the first axis; an "
