@@ -14,6 +14,7 @@ from portable_kernels import FOLDER, library, mapped
 
 STEP = 2003  # of the bit patterns: 2.1 million points a function
 REFERENCES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "acosh": torch.acosh, "asinh": torch.asinh, "atanh": torch.atanh,
     "acos": torch.acos, "asin": torch.asin, "atan": torch.atan, "cos": torch.cos, "cosh": torch.cosh,
     "erf": torch.erf, "exp": torch.exp, "exp2": torch.exp2, "expm1": torch.expm1, "log": torch.log,
     "log10": torch.log10, "log1p": torch.log1p, "log2": torch.log2, "sigmoid": torch.sigmoid,
