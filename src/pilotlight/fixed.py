@@ -1,0 +1,73 @@
+"""The integer arithmetic that every target shares, in numpy.
+
+    rhmul(a, b) = (int64(a) * b + 2^31) >> 32
+    y = clamp(zero_point + rhmul(acc << k, M))        M = rint(scale * 2^(32-k)), one k per layer
+
+One rounded high multiply is an instruction of its own on Cortex-M with DSP (SMMULR, SMMLAR) and Helium (VRMULH), one
+64-bit multiply elsewhere. The C, the assembly and this file give the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pilotlight.errors import PilotlightError
+
+INT8 = (-128, 127)
+INT16 = (-32768, 32767)
+
+
+def rhmul(a: np.ndarray, b: np.ndarray | int) -> np.ndarray:
+    """The upper 32 bits of a 64-bit product, rounded."""
+    return (a.astype(np.int64) * np.asarray(b, np.int64) + (1 << 31)) >> 32
+
+
+@dataclass(frozen=True)
+class Multiplier:
+    """Real factors as integers: `value` (per channel, or one) and the left shift `shift` of the accumulator."""
+
+    value: np.ndarray  # int32
+    shift: int
+
+
+def multiplier(scale: np.ndarray | float) -> Multiplier:
+    """The smallest shift k >= 0 with every rint(scale * 2^(32-k)) below 2^31."""
+    factors = np.atleast_1d(np.asarray(scale, np.float64))
+    shift = 0
+    while np.any(np.rint(factors * 2.0 ** (32 - shift)) >= 2**31):
+        shift += 1
+    return Multiplier(np.rint(factors * 2.0 ** (32 - shift)).astype(np.int32), shift)
+
+
+def requantize(
+    acc: np.ndarray, m: Multiplier, zero_point: int, limits: tuple[int, int] = INT8, dtype: type = np.int8
+) -> np.ndarray:
+    """Accumulators (last axis: channels) as the next layer's integers."""
+    scaled = rhmul(acc.astype(np.int64) << m.shift, m.value)
+    return np.clip(scaled + zero_point, *limits).astype(dtype)
+
+
+def check_accumulator(weight: np.ndarray, bias: np.ndarray, shift: int, largest: int = 128) -> None:
+    """Prove that no accumulator overflows: (Σ|w|·largest + |bias|)·2^k < 2^31 per output channel (first axis)."""
+    total = np.abs(weight.astype(np.int64)).reshape(len(weight), -1).sum(axis=1) * largest + np.abs(bias.astype(np.int64))
+    if np.any(total << shift >= 2**31):
+        channel = int(np.argmax(total))
+        raise PilotlightError(
+            f"the accumulator of output channel {channel} can reach {int(total[channel])} · 2^{shift}, beyond 2^31",
+            hint="give this layer a larger output range in calibration, or keep it in float",
+            kind="overflow",
+        )
+
+
+def weight_scale(weight: np.ndarray, bias: np.ndarray | None, input_scale: float) -> np.ndarray:
+    """Symmetric int8 scale per output channel (first axis).
+
+    A filter whose scale is so small that its bias would overflow gets a larger one, and so rounds to zero.
+    """
+    largest = np.abs(weight.astype(np.float64)).reshape(len(weight), -1).max(axis=1, initial=0.0)
+    scale = np.maximum(largest / 127.0, 2.0**-40)
+    if bias is not None:
+        scale = np.maximum(scale, np.abs(bias.astype(np.float64)) / (input_scale * 2.0**30))
+    return scale
