@@ -92,8 +92,8 @@ def test_resizing() -> None:
 
 def test_reductions() -> None:
     check(Module(lambda x: (
-        x.abs().sum(), x.sum(1), x.mean((2, 3)), (x + 1).mean((0, 2, 3)), x.amax((1, 3)), x.amin(2, keepdim=True), x.prod(1),
-        x.var(1), x.var((0, 2, 3), unbiased=False), x.std((2, 3)), x.max(), x.min(1), x.max(1), x.argmax(),
+        x.abs().sum(), x.sum(1), x.mean((2, 3)), (x + 1).mean((0, 2, 3)), x.amax((1, 3)), x.amin(2, keepdim=True),
+        x.prod(1), x.var(1), x.var((0, 2, 3), unbiased=False), x.std((2, 3)), x.max(), x.min(1), x.max(1), x.argmax(),
         x.argmin(3), x.logsumexp(1), x.norm(dim=1), x.abs().sum((1, 3)), F.normalize(x, dim=1),
         (x > 0).any(1), (x > 0).all(), (x > 0).sum(1), torch.var_mean(x, 1), x.cumsum(1), (x > 0).cumsum(2),
         x.norm(1, dim=2), x.norm(float("inf"), dim=2),
