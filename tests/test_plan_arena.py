@@ -261,7 +261,7 @@ def test_two_thousand_buffers_stay_within_the_effort() -> None:
 def _part(plan: ArenaPlan, buffers: list[Buffer]) -> ArenaPlan:
     offsets = {b.name: plan.offsets[b.name] for b in buffers}
     size = max(offsets[b.name] + b.size for b in buffers)
-    return ArenaPlan(offsets, size, 0, 0, 0, "", False, 0)
+    return ArenaPlan(offsets, size, 0, 0, 0, "", False, 0, plan.backward)
 
 
 def test_every_way_of_searching_keeps_the_contract() -> None:

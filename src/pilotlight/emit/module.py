@@ -115,7 +115,7 @@ def _steps(plan: Plan, weights: Weights) -> _Collected:
 
     collected = _Collected()
     for index, node in enumerate(plan.steps):
-        step = Step(index, locate, plan.scratch(node))
+        step = Step(index, locate, plan.scratch(node), plan.walks_backward(node))
         ops.get(node.op).emit(node, step)
         collected.tables += step.tables
         collected.kernels.update(dict.fromkeys(step.kernels))

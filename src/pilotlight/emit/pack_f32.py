@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -188,6 +189,7 @@ def micro_kernels(shape: Shape) -> set[str]:
     return {f"{kind}_{count}x{size}" for count in pixels for size in sizes}
 
 
+@cache
 def overlap_distance(shape: Shape) -> int:
     """The largest d, in bytes, such that the output may start at most d bytes after the input starts.
 
@@ -201,6 +203,7 @@ def overlap_distance(shape: Shape) -> int:
     return FLOAT * int(min(gap, walk.input_size))
 
 
+@cache
 def reverse_distance(shape: Shape) -> int:
     """The smallest d, in bytes, such that walked in reverse the output may start d bytes after the input.
 

@@ -11,8 +11,15 @@ from pilotlight.graph import Value
 class Step:
     """The C of one node inside `NAME_run`."""
 
-    def __init__(self, index: int, locate: Callable[[Value], tuple[str, int]], scratch: int | None = None):
+    def __init__(
+        self,
+        index: int,
+        locate: Callable[[Value], tuple[str, int]],
+        scratch: int | None = None,
+        reverse: bool = False,
+    ):
         self.index = index
+        self.reverse = reverse  # the kernel has to walk backward (`Op.reverse_overlaps`)
         self.lines: list[str] = []
         self.tables: list[str] = []  # constant shape tables, in front of NAME_run
         self.kernels: list[str] = []  # kernel headers, in the order they were asked for

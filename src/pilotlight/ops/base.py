@@ -51,6 +51,11 @@ class Op:
         """
         return {}
 
+    def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        """For pairs in `overlaps` the smallest safe `out_offset - in_offset` when the kernel walks backward, from
+        the last element to the first; `Step.reverse` tells which way was planned. Absent: it cannot."""
+        return {}
+
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any] | None:
         """The attributes with which this operator gives `out.permute(perm)` from inputs `x` that PyTorch sees as
         `x.permute(perm)`; None where the operator depends on the order of its dimensions."""

@@ -74,6 +74,9 @@ class Conv2d(Op):
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return {(0, 0): pack_f32.overlap_distance(self.shape(node))}
 
+    def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        return {(0, 0): pack_f32.reverse_distance(self.shape(node))}
+
     def emit(self, node: Node, c: Step) -> None:
         dense_call(node, c, self.shape(node), "pl_conv2d_t", "conv")
 
@@ -83,7 +86,7 @@ def dense_call(node: Node, c: Step, shape: pack_f32.Shape, ctype: str, hint: str
     x, w, bias = node.inputs
     c.use(shape.header.removesuffix(".h"))
     c.micro |= pack_f32.micro_kernels(shape)
-    table = c.table(ctype, hint, pack_f32.initializer(shape, *node.attrs.get("clamp", NO_CLAMP)))
+    table = c.table(ctype, hint, pack_f32.initializer(shape, *node.attrs.get("clamp", NO_CLAMP), c.reverse))
     c.call(shape.driver, table, c.read(x), c.read(w), c.read(bias), c.write(node.output))
 
 

@@ -43,6 +43,9 @@ class Linear(Op):
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return {(0, 0): pack_f32.overlap_distance(self.shape(node))}
 
+    def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        return {(0, 0): pack_f32.reverse_distance(self.shape(node))}
+
     def emit(self, node: Node, c: Step) -> None:
         dense_call(node, c, self.shape(node), "pl_linear_t", "linear")
 

@@ -44,6 +44,10 @@ class Plan:
         """The buffer that is a step's scratch memory."""
         return self._scratch.get(node)
 
+    def walks_backward(self, node: Node) -> bool:
+        """Whether a step must go from its last element to the first, because its output lies that near."""
+        return any(value.name in self.arena.backward for value in node.outputs)
+
     def peak(self) -> list[Buffer]:
         """The buffers alive at the step that needs most, largest first."""
         step = self.arena.peak_step

@@ -27,6 +27,7 @@ class ArenaPlan:
     method: str  # what found it
     optimal: bool  # proven: no smaller arena exists
     work: int  # effort spent
+    backward: frozenset[str]  # outputs that are safe only when their step walks backward
 
 
 def plan_arena(
@@ -47,6 +48,7 @@ def plan_arena(
     search = ArenaSearch(make_problem(sized, usable, align), bounds, effort)
     if sized:
         search.run()
+    by_name = {b.name: b for b in buffers}
     offsets = dict.fromkeys((b.name for b in buffers), 0)
     offsets.update((b.name, int(unit) * align) for b, unit in zip(sized, search.offsets, strict=True))
     return ArenaPlan(
@@ -58,4 +60,5 @@ def plan_arena(
         method=search.method,
         optimal=not sized or search.size == search.floor,
         work=search.work,
+        backward=frozenset(o.output for o in usable if o.needs_reverse(by_name, offsets)),
     )

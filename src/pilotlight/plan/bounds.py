@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from pilotlight.plan.buffers import Buffer
+from pilotlight.plan.buffers import Buffer, Overlap
+
+
+def round_up(size: int, align: int) -> int:
+    return -(-size // align) * align
+
+
+def round_down(distance: int, align: int) -> int:
+    return distance // align * align
 
 
 class Pair(NamedTuple):
@@ -20,6 +28,16 @@ class Pair(NamedTuple):
     in_size: int
     out_size: int
     distance: int
+    reverse: int | None = None
+
+    def aligned(self, align: int) -> Pair:
+        """The same for placements whose starts are multiples of `align`."""
+        return self._replace(
+            in_size=round_up(self.in_size, align),
+            out_size=round_up(self.out_size, align),
+            distance=round_down(self.distance, align),
+            reverse=None if self.reverse is None else round_up(self.reverse, align),
+        )
 
 
 @dataclass(frozen=True)
@@ -37,7 +55,7 @@ def step_saving(pairs: Sequence[Pair]) -> int:
     Inputs are disjoint from one another and so are outputs. Seen from an output at 0, an input starts at
     `-distance` or later, so covering the output is scheduling jobs with release times on one machine: taking
     them by release time without idling covers the most. An input in turn shares at most its own size, and
-    with one output at most min(in, out, out + distance).
+    with one output at most min(in, out, out + distance). Only a single pair may be walked backward.
     """
     if len(pairs) == 1:
         return _pair_saving(pairs[0])
@@ -59,18 +77,15 @@ def step_saving(pairs: Sequence[Pair]) -> int:
 
 
 def _pair_saving(pair: Pair) -> int:
-    return max(0, min(pair.in_size, pair.out_size, pair.out_size + pair.distance))
+    """Walking forward the output ends `distance` after the input starts, at best; backward it starts that
+    much before the input ends."""
+    reach = pair.out_size + pair.distance
+    if pair.reverse is not None:
+        reach = max(reach, pair.in_size - pair.reverse)
+    return max(0, min(pair.in_size, pair.out_size, reach))
 
 
-def round_up(size: int, align: int) -> int:
-    return -(-size // align) * align
-
-
-def round_down(distance: int, align: int) -> int:
-    return distance // align * align
-
-
-def find_bounds(buffers: Sequence[Buffer], overlaps: Mapping[tuple[str, str], int], align: int) -> Bounds:
+def find_bounds(buffers: Sequence[Buffer], overlaps: Iterable[Overlap], align: int) -> Bounds:
     """The need of every step: live bytes less what overlaps can save.
 
     Starts are multiples of `align`, so the same holds for sizes rounded up and distances rounded down, except
@@ -94,20 +109,13 @@ def find_bounds(buffers: Sequence[Buffer], overlaps: Mapping[tuple[str, str], in
     live = np.cumsum(exact)[:steps]
     need, need_rounded = live.copy(), np.cumsum(rounded)[:steps]
     at_step: dict[int, list[Pair]] = defaultdict(list)
-    for (source, target), distance in overlaps.items():
-        pair = Pair(source, target, by_name[source].size, by_name[target].size, distance)
-        at_step[by_name[target].first - first_step].append(pair)
+    for o in overlaps:
+        source, target = by_name[o.input], by_name[o.output]
+        pair = Pair(o.input, o.output, source.size, target.size, o.distance, o.reverse)
+        at_step[target.first - first_step].append(pair)
     for step, pairs in at_step.items():
         need[step] -= step_saving(pairs)
-        need_rounded[step] -= step_saving([_aligned(pair, align) for pair in pairs])
+        need_rounded[step] -= step_saving([pair.aligned(align) for pair in pairs])
     need = np.maximum(need, need_rounded - tail)
     peak = int(need.argmax())
     return Bounds(first_step, need.tolist(), int(need[peak]), first_step + peak, int(live.max()))
-
-
-def _aligned(pair: Pair, align: int) -> Pair:
-    return pair._replace(
-        in_size=round_up(pair.in_size, align),
-        out_size=round_up(pair.out_size, align),
-        distance=round_down(pair.distance, align),
-    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pilotlight.errors import PilotlightError
 
@@ -27,21 +28,50 @@ class Overlap:
     """`output` may share bytes with `input` when `out_offset - in_offset <= distance` (bytes, signed).
 
     The kernel walks forward, so up to that distance its writes never reach input that is still unread. In
-    place is 0; an output that grows has a negative distance. It counts only at the step where `input`, born
+    place is 0; an output that grows has a negative distance. A kernel that can also walk backward permits
+    `out_offset - in_offset >= reverse`, the mirror image. It counts only at the step where `input`, born
     earlier, is read for the last time and `output` is born; anywhere else it is ignored.
+
+    A step walks in one direction for all its pairs, so `reverse` counts only where it has a single pair.
     """
 
     input: str
     output: str
     distance: int
+    reverse: int | None = None
 
     def applies(self, buffers: Mapping[str, Buffer]) -> bool:
         source, target = buffers[self.input], buffers[self.output]
         return source.first < source.last == target.first and source.size > 0 and target.size > 0
 
+    def forward_only(self) -> Overlap:
+        return replace(self, reverse=None)
 
-def usable_overlaps(buffers: Sequence[Buffer], overlaps: Sequence[Overlap]) -> dict[tuple[str, str], int]:
-    """(input, output) -> distance for the overlaps that count; of several for one pair, the strictest.
+    def stricter(self, other: Overlap | None) -> Overlap:
+        """What both this and another one of the same pair permit."""
+        if other is None:
+            return self
+        backward = None if self.reverse is None or other.reverse is None else max(self.reverse, other.reverse)
+        return replace(self, distance=min(self.distance, other.distance), reverse=backward)
+
+    def needs_reverse(self, buffers: Mapping[str, Buffer], offsets: Mapping[str, int]) -> bool:
+        """Whether a placement that it permits is safe for a backward walk alone."""
+        apart = offsets[self.output] - offsets[self.input]
+        return self.reverse is not None and self.distance < apart < buffers[self.input].size
+
+
+def pairs_of_step(overlaps: Iterable[Overlap]) -> list[Overlap]:
+    """The overlaps of one step, the strictest for each pair; backward only where there is a single pair."""
+    strictest: dict[tuple[str, str], Overlap] = {}
+    for overlap in overlaps:
+        pair = (overlap.input, overlap.output)
+        strictest[pair] = overlap.stricter(strictest.get(pair))
+    alone = len(strictest) == 1
+    return [overlap if alone else overlap.forward_only() for overlap in strictest.values()]
+
+
+def usable_overlaps(buffers: Sequence[Buffer], overlaps: Sequence[Overlap]) -> list[Overlap]:
+    """The overlaps that count, one for each pair of input and output.
 
     Raises for data that cannot be planned: such a thing is a mistake of the caller, never of the model.
     """
@@ -52,12 +82,10 @@ def usable_overlaps(buffers: Sequence[Buffer], overlaps: Sequence[Overlap]) -> d
         if buffer.size < 0 or buffer.first > buffer.last:
             raise PilotlightError(f"expected size >= 0 and first <= last, got {buffer}", kind="plan")
         by_name[buffer.name] = buffer
-    usable: dict[tuple[str, str], int] = {}
+    steps: dict[int, list[Overlap]] = defaultdict(list)
     for overlap in overlaps:
         for name in (overlap.input, overlap.output):
             if name not in by_name:
                 raise PilotlightError(f"{overlap} names {name!r}, which is not a buffer", kind="plan")
-        if overlap.applies(by_name):
-            pair = (overlap.input, overlap.output)
-            usable[pair] = min(overlap.distance, usable.get(pair, overlap.distance))
-    return usable
+        steps[by_name[overlap.output].first].append(overlap)
+    return [o for step in steps.values() for o in pairs_of_step(step) if o.applies(by_name)]

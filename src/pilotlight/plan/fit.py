@@ -1,18 +1,18 @@
 """Placing buffers one after the other, each at the lowest or highest start that is free.
 
-All arithmetic is in units of the alignment: sizes rounded up, distances rounded down. Only a limit on the
+All arithmetic is in units of the alignment: sizes rounded up, distances to the stricter side. Only a limit on the
 arena is in bytes, because the buffer on top need not be padded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pilotlight.plan.buffers import Buffer
+from pilotlight.plan.buffers import Buffer, Overlap
 
 Ints = NDArray[np.int64]
 UNPLACED = -(2**40)  # so far below 0 that it blocks nothing
@@ -42,28 +42,29 @@ class Problem:
         return int((offsets * self.align + self.size).max(initial=0))
 
 
-def make_problem(buffers: Sequence[Buffer], overlaps: Mapping[tuple[str, str], int], align: int) -> Problem:
+def make_problem(buffers: Sequence[Buffer], overlaps: Iterable[Overlap], align: int) -> Problem:
     size = np.array([b.size for b in buffers], np.int64)
     first = np.array([b.first for b in buffers], np.int64)
     last = np.array([b.last for b in buffers], np.int64)
     units = -(-size // align)
     index = {b.name: i for i, b in enumerate(buffers)}
-    pairs: dict[int, list[tuple[int, int, bool]]] = {}
-    for (source, target), distance in overlaps.items():
-        i, j = index[source], index[target]
-        pairs.setdefault(j, []).append((i, distance // align, True))
-        pairs.setdefault(i, []).append((j, distance // align, False))
+    pairs: dict[int, list[tuple[int, int, int]]] = {}  # other buffer, the last start below, the first above
+    for overlap in overlaps:
+        i, j = index[overlap.input], index[overlap.output]
+        forward = max(-int(units[j]), overlap.distance // align)
+        backward = int(units[i])
+        if overlap.reverse is not None:
+            backward = min(backward, -(-overlap.reverse // align))
+        pairs.setdefault(j, []).append((i, forward, backward))
+        pairs.setdefault(i, []).append((j, -backward, -forward))
     near, below, above = [], [], []
     for i in range(len(buffers)):
         others = np.flatnonzero((first <= last[i]) & (last >= first[i]))
         others = others[others != i]
         low, high = np.full(len(others), -units[i]), units[others]
-        for j, distance, is_output in pairs.get(i, ()):
+        for j, below_j, above_j in pairs.get(i, ()):
             at = int(np.searchsorted(others, j))
-            if is_output:
-                low[at] = max(low[at], distance)
-            else:
-                high[at] = min(high[at], -distance)
+            low[at], high[at] = below_j, above_j
         blocking = high - low > 1
         near.append(others[blocking])
         below.append(low[blocking])

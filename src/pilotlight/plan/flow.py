@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pilotlight.plan.bounds import Pair, round_down, round_up, step_saving
-from pilotlight.plan.buffers import Overlap
+from pilotlight.plan.bounds import Pair, round_up, step_saving
+from pilotlight.plan.buffers import Overlap, pairs_of_step
 
 
 @dataclass(frozen=True)
@@ -48,15 +48,11 @@ class Flow:
         self.scratch = [round_up(t.scratch, align) for t in tasks]
         self.pairs: list[list[Pair]] = []
         for t in tasks:
-            strictest: dict[tuple[str, str], int] = {}
-            for o in t.overlaps:
-                strictest[o.input, o.output] = min(o.distance, strictest.get((o.input, o.output), o.distance))
-            self.pairs.append(
-                [
-                    Pair(i, o, self.size[number[i]], self.size[number[o]], round_down(distance, align))
-                    for (i, o), distance in strictest.items()
-                ]
-            )
+            pairs = []
+            for o in pairs_of_step(t.overlaps):
+                sizes_of = self.size[number[o.input]], self.size[number[o.output]]
+                pairs.append(Pair(o.input, o.output, *sizes_of, o.distance, o.reverse).aligned(align))
+            self.pairs.append(pairs)
         self.number = number
         self.users: list[list[int]] = [[] for _ in names]
         for task, uses in enumerate(self.uses):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 
 from pilotlight import ops
 from pilotlight.graph import Graph, Node, State, Value
@@ -129,25 +130,32 @@ def find_lifetimes(graph: Graph, *, keep_inputs: bool = False) -> Lifetimes:
         if size:
             found.scratch[node] = f"{node.outputs[0].name}.scratch"
             found.buffers.append(Buffer(found.scratch[node], size, k, k))
-        found.overlaps += root_overlaps(node, op.overlaps(node), homes, arena)
+        found.overlaps += root_overlaps(node, homes, arena)
     return found
 
 
-def root_overlaps(
-    node: Node, allowed: dict[tuple[int, int], int], homes: dict[Value, Home], arena: set[Value]
-) -> list[Overlap]:
-    """The operator's distances between values as distances between their roots; all reads of a root must agree."""
+def root_overlaps(node: Node, homes: dict[Value, Home], arena: set[Value]) -> list[Overlap]:
+    """The operator's distances between values as distances between their roots; all reads of a root must agree.
+
+    An operator with several pairs stays forward: it may also update a state in place, which fixes its direction.
+    """
+    op = ops.get(node.op)
+    forward = op.overlaps(node)
+    backward = op.reverse_overlaps(node) if len(forward) == 1 else {}
     result = []
     for out_index, out in enumerate(node.outputs):
-        by_root: dict[Value, list[int | None]] = {}
+        by_root: dict[Value, list[Overlap | None]] = {}
         for i, value in enumerate(node.inputs):
-            where = homes[value]
-            if where.root not in arena:
+            where, pair = homes[value], (i, out_index)
+            if where.root not in arena or out not in arena:
                 continue
-            distance = allowed.get((i, out_index))
-            by_root.setdefault(where.root, []).append(None if distance is None else distance + where.offset)
-        for root, distances in by_root.items():
-            known = [d for d in distances if d is not None]
-            if len(known) == len(distances) and out in arena:
-                result.append(Overlap(root.name, out.name, min(known)))
+            found = None
+            if pair in forward:
+                reverse = backward[pair] + where.offset if pair in backward else None
+                found = Overlap(where.root.name, out.name, forward[pair] + where.offset, reverse)
+            by_root.setdefault(where.root, []).append(found)
+        for reads in by_root.values():
+            known = [overlap for overlap in reads if overlap is not None]
+            if len(known) == len(reads):
+                result.append(reduce(Overlap.stricter, known))
     return result

@@ -31,7 +31,7 @@ def reorder(graph: Graph) -> Graph:
                 tuple(dict.fromkeys(v.name for v in read if v in arena or v in states)),
                 tuple(written),
                 op.scratch(node),
-                tuple(root_overlaps(node, op.overlaps(node), homes, arena)),
+                tuple(root_overlaps(node, homes, arena)),
             )
         )
     order = best_order(
