@@ -91,9 +91,15 @@ def _match_tile(result: dict[str, Any]) -> Tile:
     verdict, tone = ("yes", "good") if result["match"] else ("no", "bad")
     text = f"{result['runs']} run{'s' if result['runs'] != 1 else ''}"
     if result["outputs"]:
-        worst = max(result["outputs"], key=lambda o: o["max_abs_error"] - o["limit"])
+        worst = max(result["outputs"], key=_nearness)
         text += f"; at most {error_text(worst['max_abs_error'])} away, allowed {error_text(worst['limit'])}"
     return Tile("matches PyTorch", verdict, text, tone)
+
+
+def _nearness(output: dict[str, Any]) -> float:
+    """How much of its limit an output's distance takes; integers have no room at all."""
+    error, limit = output["max_abs_error"], output["limit"]
+    return float(error / limit) if limit else float("inf") if error else 0.0
 
 
 def _list(figures: dict[str, int | None], names: tuple[str, ...]) -> str:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pilotlight.emit.describe import describe_kind, describe_op
 from pilotlight.limits import describe_buffers
 from pilotlight.plan import Plan
-from pilotlight.report.style import size as size_text
 
 WIDTH, HEIGHT = 1120, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 12, 26, 38
@@ -92,7 +91,7 @@ def memory_map(plan: Plan) -> MemoryMap:
     shown = kinds[:_KINDS] + (["other"] if len(kinds) > _KINDS else [])
     return MemoryMap(
         boxes, shown, _step_ticks(plan, x, column),
-        [Tick(y(b), size_text(b) if b else "0") for b in _marks(plan.arena.size)],
+        [Tick(y(b), f"{b / 1024:g} KB" if b >= 1024 else str(b)) for b in _marks(plan.arena.size)],
         _LEFT, WIDTH - _RIGHT, _TOP, HEIGHT - _BOTTOM,
         Tick(y(plan.arena.size), f"arena {plan.arena.size:,} bytes"),
         Tick(y(plan.arena.lower_bound), f"no plan needs less than {plan.arena.lower_bound:,} bytes"), peak,
