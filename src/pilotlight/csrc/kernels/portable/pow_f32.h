@@ -106,7 +106,7 @@ static inline float pl_pow_f32(float x, float y)
             const float shifted = p.high + 12582912.0f;
             const float whole_part = shifted - 12582912.0f;
             r = pl_exp2_near_f32((p.high - whole_part) + (p.low + y * l.low));
-            r = pl_scale_f32(r, (int32_t)(pl_bits(shifted) - 0x4b400000u));
+            r = pl_scale_f32(r, pl_shifted_integer(shifted));
         }
     }
     return odd && (pl_bits(x) >> 31) != 0u ? -r : r;
