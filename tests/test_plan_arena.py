@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, settings
@@ -31,13 +31,18 @@ class Read:
 
 @dataclass(frozen=True)
 class Program:
-    """Buffers 0 .. inputs-1 come from outside, every step makes one more and has `scratch` bytes."""
+    """Buffers 0 .. inputs-1 come from outside, every step makes one more and has `scratch` bytes.
+
+    A step writes its output from the first byte to the last, or, where it is of `both` kinds and the plan says so,
+    from the last to the first.
+    """
 
     inputs: int
     sizes: tuple[int, ...]
     reads: tuple[tuple[Read, ...], ...]
     scratch: tuple[int, ...]
     outputs: frozenset[int]
+    both: frozenset[int] = frozenset()
 
     def buffers(self) -> list[Buffer]:
         steps = len(self.reads)
@@ -49,20 +54,21 @@ class Program:
         return found + [Buffer(f"s{t}", s, t, t) for t, s in enumerate(self.scratch)]
 
     def overlaps(self) -> list[Overlap]:
-        """Distances from the definition: unread input must start at or after the end of what is written."""
+        """Distances from the definition: unread input must start at or after the end of what is written, or in
+        a backward walk end at or before its start."""
         found = []
         for step, reads in enumerate(self.reads):
             out = self.inputs + step
             for read in reads:
-                distance = self.sizes[read.source]
+                distance, reverse = self.sizes[read.source], -self.sizes[out]
+                windows = [read.window(k, self.sizes[read.source]) for k in range(self.sizes[out])]
                 for k in range(self.sizes[out] - 1):
-                    rest = [
-                        read.window(later, self.sizes[read.source]) for later in range(k + 1, self.sizes[out])
-                    ]
-                    unread = [window.start for window in rest if window]
-                    if unread:
-                        distance = min(distance, min(unread) - (k + 1))
-                found.append(Overlap(f"b{read.source}", f"b{out}", distance))
+                    unread = [window.start for window in windows[k + 1 :] if window]
+                    distance = min([distance, *(start - (k + 1) for start in unread)])
+                    unread = [window.stop for window in windows[: k + 1] if window]
+                    reverse = max([reverse, *(stop - (k + 1) for stop in unread)])
+                backward = reverse if step in self.both else None
+                found.append(Overlap(f"b{read.source}", f"b{out}", distance, backward))
         return found
 
 
@@ -82,6 +88,7 @@ def execute(program: Program, plan: ArenaPlan | None) -> list[list[int]]:
         memory = [0] * starts[-1]
     else:
         base, memory = plan.offsets, [0] * plan.size
+    backward = plan.backward if plan else frozenset()
 
     def poison(step: int) -> None:
         alive = [b for b in buffers if b.first <= step < b.last]
@@ -97,7 +104,8 @@ def execute(program: Program, plan: ArenaPlan | None) -> list[list[int]]:
         out = program.inputs + step
         for k in range(program.scratch[step]):
             memory[base[f"s{step}"] + k] = 255
-        for k in range(program.sizes[out]):
+        order = range(program.sizes[out])
+        for k in reversed(order) if f"b{out}" in backward else order:
             windows = [(base[f"b{r.source}"], r.window(k, program.sizes[r.source])) for r in reads]
             values = [memory[start + at] for start, window in windows for at in window]
             memory[base[f"b{out}"] + k] = digest(step, k, values)
@@ -119,19 +127,25 @@ def programs(draw: st.DrawFn, steps: int, size: int = 40) -> Program:
         sizes.append(draw(st.integers(0, size)))
         scratch.append(draw(st.sampled_from([0, 0, 0, 3, 20])))
     others = draw(st.sets(st.integers(0, len(sizes) - 1), max_size=2))
+    both = draw(st.sets(st.integers(0, len(all_reads) - 1)))
     return Program(
-        inputs, tuple(sizes), tuple(all_reads), tuple(scratch), frozenset({len(sizes) - 1, *others})
+        inputs, tuple(sizes), tuple(all_reads), tuple(scratch), frozenset({len(sizes) - 1, *others}), frozenset(both)
+    )
+
+
+def permitted(overlaps: list[Overlap], old: str, new: str, apart: int) -> bool:
+    """Whether `new` may start `apart` bytes after `old`: backward only where it is the step's single pair."""
+    of_step = [o for o in overlaps if o.output == new]
+    return any(
+        apart <= o.distance or (len(of_step) == 1 and o.reverse is not None and apart >= o.reverse)
+        for o in of_step
+        if o.input == old
     )
 
 
 def check(buffers: list[Buffer], overlaps: list[Overlap], plan: ArenaPlan, align: int) -> None:
     """The contract, pair by pair."""
     by_name = {b.name: b for b in buffers}
-    allowed = {
-        (o.input, o.output): o.distance
-        for o in overlaps
-        if by_name[o.input].first < by_name[o.input].last == by_name[o.output].first
-    }
     assert plan.offsets.keys() == by_name.keys()
     assert plan.size == max((plan.offsets[b.name] + b.size for b in buffers), default=0)
     assert all(offset >= 0 and offset % align == 0 for offset in plan.offsets.values())
@@ -139,8 +153,8 @@ def check(buffers: list[Buffer], overlaps: list[Overlap], plan: ArenaPlan, align
         if a.first <= b.last and b.first <= a.last and a.size and b.size:
             at_a, at_b = plan.offsets[a.name], plan.offsets[b.name]
             apart = at_a + a.size <= at_b or at_b + b.size <= at_a
-            sharing = (a.name, b.name) in allowed and at_b - at_a <= allowed[a.name, b.name]
-            sharing |= (b.name, a.name) in allowed and at_a - at_b <= allowed[b.name, a.name]
+            sharing = a.first < a.last == b.first and permitted(overlaps, a.name, b.name, at_b - at_a)
+            sharing |= b.first < b.last == a.first and permitted(overlaps, b.name, a.name, at_a - at_b)
             assert apart or sharing, (a, b, plan)
 
 
@@ -166,15 +180,26 @@ def test_the_execution_notices_an_overlap_that_is_one_byte_too_far() -> None:
         assert (execute(program, plan) == execute(program, None)) is right
 
 
+def test_the_execution_notices_a_backward_walk_that_is_one_byte_too_near() -> None:
+    window = Read(source=0, num=1, den=1, shift=-1, width=3)
+    program = Program(1, (12, 12), ((window,),), (0,), frozenset({1}), frozenset({0}))
+    (overlap,) = program.overlaps()
+    assert (overlap.distance, overlap.reverse) == (-1, 1)
+    for reverse, right in ((1, True), (0, False)):
+        plan = plan_arena(program.buffers(), [Overlap("b0", "b1", -12, reverse)], align=1)
+        assert plan.size == 12 + reverse
+        assert plan.backward == {"b1"}
+        assert (execute(program, plan) == execute(program, None)) is right
+
+
 def placeable(buffers: list[Buffer], overlaps: list[Overlap], align: int, limit: int) -> bool:
     """Whether any placement within `limit` bytes exists: step by step, all placements of what is live."""
-    allowed = {(o.input, o.output): o.distance for o in overlaps}
 
     def fits(old: Buffer, at_old: int, new: Buffer, at_new: int) -> bool:
         if at_old + old.size <= at_new or at_new + new.size <= at_old:
             return True
         dying = old.first < old.last == new.first
-        return dying and (old.name, new.name) in allowed and at_new - at_old <= allowed[old.name, new.name]
+        return dying and permitted(overlaps, old.name, new.name, at_new - at_old)
 
     reachable: set[frozenset[tuple[Buffer, int]]] = {frozenset()}
     for step in range(-1, max(b.last for b in buffers) + 1):
@@ -215,6 +240,21 @@ def test_a_growing_chain_moves_down_in_memory() -> None:
     plan = plan_arena(*chain([1024, 2048, 4096, 512], [-1024, -2048, -64]))
     assert plan.size == plan.lower_bound == 4096 + 64
     assert plan.peak_step == 2
+
+
+def test_a_chain_that_can_walk_both_ways_stays_where_it_is() -> None:
+    buffers, overlaps = chain([4096] * 20, [-64] * 19)
+    assert plan_arena(buffers, overlaps).size == 4096 + 19 * 64
+    plan = plan_arena(buffers, [replace(o, reverse=64) for o in overlaps])
+    assert plan.size == plan.lower_bound == 4096 + 64
+    assert {f"t{i}" for i in range(1, 20)} - plan.backward != set() != plan.backward
+
+
+def test_a_step_with_two_pairs_walks_forward() -> None:
+    buffers = [Buffer("x", 64, -1, 0), Buffer("y", 64, -1, 0), Buffer("z", 128, 0, 1)]
+    overlaps = [Overlap("x", "z", -128, 0), Overlap("y", "z", -128, 0)]
+    assert plan_arena(buffers, overlaps).size == 256
+    assert plan_arena(buffers, overlaps[:1]).size == 192
 
 
 def test_concatenation_makes_its_inputs_neighbours() -> None:
@@ -271,7 +311,10 @@ def test_every_way_of_searching_keeps_the_contract() -> None:
         last = [min(60, i + chance.choice([0, 1, 1, 2, 9])) for i in range(60)]
         buffers = [Buffer(f"t{i}", chance.randint(1, 400), i - 1, last[i]) for i in range(60)]
         ends = [(i, j) for i in range(60) for j in range(i + 1, 60) if last[i] == j - 1]
-        overlaps = [Overlap(f"t{i}", f"t{j}", chance.choice([-99, -16, 0, 40])) for i, j in ends]
+        overlaps = [
+            Overlap(f"t{i}", f"t{j}", chance.choice([-99, -16, 0, 40]), chance.choice([None, 99, 16, -40]))
+            for i, j in ends
+        ]
         plan = plan_arena(buffers, overlaps, effort=300_000)
         check(buffers, overlaps, plan, 16)
         assert plan.lower_bound <= plan.size <= 1.1 * plan.lower_bound

@@ -32,6 +32,9 @@ class Net:
         )
 
 
+BACKWARD = st.sampled_from([None, None, 30, 5, 0, -3])
+
+
 @st.composite
 def nets(draw: st.DrawFn, most: int, updates: bool = True) -> Net:
     """Tasks that read one to three earlier buffers and make one; with `updates` some rewrite one instead."""
@@ -44,7 +47,7 @@ def nets(draw: st.DrawFn, most: int, updates: bool = True) -> Net:
             target = f"t{i}"
             sizes[target] = draw(st.integers(1, 30))
         overlaps = tuple(
-            Overlap(source, target, draw(st.sampled_from([-30, -5, 0, 0, 3])))
+            Overlap(source, target, draw(st.sampled_from([-30, -5, 0, 0, 3])), draw(BACKWARD))
             for source in sources
             if source != target and draw(st.booleans())
         )

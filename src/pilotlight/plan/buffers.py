@@ -57,7 +57,8 @@ class Overlap:
     def needs_reverse(self, buffers: Mapping[str, Buffer], offsets: Mapping[str, int]) -> bool:
         """Whether a placement that it permits is safe for a backward walk alone."""
         apart = offsets[self.output] - offsets[self.input]
-        return self.reverse is not None and self.distance < apart < buffers[self.input].size
+        sharing = -buffers[self.output].size < apart < buffers[self.input].size
+        return self.reverse is not None and sharing and apart > self.distance
 
 
 def pairs_of_step(overlaps: Iterable[Overlap]) -> list[Overlap]:

@@ -58,15 +58,17 @@ def settle_states(graph: Graph, steps: list[Node], homes: dict[Value, Home]) -> 
     """
     in_state = {state.value: state for state in graph.states}
     copies: list[tuple[State, Value]] = []
-    for state in graph.states:
-        if homes[state.next] == Home(state.value, 0):
+    changed = [state for state in graph.states if homes[state.next] != Home(state.value, 0)]
+    moved = [state for state in changed if homes[state.next].root in in_state]
+    for state in moved:  # another state's old bytes: save them, a read that the decisions below have to see
+        saved = graph.fresh(state.next.name, state.next.dtype, state.next.shape)
+        steps.append(Node("copy", [state.next], [saved]))
+        homes[saved] = Home(saved, 0)
+        copies.append((state, saved))
+    for state in changed:
+        if state in moved:
             continue
-        if homes[state.next].root in in_state:  # another state's old bytes: save them before they change
-            saved = graph.fresh(state.next.name, state.next.dtype, state.next.shape)
-            steps.append(Node("copy", [state.next], [saved]))
-            homes[saved] = Home(saved, 0)
-            copies.append((state, saved))
-        elif _can_write_in_place(graph, state, steps, homes):
+        if _can_write_in_place(graph, state, steps, homes):
             in_state[homes[state.next].root] = state
         else:
             copies.append((state, state.next))
