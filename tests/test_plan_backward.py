@@ -1,0 +1,115 @@
+"""Layers that walk backward: with dead bytes destroyed, every bit is that of a build without overlaps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+import pilotlight as pl
+from compiled import Library, Tensors, rows_of, zoo_graph
+from pilotlight.compiler import Build
+from pilotlight.graph import Graph
+from pilotlight.ops.conv import Conv2d
+from pilotlight.ops.linear import Linear
+from pilotlight.plan import lifetimes, schedule
+from poison import Watch
+
+FAR = 1 << 30
+
+
+def compile_apart(graph: Graph) -> Build:
+    """With no overlaps at all."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (lifetimes, schedule):
+            patch.setattr(module, "root_overlaps", lambda *_: [])
+        return pl.compile(graph)
+
+
+def compile_one_way(graph: Graph, backward: bool) -> Build:
+    """Dense layers may only walk in one direction."""
+    with pytest.MonkeyPatch.context() as patch:
+        for op in (Conv2d, Linear):
+            if backward:
+                patch.setattr(op, "overlaps", lambda self, node: {(0, 0): -FAR})
+            else:
+                patch.setattr(op, "reverse_overlaps", lambda self, node: {})
+        return pl.compile(graph)
+
+
+def run(build: Build, folder: Path, rows: list[Tensors], poisoned: bool) -> list[list[bytes]]:
+    library = Library(build, folder)
+    library.reset()
+    step = Watch(library).run if poisoned else library.run
+    return [[y.numpy().tobytes() for y in step(row)] for row in rows]
+
+
+def directions(build: Build) -> set[bool]:
+    return {build.plan.walks_backward(node) for node in build.plan.steps if node.op in ("conv2d", "linear")}
+
+
+@pytest.mark.parametrize("name", ["kws", "cnn1d", "lenet", "mobilenet_v3", "shufflenet", "several"])
+def test_zoo_gives_the_bits_of_a_build_without_overlaps(name: str, tmp_path: Path) -> None:
+    graph = zoo_graph(name)
+    build = pl.compile(graph)
+    assert directions(build) == {True, False}
+    rows = rows_of(graph, 1)
+    apart = run(compile_apart(graph), tmp_path / "apart", rows, poisoned=False)
+    assert run(build, tmp_path / "planned", rows, poisoned=True) == apart
+
+
+@pytest.mark.parametrize("name", ["kws", "cnn1d"])
+def test_walking_both_ways_reaches_the_lower_bound(name: str) -> None:
+    graph = zoo_graph(name)
+    arena = pl.compile(graph).plan.arena
+    assert arena.size == arena.lower_bound < compile_one_way(graph, backward=False).plan.arena.size
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> tuple[nn.Module, torch.Tensor]:
+    """Convolutions of every kind one after the other, a linear layer at the end of some; and an input."""
+    channels, sizes = draw(st.integers(1, 9)), [draw(st.integers(4, 9)), draw(st.integers(4, 9))]
+    shape = (draw(st.integers(1, 2)), channels, *sizes)
+    net = nn.Sequential()
+    for _ in range(draw(st.integers(1, 5))):
+        kernel, stride, dilation = draw(st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(1, 2)))
+        padding = draw(st.integers(0, dilation * (kernel - 1)))
+        after = [(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1 for size in sizes]
+        if min(after) > 0:
+            groups = draw(st.sampled_from([1, channels]))
+            out = groups if groups > 1 else draw(st.integers(1, 18))
+            net.append(nn.Conv2d(channels, out, kernel, stride, padding, dilation, groups))
+            net.append(draw(st.sampled_from([nn.Identity(), nn.ReLU(), nn.ReLU6(), nn.Hardtanh(-0.3, 0.7)])))
+            channels, sizes = out, after
+    if draw(st.booleans()):
+        net.append(nn.Linear(sizes[1], draw(st.integers(1, 9))))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 99)))
+    for parameter in net.parameters():
+        nn.init.normal_(parameter, generator=generator)
+    return net.eval(), torch.randn(shape, generator=generator)
+
+
+@given(chain=chains(), backward=st.booleans())
+@settings(max_examples=20, derandomize=True)
+def test_chains_give_the_same_bits_in_both_directions(
+    chain: tuple[nn.Module, torch.Tensor], backward: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    net, x = chain
+    graph = pl.capture(net, (x,), "net")
+    folder = tmp_path_factory.mktemp("chain")
+    apart = run(compile_apart(graph), folder / "apart", [[x]], poisoned=False)
+    build = compile_one_way(graph, backward)
+    assert backward or True not in directions(build)
+    assert run(build, folder / "planned", [[x]], poisoned=True) == apart
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_a_chain_in_one_direction_shares_bytes(backward: bool) -> None:
+    net = nn.Sequential(*(nn.Conv2d(4, 4, 3, padding=1) for _ in range(4))).eval()
+    build = compile_one_way(pl.capture(net, (torch.randn(1, 4, 16, 16),), "net"), backward)
+    assert directions(build) == {backward}
+    assert build.plan.arena.size < 1.6 * 16 * 16 * 4 * 4
