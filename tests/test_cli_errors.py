@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import pilotlight as pl
-from command_line import NETS, call, call_error, line_of
+from command_line import NETS, call, call_error, call_json, line_of
 from pilotlight import boards
 
 NET = f"{NETS}:net"
@@ -209,6 +209,14 @@ def test_profile_needs_a_board_that_counts() -> None:
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert call_error("compile", NET, "--board", "host", "-o", tmp_path / "file" / "out")["kind"] == "file"
+
+
+def test_an_interrupt_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(boards, "all_boards", interrupt)
+    assert call_json("boards", exit_code=130)["error"]["kind"] == "interrupted"
 
 
 def test_a_bug_is_one_sentence_and_a_traceback_only_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:

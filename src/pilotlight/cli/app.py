@@ -57,7 +57,7 @@ class App(click.Group):
         try:
             code = super().main(args, "pilotlight", complete_var, standalone_mode=False, obj=talk, **extra)
         except (click.Abort, KeyboardInterrupt):
-            talk.note("interrupted")
+            talk.fail(PilotlightError("interrupted", kind="interrupted"), "")
             code = _INTERRUPTED
         except BrokenPipeError:  # the reader of our output has seen enough, as `head` does
             sys.stderr.close()
