@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 
 from pilotlight.graph import Graph, Node
+from pilotlight.passes.behind import Readers
 
 DENSE = ("conv2d", "linear")
 
 
 def fuse_clamps(graph: Graph) -> Graph:
     """relu, relu6 and clamp after a dense layer become its `clamp` attribute."""
-    producers, users, leaving = graph.producers(), graph.users(), graph.leaving()
+    readers = Readers(graph)
     for node in list(graph.nodes):
         if node.op not in ("clamp_min", "clamp_max"):
             continue
         x, bound = node.inputs
-        dense = producers.get(x)
-        if dense is None or dense.op not in DENSE or len(users[x]) != 1 or x in leaving:
-            continue
-        if bound.data is None or bound.elements != 1:
+        dense = readers.layer(x, DENSE)
+        if dense is None or bound.data is None or bound.elements != 1:
             continue
         limit = float(bound.data.reshape(-1)[0])
         lo, hi = dense.attrs.get("clamp", (-math.inf, math.inf))
@@ -27,9 +26,7 @@ def fuse_clamps(graph: Graph) -> Graph:
         dense.attrs["clamp"] = (choose(lo, limit), choose(hi, limit))
         graph.nodes.remove(node)
         graph.replace(node.output, x)
-        users[x] = users.get(node.output, [])  # the clamp's readers are the layer's now
-        if node.output in leaving:
-            leaving.add(x)
+        readers = Readers(graph)
     return graph
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pilotlight.graph import Graph, Node, Value
+from pilotlight.passes.behind import Readers
 
 OUTPUT_AXIS = {"conv2d": 0, "linear": 0, "conv_transpose2d": 3}  # of the weight
 
@@ -14,36 +15,34 @@ def fold_affine(graph: Graph) -> Graph:
     changed = True
     while changed:
         changed = False
-        users, producers, leaving = graph.users(), graph.producers(), graph.leaving()
+        readers = Readers(graph)
         for node in graph.nodes:
-            found = _match(node, producers)
+            found = _match(node, readers)
             if found is None:
                 continue
-            dense, constant = found
-            if len(users[dense.output]) != 1 or dense.output in leaving:
-                continue
+            x, dense, constant = found
             if _apply(graph, node, dense, constant):
                 graph.nodes.remove(node)
-                graph.replace(node.output, dense.output)
+                graph.replace(node.output, x)
                 changed = True
                 break
     return graph
 
 
-def _match(node: Node, producers: dict[Value, Node]) -> tuple[Node, Value] | None:
+def _match(node: Node, readers: Readers) -> tuple[Value, Node, Value] | None:
     if node.op not in ("mul", "add", "sub"):
         return None
     left, right = node.inputs
     for x, constant in ((left, right), (right, left)):
-        dense = producers.get(x)
-        if dense is None or dense.op not in OUTPUT_AXIS or not constant.is_constant or "clamp" in dense.attrs:
+        dense = readers.layer(x, OUTPUT_AXIS) if constant.is_constant else None
+        if dense is None or "clamp" in dense.attrs:
             continue
         if node.op == "sub" and constant is left:
             continue
         if dense.op == "conv_transpose2d" and dense.attrs["groups"] != 1:
             continue
-        if node.output.shape == dense.output.shape and constant.elements in (1, constant.shape[-1]):
-            return dense, constant
+        if node.output.shape == x.shape and constant.elements in (1, *constant.shape[-1:]):
+            return x, dense, constant
     return None
 
 
