@@ -39,7 +39,7 @@ def is_reshape(perm: Perm, shape: Shape) -> bool:
 def optimize_layout(graph: Graph, *, keep_io: bool = False) -> Graph:
     """Run the rules until none applies; `keep_io` leaves inputs and outputs in PyTorch's order."""
     layout = _Layout(graph, keep_io)
-    while layout.round() or layout.borders() or layout.states() or layout.settle():
+    while layout.borders() or layout.states() or layout.round() or layout.settle():
         pass
     return remove_dead(graph)
 
@@ -190,7 +190,8 @@ class _Layout:
     def _slide(self, node: Node) -> bool:
         """Move the permutes in front of an operator behind it, when that costs no new transposition."""
         above = [self.producers.get(v) for v in node.inputs]
-        perms = [a.attrs["perm"] for a in above if a is not None and a.op == "permute"]
+        held = {s.value for s in self.graph.states}  # permutes of these go into the state, not down the graph
+        perms = [a.attrs["perm"] for a in above if a and a.op == "permute" and a.inputs[0] not in held]
         op = ops.get(node.op)
         if not perms or len(node.outputs) != 1:
             return False
