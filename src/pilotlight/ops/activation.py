@@ -142,6 +142,12 @@ def identity(b: Builder, **arguments: Value) -> Value:
     return next(iter(arguments.values()))
 
 
+@lowers("copy.default")
+def copy(b: Builder, self: Value, src: Value, non_blocking: bool = False) -> Value:
+    """`self[...] = src`: the new contents with self's shape and type."""
+    return b.expand(b.cast(src, self.dtype), self.shape)
+
+
 @lowers("_to_copy.default", "to.dtype", "_to_dtype.default")
 def to_copy(b: Builder, self: Value, dtype: object = None, **rest: object) -> Value:
     unused(**rest)
