@@ -1,0 +1,68 @@
+"""Any function of one int8 tensor as 256 bytes: y = table[x]. Rescaling is the table of the identity.
+
+The table is computed with PyTorch between dequantize and quantize, so it gives the same bits as the float operator
+between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from pilotlight.emit.step import Step
+from pilotlight.fixed import INT8
+from pilotlight.graph import Node
+from pilotlight.ops.base import Op, Result, register, same
+from pilotlight.ops.q_recipe import Affine, Limits, Recipe
+
+Function = Callable[[torch.Tensor], torch.Tensor]
+CODES = np.arange(256).astype(np.uint8).view(np.int8)  # every int8, in the order of its byte
+
+
+def lookup(x: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    return table.reshape(-1)[x.long() & 255]
+
+
+@register
+class Table(Op):
+    """inputs: x and the table (256), indexed by x's byte. Element by element, in place."""
+
+    name = "qtable"
+
+    def infer(self, node: Node) -> Result:
+        return same(node)
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        return lookup(args[0], args[1])
+
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
+        return node.attrs
+
+    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        return {(0, 0): 0}
+
+    def emit(self, node: Node, c: Step) -> None:
+        x, table = node.inputs
+        c.use("q_table")
+        c.call("pl_q_table", c.read(x), c.read(table), c.write(node.output), x.elements)
+
+
+def table_of(x: Affine, y: Affine, function: Function, limits: Limits = INT8) -> np.ndarray:
+    """The int8 results for every int8, in the order of its byte."""
+    x, y = Affine(*x), Affine(*y)
+    real = (torch.from_numpy(CODES.astype(np.float32)) - x.zero) * x.scale
+    scaled = torch.nan_to_num(function(real).float() * (1.0 / y.scale), nan=0.0, posinf=1e6, neginf=-1e6)
+    return (scaled.round() + y.zero).clamp(*limits).to(torch.int8).numpy()
+
+
+def make_qtable(x: Affine, y: Affine, function: Function, limits: Limits = INT8) -> Recipe:
+    """y = function(x) for a PyTorch function of one tensor."""
+    return Recipe("qtable", {}, (table_of(x, y, function, limits),))
+
+
+def make_requantize(x: Affine, y: Affine, limits: Limits = INT8) -> Recipe:
+    """The same numbers in another scale."""
+    return make_qtable(x, y, lambda v: v, limits)
