@@ -1,0 +1,55 @@
+#ifndef PL_PATCH_S8_H
+#define PL_PATCH_S8_H
+
+#include <stdint.h>
+
+#include "mem.h"
+#include "requantize_s8.h"
+
+/* An int8 convolution. Output pixels of a row are computed in groups; what a group sees is first copied into a patch
+ * in scratch memory, padded positions holding the zero point: (columns, kh, icg), so that the window of one pixel is a
+ * single run of kw * kh * icg values and the next pixel's starts `step` columns on. */
+typedef struct {
+    int32_t n, ih, iw, ic; // input (n, ih, iw, ic)
+    int32_t oh, ow, oc;    // output (n, oh, ow, oc)
+    int32_t kh, kw;        // kernel
+    int32_t sh, sw;        // stride
+    int32_t pt, pl;        // padding above and to the left; below and to the right it follows from oh and ow
+    int32_t dh, dw;        // dilation
+    int32_t groups;        // of channels
+    int32_t icg, ocg;      // channels that a filter sees, filters in a group
+    int32_t pixels;        // of an output row in one patch
+    int32_t step;          // columns from a pixel's window to the next: sw where windows share columns, else kw
+    int32_t reverse;       // 1: from the last pixel to the first
+    int32_t zx;            // what padded positions hold
+    pl_requantize_t q;
+} pl_conv_s8_t;
+
+/* A group of pixels: its image, row, first column and how many. */
+typedef struct {
+    int32_t image, row, col, pixels;
+} pl_group_s8_t;
+
+static inline int32_t pl_groups_in_row_s8(const pl_conv_s8_t *s)
+{
+    return (int32_t)((uint32_t)(s->ow + s->pixels - 1) / (uint32_t)s->pixels);
+}
+
+/* The groups of an output row start at multiples of `pixels`, walked in either direction. */
+static inline pl_group_s8_t pl_group_s8(const pl_conv_s8_t *s, int32_t i, int32_t j, int32_t k)
+{
+    pl_group_s8_t g;
+    g.image = s->reverse ? s->n - 1 - i : i;
+    g.row = s->reverse ? s->oh - 1 - j : j;
+    g.col = (s->reverse ? pl_groups_in_row_s8(s) - 1 - k : k) * s->pixels;
+    g.pixels = s->ow - g.col < s->pixels ? s->ow - g.col : s->pixels;
+    return g;
+}
+
+/* The columns of the patch of so many pixels. */
+static inline int32_t pl_patch_columns_s8(const pl_conv_s8_t *s, int32_t pixels)
+{
+    return (pixels - 1) * s->step + s->kw;
+}
+
+#endif
