@@ -191,7 +191,7 @@ class Item:
     compute: DType
     result: DType
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"{self.op}({', '.join(f'{kind}{k}' for kind, k in self.operands)})"
 
 
