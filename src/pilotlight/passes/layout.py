@@ -160,10 +160,11 @@ class _Layout:
         attrs = ops.get(inner.op).permuted(inner, back) if len(inner.outputs) == 1 and sole else None
         if attrs is None or not all(v in sole or self._free(v, back, rank) for v in inner.inputs):
             return False
-        operands = [
-            self._reorder_input(v, perm) if v in sole else self._unpermute(inner, v, back, perm, rank)
-            for v in inner.inputs
-        ]
+        turned = {  # each once: an operator may read one input twice
+            v: self._reorder_input(v, perm) if v in sole else self._unpermute(inner, v, back, perm, rank)
+            for v in dict.fromkeys(inner.inputs)
+        }
+        operands = [turned[v] for v in inner.inputs]
         at = self.graph.nodes.index(inner)
         self.graph.nodes[at] = Node(inner.op, operands, node.outputs, attrs, inner.place)
         self.graph.nodes.remove(node)
