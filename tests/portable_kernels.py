@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from pilotlight.emit.micro import dispatch
+
 FOLDER = Path(__file__).parents[1] / "src" / "pilotlight" / "csrc" / "kernels" / "portable"
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
 VISIBLE = ["-Dstatic=", "-Dinline="]  # every function can be called by its name
@@ -28,19 +30,16 @@ UNARY = [
 BINARY = ["atan2", "floor_divide", "fmod", "max", "min", "pow", "remainder"]
 
 
-def includes(name: str) -> set[str]:
-    """A header and every kernel header that it draws in."""
-    text = (FOLDER / name).read_text()
-    return {name}.union(*(includes(other) for other in re.findall(r'#include "([^"]+)"', text)))
-
-
 def headers() -> list[str]:
-    """All but the dense layers, which need the text that is written for each model."""
-    return sorted(p.name for p in FOLDER.glob("*.h") if "mac_f32.h" not in includes(p.name))
+    """Those of float models; the kernels of quantized layers have tests of their own."""
+    return sorted(p.name for p in FOLDER.glob("*.h") if not re.search(r"^q_|_s8|rhmul", p.name))
 
 
 def everything() -> str:
+    """All headers, the text that is written for each model that has dense layers, and loops over functions."""
     lines = [f'#include "{name}"' for name in headers()]
+    blocks = {f"{kind}_f32_{p}x{f}" for kind in ("mac", "dw") for p in (1, 2) for f in (1, 2, 4, 8)}
+    lines.append(dispatch(blocks, "test", assembly=False))
     for name in UNARY:
         lines.append(
             f"void map_{name}(const float *x, float *y, int n)"

@@ -297,10 +297,10 @@ def test_resize(mode: str, align: bool, h: int, w: int, c: int, oh: int, ow: int
 # ---- products ----------------------------------------------------------------------------------------------
 
 
-def packed(w: torch.Tensor, groups: int) -> np.ndarray:
+def packed(w: torch.Tensor, stride: tuple[int, int], dilation: tuple[int, int], groups: int) -> np.ndarray:
     from pilotlight.ops.conv_transpose import pack
 
-    return pack(np.ascontiguousarray(w.permute(0, 2, 3, 1).numpy()), groups)
+    return pack(np.ascontiguousarray(w.permute(0, 2, 3, 1).numpy()), stride, dilation, groups)
 
 
 @many
@@ -327,7 +327,7 @@ def test_conv_transpose(
     shape |= {"kh": kernel[0], "kw": kernel[1], "sh": sh, "sw": sw, "pt": pad[0], "pl": pad[1]}
     shape |= {"dh": dh, "dw": dw, "groups": groups}
     y = np.empty(reference.shape, np.float32)
-    call("pl_conv_transpose2d_f32", shape, x, packed(weight, groups), bias, y)
+    call("pl_conv_transpose2d_f32", shape, x, packed(weight, (sh, sw), (dh, dw), groups), bias, y)
     assert_close(y, reference, nhwc(terms), icg * kernel[0] * kernel[1] + 1)
 
 
@@ -394,6 +394,7 @@ def test_recurrent(
     initial: bool, seed: int,
 ) -> None:
     from pilotlight import ops
+    from pilotlight.emit.pack_f32 import pack_linear
 
     torch.manual_seed(seed)
     name = "rnn" if kind == "RELU" else kind.lower()
@@ -401,8 +402,11 @@ def test_recurrent(
     layer = getattr(torch.nn, "RNN" if kind == "RELU" else kind)(width, hidden, bias=bias, **options)
     op = ops.get(name)
     w_x, w_h, *biases = (p.detach().numpy() for p in layer.parameters())
-    weights = [np.ascontiguousarray(op.pack(w), np.float32) for w in (w_x, w_h)]
-    weights += [np.ascontiguousarray(op.pack_bias(np.stack(biases)), np.float32)] if bias else [None]
+    weights = [pack_linear(w) for w in (w_x, w_h)]
+    if name == "gru":
+        weights += [*biases] if bias else [None, None]
+    else:
+        weights += [op.bias(np.stack(biases))] if bias else [None]
     x = torch.randn(steps, batch, width)
     states = [(torch.randn if initial else torch.zeros)(1, batch, hidden) for _ in range(op.states)]
     with torch.no_grad():
@@ -418,8 +422,8 @@ def test_recurrent(
     shape |= {"x_batch": row * width, "y_step": step * wide, "y_batch": row * wide, "reverse": int(reverse)}
     start = [np.ascontiguousarray(s[0].numpy()) if initial else None for s in states]
     final = [np.empty((batch, hidden), np.float32) if s is None else s for s in start]  # in place where given
-    relu = [int(kind == "RELU")] if name == "rnn" else []
-    call(f"pl_{name}_f32", shape, given_x, *weights, *start, y, *final, *relu)
+    extra = [int(kind == "RELU")] if name == "rnn" else [np.empty(6 * hidden, np.float32)]
+    call(f"pl_{name}_f32", shape, given_x, *weights, *start, y, *final, *extra)
     got = torch.from_numpy(y).transpose(0, 1) if batch_first else torch.from_numpy(y)
     assert not got[..., hidden:].any()
     limit = 4e-6 * max(1.0, float(reference.abs().max()))
@@ -583,7 +587,8 @@ def test_every_header_stands_alone(target: str, tmp_path: Path) -> None:
     known = from_libgcc(compiler)
     sources = {name.removesuffix(".h"): f'#include "{name}"\n' for name in headers()}
     for name, needed in undefined(compiler, sources, tmp_path, "-O2").items():
-        assert needed <= known, f"{name}.h needs {sorted(needed - known)}"
+        missing = needed - known - {"pl_mac_f32"}  # written for each model
+        assert not missing, f"{name}.h needs {sorted(missing)}"
 
 
 @once
@@ -591,7 +596,8 @@ def test_every_header_stands_alone(target: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_library_call_at_any_level(target: str, level: str, tmp_path: Path) -> None:
     compiler = TARGETS[target]
-    needed = undefined(compiler, {"all": everything()}, tmp_path, level)["all"]
+    guesses = "-Wno-maybe-uninitialized"  # gcc cannot see that a block never has more than 8 filters
+    needed = undefined(compiler, {"all": everything()}, tmp_path, level, guesses)["all"]
     assert needed <= from_libgcc(compiler), sorted(needed)
 
 

@@ -1,4 +1,8 @@
-"""Transposed convolution, channels last: x (N, H, W, I), w (I, KH, KW, O / groups), y (N, OH, OW, O)."""
+"""Transposed convolution, channels last: x (N, H, W, I), w (I, KH, KW, O / groups), y (N, OH, OW, O).
+
+Outputs whose place leaves the same rest when divided by the stride are one phase: they see the same taps, as an
+ordinary convolution of stride 1 does. So the kernel is one convolution for each pair of phases.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +10,31 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from pilotlight.emit import pack_f32
 from pilotlight.emit.step import Step
 from pilotlight.emit.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node
 from pilotlight.ops.base import Op, Result, register
 
+Pair = tuple[int, int]
 
-def pack(weight: np.ndarray, groups: int) -> np.ndarray:
-    """(I, KH, KW, O / groups) as the kernel walks it: per group blocks of at most 4 filters, each
-    (KH, KW, I / groups, width)."""
+
+def taps(phase: int, kernel: int, stride: int, dilation: int) -> list[int]:
+    """The kernel taps that outputs of one phase see, in the order of the inputs under them."""
+    return [k for k in reversed(range(kernel)) if (k * dilation - phase) % stride == 0]
+
+
+def pack(weight: np.ndarray, stride: Pair, dilation: Pair, groups: int) -> np.ndarray:
+    """(I, KH, KW, O / groups) as the kernel walks it: for each pair of phases an ordinary convolution."""
+    _, kh, kw, _ = weight.shape
+    filters = np.concatenate([part.transpose(3, 1, 2, 0) for part in np.split(weight, groups, axis=0)])
     parts = []
-    for part in np.split(weight, groups, axis=0):
-        for first in range(0, weight.shape[3], 4):
-            parts.append(part[..., first : first + 4].transpose(1, 2, 0, 3).reshape(-1))
+    for vertical in range(stride[0]):
+        rows = taps(vertical, kh, stride[0], dilation[0])
+        for horizontal in range(stride[1]):
+            columns = taps(horizontal, kw, stride[1], dilation[1])
+            if rows and columns:
+                parts.append(pack_f32.pack_conv2d(filters[:, rows][:, :, columns], groups))
     return np.concatenate(parts)
 
 
@@ -55,7 +71,9 @@ class ConvTranspose2d(Op):
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         weight = node.inputs[1]
         assert weight.data is not None
-        node.inputs[1] = graph.constant(pack(weight.data, node.attrs["groups"]), weight.name)
+        a = node.attrs
+        packed = pack(weight.data, a["stride"], a["dilation"], a["groups"])
+        node.inputs[1] = graph.constant(packed, weight.name)
 
     def emit(self, node: Node, c: Step) -> None:
         a = node.attrs
@@ -66,5 +84,7 @@ class ConvTranspose2d(Op):
         for keys, attr in zip(names, ("kernel", "stride", "pad", "dilation"), strict=True):
             fields |= dict(zip(keys, a[attr], strict=True))
         c.use("conv_transpose2d_f32")
+        sizes = {size for _, size in pack_f32.filter_blocks(oc // a["groups"])}
+        c.micro |= {f"mac_f32_{pixels}x{size}" for pixels in (1, 2) for size in sizes}
         table = c.table("pl_conv_transpose2d_t", "conv_transpose", fields | {"groups": a["groups"]})
         c.call("pl_conv_transpose2d_f32", table, *(c.read(v) for v in node.inputs), c.write(node.output))

@@ -1,7 +1,7 @@
 """LSTM, GRU and plain recurrent layers: one node per layer and direction.
 
 x is (T, N, I), or (N, T, I) with attrs["batch_first"]; y likewise with H. The weights are PyTorch's until
-`prepare` lays the gates of a unit side by side.
+`prepare` packs them as those of linear layers.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from pilotlight.capture.builder import Builder
+from pilotlight.emit import pack_f32
 from pilotlight.emit.step import Step
 from pilotlight.emit.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node, Value
@@ -61,35 +62,43 @@ class Recurrent(Op):
         """Has biases, layers, dropout, training, bidirectional, batch first."""
         return bool(node.attrs["bias"]), 1, 0.0, False, False, bool(node.attrs["batch_first"])
 
-    def pack(self, weight: np.ndarray) -> np.ndarray:
-        """(G * H, n) as (H, n, G)."""
-        return weight.reshape(self.gates, -1, weight.shape[1]).transpose(1, 2, 0)
+    def bias(self, biases: np.ndarray) -> np.ndarray:
+        """(2, G * H) as the kernel wants it: the sum of the two."""
+        return biases.sum(0)
 
-    def pack_bias(self, biases: np.ndarray) -> np.ndarray:
-        """(2, G * H) as (H, G)."""
-        return biases.sum(0).reshape(self.gates, -1).T
+    def scratch(self, node: Node) -> int:
+        return 4 * self.gates * int(node.attrs["hidden"])
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
-        for i, pack in enumerate([self.pack, self.pack, self.pack_bias][: 3 if node.attrs["bias"] else 2], 1):
+        packs = [pack_f32.pack_linear, pack_f32.pack_linear, self.bias][: 3 if node.attrs["bias"] else 2]
+        for i, pack in enumerate(packs, 1):
             data = node.inputs[i].data
             assert data is not None
-            node.inputs[i] = graph.constant(np.ascontiguousarray(pack(data), np.float32), node.inputs[i].name)
+            node.inputs[i] = graph.constant(pack(data), node.inputs[i].name)
 
-    def emit_call(self, node: Node, c: Step, kernel: str, *extra: int) -> None:
+    def biases(self, node: Node, c: Step) -> list[str]:
+        return [c.read(node.inputs[3]) if node.attrs["bias"] else "0"]
+
+    def extra(self, node: Node, c: Step) -> list[str]:
+        """The kernel's last arguments."""
+        return [c.scratch()]
+
+    def emit(self, node: Node, c: Step) -> None:
         steps, batch, width, hidden = self._sizes(node)
         fields: dict[str, int | bool] = {"steps": steps, "batch": batch, "input": width, "hidden": hidden}
         for letter, size in (("x", width), ("y", hidden)):
             along_steps, along_batch = (1, steps) if node.attrs["batch_first"] else (batch, 1)
             fields |= {f"{letter}_step": along_steps * size, f"{letter}_batch": along_batch * size}
         fields["reverse"] = node.attrs["reverse"]
-        pointers = [c.read(v) for v in node.inputs]
-        if not node.attrs["bias"]:
-            pointers.insert(3, "0")
-        if not node.attrs["initial"]:
-            pointers += ["0"] * self.states
-        c.use(f"{kernel}_f32")
-        table = c.table("pl_recurrent_t", kernel, fields)
-        c.call(f"pl_{kernel}_f32", table, *pointers, *(c.write(v) for v in node.outputs), *extra)
+        for inputs in (width, hidden):
+            c.micro |= pack_f32.micro_kernels(pack_f32.Linear(1, inputs, self.gates * hidden))
+        weights = [c.read(v) for v in node.inputs[:3]]
+        initial = [c.read(v) for v in node.inputs[-self.states :]] if node.attrs["initial"] else ["0"] * self.states
+        results = [c.write(v) for v in node.outputs]
+        c.use(f"{self.name}_f32")
+        table = c.table("pl_recurrent_t", self.name, fields)
+        extra = self.extra(node, c)
+        c.call(f"pl_{self.name}_f32", table, *weights, *self.biases(node, c), *initial, *results, *extra)
 
 
 @register
@@ -103,13 +112,10 @@ class Lstm(Recurrent):
     def run(self, node: Node, x: torch.Tensor, initial: Tensors, weights: Tensors) -> Sequence[torch.Tensor]:
         return torch.lstm(x, initial, weights, *self.options(node))
 
-    def emit(self, node: Node, c: Step) -> None:
-        self.emit_call(node, c, "lstm")
-
 
 @register
 class Gru(Recurrent):
-    """The gates are r, z, n; the bias keeps n's two parts apart, because r multiplies one of them."""
+    """The gates are r, z, n; the two biases stay apart, because r multiplies one part of n."""
 
     name = "gru"
     gates = 3
@@ -117,12 +123,17 @@ class Gru(Recurrent):
     def run(self, node: Node, x: torch.Tensor, initial: Tensors, weights: Tensors) -> Sequence[torch.Tensor]:
         return torch.gru(x, initial[0], weights, *self.options(node))
 
-    def pack_bias(self, biases: np.ndarray) -> np.ndarray:
-        (r, z, n), (hr, hz, hn) = biases.reshape(2, 3, -1)
-        return np.stack([r + hr, z + hz, n, hn], axis=1)
+    def bias(self, biases: np.ndarray) -> np.ndarray:
+        return biases
 
-    def emit(self, node: Node, c: Step) -> None:
-        self.emit_call(node, c, "gru")
+    def scratch(self, node: Node) -> int:
+        return 2 * super().scratch(node)
+
+    def biases(self, node: Node, c: Step) -> list[str]:
+        if not node.attrs["bias"]:
+            return ["0", "0"]
+        both = c.read(node.inputs[3])
+        return [both, f"{both} + {3 * node.attrs['hidden']}"]
 
 
 @register
@@ -135,8 +146,11 @@ class Rnn(Recurrent):
         layer = torch.rnn_relu if node.attrs["relu"] else torch.rnn_tanh
         return layer(x, initial[0], weights, *self.options(node))
 
-    def emit(self, node: Node, c: Step) -> None:
-        self.emit_call(node, c, "rnn", int(node.attrs["relu"]))
+    def scratch(self, node: Node) -> int:
+        return 0
+
+    def extra(self, node: Node, c: Step) -> list[str]:
+        return [str(int(node.attrs["relu"]))]
 
 
 # ---- ATen --------------------------------------------------------------------------------------------------

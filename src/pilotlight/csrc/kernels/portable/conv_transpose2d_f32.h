@@ -1,7 +1,7 @@
 #ifndef PL_CONV_TRANSPOSE2D_F32_H
 #define PL_CONV_TRANSPOSE2D_F32_H
 
-#include <stdint.h>
+#include "conv2d_f32.h"
 
 /* The shape of a 2-d transposed convolution, channels last. */
 typedef struct {
@@ -14,89 +14,77 @@ typedef struct {
     int32_t groups;        // of channels
 } pl_conv_transpose2d_t;
 
-/* The input row or column that tap k of output o reads, or -1. */
-static inline int32_t pl_transposed_tap(int32_t o, int32_t k, int32_t stride, int32_t padding, int32_t dilation,
-                                        int32_t size)
-{
-    const int32_t at = o + padding - k * dilation;
-    return at < 0 || at % stride != 0 || at / stride >= size ? -1 : at / stride;
-}
+/* Along one axis, the outputs of one phase: those whose place, padding included, leaves the same rest when divided
+ * by the stride. They see the same taps, and those stand on the input like a small dilated kernel of stride 1. */
+typedef struct {
+    int32_t first; // output
+    int32_t count; // of outputs, a stride apart
+    int32_t at;    // the input under the first output's first tap
+    int32_t taps;
+    int32_t dilation;
+} pl_phase_t;
 
-/* One output pixel, four filters: y (4). x points at the group's first channel, w at the block. */
-static inline void pl_transposed_x4_f32(const pl_conv_transpose2d_t *s, const float *x, const float *w,
-                                        const float *bias, float *y, int32_t oy, int32_t ox)
+static inline void pl_phase(pl_phase_t *p, int32_t rest, int32_t out, int32_t kernel, int32_t stride, int32_t padding,
+                            int32_t dilation)
 {
-    const int32_t icg = s->ic / s->groups;
-    float a0 = bias ? bias[0] : 0.0f, a1 = bias ? bias[1] : 0.0f;
-    float a2 = bias ? bias[2] : 0.0f, a3 = bias ? bias[3] : 0.0f;
-    for (int32_t r = 0; r < s->kh; r++) {
-        const int32_t iy = pl_transposed_tap(oy, r, s->sh, s->pt, s->dh, s->ih);
-        for (int32_t q = 0; iy >= 0 && q < s->kw; q++) {
-            const int32_t ix = pl_transposed_tap(ox, q, s->sw, s->pl, s->dw, s->iw);
-            if (ix >= 0) {
-                const float *p = x + (iy * s->iw + ix) * s->ic;   // (icg)
-                const float *t = w + (r * s->kw + q) * icg * 4;   // (icg, 4)
-                for (int32_t k = 0; k < icg; k++, t += 4) {
-                    const float v = p[k];
-                    a0 += v * t[0];
-                    a1 += v * t[1];
-                    a2 += v * t[2];
-                    a3 += v * t[3];
-                }
-            }
+    int32_t last = 0, previous = 0;
+    p->first = (rest + stride - padding % stride) % stride;
+    p->count = p->first < out ? (out - p->first + stride - 1) / stride : 0;
+    p->taps = 0;
+    for (int32_t k = 0; k < kernel; k++) {
+        if ((k * dilation - rest) % stride == 0) {
+            previous = last;
+            last = (k * dilation - rest) / stride;
+            p->taps++;
         }
     }
-    y[0] = a0;
-    y[1] = a1;
-    y[2] = a2;
-    y[3] = a3;
+    p->dilation = p->taps > 1 ? last - previous : 1;
+    p->at = (p->first + padding) / stride - last;
 }
 
-/* One output pixel, one filter of a block of `width`; w points at the filter's first weight. */
-static inline float pl_transposed_x1_f32(const pl_conv_transpose2d_t *s, const float *x, const float *w, float a,
-                                         int32_t oy, int32_t ox, int32_t width)
+/* A transposed convolution: for each phase of rows and of columns an ordinary convolution of stride 1, whose
+ * outputs lie a stride apart. w holds, for each pair of phases, the kernel's taps in reverse, packed as for that
+ * convolution; bias (oc) may be null. y must not overlap x. */
+static inline void pl_conv_transpose2d_f32(const pl_conv_transpose2d_t *s,
+                                           const float *x, // (n, ih, iw, ic)
+                                           const float *w, const float *bias,
+                                           float *y) // (n, oh, ow, oc)
 {
-    const int32_t icg = s->ic / s->groups;
-    for (int32_t r = 0; r < s->kh; r++) {
-        const int32_t iy = pl_transposed_tap(oy, r, s->sh, s->pt, s->dh, s->ih);
-        for (int32_t q = 0; iy >= 0 && q < s->kw; q++) {
-            const int32_t ix = pl_transposed_tap(ox, q, s->sw, s->pl, s->dw, s->iw);
-            if (ix >= 0) {
-                const float *p = x + (iy * s->iw + ix) * s->ic;       // (icg)
-                const float *t = w + (r * s->kw + q) * icg * width;   // (icg, width)
-                for (int32_t k = 0; k < icg; k++, t += width) {
-                    a += p[k] * t[0];
+    pl_conv2d_t c; // of one pair of phases, one row
+    c.iw = s->iw;
+    c.ic = s->ic;
+    c.oc = s->sw * s->oc; // from one output to the next
+    c.sw = 1;
+    c.groups = s->groups;
+    c.icg = s->ic / s->groups;
+    c.ocg = s->oc / s->groups;
+    c.depthwise = 0;
+    c.reverse = 0;
+    c.act = PL_ACT_NONE;
+    for (int32_t v = 0; v < s->sh; v++) {
+        pl_phase_t rows, cols;
+        pl_phase(&rows, v, s->oh, s->kh, s->sh, s->pt, s->dh);
+        for (int32_t h = 0; h < s->sw; h++) {
+            pl_phase(&cols, h, s->ow, s->kw, s->sw, s->pl, s->dw);
+            c.kh = rows.taps;
+            c.kw = cols.taps;
+            c.dh = rows.dilation;
+            c.dw = cols.dilation;
+            c.ow = cols.count;
+            c.pl = -cols.at;
+            for (int32_t i = 0; i < s->n * rows.count; i++) {
+                const int32_t image = i / rows.count, row = i % rows.count;
+                pl_range_t taps = pl_clip_taps(rows.at + row, c.kh, c.dh, s->ih), inside = pl_inside(&c);
+                const int32_t seen = taps.end > taps.first && c.kw > 0;
+                const int32_t first = seen ? image * s->ih + rows.at + row + taps.first * c.dh : 0;
+                float *out = y + ((image * s->oh + rows.first + row * s->sh) * s->ow + cols.first) * s->oc;
+                if (!seen) { // nothing but the bias
+                    taps.end = taps.first;
+                    inside.end = inside.first;
                 }
+                pl_conv2d_row_f32(&c, taps, inside, x + first * s->iw * s->ic, w, bias, out);
             }
-        }
-    }
-    return a;
-}
-
-/* A transposed convolution, gathered: every output pixel sums the taps that reach it. w is packed from PyTorch's
- * (ic, oc / groups, kh, kw): in each group blocks of 4 filters, the last one narrower where 4 does not divide
- * them, each block (kh, kw, ic / groups, width). bias (oc) may be null. */
-static inline void pl_conv_transpose2d_f32(const pl_conv_transpose2d_t *s, const float *x, const float *w,
-                                           const float *bias, float *y)
-{
-    const int32_t icg = s->ic / s->groups, ocg = s->oc / s->groups;
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->ic) {
-        for (int32_t oy = 0; oy < s->oh; oy++) {
-            for (int32_t ox = 0; ox < s->ow; ox++) {
-                const float *block = w, *b = bias;
-                for (int32_t g = 0; g < s->groups; g++) {
-                    int32_t f = 0;
-                    for (; f + 4 <= ocg; f += 4, y += 4, block += s->kh * s->kw * icg * 4) {
-                        pl_transposed_x4_f32(s, x + g * icg, block, b, y, oy, ox);
-                        b = b ? b + 4 : b;
-                    }
-                    for (int32_t i = 0; i < ocg - f; i++, y++) {
-                        y[0] = pl_transposed_x1_f32(s, x + g * icg, block + i, b ? b[i] : 0.0f, oy, ox, ocg - f);
-                    }
-                    b = b ? b + (ocg - f) : b;
-                    block += s->kh * s->kw * icg * (ocg - f);
-                }
-            }
+            w += rows.taps * cols.taps * c.icg * s->oc;
         }
     }
 }

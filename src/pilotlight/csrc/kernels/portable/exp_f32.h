@@ -3,6 +3,12 @@
 
 #include "bits_f32.h"
 
+#if defined(__GNUC__)
+#define PL_COLD __attribute__((noinline, cold))
+#else
+#define PL_COLD
+#endif
+
 /* x = n ln 2 + r with |r| <= ln(2)/2; returns e^r - 1. n comes from adding 1.5 * 2^23, which leaves the
  * rounded integer in the low bits of `*shifted`: no conversion that a NaN could break. Wants -104 <= x <= 89. */
 static inline float pl_exp_reduced(float x, float *shifted)
@@ -29,21 +35,26 @@ static inline float pl_scale_f32(float a, int32_t n)
     return (a * pl_pow2(half)) * pl_pow2(n - half);
 }
 
+/* e^x for |x| >= 87 and NaN, apart from what is inlined everywhere. */
+static inline PL_COLD float pl_exp_edge_f32(float x)
+{
+    float shifted;
+    x = x > 89.0f ? 89.0f : x;
+    x = x < -104.0f ? -104.0f : x;
+    x = 1.0f + pl_exp_reduced(x, &shifted);
+    return pl_scale_f32(x, pl_shifted_integer(shifted));
+}
+
 /* e^x, at most 1.1 ulp from the exact value. Where the result is a normal number, n goes straight into its
  * exponent: only n's low bits are left after the shift. */
 static inline float pl_exp_f32(float x)
 {
-    const int ordinary = (pl_bits(x) & 0x7fffffffu) < 0x42ae0000u; /* |x| < 87 */
     float shifted, y;
-    if (!ordinary) {
-        x = x > 89.0f ? 89.0f : x;
-        x = x < -104.0f ? -104.0f : x;
+    if ((pl_bits(x) & 0x7fffffffu) >= 0x42ae0000u) {
+        return pl_exp_edge_f32(x);
     }
     y = 1.0f + pl_exp_reduced(x, &shifted);
-    if (ordinary) {
-        return pl_from_bits(pl_bits(y) + (pl_bits(shifted) << 23));
-    }
-    return pl_scale_f32(y, pl_shifted_integer(shifted));
+    return pl_from_bits(pl_bits(y) + (pl_bits(shifted) << 23));
 }
 
 #endif
