@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
@@ -20,7 +19,8 @@ from pilotlight.boards import Board
 from pilotlight.emit.module import Module, emit_module
 from pilotlight.emit.target import Target
 from pilotlight.errors import DoesNotFitError, PilotlightError
-from pilotlight.graph import Graph, Port
+from pilotlight.graph import Graph
+from pilotlight.graph.ports import describe_port, from_memory, to_memory
 from pilotlight.limits import check_budget, explain_overflow
 from pilotlight.passes.pipeline import optimize as run_passes
 from pilotlight.plan import Plan, make_plan
@@ -32,6 +32,7 @@ class Options:
 
     optimize: str = "speed"  # or "size"
     keep_inputs: bool = False
+    float_io: bool = False  # quantized models: float inputs and outputs in the C API
     torch_layout: bool = False  # inputs and outputs in PyTorch's order instead of channels last
     weights_in: str | None = None
     arena_in: str | None = None
@@ -138,7 +139,7 @@ class Running:
         if len(inputs) != len(ports):
             raise PilotlightError(
                 f"{self.graph.name} takes {len(ports)} input{'s' if len(ports) != 1 else ''} "
-                f"({', '.join(_describe(p) for p in ports)}), got {len(inputs)}",
+                f"({', '.join(describe_port(p) for p in ports)}), got {len(inputs)}",
                 kind="wrong-input",
             )
         arrays = [to_memory(port, x) for port, x in zip(ports, inputs, strict=True)]
@@ -147,34 +148,6 @@ class Running:
 
     def reset(self) -> None:
         self.device.reset()
-
-
-def _describe(port: Port) -> str:
-    return f"{port.name}: {port.value.dtype}{list(port.shape)}"
-
-
-def to_memory(port: Port, given: Any) -> np.ndarray:
-    """A tensor in PyTorch's order as the bytes that the model reads; wrong shapes and types are refused."""
-    x = torch.as_tensor(given)
-    if tuple(x.shape) != port.shape or x.dtype != port.value.dtype.torch:
-        raise PilotlightError(
-            f"input {port.name}: expected {port.value.dtype}{list(port.shape)}, "
-            f"got {str(x.dtype).removeprefix('torch.')}{list(x.shape)}",
-            hint="give the shape and dtype that the model was captured with",
-            kind="wrong-input",
-        )
-    if port.perm is not None:
-        x = x.permute(port.perm)
-    return x.detach().contiguous().numpy().reshape(port.value.shape)
-
-
-def from_memory(port: Port, array: np.ndarray) -> torch.Tensor:
-    """What the model wrote as a tensor in PyTorch's order."""
-    y = torch.from_numpy(np.array(array))
-    if port.perm is not None:
-        order = [port.perm.index(i) for i in range(len(port.perm))]
-        y = y.permute(order).contiguous()
-    return y.reshape(port.shape)
 
 
 def compile(
@@ -190,7 +163,7 @@ def compile(
     lowered = graph.clone()
     if name is not None:
         lowered.name = name
-    run_passes(lowered, keep_io=chosen.torch_layout)
+    run_passes(lowered, keep_io=chosen.torch_layout, float_io=chosen.float_io)
     prepared = lowered.clone()
     for node in prepared.nodes:
         ops.get(node.op).prepare(node, prepared, target)
@@ -205,8 +178,6 @@ def compile(
 def cache_folder() -> Path:
     """What is built once lives here."""
     return Path(os.environ.get("PILOTLIGHT_CACHE") or Path.home() / ".cache" / "pilotlight")
-
-
 
 
 @contextlib.contextmanager

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.capture.reference import example_inputs, variations
+from pilotlight.capture.reference import Reference, example_inputs, functionalize, one_thread, variations
 from pilotlight.compiler import Build
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Port
+from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.measure.compare import OutputMatch, Truth
 from pilotlight.measure.profile import Profile, profile
 from pilotlight.toolchain import BuildInfo
@@ -22,12 +23,16 @@ from pilotlight.toolchain import BuildInfo
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Classes against labels: how many PyTorch and the board have right, and where the two differ."""
+    """Classes against labels: how many PyTorch and the board have right, and where the two differ.
+
+    `pt2e` is PyTorch's own quantized model, None for a float one. Samples labelled -1 do not count.
+    """
 
     samples: int
     pytorch: int
     board: int
     different: int
+    pt2e: int | None = None
 
 
 @dataclass
@@ -44,6 +49,7 @@ class Session:
     painted_stack: int | None
     figures: dict[str, Any] = field(default_factory=dict)
     accuracy: Accuracy | None = None  # where labels were given
+    snr_db: list[float | None] | None = None  # of a quantized model against float, per output
 
     @property
     def match(self) -> bool:
@@ -58,6 +64,9 @@ class Session:
             "max_abs_error": max((m.max_abs_error for m in self.matches), default=0.0),
             **self.figures,
             "accuracy": vars(self.accuracy) if self.accuracy else None,
+            "snr_db": self.snr_db,
+            "fallbacks": [{"op": f.node.op, "where": str(f.node.place), "reason": f.reason}
+                          for f in self.build.lowered.fallbacks],
             "runs": len(self.outputs),
             "outputs": [vars(m) for m in self.matches],
             "operators": [vars(r) for r in self.profile.rows] if self.profile else None,
@@ -149,23 +158,62 @@ def run_session(
                 torch.equal(a.nan_to_num(), b.nan_to_num())
                 for left, right in zip(outputs, again, strict=True) for a, b in zip(left, right, strict=True)
             )
-    matches = truth.compare(outputs, [p.name for p in build.graph.outputs])
+    names = [p.name for p in build.graph.outputs]
+    quantized = build.lowered.quantization is not None
+    matches = same_bits(build, inputs, outputs, names) if quantized else truth.compare(outputs, names)
     dev = running.device
     measured = profile(build.info, dev.counts) if dev.counts is not None and dev.counts.runs else None
     session = Session(build, outputs, truth, matches, repeated, measured, dev.counts_reason, dev.stack)
     session.figures = figures(build)
     session.figures["instructions"] = measured.instructions if measured else None
     session.figures["cycles_estimate"] = measured.cycles if measured else None
-    session.accuracy = accuracy(session, labels) if labels is not None else None
+    session.accuracy = accuracy(session, inputs, labels) if labels is not None else None
+    session.snr_db = snr_db(session) if quantized else None
     return session
 
 
-def accuracy(session: Session, labels: torch.Tensor) -> Accuracy:
+def same_bits(
+    build: Build, inputs: list[list[torch.Tensor]], outputs: list[list[torch.Tensor]], names: list[str]
+) -> list[OutputMatch]:
+    """A quantized model matches when the board's bytes are those of the integer reference on the host."""
+    want = evaluate_runs(build.lowered, inputs)
+    rows = []
+    for k, name in enumerate(names):
+        apart = [float((got[k].double() - w[k].double()).abs().max()) if w[k].numel() else 0.0
+                 for got, w in zip(outputs, want, strict=True)]
+        rows.append(OutputMatch(name, max(apart) == 0.0, max(apart), 0.0, 0.0))
+    return rows
+
+
+def snr_db(session: Session) -> list[float | None]:
+    """Per output: how far the quantized model is from the float one, as signal over noise."""
+    result: list[float | None] = []
+    for k in range(len(session.matches)):
+        exact = torch.cat([row[k].double().reshape(-1) for row in session.truth.exact])
+        got = torch.cat([row[k].double().reshape(-1) for row in session.outputs])
+        noise, signal = float(((exact - got) ** 2).sum()), float((exact**2).sum())
+        result.append(None if noise == 0 or signal == 0 else 10 * float(np.log10(signal / noise)))
+    return result
+
+
+def accuracy(session: Session, inputs: list[list[torch.Tensor]], labels: torch.Tensor) -> Accuracy:
     """The largest element of the first output is the class."""
-    board = torch.stack([row[0].reshape(-1).argmax() for row in session.outputs])
-    pytorch = torch.stack([row[0].reshape(-1).argmax() for row in session.truth.single])
-    right = [int((classes == labels).sum()) for classes in (pytorch, board)]
-    return Accuracy(len(labels), right[0], right[1], int((board != pytorch).sum()))
+    known = labels >= 0
+
+    def classes(rows: list[list[torch.Tensor]]) -> torch.Tensor:
+        return torch.stack([row[0].reshape(-1).argmax() for row in rows])
+
+    def right(found: torch.Tensor) -> int:
+        return int((found[known] == labels[known]).sum())
+
+    board, pytorch = classes(session.outputs), classes(session.truth.single)
+    quantization = session.build.graph.quantization
+    pt2e = None
+    if quantization is not None:
+        reference = Reference(functionalize(quantization.program))
+        with one_thread():
+            pt2e = right(classes([reference(*row) for row in inputs]))
+    return Accuracy(int(known.sum()), right(pytorch), right(board), int((board != pytorch).sum()), pt2e)
 
 
 def figures(build: Build, info: BuildInfo | None = None) -> dict[str, Any]:

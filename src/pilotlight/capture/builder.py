@@ -19,6 +19,7 @@ class Builder:
     def __init__(self, graph: Graph):
         self.graph = graph
         self.place = Place()
+        self.channel_scales: dict[Value, tuple[np.ndarray, int]] = {}  # of quantized weights: scales and their axis
         self.results: list[tuple[DType, tuple[int, ...]]] = []  # what PyTorch says the current ATen node gives
 
     def nodes(self, op: str, inputs: Sequence[Value], hint: str | None = None, **attrs: Any) -> list[Value]:

@@ -73,6 +73,8 @@ def port_meaning(port: Port) -> str:
     """Type, shape, and how PyTorch's order maps to memory."""
     shape = ", ".join(map(str, port.value.shape))
     text = f"{port.value.dtype.name} ({shape})"
+    if port.quant is not None:
+        text += f", standing for (integer - {port.quant.zero_point}) * {port.quant.scale:.9g}"
     if port.value.dtype.kind == "b":
         text += ", 0 or 1 in a byte each"
     if port.perm is not None:

@@ -15,7 +15,7 @@ from pilotlight import __version__, ops
 from pilotlight.emit.describe import describe_node, port_meaning, summarize
 from pilotlight.emit.kernels import kernel_text
 from pilotlight.emit.micro import assembly, dispatch
-from pilotlight.emit.step import Step
+from pilotlight.emit.step import Step, c_float
 from pilotlight.emit.target import Target
 from pilotlight.emit.weights import INCBIN_FROM, Weights, c_array, incbin_source
 from pilotlight.graph import Port, Value
@@ -146,6 +146,8 @@ def _port(plan: Plan, port: Port, c_name: str) -> dict[str, Any]:
         "name": _identifier(port.name), "c_name": c_name, "ctype": port.value.dtype.c, "dtype": port.value.dtype.name,
         "shape": list(port.shape), "c_shape": list(port.value.shape),
         "perm": None if port.perm is None else list(port.perm),
+        "scale": None if port.quant is None else c_float(port.quant.scale),
+        "zero_point": None if port.quant is None else port.quant.zero_point,
         "offset": offset, "bytes": port.value.bytes, "count": port.value.elements, "meaning": port_meaning(port),
     }
 

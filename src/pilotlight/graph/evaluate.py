@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from pilotlight.graph.graph import Graph, Value
+from pilotlight.graph.ports import from_memory, to_memory
 
 
 def evaluate(graph: Graph, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -12,25 +13,32 @@ def evaluate(graph: Graph, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
     return trace(graph, inputs)[1]
 
 
-def trace(graph: Graph, inputs: list[torch.Tensor]) -> tuple[dict[Value, torch.Tensor], list[torch.Tensor]]:
-    """The same, with every value that was computed on the way."""
+def evaluate_runs(graph: Graph, runs: list[list[torch.Tensor]]) -> list[list[torch.Tensor]]:
+    """One run after the other, states carried along."""
+    carried: dict[str, torch.Tensor] = {}
+    results = []
+    for inputs in runs:
+        values, outputs = trace(graph, inputs, carried)
+        carried = {state.name: values[state.next].clone() for state in graph.states}
+        results.append(outputs)
+    return results
+
+
+def trace(
+    graph: Graph, inputs: list[torch.Tensor], carried: dict[str, torch.Tensor] | None = None
+) -> tuple[dict[Value, torch.Tensor], list[torch.Tensor]]:
+    """One run with every value that was computed on the way; `carried` holds states of an earlier run."""
     from pilotlight import ops
 
     values: dict[Value, torch.Tensor] = {}
     for port, x in zip(graph.inputs, inputs, strict=True):
-        values[port.value] = (x if port.perm is None else x.permute(port.perm)).reshape(port.value.shape)
+        values[port.value] = torch.from_numpy(to_memory(port, x))
     for state in graph.states:
-        values[state.value] = torch.from_numpy(state.initial)
+        values[state.value] = (carried or {}).get(state.name, torch.from_numpy(state.initial))
     for value in graph.constants():
         values[value] = torch.from_numpy(value.data)
     for node in graph.nodes:
         results = ops.get(node.op).reference(node, [values[v] for v in node.inputs])
         results = results if isinstance(results, tuple | list) else (results,)
         values.update(zip(node.outputs, results, strict=True))
-    outputs = []
-    for port in graph.outputs:
-        y = values[port.value]
-        if port.perm is not None:
-            y = y.permute([port.perm.index(i) for i in range(len(port.perm))])
-        outputs.append(y.reshape(port.shape))
-    return values, outputs
+    return values, [from_memory(port, values[port.value].numpy()) for port in graph.outputs]

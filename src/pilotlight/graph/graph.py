@@ -25,6 +25,17 @@ class Place:
         return ", ".join(part for part in (self.module, self.source) if part) or "the model"
 
 
+@dataclass(frozen=True)
+class Quant:
+    """What the integers of a tensor stand for: `(integer - zero_point) * scale`."""
+
+    scale: float
+    zero_point: int
+
+    def __str__(self) -> str:
+        return f"({self.scale:g}, {self.zero_point})"
+
+
 @dataclass(eq=False)
 class Value:
     """A tensor. With `data` it is a constant; otherwise it is an input, a state or a node's result."""
@@ -33,6 +44,7 @@ class Value:
     dtype: DType
     shape: Shape
     data: np.ndarray | None = None
+    quant: Quant | None = None  # of integers that stand for real numbers
 
     @property
     def elements(self) -> int:
@@ -87,6 +99,7 @@ class Port:
     value: Value
     shape: Shape
     perm: tuple[int, ...] | None = None
+    quant: Quant | None = None  # PyTorch's tensor is float, the memory holds integers
 
 
 @dataclass(eq=False)
@@ -110,6 +123,8 @@ class Graph:
     states: list[State] = field(default_factory=list)
     macs: int = 0  # of the captured model, before any pass
     origin: Any = None  # what the front end keeps for the comparison with PyTorch
+    quantization: Any = None  # how it was quantized, or None
+    fallbacks: list[Any] = field(default_factory=list)  # float operators inside an integer model, with reasons
     _names: dict[str, int] = field(default_factory=dict)
 
     def fresh(self, hint: str, dtype: DType, shape: Iterable[int], data: np.ndarray | None = None) -> Value:
@@ -174,7 +189,7 @@ class Graph:
         """A copy that passes may change; the constants' arrays are shared, they are never written."""
         memo: dict[int, Any] = {id(v.data): v.data for v in self.values() if v.data is not None}
         memo |= {id(s.initial): s.initial for s in self.states}
-        memo[id(self.origin)] = self.origin
+        memo |= {id(kept): kept for kept in (self.origin, self.quantization)}
         return copy.deepcopy(self, memo)
 
     def __str__(self) -> str:

@@ -17,7 +17,8 @@ def value_text(value: Value) -> str:
 
 
 def typed(value: Value) -> str:
-    return f"{value_text(value)}: {value.dtype}[{'x'.join(map(str, value.shape))}]"
+    quant = f"{value.quant}" if value.quant else ""
+    return f"{value_text(value)}: {value.dtype}{quant}[{'x'.join(map(str, value.shape))}]"
 
 
 def _attr(value: Any) -> str:

@@ -9,11 +9,12 @@ Having a lowering keeps an ATen operator whole: capture decomposes only what is 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import torch
 
-from pilotlight.graph import DType, Graph, Node, Shape, Value
+from pilotlight.graph import DType, Graph, Node, Quant, Shape, Value
 
 if TYPE_CHECKING:
     from pilotlight.emit.step import Step
@@ -74,7 +75,30 @@ class Op:
         raise NotImplementedError(f"{type(self).__name__}.emit")
 
 
+@dataclass
+class Integer:
+    """A float node between dequantized inputs and a quantized output, to be made integer."""
+
+    graph: Graph
+    node: Node
+    inputs: list[Value]  # integers with their `quant`; constants as they are
+    quant: Quant  # of the result
+    dtype: DType  # of the result
+    limits: tuple[int, int]  # of the result, a clamp behind the operator included
+
+    def make(self, op: str, inputs: list[Value], **attrs: Any) -> Node:
+        """One integer node; its output carries the quantization of the result."""
+        node = Node(op, inputs, [], attrs, self.node.place)
+        for dtype, shape in get(op).infer(node):
+            node.outputs.append(self.graph.fresh(op, dtype, shape))
+        node.outputs[-1].quant = self.quant
+        return node
+
+
+IntegerForm = Callable[[Integer], "list[Node] | None"]
+
 _OPS: dict[str, Op] = {}
+_INTEGER: dict[str, IntegerForm] = {}
 _LOWERINGS: dict[str, Lowering] = {}
 
 OpClass = TypeVar("OpClass", bound=type[Op])
@@ -103,6 +127,23 @@ def lowers(*aten: str) -> Callable[[LoweringFunction], LoweringFunction]:
         return function
 
     return wrap
+
+
+def integer(*names: str) -> Callable[[IntegerForm], IntegerForm]:
+    """Register how a float operator is computed in integers: a function that returns the integer nodes, or None."""
+
+    def wrap(function: IntegerForm) -> IntegerForm:
+        for name in names:
+            if name in _INTEGER:
+                raise ValueError(f"{name} has two integer forms")
+            _INTEGER[name] = function
+        return function
+
+    return wrap
+
+
+def integer_form(name: str) -> IntegerForm | None:
+    return _INTEGER.get(name)
 
 
 def get(name: str) -> Op:

@@ -118,7 +118,9 @@ def convolution(
     if rank == 1:
         x = b.reshape(x, (x.shape[0], 1, x.shape[1], x.shape[2]))
     pad, extra = pair(padding, rank, fill=0), pair(output_padding, rank, fill=0)
-    common = {"stride": pair(stride, rank), "dilation": pair(dilation, rank), "groups": groups}
+    common: dict[str, Any] = {"stride": pair(stride, rank), "dilation": pair(dilation, rank), "groups": groups}
+    if weight in b.channel_scales:
+        common["weight_scale"], _ = b.channel_scales[weight]
     if transposed:
         y = _transposed(b, x, w4, bias, pad, extra, common)
     else:

@@ -50,14 +50,15 @@ class Linear(Op):
         dense_call(node, c, self.shape(node), "pl_linear_t", "linear")
 
 
-def linear_node(b: Builder, x: Value, weight: np.ndarray, bias: Value | None) -> Value:
-    """x (..., I) times a constant weight (O, I)."""
+def linear_node(b: Builder, x: Value, weight: np.ndarray, bias: Value | None, scale: np.ndarray | None = None) -> Value:
+    """x (..., I) times a constant weight (O, I); `scale` per output when the weight is quantized."""
     outputs, inputs = weight.shape
     if bias is None:
         bias = b.constant(np.zeros(outputs, np.float32), hint="zero_bias")
     rows = b.reshape(x, (x.elements // inputs if inputs else 0, inputs))
     w = b.constant(np.ascontiguousarray(weight), hint="weight")
-    return b.reshape(b.node("linear", [rows, w, bias]), (*x.shape[:-1], outputs))
+    attrs = {} if scale is None else {"weight_scale": scale}
+    return b.reshape(b.node("linear", [rows, w, bias], **attrs), (*x.shape[:-1], outputs))
 
 
 @lowers("linear.default")
@@ -67,7 +68,8 @@ def linear(b: Builder, input: Value, weight: Value, bias: Value | None = None) -
         return product if bias is None else apply(b, "add", product, bias)
     if bias is not None and bias.data is None:
         return apply(b, "add", linear_node(b, input, weight.data, None), bias)
-    return linear_node(b, input, weight.data, bias)
+    scale, _ = b.channel_scales.get(weight, (None, 0))
+    return linear_node(b, input, weight.data, bias, scale)
 
 
 @lowers("addmm.default")

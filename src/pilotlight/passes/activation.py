@@ -34,8 +34,8 @@ def absorb_padding(graph: Graph) -> Graph:
     """Zeros padded around height and width in front of a convolution are the convolution's own padding."""
     producers = graph.producers()
     for node in graph.nodes:
-        pad = producers.get(node.inputs[0]) if node.op == "conv2d" else None
-        if pad is not None and _is_spatial_zero(pad):
+        pad = producers.get(node.inputs[0]) if node.op in ("conv2d", "qconv2d") else None
+        if pad is not None and _is_spatial(pad, node.attrs.get("zx", 0)):
             (_, top, left, _), (_, bottom, right, _) = pad.attrs["before"], pad.attrs["after"]
             amounts = zip(node.attrs["pad"], (top, left, bottom, right), strict=True)
             node.attrs["pad"] = tuple(a + b for a, b in amounts)
@@ -43,8 +43,9 @@ def absorb_padding(graph: Graph) -> Graph:
     return graph
 
 
-def _is_spatial_zero(node: Node) -> bool:
-    if node.op != "pad" or node.attrs["value"] != 0 or len(node.attrs["before"]) != 4:
+def _is_spatial(node: Node, zero: int) -> bool:
+    """Whether a node pads height and width with what stands for zero."""
+    if node.op != "pad" or node.attrs["value"] != zero or len(node.attrs["before"]) != 4:
         return False
     amounts = list(zip(node.attrs["before"], node.attrs["after"], strict=True))
     return amounts[0] == amounts[3] == (0, 0) and all(a >= 0 for pair in amounts for a in pair)

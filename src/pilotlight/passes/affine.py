@@ -35,7 +35,7 @@ def _match(node: Node, readers: Readers) -> tuple[Value, Node, Value] | None:
     left, right = node.inputs
     for x, constant in ((left, right), (right, left)):
         dense = readers.layer(x, OUTPUT_AXIS) if constant.is_constant else None
-        if dense is None or "clamp" in dense.attrs:
+        if dense is None or dense.attrs.keys() & {"clamp", "weight_scale"}:
             continue
         if node.op == "sub" and constant is left:
             continue

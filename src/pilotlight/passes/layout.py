@@ -9,6 +9,8 @@ model itself asks for.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pilotlight import ops
@@ -147,28 +149,46 @@ class _Layout:
         return True
 
     def _hoist(self, node: Node) -> bool:
-        """An operator that reads only inputs and constants takes the order in which its result is wanted."""
-        inner = self.producers.get(node.inputs[0])
+        """Operators between an input and a permute take the order in which their result is wanted."""
         perm = node.attrs["perm"]
-        if self.keep_io or inner is None:
-            return False
-        if len(self.users[node.inputs[0]]) != 1 or node.inputs[0] in self.graph.leaving():
-            return False
         rank, back = len(perm), inverse(perm)
         inputs = {port.value for port in self.graph.inputs}
-        sole = [v for v in inner.inputs if v in inputs and len(self.users[v]) == 1 and len(v.shape) == rank]
-        attrs = ops.get(inner.op).permuted(inner, back) if len(inner.outputs) == 1 and sole else None
-        if attrs is None or not all(v in sole or self._free(v, back, rank) for v in inner.inputs):
+        chain: list[tuple[Node, Value, dict[str, Any]]] = []  # (operator, what it reads, its new attributes)
+        value = node.inputs[0]
+        while value not in inputs:
+            inner = self.producers.get(value)
+            found = self._only_operand(inner, back, rank) if inner is not None and self._sole(value) else None
+            if inner is None or found is None:
+                return False
+            value, attrs = found
+            chain.append((inner, value, attrs))
+        if self.keep_io or not chain or not self._sole(value) or len(value.shape) != rank:
             return False
-        turned = {  # each once: an operator may read one input twice
-            v: self._reorder_input(v, perm) if v in sole else self._unpermute(inner, v, back, perm, rank)
-            for v in dict.fromkeys(inner.inputs)
-        }
-        operands = [turned[v] for v in inner.inputs]
-        at = self.graph.nodes.index(inner)
-        self.graph.nodes[at] = Node(inner.op, operands, node.outputs, attrs, inner.place)
+        value = self._reorder_input(value, perm)
+        for inner, operand, attrs in reversed(chain):
+            others = [value if v is operand else self._unpermute(inner, v, back, perm, rank) for v in inner.inputs]
+            out = inner.output
+            fresh = self.graph.fresh(out.name, out.dtype, tuple(out.shape[p] for p in perm))
+            at = self.graph.nodes.index(inner)
+            self.graph.nodes[at] = Node(inner.op, others, [fresh], attrs, inner.place)
+            value = fresh
         self.graph.nodes.remove(node)
+        self.graph.replace(node.output, value)
         return True
+
+    def _sole(self, value: Value) -> bool:
+        return len(self.users.get(value, [])) == 1 and value not in self.graph.leaving()
+
+    def _only_operand(self, node: Node, back: Perm, rank: int) -> tuple[Value, dict[str, Any]] | None:
+        """The one operand that is not to be had in the other order for free, and the attributes in that order."""
+        if len(node.outputs) != 1 or len(node.output.shape) != rank:
+            return None
+        attrs = ops.get(node.op).permuted(node, back)
+        moving = [v for v in dict.fromkeys(node.inputs) if not v.is_constant and len(v.shape) == rank]
+        rest = [v for v in node.inputs if v not in moving]
+        if attrs is None or len(moving) != 1 or not all(self._free(v, back, rank) for v in rest):
+            return None
+        return moving[0], attrs
 
     def _into_linear(self, node: Node) -> bool:
         """permute → flatten → linear: reorder the columns of the weight instead."""

@@ -8,20 +8,25 @@ from pilotlight.graph import Graph, verify
 from pilotlight.passes.activation import absorb_padding, fuse_clamps
 from pilotlight.passes.affine import fold_affine
 from pilotlight.passes.clean import fold_constants, remove_dead, separate_outputs
+from pilotlight.passes.constant_channels import drop_constant_channels
 from pilotlight.passes.fuse import fuse_pointwise
+from pilotlight.passes.integer import integer_ports, to_integers
 from pilotlight.passes.layout import optimize_layout
 
 Pass = Callable[[Graph], Graph]
 
 
-def passes(keep_io: bool = False) -> list[tuple[str, Pass]]:
+def passes(keep_io: bool = False, float_io: bool = False) -> list[tuple[str, Pass]]:
     return [
         ("fold constants", fold_constants),
         ("remove dead code", remove_dead),
         ("optimize layout", lambda g: optimize_layout(g, keep_io=keep_io)),
         ("fold scale and shift", fold_affine),
         ("fuse clamps", fuse_clamps),
+        ("go integer", to_integers),
+        ("make ports integer", (lambda g: g) if float_io else integer_ports),
         ("absorb padding", absorb_padding),
+        ("drop constant channels", drop_constant_channels),
         ("fold constants again", fold_constants),
         ("separate outputs", separate_outputs),
         ("fuse pointwise chains", fuse_pointwise),
@@ -29,9 +34,9 @@ def passes(keep_io: bool = False) -> list[tuple[str, Pass]]:
     ]
 
 
-def optimize(graph: Graph, *, keep_io: bool = False, check: bool = False) -> Graph:
+def optimize(graph: Graph, *, keep_io: bool = False, float_io: bool = False, check: bool = False) -> Graph:
     """Run every pass; with `check` the graph is verified after each."""
-    for name, step in passes(keep_io):
+    for name, step in passes(keep_io, float_io):
         graph = step(graph)
         if check:
             verify(graph, after=name)

@@ -1,0 +1,49 @@
+"""Between PyTorch's tensors and what a model has in memory: order of dimensions, and integers for real numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from pilotlight.errors import PilotlightError
+from pilotlight.graph.graph import Port
+
+
+def describe_port(port: Port) -> str:
+    dtype = "float32" if port.quant else port.value.dtype.name
+    return f"{port.name}: {dtype}{list(port.shape)}"
+
+
+def to_memory(port: Port, given: Any) -> np.ndarray:
+    """A tensor in PyTorch's order as the bytes that the model reads; wrong shapes and types are refused.
+
+    Where the model reads integers, float tensors are quantized as PT2E does it; integers are taken as they are.
+    """
+    x = torch.as_tensor(given).detach()
+    accepted = {port.value.dtype.torch} | ({torch.float32} if port.quant else set())
+    if tuple(x.shape) != port.shape or x.dtype not in accepted:
+        raise PilotlightError(
+            f"input {describe_port(port)}: got {str(x.dtype).removeprefix('torch.')}{list(x.shape)}",
+            hint="give the shape and dtype that the model was captured with",
+            kind="wrong-input",
+        )
+    if port.quant is not None and x.is_floating_point():
+        limits = torch.iinfo(port.value.dtype.torch)
+        steps = torch.round(x * (1.0 / port.quant.scale)) + port.quant.zero_point
+        x = steps.clamp(limits.min, limits.max).to(port.value.dtype.torch)
+    if port.perm is not None:
+        x = x.permute(port.perm)
+    return x.contiguous().numpy().reshape(port.value.shape)
+
+
+def from_memory(port: Port, array: np.ndarray) -> torch.Tensor:
+    """What the model wrote as a tensor in PyTorch's order; integers that stand for real numbers become float."""
+    y = torch.from_numpy(np.array(array))
+    if port.perm is not None:
+        y = y.permute([port.perm.index(i) for i in range(len(port.perm))]).contiguous()
+    y = y.reshape(port.shape)
+    if port.quant is not None:
+        y = (y.to(torch.float32) - port.quant.zero_point) * port.quant.scale
+    return y

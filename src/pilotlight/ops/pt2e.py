@@ -1,0 +1,56 @@
+"""PT2E's own operators: where a model goes from real numbers to integers and back.
+
+Weights arrive as dequantized constants; the builder remembers their scales per channel, and the dense layers keep
+them in `weight_scale`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pilotlight.capture.builder import Builder
+from pilotlight.graph import FLOAT32, Value
+from pilotlight.graph.dtypes import INT8, INT16
+from pilotlight.ops.base import lowers
+from pilotlight.ops.q_quantize import make_dequantize, make_quantize
+from pilotlight.ops.q_recipe import Affine
+
+_RANGES = {(-128, 127): INT8, (-127, 127): INT8, (-32768, 32767): INT16, (-32767, 32767): INT16}
+
+
+@lowers("quantized_decomposed.quantize_per_tensor.default")
+def quantize(
+    b: Builder, input: Value, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: object
+) -> Value:
+    if (quant_min, quant_max) not in _RANGES:
+        raise b.refuse(
+            f"quantization to {quant_min}..{quant_max} is not supported; expected int8 or int16 over its whole range"
+        )
+    recipe = make_quantize(Affine(scale, zero_point), 8 * _RANGES[quant_min, quant_max].size, (quant_min, quant_max))
+    return b.node(recipe.op, [input], **recipe.attrs)
+
+
+@lowers("quantized_decomposed.dequantize_per_tensor.default")
+def dequantize(
+    b: Builder, input: Value, scale: float, zero_point: int, quant_min: int, quant_max: int, dtype: object,
+    out_dtype: object = None,
+) -> Value:
+    if input.data is not None:
+        return b.constant((input.data.astype(np.float64) - zero_point) * scale, FLOAT32, input.name)
+    recipe = make_dequantize(Affine(scale, zero_point))
+    return b.node(recipe.op, [input], **recipe.attrs)
+
+
+@lowers("quantized_decomposed.dequantize_per_channel.default")
+def dequantize_per_channel(
+    b: Builder, input: Value, scales: Value, zero_points: Value | None, axis: int, quant_min: int, quant_max: int,
+    dtype: object, out_dtype: object = None,
+) -> Value:
+    integers = b.need_constant(input, "a tensor quantized per channel")
+    scale = b.need_constant(scales, "a scale").astype(np.float64)
+    shape = [1] * integers.ndim
+    shape[axis] = len(scale)
+    zeros = np.zeros(len(scale)) if zero_points is None else b.need_constant(zero_points, "a zero point")
+    value = b.constant((integers - zeros.reshape(shape)) * scale.reshape(shape), FLOAT32, input.name)
+    b.channel_scales[value] = (scale, axis)
+    return value

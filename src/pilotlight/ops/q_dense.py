@@ -1,0 +1,164 @@
+"""Integer convolution and linear layers.
+
+    acc = bias + Σ x·w   (int32; the input's zero point is folded into the bias, padding reads the zero point)
+    y   = clamp(zy + rhmul(acc << k, M), lo, hi)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from pilotlight import fixed
+from pilotlight.emit import dense_s8
+from pilotlight.emit.step import Step
+from pilotlight.emit.target import Target
+from pilotlight.errors import PilotlightError
+from pilotlight.graph import Graph, Node
+from pilotlight.graph.dtypes import INT8
+from pilotlight.ops import base
+from pilotlight.ops.base import Integer, Op, Result, integer, register
+
+
+def finish(node: Node, acc: torch.Tensor) -> torch.Tensor:
+    """Accumulators (..., O) as int8."""
+    a = node.attrs
+    m = fixed.Multiplier(np.asarray(node.inputs[3].data), a["shift"])
+    y = fixed.requantize(acc.numpy(), m, a["zy"], (a["lo"], a["hi"]))
+    return torch.from_numpy(y)
+
+
+class Dense(Op):
+    """What integer convolutions and linear layers share: packing, planning and the call of the kernel."""
+
+    def layer(self, node: Node) -> dense_s8.Layer:
+        raise NotImplementedError(type(self).__name__)
+
+    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
+        """Choose the kernel of the target and replace the constants by what it wants."""
+        kernel = dense_s8.family(target).plan(self.layer(node))
+        node.attrs["kernel_plan"] = kernel
+        node.inputs = [node.inputs[0], *(graph.constant(c, "packed") for c in kernel.constants)]
+
+    def scratch(self, node: Node) -> int:
+        kernel = node.attrs.get("kernel_plan")
+        return kernel.scratch if kernel else 0
+
+    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        kernel = node.attrs.get("kernel_plan")
+        return {} if kernel is None or kernel.distance is None else {(0, 0): kernel.distance}
+
+    def emit(self, node: Node, c: Step) -> None:
+        kernel: dense_s8.Kernel = node.attrs["kernel_plan"]
+        c.use(*kernel.headers)
+        c.micro |= kernel.micro
+        table = c.table(kernel.ctype, kernel.hint, kernel.initializer)
+        arguments = [table, c.read(node.inputs[0]), *(c.read(v) for v in node.inputs[1:]), c.write(node.output)]
+        if kernel.scratch:
+            arguments.append(c.scratch(kernel.scratch_type))
+        c.call(kernel.driver, *arguments)
+
+
+@register
+class QConv2d(Dense):
+    """Inputs x int8 (N, H, W, I), w int8 (O, KH, KW, I / groups), bias int32 (O), M int32 (O)."""
+
+    name = "qconv2d"
+
+    def infer(self, node: Node) -> Result:
+        ((_, shape),) = base.get("conv2d").infer(node)
+        return [(INT8, shape)]
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        a = node.attrs
+        top, left, bottom, right = a["pad"]
+        x = F.pad(args[0].permute(0, 3, 1, 2).double(), (left, right, top, bottom), value=a["zx"])
+        w = args[1].permute(0, 3, 1, 2).double()
+        acc = F.conv2d(x, w, args[2].double(), a["stride"], 0, a["dilation"], a["groups"])
+        return finish(node, acc.permute(0, 2, 3, 1).to(torch.int64))
+
+    def macs(self, node: Node) -> int:
+        return base.get("conv2d").macs(node)
+
+    def layer(self, node: Node) -> dense_s8.Layer:
+        from pilotlight.ops.conv import Conv2d
+
+        op = base.get("conv2d")
+        assert isinstance(op, Conv2d)
+        return _layer(node, op.shape(node))
+
+
+@register
+class QLinear(Dense):
+    """Inputs x int8 (N, I), w int8 (O, I), bias int32 (O), M int32 (O)."""
+
+    name = "qlinear"
+
+    def infer(self, node: Node) -> Result:
+        return [(INT8, (node.inputs[0].shape[0], node.attrs["channels"]))]
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        acc = args[0].double() @ args[1].double().T + args[2].double()
+        return finish(node, acc.to(torch.int64))
+
+    def macs(self, node: Node) -> int:
+        return node.output.elements * node.inputs[0].shape[1]
+
+    def layer(self, node: Node) -> dense_s8.Layer:
+        from pilotlight.emit import pack_f32
+
+        (n, i), (_, o) = node.inputs[0].shape, node.output.shape
+        return _layer(node, pack_f32.Linear(n, i, o))
+
+
+def _layer(node: Node, shape: Any) -> dense_s8.Layer:
+    _, w, bias, m = (v.data for v in node.inputs)
+    a = node.attrs
+    assert w is not None and bias is not None and m is not None
+    return dense_s8.Layer(shape, w, bias, m, a["zx"], a["zy"], a["shift"], a["lo"], a["hi"])
+
+
+@integer("conv2d", "linear")
+def dense(q: Integer) -> list[Node] | None:
+    """The integers of a dense layer from its scales."""
+    x, weight, bias = q.inputs
+    node, scale = q.node, q.node.attrs.get("weight_scale")
+    if scale is None or x.quant is None or weight.data is None or bias.data is None or x.dtype != INT8:
+        return None
+    if q.dtype != INT8:
+        return None
+    b = bias.data.astype(np.float64)
+    scale = np.maximum(scale, np.maximum(np.abs(b) / (x.quant.scale * 2.0**30), 2.0**-40))
+    shape = (len(scale),) + (1,) * (weight.data.ndim - 1)
+    w = np.clip(np.rint(weight.data.astype(np.float64) / scale.reshape(shape)), -127, 127).astype(np.int8)
+    accumulators = np.rint(b / (x.quant.scale * scale)).astype(np.int64)
+    m = fixed.multiplier(x.quant.scale * scale / q.quant.scale)
+    sums = w.astype(np.int64).reshape(len(w), -1).sum(axis=1)
+    folded = accumulators - x.quant.zero_point * sums
+    try:
+        fixed.check_accumulator(w, folded, m.shift)
+    except PilotlightError as error:
+        error.where = str(node.place)
+        raise
+    lo, hi = limits(node, q)
+    made = q.make(
+        f"q{node.op}",
+        [x, q.graph.constant(w, weight.name), q.graph.constant(folded.astype(np.int32), bias.name),
+         q.graph.constant(m.value, "multiplier")],
+        **{k: v for k, v in node.attrs.items() if k not in ("weight_scale", "clamp")}
+        | {"channels": len(scale), "zx": x.quant.zero_point, "zy": q.quant.zero_point, "shift": m.shift, "lo": lo,
+           "hi": hi},
+    )
+    return [made]
+
+
+def limits(node: Node, q: Integer) -> tuple[int, int]:
+    """The clamp that was fused into the layer, as integers, within those of the result."""
+    (least, most), (lo, hi) = q.limits, node.attrs.get("clamp", (-math.inf, math.inf))
+    low = least if lo == -math.inf else max(least, round(lo / q.quant.scale) + q.quant.zero_point)
+    high = most if hi == math.inf else min(most, round(hi / q.quant.scale) + q.quant.zero_point)
+    return min(low, most), max(high, least)

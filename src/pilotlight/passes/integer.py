@@ -1,0 +1,210 @@
+"""dequantize → float operator → quantize becomes one integer operator.
+
+Three rewrites run over the nodes in order, so that integers flow as far as they can:
+- an operator that only moves data moves integers, and the dequantize goes behind it;
+- quantize after dequantize is nothing, or a table where the scales differ;
+- an operator that has an integer form (`ops.integer_form`) and whose result is only read by a quantize takes both in.
+What is left in float is named with its reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pilotlight import ops
+from pilotlight.graph import Graph, Node, Quant, Value
+from pilotlight.graph.dtypes import DType
+from pilotlight.ops.base import Integer
+from pilotlight.ops.q_quantize import make_dequantize
+from pilotlight.ops.q_recipe import Affine
+
+FULL = ((-128, 127), (-127, 127), (-32768, 32767), (-32767, 32767))  # limits of a whole type
+MOVES = ("reshape", "permute", "slice", "expand", "flip", "concat", "pad", "copy")
+
+
+def affine(value: Value) -> Affine:
+    assert value.quant is not None
+    return Affine(value.quant.scale, value.quant.zero_point)
+
+
+@dataclass
+class Fallback:
+    """A float operator inside an integer model, and why it stayed."""
+
+    node: Node
+    reason: str
+
+
+@dataclass
+class _Rewriter:
+    graph: Graph
+    real: dict[Value, Value] = field(default_factory=dict)  # float value → the integers it was dequantized from
+    nodes: list[Node] = field(default_factory=list)
+    fallbacks: list[Fallback] = field(default_factory=list)
+
+    def run(self) -> None:
+        users = self.graph.users()
+        leaving = self.graph.leaving()
+        done: set[Node] = set()
+        for node in self.graph.nodes:
+            if node in done:
+                continue
+            if node.op == "dequantize":
+                self._dequantize(node)
+            elif node.op == "quantize" and node.inputs[0] in self.real:
+                self._requantize(node)
+            elif self._moves(node):
+                pass
+            else:
+                readers = users.get(node.outputs[0], [])
+                target = self._only_quantize(node, readers, leaving)
+                if target is not None and self._convert(node, target):
+                    done.update(readers)
+                else:
+                    self.nodes.append(node)
+        self.graph.nodes = self.nodes
+
+    def _dequantize(self, node: Node) -> None:
+        value = node.inputs[0]
+        value.quant = value.quant or Quant(node.attrs["scale"], node.attrs["zero"])
+        self.real[node.output] = value
+        self.nodes.append(node)
+
+    def _requantize(self, node: Node) -> None:
+        """quantize(dequantize(x)): x itself, or a table from one scale to the other."""
+        value, wanted = self.real[node.inputs[0]], Quant(node.attrs["scale"], node.attrs["zero"])
+        if value.quant == wanted and value.dtype == node.output.dtype and _limits(node) in FULL:
+            self.graph.replace(node.output, value)
+            self._rename(node.output, value)
+            return
+        form = ops.integer_form("requantize")
+        assert form is not None
+        made = form(Integer(self.graph, node, [value], wanted, node.output.dtype, _limits(node)))
+        if made is None:
+            self.nodes.append(node)
+            return
+        self._finish(made, node.output)
+
+    def _moves(self, node: Node) -> bool:
+        """Move the integers of an operator that does not compute."""
+        reads = [v for v in node.inputs if not v.is_constant]
+        integers = [self.real.get(v) for v in reads]
+        if node.op not in MOVES or len(reads) != len(node.inputs) or any(v is None for v in integers):
+            return False
+        values = [v for v in integers if v is not None]
+        if len({(v.quant, v.dtype) for v in values}) != 1 or values[0].quant is None:
+            return False
+        quant, attrs = values[0].quant, dict(node.attrs)
+        if node.op == "pad":
+            if attrs["value"] != 0:
+                return False
+            attrs["value"] = quant.zero_point
+        out = self.graph.fresh(node.output.name, values[0].dtype, node.output.shape)
+        out.quant = quant
+        self.nodes.append(Node(node.op, values, [out], attrs, node.place))
+        self._back_to_real(out, node)
+        return True
+
+    def _back_to_real(self, out: Value, node: Node) -> None:
+        assert out.quant is not None
+        self.nodes.append(make_dequantize(affine(out)).node(self.graph, [out], node.outputs, node.place))
+        self.real[node.output] = out
+
+    def _only_quantize(self, node: Node, readers: list[Node], leaving: set[Value]) -> Node | None:
+        """The quantize that all readers of a result are, when they agree."""
+        if len(node.outputs) != 1 or node.output in leaving or not readers:
+            return None
+        first = readers[0]
+        same = all(r.op == "quantize" and r.attrs == first.attrs for r in readers)
+        return first if same else None
+
+    def _convert(self, node: Node, target: Node) -> bool:
+        form = ops.integer_form(node.op)
+        if form is None:
+            self.fallbacks.append(Fallback(node, f"{node.op} has no integer form"))
+            return False
+        inputs = [v if v.is_constant else self.real.get(v) for v in node.inputs]
+        if any(v is None for v in inputs):
+            self.fallbacks.append(Fallback(node, "an input is float"))
+            return False
+        quant = Quant(target.attrs["scale"], target.attrs["zero"])
+        known = [v for v in inputs if v is not None]
+        made = form(Integer(self.graph, node, known, quant, target.output.dtype, _limits(target)))
+        if made is None:
+            self.fallbacks.append(Fallback(node, f"{node.op} with these arguments has no integer form"))
+            return False
+        outs = [r.output for r in self.graph.users().get(node.output, [])]
+        self._finish(made, outs[0])
+        for other in outs[1:]:
+            self.graph.replace(other, outs[0])
+        return True
+
+    def _finish(self, made: list[Node], out: Value) -> None:
+        """Put the integer nodes in, the last of them writing what the quantize wrote."""
+        last = made[-1]
+        out.quant = last.output.quant
+        last.outputs = [out]
+        self.nodes += made
+
+    def _rename(self, old: Value, new: Value) -> None:
+        for node in self.graph.nodes:
+            if old in node.inputs:
+                node.inputs = [new if v is old else v for v in node.inputs]
+
+
+def to_integers(graph: Graph) -> Graph:
+    """Rewrite a graph that PT2E quantized; what stays float is in `graph.fallbacks`."""
+    if any(node.op == "quantize" for node in graph.nodes):
+        _clamp_integers(graph)
+        rewriter = _Rewriter(graph)
+        rewriter.run()
+        graph.fallbacks = rewriter.fallbacks
+    return graph
+
+
+def _limits(quantize: Node) -> tuple[int, int]:
+    return quantize.attrs["lo"], quantize.attrs["hi"]
+
+
+def _clamp_integers(graph: Graph) -> None:
+    """clamp → quantize is quantize with narrower limits: rounding keeps the order of numbers."""
+    producers, users, leaving = graph.producers(), graph.users(), graph.leaving()
+    for node in graph.nodes:
+        if node.op != "quantize":
+            continue
+        above = producers.get(node.inputs[0])
+        while above is not None and above.op in ("clamp_min", "clamp_max"):
+            x, bound = above.inputs
+            if len(users[above.output]) != 1 or above.output in leaving or bound.data is None or bound.elements != 1:
+                break
+            limit = round(float(bound.data.reshape(-1)[0]) / node.attrs["scale"]) + node.attrs["zero"]
+            side, choose = ("lo", max) if above.op == "clamp_min" else ("hi", min)
+            node.attrs = {**node.attrs, side: choose(node.attrs[side], limit)}
+            node.inputs = [x]
+            graph.nodes = [n for n in graph.nodes if n is not above]
+            above = producers.get(x)
+
+
+def integer_ports(graph: Graph) -> Graph:
+    """Inputs that are only quantized and outputs that are only dequantized are integers in the C API."""
+    users, producers = graph.users(), graph.producers()
+    for port in graph.inputs:
+        readers = users.get(port.value, [])
+        if readers and all(r.op == "quantize" and r.attrs == readers[0].attrs for r in readers):
+            attrs = readers[0].attrs
+            value = _like(graph, port.value, readers[0].output.dtype)
+            value.quant = port.quant = Quant(attrs["scale"], attrs["zero"])
+            for reader in readers:
+                graph.nodes.remove(reader)
+                graph.replace(reader.output, value)
+            port.value = value
+    for port in graph.outputs:
+        above = producers.get(port.value)
+        if above is not None and above.op == "dequantize":
+            port.quant = Quant(above.attrs["scale"], above.attrs["zero"])
+            port.value = above.inputs[0]
+    return graph
+
+
+def _like(graph: Graph, value: Value, dtype: DType) -> Value:
+    return graph.fresh(value.name, dtype, value.shape)

@@ -1,0 +1,111 @@
+"""Float graph and sample inputs → int8 graph, through PT2E."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
+
+from pilotlight.capture.exported import capture_exported
+from pilotlight.capture.reference import example_inputs, one_thread
+from pilotlight.errors import PilotlightError
+from pilotlight.graph import Graph
+
+
+@dataclass
+class Quantization:
+    """What was done to a graph: the mode, and PT2E's own quantized program for comparison."""
+
+    mode: str
+    observer: str
+    program: ExportedProgram
+    samples: int
+
+
+def quantize(
+    graph: Graph, calibration: Iterable[Any], mode: str = "int8", *, observer: str = "minmax", limit: int = 512
+) -> Graph:
+    """Quantize a captured graph with sample inputs: an iterable of input tuples, or of single tensors."""
+    if mode != "int8":
+        raise PilotlightError(f"unknown quantization {mode!r}", hint="known: int8", kind="usage")
+    program: ExportedProgram = graph.origin
+    example = example_inputs(program)
+    samples = [_checked(sample, example, i) for i, sample in zip(range(limit), calibration, strict=False)]
+    if not samples:
+        raise PilotlightError(
+            "the calibration data is empty", hint="give at least one sample, better a hundred", kind="calibration"
+        )
+    _check_values(samples)
+    with _quiet(), torch.no_grad(), one_thread():
+        converted = _convert(program, samples, observer)
+        exported = torch.export.export(converted, tuple(example), strict=False)
+    quantized = capture_exported(exported, graph.name)
+    quantized.macs = graph.macs
+    quantized.origin = program
+    for port, original in zip(quantized.inputs, graph.inputs, strict=True):
+        port.name = original.name
+    quantized.quantization = Quantization(mode, observer, exported, len(samples))
+    return quantized
+
+
+def _convert(program: ExportedProgram, samples: list[list[torch.Tensor]], observer: str) -> torch.nn.Module:
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    from pilotlight.quantize.quantizer import Int8Quantizer
+
+    prepared = prepare_pt2e(program.module(check_guards=False), Int8Quantizer(observer))
+    for sample in samples:
+        prepared(*sample)
+    return convert_pt2e(prepared)
+
+
+def _checked(sample: Any, example: Sequence[torch.Tensor], index: int) -> list[torch.Tensor]:
+    tensors = [torch.as_tensor(leaf) for leaf in pytree.tree_leaves(sample)]
+    got = [(str(t.dtype).removeprefix("torch."), tuple(t.shape)) for t in tensors]
+    want = [(str(t.dtype).removeprefix("torch."), tuple(t.shape)) for t in example]
+    if got != want:
+        raise PilotlightError(
+            f"calibration sample {index} is {got}; expected {want}",
+            hint="give the shapes and dtypes that the model was captured with",
+            kind="calibration",
+        )
+    return tensors
+
+
+def _check_values(samples: list[list[torch.Tensor]]) -> None:
+    for index, sample in enumerate(samples):
+        if any(t.is_floating_point() and not bool(torch.isfinite(t).all()) for t in sample):
+            raise PilotlightError(
+                f"calibration sample {index} holds NaN or infinity", hint="remove it from the data", kind="calibration"
+            )
+    for k, column in enumerate(zip(*samples, strict=True)):
+        if column[0].is_floating_point() and column[0].numel() > 1:
+            first = column[0].flatten()[0]
+            if all(bool((t == first).all()) for t in column):
+                raise PilotlightError(
+                    f"input {k} of the calibration data has the same value {float(first):g} everywhere: "
+                    "it shows no range",
+                    hint="calibrate with real samples",
+                    kind="calibration",
+                )
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """torchao reports libraries for other processors that it cannot load."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,65 @@
+"""How ranges are found in calibration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torchao.quantization.pt2e import (
+    HistogramObserver,
+    MinMaxObserver,
+    MovingAverageMinMaxObserver,
+    PerChannelMinMaxObserver,
+)
+from torchao.quantization.pt2e.quantizer import QuantizationSpec
+
+from pilotlight.errors import PilotlightError
+
+SMALLEST = 2.0**-40  # scale
+
+
+class PercentileObserver(MinMaxObserver):  # type: ignore[misc]
+    """The range that holds all but a few of the values: the mean over batches of the 0.01 % and 99.99 % quantiles."""
+
+    tail = 1e-4
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.register_buffer("batches", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.numel() == 0:
+            return x
+        values = x.detach().float().flatten().sort().values
+        last = values.numel() - 1
+        low, high = values[round(self.tail * last)], values[round((1 - self.tail) * last)]
+        seen = int(self.batches)
+        if seen == 0:
+            self.min_val, self.max_val = low, high
+        else:
+            self.min_val = (self.min_val * seen + low) / (seen + 1)
+            self.max_val = (self.max_val * seen + high) / (seen + 1)
+        self.batches += 1
+        return x
+
+
+OBSERVERS: dict[str, Any] = {
+    "minmax": MinMaxObserver,
+    "moving-average": MovingAverageMinMaxObserver,
+    "percentile": PercentileObserver,
+    "mse": HistogramObserver,
+}
+
+
+def activation_spec(observer: str) -> QuantizationSpec:
+    if observer not in OBSERVERS:
+        raise PilotlightError(
+            f"unknown observer {observer!r}", hint=f"choose one of {', '.join(OBSERVERS)}", kind="usage"
+        )
+    constructor = OBSERVERS[observer].with_args(eps=SMALLEST)
+    return QuantizationSpec(torch.int8, constructor, -128, 127, torch.per_tensor_affine)
+
+
+def weight_spec(axis: int) -> QuantizationSpec:
+    constructor = PerChannelMinMaxObserver.with_args(eps=SMALLEST)
+    return QuantizationSpec(torch.int8, constructor, -127, 127, torch.per_channel_symmetric, ch_axis=axis)
