@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -13,9 +14,11 @@ from torch import nn
 import pilotlight as pl
 from compiled import Library, Tensors, rows_of, zoo_graph
 from pilotlight.compiler import Build
+from pilotlight.emit.walk import copy_distances
 from pilotlight.graph import Graph
 from pilotlight.ops.conv import Conv2d
 from pilotlight.ops.linear import Linear
+from pilotlight.ops.views import Concat
 from pilotlight.plan import lifetimes, schedule
 from poison import Watch
 
@@ -31,11 +34,11 @@ def compile_apart(graph: Graph) -> Build:
 
 
 def compile_one_way(graph: Graph, backward: bool) -> Build:
-    """Dense layers may only walk in one direction."""
+    """What can walk both ways may only walk in one direction."""
     with pytest.MonkeyPatch.context() as patch:
-        for op in (Conv2d, Linear):
+        for op in (Conv2d, Linear, Concat):
             if backward:
-                patch.setattr(op, "overlaps", lambda self, node: {(0, 0): -FAR})
+                patch.setattr(op, "overlaps", lambda self, node: dict.fromkeys(self.reverse_overlaps(node), -FAR))
             else:
                 patch.setattr(op, "reverse_overlaps", lambda self, node: {})
         return pl.compile(graph)
@@ -49,7 +52,8 @@ def run(build: Build, folder: Path, rows: list[Tensors], poisoned: bool) -> list
 
 
 def directions(build: Build) -> set[bool]:
-    return {build.plan.walks_backward(node) for node in build.plan.steps if node.op in ("conv2d", "linear")}
+    kinds = ("conv2d", "linear", "concat")
+    return {build.plan.walks_backward(node) for node in build.plan.steps if node.op in kinds}
 
 
 @pytest.mark.parametrize("name", ["kws", "cnn1d", "lenet", "mobilenet_v3", "shufflenet", "several"])
@@ -113,3 +117,56 @@ def test_a_chain_in_one_direction_shares_bytes(backward: bool) -> None:
     build = compile_one_way(pl.capture(net, (torch.randn(1, 4, 16, 16),), "net"), backward)
     assert directions(build) == {backward}
     assert build.plan.arena.size < 1.6 * 16 * 16 * 4 * 4
+
+
+def copied(reads: np.ndarray, writes: np.ndarray, apart: int, backward: bool) -> bool:
+    """Whether moving elements one by one gives them all, when the output starts `apart` after the input."""
+    base, memory = 40, list(range(100))
+    wanted = [base + int(at) for at in reads]
+    steps = range(len(reads))
+    for i in reversed(steps) if backward else steps:
+        memory[base + apart + int(writes[i])] = memory[base + int(reads[i])]
+    return [memory[base + apart + int(at)] for at in writes] == wanted
+
+
+@given(st.data())
+@settings(max_examples=200)
+def test_distances_of_a_copy_are_the_nearest_safe_ones(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 8))
+    places = st.lists(st.integers(0, 12), min_size=count, max_size=count, unique=True)
+    reads, writes = np.array(data.draw(places)), np.array(sorted(data.draw(places)))
+    forward, backward = copy_distances(reads, writes, 1)
+    assert all(copied(reads, writes, apart, False) for apart in range(-20, forward + 1))
+    assert all(copied(reads, writes, apart, True) for apart in range(backward, 20))
+    disjoint = range(int(reads.min()) - int(writes.max()), int(reads.max()) + 1 - int(writes.min()))
+    if forward + 1 in disjoint and (np.diff(reads) > 0).all():
+        assert not copied(reads, writes, forward + 1, False)
+    if backward - 1 in disjoint and (np.diff(reads) > 0).all():
+        assert not copied(reads, writes, backward - 1, True)
+
+
+class Joined(nn.Module):
+    """Tensors side by side; none is needed afterwards."""
+
+    def __init__(self, dim: int):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, *parts: torch.Tensor) -> torch.Tensor:
+        return torch.cat(parts, self.dim) * 2.0
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize(("dim", "widths"), [(1, (3, 5)), (2, (7, 1, 2)), (3, (1, 1)), (3, (33, 1)), (1, (2, 2, 2, 9))])
+def test_joined_tensors_share_bytes_in_both_directions(
+    dim: int, widths: tuple[int, ...], backward: bool, tmp_path: Path
+) -> None:
+    shape = [2, 4, 5, 6]
+    parts = [torch.randn([*shape[:dim], width, *shape[dim + 1 :]]) for width in widths]
+    graph = pl.capture(Joined(dim), tuple(parts), "net")
+    build, separate = compile_one_way(graph, backward), compile_apart(graph)
+    assert directions(build) == {backward}
+    largest = max(part.numel() for part in parts) * 4
+    assert build.plan.arena.size <= separate.plan.arena.size - 0.9 * largest
+    apart = run(separate, tmp_path / "apart", [parts], poisoned=False)
+    assert run(build, tmp_path / "planned", [parts], poisoned=True) == apart

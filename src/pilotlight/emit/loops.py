@@ -88,12 +88,13 @@ def _index(names: Sequence[str], strides: Sequence[int], offset: int) -> str:
     return " + ".join(parts)
 
 
-def nest(c: Step, sizes: Sequence[int], body: Sequence[str]) -> list[str]:
-    """`for` loops over `sizes` around `body`; returns nothing, writes lines."""
+def nest(c: Step, sizes: Sequence[int], body: Sequence[str], reverse: bool = False) -> list[str]:
+    """`for` loops over `sizes` around `body`, in `reverse` from the last to the first; their variables."""
     names = index_names(len(sizes))
     pad = "    "
     for name, size in zip(names, sizes, strict=True):
-        c.line(f"{pad}for (int32_t {name} = 0; {name} < {size}; {name}++) {{")
+        up, down = f"{name} = 0; {name} < {size}; {name}++", f"{name} = {size - 1}; {name} >= 0; {name}--"
+        c.line(f"{pad}for (int32_t {down if reverse else up}) {{")
         pad += "    "
     for text in body:
         c.line(pad + text)
@@ -173,7 +174,7 @@ def inlined(value: Value) -> bool:
 
 def copy(
     c: Step, shape: Shape, source: Value, strides: Sequence[int], offset: int,
-    out: Value, out_strides: Sequence[int] | None = None, out_offset: int = 0,
+    out: Value, out_strides: Sequence[int] | None = None, out_offset: int = 0, reverse: bool = False,
 ) -> None:
     """Copy a strided window of `source` into one of `out`; runs that are dense on both sides move whole."""
     if 0 in shape:
@@ -192,8 +193,8 @@ def copy(
     target, origin = _index(names, y, out_offset), _index(names, x, offset)
     if run > 1 or not sizes:
         c.use("mem")
-        nest(c, sizes, [f"pl_copy(&y[{target}], &x[{origin}], {run * itemsize});"])
+        nest(c, sizes, [f"pl_copy(&y[{target}], &x[{origin}], {run * itemsize});"], reverse)
     else:
         c.use("mem")
-        nest(c, sizes, [f"y[{target}] = x[{origin}];", "PL_BARRIER(y);"])
+        nest(c, sizes, [f"y[{target}] = x[{origin}];", "PL_BARRIER(y);"], reverse)
     c.line("}")

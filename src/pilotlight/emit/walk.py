@@ -17,6 +17,17 @@ def forward_distance(reads: np.ndarray, written: np.ndarray) -> int:
     return int((still_to_read - written).min())
 
 
+def copy_distances(reads: np.ndarray, writes: np.ndarray, size: int) -> tuple[int, int]:
+    """The largest safe `out_offset - in_offset` of a loop that moves element `reads[i]` to `writes[i]`, and the
+    smallest safe one when it runs from the last i to the first. Elements have `size` bytes."""
+    first, last = int(reads.min()), int(reads.max())
+    reach = np.maximum.accumulate(writes)[:-1] + 1
+    forward = (np.minimum.accumulate(reads[::-1])[::-1][1:] - reach).min(initial=last + 1 - int(writes.min()))
+    floor = np.minimum.accumulate(writes[::-1])[::-1][1:]
+    backward = (np.maximum.accumulate(reads)[:-1] + 1 - floor).max(initial=first - 1 - int(writes.max()))
+    return int(forward) * size, int(backward) * size
+
+
 def elementwise_distance(reads: np.ndarray, size_in: int, size_out: int, base: int = 0) -> int:
     """The same for a loop whose i-th step reads element `reads[i]` and then writes element `base + i`."""
     count = len(reads)

@@ -7,15 +7,17 @@ a view and no code is written; otherwise one copy loop is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
 from pilotlight.capture.builder import Builder
 from pilotlight.emit import loops
 from pilotlight.emit.step import Step, c_number
-from pilotlight.emit.walk import elementwise_distance
+from pilotlight.emit.walk import copy_distances, elementwise_distance
 from pilotlight.graph import Node, Shape, Value
 from pilotlight.ops.base import Op, Result, add_op, axis, lowers, register
 
@@ -158,22 +160,54 @@ class Concat(Op):
         return {"axis": perm[node.attrs["axis"]]}
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        """Only along the outermost axis are the parts written one after the other."""
-        out, at = node.output, node.attrs["axis"]
-        if any(size != 1 for size in out.shape[:at]):
-            return {}
+        """Along the outermost axis the parts are written one after the other. Otherwise each is spread over the whole
+        output, so that only the part moved first may lie there."""
+        if self._interleaved(node):
+            spread = self._spread(node)
+            return {} if spread is None else {(spread[0], 0): spread[1]}
         distances, start = {}, 0
         for k, value in enumerate(node.inputs):
             distances[k, 0] = -start
             start += value.bytes
         return distances
 
+    def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        spread = self._spread(node) if self._interleaved(node) else None
+        return {} if spread is None else {(spread[0], 0): spread[2]}
+
     def emit(self, node: Node, c: Step) -> None:
-        out, at, start = node.output, node.attrs["axis"], 0
-        strides = loops.contiguous(out.shape)
-        for value in node.inputs:
-            loops.copy(c, value.shape, value, loops.contiguous(value.shape), 0, out, strides, start * strides[at])
-            start += value.shape[at]
+        strides, starts = loops.contiguous(node.output.shape), self._starts(node)
+        for k in self._order(node):
+            value, reverse = node.inputs[k], c.reverse and k == self._order(node)[0]
+            dense = loops.contiguous(value.shape)
+            loops.copy(c, value.shape, value, dense, 0, node.output, strides, starts[k], reverse)
+
+    @staticmethod
+    def _interleaved(node: Node) -> bool:
+        return any(size != 1 for size in node.output.shape[: node.attrs["axis"]])
+
+    @staticmethod
+    def _starts(node: Node) -> list[int]:
+        """The element of the output where each part begins."""
+        at = node.attrs["axis"]
+        step = loops.contiguous(node.output.shape)[at]
+        return [step * rows for rows in accumulate((v.shape[at] for v in node.inputs), initial=0)]
+
+    def _order(self, node: Node) -> list[int]:
+        """In which order the parts are moved: where they interleave, the largest first, as it gains most."""
+        order = range(len(node.inputs))
+        if not self._interleaved(node):
+            return list(order)
+        return sorted(order, key=lambda k: (node.inputs[k].is_constant, -node.inputs[k].bytes))
+
+    def _spread(self, node: Node) -> tuple[int, int, int] | None:
+        """The part that is moved first, and its distances forward and backward."""
+        k = self._order(node)[0]
+        part, strides = node.inputs[k], loops.contiguous(node.output.shape)
+        if not 0 < part.elements <= LARGE:
+            return None
+        writes = loops.element_indices(part.shape, strides, self._starts(node)[k])
+        return k, *copy_distances(np.arange(part.elements), writes, part.dtype.size)
 
 
 @register
