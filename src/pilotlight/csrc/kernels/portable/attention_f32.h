@@ -91,10 +91,26 @@ static inline float pl_attention_weights_f32(float *scores, int32_t keys)
         return 0.0f;
     }
     for (int32_t j = 0; j < keys; j++) {
-        scores[j] = pl_exp_f32(scores[j] - top);
+        const float below = scores[j] - top;
+        scores[j] = below < -104.0f ? 0.0f : pl_exp_f32(below); /* hidden keys cost nothing */
         sum += scores[j];
     }
     return sum;
+}
+
+/* How many keys a row has to look at: those after the last visible one are left out. mask is the row's place in
+ * `add` and `keep`. */
+static inline int32_t pl_attention_keys(const pl_attention_t *s, const float *add, const uint8_t *keep, int32_t row,
+                                        int32_t mask)
+{
+    int32_t keys = s->causal && row + 1 < s->keys ? row + 1 : s->keys;
+    while (keep && keys > 0 && !keep[mask + (keys - 1) * s->m_key]) {
+        keys--;
+    }
+    while (add && keys > 0 && add[mask + (keys - 1) * s->m_key] == -pl_inf()) {
+        keys--;
+    }
+    return keys;
 }
 
 /* Attention, one query row at a time. `add` (float, added to the scores) or `keep` (bytes, 0 hides a key) is the
@@ -108,10 +124,10 @@ static inline void pl_attention_f32(const pl_attention_t *s, const float *q, con
             const float *kh = k + (b * s->k_batch + h / share * s->k_head);
             const float *vh = v + (b * s->v_batch + h / share * s->v_head);
             for (int32_t r = 0; r < s->rows; r++) {
-                const int32_t keys = s->causal && r + 1 < s->keys ? r + 1 : s->keys;
                 const int32_t mask = b * s->m_batch + h * s->m_head + r * s->m_row;
+                const int32_t keys = pl_attention_keys(s, add, keep, r, mask);
                 float *out = y + (b * s->y_batch + h * s->y_head + r * s->y_row); // (depth)
-                float sum;
+                float sum = 0.0f;
                 pl_attention_scores_f32(s, q + (b * s->q_batch + h * s->q_head + r * s->q_row), kh, scratch, keys);
                 for (int32_t j = 0; add && j < keys; j++) {
                     scratch[j] += add[mask + j * s->m_key];
@@ -119,7 +135,9 @@ static inline void pl_attention_f32(const pl_attention_t *s, const float *q, con
                 for (int32_t j = 0; keep && j < keys; j++) {
                     scratch[j] = keep[mask + j * s->m_key] ? scratch[j] : -pl_inf();
                 }
-                sum = pl_attention_weights_f32(scratch, keys);
+                if (keys > 0) {
+                    sum = pl_attention_weights_f32(scratch, keys);
+                }
                 if (sum == 0.0f) {
                     pl_zero(out, s->depth * (int32_t)sizeof(float));
                 } else {
