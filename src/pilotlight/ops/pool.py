@@ -56,7 +56,8 @@ class Pool(Op):
         )
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        """Output pixels are written one after the other, each while its window is read."""
+        """Output pixels are written one after the other, a few channels at a time: what is left to read of a window
+        when those are written starts at the same channel, so the start of the pixel is what counts."""
         n, ih, iw, c = node.inputs[0].shape
         _, oh, ow, _ = node.output.shape
         a = node.attrs
@@ -68,7 +69,7 @@ class Pool(Op):
         images = np.arange(n)[:, None, None]
         pixels = (images * ih + rows[None, :, None]) * iw + cols[None, None, :]
         first = pixels.reshape(-1) * c * FLOAT32.size
-        written = np.arange(1, n * oh * ow + 1) * c * FLOAT32.size
+        written = np.arange(n * oh * ow) * c * FLOAT32.size
         return {(0, 0): forward_distance(first, written)}
 
     def emit(self, node: Node, c: Step) -> None:
