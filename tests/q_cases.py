@@ -11,15 +11,22 @@ import torch.nn.functional as F
 
 from pilotlight import ops
 from pilotlight.capture.builder import Builder
-from pilotlight.graph import FLOAT32, INT8, DType, Graph, Port
+from pilotlight.graph import BOOL, FLOAT32, INT8, INT16, DType, Graph, Port
+from pilotlight.ops.q_attention import make_qattention
 from pilotlight.ops.q_binary import make_qadd, make_qmul
 from pilotlight.ops.q_concat import make_qconcat, make_qpad
+from pilotlight.ops.q_conv_transpose import make_qconv_transpose2d
+from pilotlight.ops.q_matmul import make_qmatmul
 from pilotlight.ops.q_mean import make_qmean
+from pilotlight.ops.q_norm import make_qnorm
 from pilotlight.ops.q_pool import make_qavg_pool2d, make_qmax_pool2d
 from pilotlight.ops.q_quantize import make_dequantize, make_quantize
 from pilotlight.ops.q_recipe import Affine, Recipe
+from pilotlight.ops.q_recurrent import make_qgru, make_qlstm
+from pilotlight.ops.q_resize import make_qresize2d
 from pilotlight.ops.q_softmax import OUTPUT, make_qsoftmax
 from pilotlight.ops.q_table import make_qtable, make_requantize
+from pilotlight.ops.resize import _scale as resize_scale
 
 Float = Callable[..., torch.Tensor]
 Shape = tuple[int, ...]
@@ -35,16 +42,24 @@ class Case:
     out: Affine
     real: Float
     steps: int = 1  # how far from the float operator it may be
-    dtype: DType = INT8
+    dtypes: tuple[DType, ...] = ()  # of the inputs; int8 where none are given
+
+    @property
+    def types(self) -> tuple[DType, ...]:
+        return self.dtypes or (INT8,) * len(self.shapes)
 
     def draw(self, rng: np.random.Generator, kind: str) -> list[torch.Tensor]:
-        return [torch.from_numpy(draw(rng, self.dtype, s, kind)) for s in self.shapes]
+        return [torch.from_numpy(draw(rng, t, s, kind)) for t, s in zip(self.types, self.shapes, strict=True)]
 
 
 def draw(rng: np.random.Generator, dtype: DType, shape: Shape, kind: str) -> np.ndarray:
     """Random numbers, or nothing but the extremes."""
     if dtype == FLOAT32:
         return (rng.standard_normal(shape) * (1.0 if kind == "random" else 1e9)).astype(np.float32)
+    if dtype == BOOL:
+        return rng.random(shape) < {"random": 0.7, "extreme": 0.2, "low": 0.0, "high": 1.0}[kind]
+    if dtype == INT16:
+        return draw(rng, INT8, shape, kind).astype(np.int16) * 256
     if kind == "random":
         return rng.integers(-128, 128, shape).astype(np.int8)
     if kind == "extreme":
@@ -72,7 +87,7 @@ def graph_of(cases: Sequence[Case], name: str = "net") -> Graph:
     for k, case in enumerate(cases):
         inputs = []
         for i, shape in enumerate(case.shapes):
-            value = graph.fresh(f"x{k}_{i}", case.dtype, shape)
+            value = graph.fresh(f"x{k}_{i}", case.types[i], shape)
             graph.inputs.append(Port(value.name, value, value.shape))
             inputs.append(value)
         for i, out in enumerate(case.recipe.build(b, *inputs)):
@@ -106,7 +121,7 @@ Make = Callable[[np.random.Generator], Case]
 
 def quantize(rng: np.random.Generator) -> Case:
     y, shape = scale(rng), (int(rng.integers(1, 40)),)
-    return Case(make_quantize(y), (shape,), (), y, lambda x: x, 0, FLOAT32)
+    return Case(make_quantize(y), (shape,), (), y, lambda x: x, 0, (FLOAT32,))
 
 
 def dequantize(rng: np.random.Generator) -> Case:
@@ -227,7 +242,144 @@ def pad(rng: np.random.Generator) -> Case:
     return Case(make_qpad(x, before, after), (shape,), (x,), x, lambda v: F.pad(v, flat), 0)
 
 
+def norm(rng: np.random.Generator) -> Case:
+    rows, n = int(rng.integers(1, 4)), int(rng.choice([1, 2, 3, 17, 64, 200]))
+    x, y = scale(rng), scale(rng)
+    weight, bias = rng.standard_normal(n), rng.standard_normal(n)
+    eps, center = float(rng.choice([1e-5, 1e-2])), bool(rng.random() < 0.7)
+    tensors = [torch.from_numpy(v) for v in (weight, bias)]
+
+    def real(v: torch.Tensor) -> torch.Tensor:
+        if center:
+            return F.layer_norm(v.double(), (n,), *tensors, eps)
+        return F.rms_norm(v.double(), (n,), tensors[0], eps) + tensors[1]
+
+    return Case(make_qnorm(x, y, n, eps, weight, bias, center), ((rows, n),), (x,), y, real, 2)
+
+
+def resize(rng: np.random.Generator) -> Case:
+    shape = (int(rng.integers(1, 3)), *(int(v) for v in rng.integers(1, 6, 2)), int(rng.integers(1, 4)))
+    mode, align = str(rng.choice(["nearest", "nearest-exact", "bilinear"])), bool(rng.random() < 0.5)
+    out = tuple(int(v) for v in rng.integers(1, 9, 2))
+    align = align and mode == "bilinear"
+    x = scale(rng)
+    y = near(rng, x) if mode == "bilinear" else x
+    steps = tuple(resize_scale(s, o, align, None) for s, o in zip(shape[1:3], out, strict=True))
+    attrs = {"mode": mode, "out": out, "align": align, "scale": steps, "factors": None}
+    corners = align if mode == "bilinear" else None
+
+    def real(v: torch.Tensor) -> torch.Tensor:
+        return F.interpolate(v.permute(0, 3, 1, 2), out, mode=mode, align_corners=corners).permute(0, 2, 3, 1)
+
+    return Case(make_qresize2d(x, y, shape, attrs), (shape,), (x,), y, real, int(mode == "bilinear"))
+
+
+def matmul(rng: np.random.Generator) -> Case:
+    m, k, n = (int(v) for v in rng.integers(1, 8, 3))
+    lead = [((2, 3), (2, 3)), ((2,), (1,)), ((1, 1), (2, 2)), ((), ())][int(rng.integers(4))]
+    transposed = bool(rng.random() < 0.5)
+    a, b = scale(rng), scale(rng)
+    y = Affine(a.scale * b.scale * float(2.0 ** rng.uniform(3, 10)), scale(rng).zero)
+    shapes = ((*lead[0], m, k), (*lead[1], n, k) if transposed else (*lead[1], k, n))
+
+    def real(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+        return p @ (q.transpose(-1, -2) if transposed else q)
+
+    return Case(make_qmatmul(a, b, y, k, transposed), shapes, (a, b), y, real)
+
+
+def conv_transpose(rng: np.random.Generator) -> Case:
+    groups, per_in, per_out = (int(v) for v in rng.integers(1, 4, 3))
+    kernel, stride = tuple(int(v) for v in rng.integers(1, 4, 2)), tuple(int(v) for v in rng.integers(1, 4, 2))
+    dilation = tuple(int(v) for v in rng.integers(1, 3, 2))
+    pad = tuple(int(rng.integers(0, d * (k - 1) // 2 + 1)) for k, d in zip(kernel, dilation, strict=True))
+    extra = tuple(int(rng.integers(0, max(s, d))) for s, d in zip(stride, dilation, strict=True))
+    channels = groups * per_out
+    attrs = {"kernel": kernel, "stride": stride, "pad": pad, "extra": extra, "dilation": dilation, "groups": groups,
+             "channels": channels}
+    shape = (1, *(int(v) for v in rng.integers(3, 6, 2)), groups * per_in)
+    x = scale(rng)
+    weight = rng.integers(-127, 128, (groups * per_in, *kernel, per_out)).astype(np.int8)
+    scales, bias = 2.0 ** rng.uniform(-9, -6, channels), rng.standard_normal(channels)
+    y = Affine(x.scale * float(2.0 ** rng.uniform(-1, 2)), scale(rng).zero)
+    w = torch.from_numpy(weight.astype(np.float64) * scales.reshape(groups, 1, 1, 1, per_out).repeat(per_in, 1)
+                         .reshape(groups * per_in, 1, 1, per_out)).permute(0, 3, 1, 2)
+
+    def real(v: torch.Tensor) -> torch.Tensor:
+        y = F.conv_transpose2d(v.permute(0, 3, 1, 2).double(), w, torch.from_numpy(bias), stride, pad, extra, groups,
+                               dilation)
+        return y.permute(0, 2, 3, 1)
+
+    recipe = make_qconv_transpose2d(x, y, weight, scales, bias, attrs)
+    return Case(recipe, (shape,), (x,), y, real)
+
+
+def attention(rng: np.random.Generator) -> Case:
+    n, groups, share, rows, keys, width, depth = (int(v) for v in rng.integers(1, 5, 7))
+    keys *= int(rng.choice([1, 9]))
+    q, k, v = scale(rng), scale(rng), scale(rng)
+    causal, masked = bool(rng.random() < 0.3), bool(rng.random() < 0.5)
+    y = Affine(v.scale * float(2.0 ** rng.uniform(-1, 0.5)), scale(rng).zero)
+    factor = float(rng.uniform(0.2, 1.0))
+    shapes: tuple[Shape, ...] = (
+        (n, groups * share, rows, width), (n, groups, keys, width), (n, groups, keys, depth)
+    )
+    dtypes: tuple[DType, ...] = (INT8, INT8, INT8)
+    if masked:
+        masks: list[Shape] = [(n, 1, rows, keys), (rows, keys), (1, 1, 1, keys)]
+        shapes, dtypes = (*shapes, masks[int(rng.integers(3))]), (*dtypes, BOOL)
+
+    def real(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, keep: torch.Tensor | None = None) -> torch.Tensor:
+        seen = torch.ones(rows, keys).tril() if causal else torch.ones(rows, keys)
+        seen = seen.bool() if keep is None else seen.bool() & keep
+        b, c = b.repeat_interleave(share, 1), c.repeat_interleave(share, 1)
+        scores = (a @ b.transpose(-1, -2) * factor).masked_fill(~seen, -torch.inf)
+        return torch.softmax(scores, -1).nan_to_num(0.0) @ c
+
+    recipe = make_qattention(q, k, v, y, width, keys, factor, causal)
+    return Case(recipe, shapes, (q, k, v), y, real, 1, dtypes)
+
+
+def _recurrent(rng: np.random.Generator, kind: str) -> Case:
+    steps, batch, width, hidden = (int(v) for v in rng.integers(1, 7, 4))
+    gates = 4 if kind == "lstm" else 3
+    x, y = scale(rng), Affine(1 / 128, int(rng.integers(-8, 9)))
+    w_x, w_h = (rng.standard_normal((gates * hidden, n)) / np.sqrt(n) for n in (width, hidden))
+    biases = rng.standard_normal((2, gates * hidden)) / 2 if rng.random() < 0.8 else None
+    options = {key: bool(rng.random() < 0.5) for key in ("reverse", "batch_first", "initial")}
+    make = make_qlstm if kind == "lstm" else make_qgru
+    recipe = make(x, y, w_x, w_h, biases, **options)
+    shapes: tuple[Shape, ...] = ((batch, steps, width) if options["batch_first"] else (steps, batch, width),)
+    scales: tuple[Affine, ...] = (x,)
+    if options["initial"]:
+        shapes, scales = (*shapes, (batch, hidden)), (*scales, y)
+        if kind == "lstm":
+            shapes, scales = (*shapes, (batch, hidden)), (*scales, Affine(2.0**-11, 0))
+
+    def real(v: torch.Tensor, *initial: torch.Tensor) -> torch.Tensor:
+        time = 1 if options["batch_first"] else 0
+        v = v.flip(time) if options["reverse"] else v
+        states = [s.unsqueeze(0) for s in initial] or [torch.zeros(1, batch, hidden)] * (2 if kind == "lstm" else 1)
+        weights = [torch.from_numpy(w).float() for w in (w_x, w_h, *([] if biases is None else biases))]
+        rest = (biases is not None, 1, 0.0, False, False, options["batch_first"])
+        out = torch.lstm(v, states, weights, *rest) if kind == "lstm" else torch.gru(v, states[0], weights, *rest)
+        return out[0].flip(time) if options["reverse"] else out[0]
+
+    dtypes = (INT8, INT8, INT16)[: len(shapes)]
+    return Case(recipe, shapes, scales, y, real, 16, dtypes)
+
+
+def lstm(rng: np.random.Generator) -> Case:
+    return _recurrent(rng, "lstm")
+
+
+def gru(rng: np.random.Generator) -> Case:
+    return _recurrent(rng, "gru")
+
+
 MAKERS: dict[str, Make] = {
     "quantize": quantize, "dequantize": dequantize, "table": table, "add": add, "mul": mul, "pool": pool,
     "adaptive_pool": adaptive_pool, "mean": mean, "softmax": softmax, "concat": concat, "pad": pad,
+    "norm": norm, "resize": resize, "matmul": matmul, "conv_transpose": conv_transpose,
+    "attention": attention, "lstm": lstm, "gru": gru,
 }

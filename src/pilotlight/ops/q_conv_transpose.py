@@ -1,0 +1,71 @@
+"""Transposed convolution of int8, channels last: y = clamp(zero + rhmul(acc · up, m[o])),
+acc = bias[o] + Σ (x - zx)·w over the taps that reach the pixel. Their number differs from pixel to pixel, so the zero
+point of x is taken off in the loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from pilotlight.emit.step import Step
+from pilotlight.fixed import INT8 as LIMITS
+from pilotlight.fixed import check_accumulator, multiplier
+from pilotlight.graph import INT8, Node
+from pilotlight.ops.base import Op, Result, get, register
+from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, out_attrs, out_table, requantized, wide
+
+
+@register
+class QConvTranspose2d(Op):
+    """attrs: kernel, stride, pad, extra (output padding), dilation, groups, channels, zx, up, zero, lo, hi;
+    inputs x, w (O, KH, KW, I / groups), bias int32 (O), m int32 (O). The output never overlaps the input."""
+
+    name = "qconv_transpose2d"
+
+    def infer(self, node: Node) -> Result:
+        ((_, shape),) = get("conv_transpose2d").infer(node)
+        return [(INT8, shape)]
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        a, groups = node.attrs, node.attrs["groups"]
+        x = (args[0].double() - a["zx"]).permute(0, 3, 1, 2)
+        w = args[1].double().reshape(groups, -1, *args[1].shape[1:])  # (G, O / G, KH, KW, I / G)
+        w = w.permute(0, 4, 1, 2, 3).flatten(0, 1)
+        y = F.conv_transpose2d(x, w, None, a["stride"], a["pad"], a["extra"], groups, a["dilation"])
+        acc = np.rint(y.permute(0, 2, 3, 1).numpy()).astype(np.int64) + wide(args[2]).reshape(-1)
+        return narrow(requantized(acc, wide(args[3]).reshape(-1), a))
+
+    def macs(self, node: Node) -> int:
+        return get("conv_transpose2d").macs(node)
+
+    def emit(self, node: Node, c: Step) -> None:
+        a = node.attrs
+        numbers = [*node.inputs[0].shape, *node.output.shape[1:]]
+        for key in ("kernel", "stride", "pad", "dilation"):
+            numbers += a[key]
+        text = ", ".join(map(str, [*numbers, a["groups"], a["zx"]]))
+        c.use("q_conv_transpose2d")
+        table = c.table("pl_q_conv_transpose2d_t", "conv_transpose", f"{{{text}, {out_table(a)}}}")
+        c.call("pl_q_conv_transpose2d", table, *(c.read(v) for v in node.inputs), c.write(node.output))
+
+
+def make_qconv_transpose2d(
+    x: Affine, y: Affine, weight: np.ndarray, weight_scale: np.ndarray | float, bias: np.ndarray | None,
+    conv: dict[str, Any], limits: Limits = LIMITS,
+) -> Recipe:
+    """weight int8 (I, KH, KW, O / groups) with a scale per output channel, bias float (O); `conv` holds the attributes
+    of the float node: kernel, stride, pad, extra, dilation, groups, channels."""
+    x, y = Affine(*x), Affine(*y)
+    channels, groups = conv["channels"], conv["groups"]
+    inputs, kh, kw, _ = weight.shape
+    w = weight.reshape(groups, inputs // groups, kh, kw, -1).transpose(0, 4, 2, 3, 1)
+    w = np.ascontiguousarray(w).reshape(channels, kh, kw, inputs // groups)
+    scales = x.scale * np.broadcast_to(np.asarray(weight_scale, np.float64), (channels,))
+    offset = np.zeros(channels) if bias is None else np.rint(np.asarray(bias, np.float64) / scales)
+    m = multiplier(scales / y.scale)
+    check_accumulator(w, offset.astype(np.int64), m.shift, 255)
+    attrs = {**conv, "zx": int(x.zero), **out_attrs(m, int(y.zero), limits)}
+    return Recipe("qconv_transpose2d", attrs, (w, offset.astype(np.int32), m.value))

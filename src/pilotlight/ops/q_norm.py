@@ -1,0 +1,111 @@
+"""Layer norm and rms norm of int8 rows, in integers; at most two steps from float, and nearly always none.
+
+For a row v = x (layer norm) or x - zx (rms norm) of n numbers, with sum = Σ v (0 for rms norm):
+    d_k    = n·v_k - sum
+    spread = (n·Σ v² - sum²)·2^16 + rint(eps·n²/sx²·2^16)                   64 bits; 0 counts as 1
+    root   = sqrt(spread / 4^j), rounded, where j makes the radicand 2^30 <= spread / 4^j < 2^32
+    r      = 2^31 / root
+    z_k    = rhmul(d_k·up, r·2^14) shifted right by j + shift, rounded      the normalized number, `bits` fraction bits
+    y_k    = clamp((rhmul(z_k, w_k) + b_k) >> fraction)
+with w = rint(weight/sy · 2^(32 - bits + fraction)), b = rint((bias/sy + zy)·2^fraction) + 2^(fraction-1).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from pilotlight.emit.step import Step
+from pilotlight.errors import PilotlightError
+from pilotlight.fixed import INT8, rhmul
+from pilotlight.graph import Node
+from pilotlight.ops.base import Op, Result, register, same
+from pilotlight.ops.q_recipe import LIMIT, Affine, Limits, Recipe, narrow, overflow, wide
+
+LONGEST = 1 << 15  # numbers of a row, so that the spread fits 64 bits
+
+
+def inverse_root(spread: int) -> tuple[int, int]:
+    """1 / sqrt(spread) as r · 2^-(31 + j)."""
+    spread, j = spread or 1, 0
+    while spread >> 32:
+        spread, j = spread >> 2, j + 1
+    while spread < 1 << 30:
+        spread, j = spread << 2, j - 1
+    root = math.isqrt(spread)
+    root += spread - root * root > root
+    return (1 << 31) // root, j
+
+
+@register
+class QNorm(Op):
+    """attrs: size (elements of a row), center, zero, eps, up, shift, fraction, lo, hi; inputs x, w (size), b (size).
+    Row by row, in place."""
+
+    name = "qnorm"
+
+    def infer(self, node: Node) -> Result:
+        return same(node)
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        a, n = node.attrs, node.attrs["size"]
+        v = wide(args[0]).reshape(-1, n) - a["zero"]
+        w, b = (wide(c).reshape(-1) for c in args[1:])
+        total = v.sum(axis=1, keepdims=True) * a["center"]
+        spread = ((n * (v * v).sum(axis=1, keepdims=True) - total * total) << 16) + a["eps"]
+        inverses = np.array([inverse_root(int(s)) for s in spread.reshape(-1)]).reshape(-1, 2)
+        t = rhmul((n * v - total) * a["up"], inverses[:, :1] << 14)
+        shift = inverses[:, 1:] + a["shift"]
+        right, left = np.maximum(shift, 0), np.maximum(-shift, 0)
+        z = ((t << left) + ((1 << right) >> 1)) >> right
+        y = np.clip((rhmul(z, w) + b) >> a["fraction"], a["lo"], a["hi"])
+        return narrow(y.reshape(args[0].shape))
+
+    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        return {(0, 0): 0}
+
+    def emit(self, node: Node, c: Step) -> None:
+        a, (x, w, b) = node.attrs, node.inputs
+        eps = a["eps"]
+        fields = {
+            "rows": x.elements // a["size"], "n": a["size"], "center": a["center"], "zero": a["zero"],
+            "eps_hi": f"{eps >> 32}u", "eps_lo": f"{eps & 0xffffffff}u",
+            **{k: a[k] for k in ("up", "shift", "fraction", "lo", "hi")},
+        }
+        c.use("q_norm")
+        table = c.table("pl_q_norm_t", "norm", fields)
+        c.call("pl_q_norm", table, c.read(x), c.read(w), c.read(b), c.write(node.output))
+
+
+def make_qnorm(
+    x: Affine, y: Affine, size: int, eps: float, weight: np.ndarray | None = None, bias: np.ndarray | None = None,
+    center: bool = True, limits: Limits = INT8,
+) -> Recipe:
+    """Layer norm over the last `size` numbers, or rms norm without `center`."""
+    x, y = Affine(*x), Affine(*y)
+    if size > LONGEST:
+        raise PilotlightError(
+            f"a norm over {size} numbers has no int8 form; expected at most {LONGEST}", hint="keep it in float",
+            kind="unsupported",
+        )
+    w = np.ones(size) if weight is None else np.asarray(weight, np.float64).reshape(size)
+    b = np.zeros(size) if bias is None else np.asarray(bias, np.float64).reshape(size)
+    largest = math.sqrt(size) * 1.001  # of a normalized number
+    up = 30 - (255 * size).bit_length() + 1
+    bits = 30 - math.ceil(math.log2(largest))
+    for fraction in range(16, 0, -1):
+        factors = np.rint(w / y.scale * 2.0 ** (32 - bits + fraction))
+        offsets = np.rint((b / y.scale + y.zero) * 2.0**fraction) + (1 << (fraction - 1))
+        reach = largest * np.abs(w) / y.scale * 2.0**fraction + np.abs(offsets)
+        if max(np.abs(factors).max(), reach.max()) < LIMIT - 1:
+            break
+    else:
+        raise overflow(float(np.abs(w).max() / y.scale))
+    attrs = {
+        "size": size, "center": center, "zero": 0 if center else int(x.zero),
+        "eps": min(int(np.rint(eps * size * size / x.scale**2 * 65536.0)), 1 << 62),
+        "up": 1 << up, "shift": 5 + up - bits, "fraction": fraction, "lo": limits[0], "hi": limits[1],
+    }
+    return Recipe("qnorm", attrs, (factors.astype(np.int32), offsets.astype(np.int32)))
