@@ -8,8 +8,10 @@ The kernel names its C header and driver, its packed constants, scratch bytes, p
 
 from __future__ import annotations
 
+from pilotlight.emit.dense_s8.dsp import Dsp
 from pilotlight.emit.dense_s8.layer import Family, Kernel, Layer
 from pilotlight.emit.dense_s8.portable import Portable
+from pilotlight.emit.micro.s8 import assembly, dispatch
 from pilotlight.emit.target import Target
 
 __all__ = ["Family", "Kernel", "Layer", "assembly", "dispatch", "family"]
@@ -17,14 +19,6 @@ __all__ = ["Family", "Kernel", "Layer", "assembly", "dispatch", "family"]
 
 def family(target: Target, optimize: str = "speed") -> Family:
     """The kernels for a core; `optimize` "size" prefers little code."""
+    if {"thumb2", "dsp"} <= target.isa and optimize == "speed":
+        return Dsp()
     return Portable()
-
-
-def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
-    """The text of the blocks' functions `PREFIX_NAME` for NAME_kernels.S, and the stack bytes of each."""
-    return "", {}
-
-
-def dispatch(names: set[str], prefix: str) -> str:
-    """C text that calls the blocks, for behind the kernel headers and before the tables."""
-    return ""

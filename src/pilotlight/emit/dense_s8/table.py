@@ -18,7 +18,7 @@ def fields(layer: Layer, pixels: int, reverse: bool) -> list[int]:
     ]  # fmt: skip
 
 
-def initializer(values: list[int], *more: int) -> str:
+def initializer(values: list[int], *more: int | str) -> str:
     """The members before `q`, then q, then those of a struct that begins with this one."""
     text = ", ".join(map(str, values[:-4])) + ", {" + ", ".join(map(str, values[-4:])) + "}"
     return f"{{{{{text}}}, {', '.join(map(str, more))}}}" if more else f"{{{text}}}"

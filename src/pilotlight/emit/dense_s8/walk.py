@@ -18,10 +18,10 @@ NEVER = 1 << 40  # stands for the position of a read that does not happen
 class Walk:
     """For every step, in forward order: the range of bytes it reads and the range it writes."""
 
-    def __init__(self, s: Conv2d, pixels: int, rows: int = 1, groups: int = 1, whole: bool = False):
+    def __init__(self, s: Conv2d, pixels: int, rows: int = 1, groups: int = 1, mixed: bool = False):
         """`pixels` of `rows` output rows at a time, their channels in `groups`, of which each reads its own part
-        of the input channels, or with `whole` all of them."""
-        self.groups = groups
+        of the input channels. `mixed`: a step still reads when it has begun to write."""
+        self.groups, self.before = groups, 0 if mixed else 1
         self.input_size, self.output_size = s.n * s.ih * s.iw * s.ic, s.n * s.oh * s.ow * s.oc
         first, col = np.arange(0, s.oh, rows), np.arange(0, s.ow, pixels)
         last, end = np.minimum(first + rows, s.oh) - 1, np.minimum(col + pixels, s.ow) - 1
@@ -31,7 +31,6 @@ class Walk:
         right = np.minimum(s.iw - 1, end * s.sw - s.pl + (s.kw - 1) * s.dw)
         image, part = np.arange(s.n)[:, None, None, None], np.arange(groups)
         inputs, outputs = s.ic // groups, s.oc // groups
-        read_first, read_end = (part * 0, part * 0 + s.ic) if whole else (part * inputs, (part + 1) * inputs)
         nothing = ((top > bottom)[:, None] | (left > right)[None, :])[None, :, :, None]
 
         def reads(row: Positions, column: Positions, channel: Positions, none: int) -> Positions:
@@ -42,21 +41,21 @@ class Walk:
             pixel = (image * s.oh + row[None, :, None, None]) * s.ow + column[None, None, :, None]
             return (pixel * s.oc + channel).ravel()
 
-        self.read_from = reads(top, left, read_first, NEVER)
-        self.read_to = reads(bottom, right, read_end, -NEVER)
+        self.read_from = reads(top, left, part * inputs, NEVER)
+        self.read_to = reads(bottom, right, (part + 1) * inputs, -NEVER)
         self.written_from = writes(first, col, part * outputs)
         self.written_to = writes(last, end, (part + 1) * outputs)
 
     def distance(self) -> int:
         """The largest safe `output - input`: what is written so far stays below what later steps read."""
-        later = np.minimum.accumulate(self.read_from[::-1])[::-1][1:]
-        gap = (later - np.maximum.accumulate(self.written_to)[:-1]).min(initial=self.input_size)
+        later = np.minimum.accumulate(self.read_from[::-1])[::-1][self.before :]
+        gap = (later - np.maximum.accumulate(self.written_to)[: len(later)]).min(initial=self.input_size)
         return int(min(gap, self.input_size))
 
     def reverse(self) -> int:
         """The smallest safe one when pixels are walked backward; the channels of a pixel keep their order."""
         read_to = self.read_to.reshape(-1, self.groups)[::-1].ravel()
         written = self.written_from.reshape(-1, self.groups)[::-1].ravel()
-        later = np.maximum.accumulate(read_to[::-1])[::-1][1:]
-        gap = (later - np.minimum.accumulate(written)[:-1]).max(initial=-self.output_size)
+        later = np.maximum.accumulate(read_to[::-1])[::-1][self.before :]
+        gap = (later - np.minimum.accumulate(written)[: len(later)]).max(initial=-self.output_size)
         return int(max(gap, -self.output_size))

@@ -27,11 +27,11 @@ def assembly(names: set[str], prefix: str, fused: bool) -> tuple[str, dict[str, 
     how = "fused multiply-add" if fused else "multiply and add rounded one after the other"
     functions = [generate(block, fused) for block in ordered(names)]
     text = _HEAD.format(prefix=prefix, how=how)
-    text += "".join(_render(function, f"{prefix}_{function.name}") for function in functions)
+    text += "".join(render(function, f"{prefix}_{function.name}") for function in functions)
     return text + "\n#endif\n", {f"{prefix}_{function.name}": function.stack for function in functions}
 
 
-def _render(function: Function, symbol: str) -> str:
+def render(function: Function, symbol: str) -> str:
     lines = [
         "",
         f'    .section .text.{symbol}, "ax", %progbits',

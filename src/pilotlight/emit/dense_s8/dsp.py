@@ -1,0 +1,121 @@
+"""Kernels for Cortex-M with the DSP extension: generated assembly blocks under C drivers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pilotlight.emit.dense_s8.layer import Kernel, Layer
+from pilotlight.emit.dense_s8.pack_dsp import conv_streams, depthwise_words, packable, row_streams
+from pilotlight.emit.dense_s8.portable import Portable, is_row, round_up
+from pilotlight.emit.dense_s8.table import column_step, columns, fields, initializer
+from pilotlight.emit.dense_s8.walk import Walk
+from pilotlight.emit.micro.s8.names import Block, Finish
+from pilotlight.emit.pack_f32 import Conv2d
+
+PIXELS = 3  # of the widest block
+STRIDES = (16, 32, 64, 128, 256, 510)  # values between windows that share nothing, so that few blocks serve many layers
+FARTHEST = 510  # values that a block can reach from one pixel to the next
+SHARED_BYTES, APART_BYTES = 1024, 512  # as large as a patch grows for fewer turns of its loops
+
+
+class Dsp:
+    """Falls back to portable C where no block fits."""
+
+    def plan(self, layer: Layer) -> Kernel:
+        layer = replace(layer, shape=layer.shape.flattened())
+        s = layer.shape
+        if s.depthwise:
+            fits = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.ic >= 4 and s.sw <= 4
+            return self._depthwise(layer) if fits else Portable().plan(layer)
+        if is_row(s) and s.ic % 4 == 0 and packable(layer):
+            return self._row(layer)
+        return self._conv(layer)
+
+    def _conv(self, layer: Layer) -> Kernel:
+        s = layer.shape
+        channels = s.ic // s.groups
+        shared = column_step(s) < s.kw
+        column = s.kh * channels
+        column += shared and column * column_step(s) % 2
+        values = s.kw * column
+        stride = column_step(s) * column if shared else next((n for n in STRIDES if n >= values), values)
+        pixels = self._pixels(s, stride, column, shared) if stride <= FARTHEST else 1
+        steps = -(-values // 4)
+        wide = not packable(layer)
+        finish = finish_of(layer)
+        variant = Block("conv", 0, 2 * stride if pixels > 1 else 0, wide, finish)
+        counts = {n for size in {pixels, s.ow % pixels or pixels} for n in block_sizes(size)}
+        walk = Walk(s, pixels, groups=s.groups)
+        permuted = channels % 4 == 0
+        size = columns(s, pixels) * column if shared else (pixels - 1) * stride + values
+        return Kernel(
+            header="conv_dsp_s8",
+            ctype="pl_conv_dsp_t",
+            initializer=lambda reverse: initializer(
+                fields(layer, pixels, reverse), variant.constant, column, stride, steps, 4 + steps * (4 if wide else 2)
+            ),
+            driver="pl_conv_dsp_s8",
+            constants=(conv_streams(layer, column, permuted, wide),),
+            scratch=round_up(2 * (size + 3)),
+            distance=walk.distance(),
+            reverse=walk.reverse(),
+            micro=frozenset({"widen_s8"} | {replace(variant, count=n).name for n in counts}),
+        )
+
+    def _pixels(self, s: Conv2d, stride: int, column: int, shared: bool) -> int:
+        """How many pixels share a patch."""
+        pixels = min(PIXELS, s.ow)
+        while pixels < s.ow:
+            more = pixels + PIXELS
+            size = 2 * columns(s, more) * column if shared else 2 * more * stride
+            if size > (SHARED_BYTES if shared else APART_BYTES):
+                break
+            pixels = more
+        return min(pixels, s.ow)
+
+    def _row(self, layer: Layer) -> Kernel:
+        s = layer.shape
+        variant = Block("row", finish=finish_of(layer))
+        counts = {8} if s.oc % 8 == 0 else {2} if s.oc < 8 else {8, 2}
+        q = f"{{{layer.zy}, {layer.shift}, {layer.lo}, {layer.hi}}}"
+        return Kernel(
+            header="row_dsp_s8",
+            ctype="pl_row_dsp_t",
+            initializer=lambda reverse: f"{{{variant.constant}, {s.ic}, {s.oc}, {q}}}",
+            driver="pl_row_dsp_s8",
+            constants=(row_streams(layer),),
+            scratch=0,
+            distance=s.ic if s.oc in (1, 2, 8) else None,  # one block reads everything before it writes
+            reverse=None,
+            micro=frozenset(replace(variant, count=n).name for n in counts),
+        )
+
+    def _depthwise(self, layer: Layer) -> Kernel:
+        s = layer.shape
+        rows = 2 if s.sh == 1 and s.oh > 1 else 1
+        variant = Block("depthwise", 0, s.sw, finish=finish_of(layer))
+        counts = {rows, 1} if s.oh % 2 else {rows}
+        walk = Walk(s, s.ow, rows, mixed=True)
+        return Kernel(
+            header="depthwise_dsp_s8",
+            ctype="pl_depthwise_dsp_t",
+            initializer=lambda reverse: initializer(fields(layer, s.ow, reverse), variant.constant, rows),
+            driver="pl_depthwise_dsp_s8",
+            constants=(depthwise_words(layer),),
+            scratch=32 * ((s.ow - 1) * s.sw + 3),
+            distance=walk.distance(),
+            reverse=walk.reverse(),
+            micro=frozenset({"pairs_s8"} | {replace(variant, count=n).name for n in counts}),
+        )
+
+
+def finish_of(layer: Layer) -> Finish:
+    return Finish(layer.shift, (layer.lo, layer.hi) != (-128, 127))
+
+
+def block_sizes(pixels: int) -> set[int]:
+    """The blocks that a group of so many pixels is cut into: threes, and twos for the rest."""
+    if pixels == 1:
+        return {1}
+    sizes = {3} if (pixels % 3 != 1 and pixels > 2) or pixels > 4 else set()
+    return sizes if pixels % 3 == 0 else sizes | {2}

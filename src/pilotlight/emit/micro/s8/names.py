@@ -1,0 +1,79 @@
+"""The names of int8 micro-kernels.
+
+    conv_s8_P_sS      P pixels whose windows are S bytes apart, pairs of filters
+    row_s8_F          F filters over one row of inputs
+    depthwise_s8_R_wS R output rows of four channels, 3x3, horizontal stride S
+    widen_s8, pairs_s8  bring inputs into the form that these read
+
+Endings: `_w` weights of 16 bits, `_kN` accumulators shifted left by N, `_c` limits tighter than int8.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pilotlight.errors import PilotlightError
+
+_PATTERN = re.compile(
+    r"(?:conv_s8_(?P<pixels>[123])_s(?P<stride>\d+)(?P<wide>_w)?|row_s8_(?P<filters>[28])"
+    r"|depthwise_s8_(?P<rows>[12])_w(?P<step>\d+)|widen_s8|pairs_s8)(?:_k(?P<shift>\d+))?(?P<clamp>_c)?"
+)
+KINDS = ("conv", "row", "depthwise", "widen", "pairs")
+
+
+@dataclass(frozen=True, order=True)
+class Finish:
+    """How accumulators become outputs."""
+
+    shift: int = 0
+    clamp: bool = False
+
+    def __str__(self) -> str:
+        return (f"_k{self.shift}" if self.shift else "") + ("_c" if self.clamp else "")
+
+
+@dataclass(frozen=True, order=True)
+class Block:
+    """One micro-kernel. `count`: pixels, filters or rows at a time; `step`: the stride it is made for."""
+
+    kind: str
+    count: int = 0
+    step: int = 0
+    wide: bool = False
+    finish: Finish = Finish()
+
+    @property
+    def variant(self) -> str:
+        """What a layer's table names: everything but the count."""
+        step = {"conv": f"_s{self.step}", "depthwise": f"_w{self.step}"}.get(self.kind, "")
+        return f"{self.kind}_s8{step}{'_w' if self.wide else ''}{self.finish}"
+
+    @property
+    def name(self) -> str:
+        count = f"{self.kind}_s8_{self.count}" if self.count else f"{self.kind}_s8"
+        return self.variant.replace(f"{self.kind}_s8", count)
+
+    @property
+    def constant(self) -> str:
+        """The C enumerator of the variant."""
+        return f"PL_{self.variant.upper()}"
+
+
+def is_ours(name: str) -> bool:
+    return _PATTERN.fullmatch(name) is not None
+
+
+def parse(name: str) -> Block:
+    found = _PATTERN.fullmatch(name)
+    if found is None:
+        raise PilotlightError(f"no micro-kernel is called {name!r}", kind="internal")
+    count = found["pixels"] or found["filters"] or found["rows"] or 0
+    step = found["stride"] or found["step"] or 0
+    finish = Finish(int(found["shift"] or 0), found["clamp"] is not None)
+    return Block(name.split("_")[0], int(count), int(step), found["wide"] is not None, finish)
+
+
+def ordered(names: set[str]) -> list[Block]:
+    """By kind and variant, large blocks first: drivers ask for them most."""
+    return sorted(map(parse, names), key=lambda b: (KINDS.index(b.kind), b.variant, -b.count))
