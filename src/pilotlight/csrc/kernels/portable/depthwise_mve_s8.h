@@ -1,0 +1,96 @@
+#ifndef PL_DEPTHWISE_MVE_S8_H
+#define PL_DEPTHWISE_MVE_S8_H
+
+#include <stdint.h>
+
+#include "blocks_mve_s8.h"
+
+typedef struct {
+    int32_t n, ih, iw, c; // input (n, ih, iw, c)
+    int32_t oh, ow;       // output (n, oh, ow, c)
+    int32_t kh, kw;       // kernel
+    int32_t sh, sw;       // stride
+    int32_t pt, pl;       // padding above and to the left
+    int32_t dh, dw;       // dilation
+    int32_t reverse;      // 1: from the last pixel to the first
+    int32_t kind;         // of the block
+    int32_t zx;           // what padded positions hold
+    pl_requantize_t q;
+} pl_depthwise_mve_t;
+
+/* Where each tap of the window at (top, left) reads: the input, or the padding. Beyond nine taps an odd number is made
+ * even by one whose weight is zero. */
+static inline void pl_window_mve(const pl_depthwise_mve_t *s, const int8_t *x, int32_t top, int32_t left,
+                                 const int8_t *padding, const int8_t **taps)
+{
+    for (int32_t r = 0; r < s->kh; r++) {
+        const int32_t row = top + r * s->dh;
+        for (int32_t c = 0; c < s->kw; c++) {
+            const int32_t col = left + c * s->dw;
+            const int32_t inside = row >= 0 && row < s->ih && col >= 0 && col < s->iw;
+            *taps++ = inside ? x + (row * s->iw + col) * s->c : padding;
+        }
+    }
+    if (s->kh * s->kw > 9) {
+        *taps = padding;
+    }
+}
+
+/* One filter a channel. Pixels whose windows are inside the input go by runs (beyond nine taps one by one), the others one
+ * by one, their taps outside on a row of padding. */
+static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
+                                       const int8_t *x,  // (n, ih, iw, c)
+                                       const int32_t *w, // as pl_dw_mve_t says
+                                       int8_t *y,        // (n, oh, ow, c)
+                                       void *scratch)    // (taps + 1) pointers, then (c), the padding
+{
+    const int32_t taps = s->kh * s->kw;
+    const int8_t **window = (const int8_t **)scratch;
+    int8_t *padding = (int8_t *)scratch + (uint32_t)(taps + 1) * sizeof(const int8_t *);
+    pl_dw_mve_t a;
+    a.x = window;
+    a.w = w;
+    a.blocks = s->c >> 4;
+    a.rest = s->c & 15;
+    a.x_pixel = (s->reverse ? -s->sw : s->sw) * s->c - ((s->c + 15) & ~15);
+    a.y_pixel = (s->reverse ? -s->c : s->c) - (s->c & ~15);
+    a.q.zy = s->q.zy; // one by one: a copy of the whole may become a call of memcpy
+    a.q.shift = s->q.shift;
+    a.q.lo = s->q.lo;
+    a.q.hi = s->q.hi;
+    a.taps = taps > 9 ? (taps + 1) & ~1 : taps;
+    pl_fill_mve(padding, s->c, s->zx);
+    pl_taps_mve_t inside = {0, s->ow}; // pixels of a row whose columns are all inside the input
+    while (inside.first < s->ow && inside.first * s->sw < s->pl) {
+        inside.first++;
+    }
+    while (inside.end > inside.first && (inside.end - 1) * s->sw - s->pl + (s->kw - 1) * s->dw >= s->iw) {
+        inside.end--;
+    }
+    int32_t image = s->reverse ? s->n - 1 : 0, row = s->reverse ? s->oh - 1 : 0;
+    for (int32_t i = 0; i < s->n * s->oh; i++) {
+        const int32_t line = image * s->oh + row;
+        const int32_t top = row * s->sh - s->pt;
+        const int8_t *from = x + image * s->ih * s->iw * s->c;
+        const int32_t whole = top >= 0 && top + (s->kh - 1) * s->dh < s->ih;
+        int32_t run = 1;
+        for (int32_t done = 0; done < s->ow; done += run) {
+            const int32_t col = s->reverse ? s->ow - 1 - done : done;
+            run = 1;
+            if (whole && taps <= 9 && col >= inside.first && col < inside.end) {
+                run = s->reverse ? col - inside.first + 1 : inside.end - col;
+            }
+            a.pixels = run;
+            pl_window_mve(s, from, top, col * s->sw - s->pl, padding, window);
+            a.y = y + (line * s->ow + col) * s->c;
+            pl_dw_mve(&a, s->kind);
+        }
+        row += s->reverse ? -1 : 1;
+        if (row < 0 || row == s->oh) {
+            image += s->reverse ? -1 : 1;
+            row = s->reverse ? s->oh - 1 : 0;
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,131 @@
+"""Kernels for Cortex-M with Helium: dot products over patches, depthwise with channels in lanes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from pilotlight.emit.dense_s8.helium_walk import Walk
+from pilotlight.emit.dense_s8.layer import Array, Kernel, Layer
+from pilotlight.emit.dense_s8.portable import is_row, round_up
+from pilotlight.emit.micro.helium_names import COPIES, TAPS, Depthwise, Dot
+
+LANES = 16  # bytes of a vector
+BLOCK = 4  # filters at a time
+PIXELS = 2
+POINTER = 8  # bytes, on any core
+
+
+class Helium:
+    """The family of cores with the M-profile vector extension."""
+
+    def plan(self, layer: Layer) -> Kernel:
+        layer = replace(layer, shape=layer.shape.flattened())
+        s = layer.shape
+        if s.depthwise:
+            return self._depthwise(layer)
+        return self._row(layer) if is_row(s) else self._conv(layer)
+
+    def _conv(self, layer: Layer) -> Kernel:
+        s = layer.shape
+        depth = s.kh * s.kw * (s.ic // s.groups)
+        block = Dot.of(PIXELS, depth, layer.shift)
+        micro = {Dot.of(1, depth, layer.shift).name} if s.ow % PIXELS else set()
+        micro |= {block.name} if s.ow >= PIXELS else set()
+        walk = Walk(s, PIXELS, s.ic // s.groups, s.oc // s.groups)
+        values = [
+            s.n, s.ih, s.iw, s.ic, s.oh, s.ow, s.oc, s.kh, s.kw, s.sh, s.sw, s.pt, s.pl, s.dh, s.dw, s.groups,
+            s.ic // s.groups, s.oc // s.groups,
+        ]  # fmt: skip
+        return Kernel(
+            header="conv2d_mve_s8",
+            ctype="pl_conv2d_mve_t",
+            initializer=lambda reverse: _table(layer, *values, int(reverse), block.kind, layer.zx),
+            driver="pl_conv2d_mve_s8",
+            constants=pack_dot(layer),
+            scratch=PIXELS * round_up(depth, LANES),
+            distance=walk.distance(reverse=False),
+            reverse=walk.distance(reverse=True),
+            micro=frozenset({*micro, *COPIES}),
+        )
+
+    def _row(self, layer: Layer) -> Kernel:
+        """One pixel is read where it lies."""
+        s = layer.shape
+        block = Dot.of(1, s.ic, layer.shift)
+        alone = s.oc <= BLOCK  # everything is read before anything is stored
+        return Kernel(
+            header="linear_mve_s8",
+            ctype="pl_linear_mve_t",
+            initializer=lambda reverse: _table(layer, s.ic, s.oc, block.kind),
+            driver="pl_linear_mve_s8",
+            constants=pack_dot(layer),
+            scratch=0,
+            distance=s.ic if alone else None,
+            reverse=None,
+            micro=frozenset({block.name}),
+        )
+
+    def _depthwise(self, layer: Layer) -> Kernel:
+        s = layer.shape
+        block = Depthwise.of(s.kh * s.kw, s.ic, layer.shift, layer.lo, layer.hi)
+        walk = Walk(s, 1, LANES, LANES)
+        values = [s.n, s.ih, s.iw, s.ic, s.oh, s.ow, s.kh, s.kw, s.sh, s.sw, s.pt, s.pl, s.dh, s.dw]
+        return Kernel(
+            header="depthwise_mve_s8",
+            ctype="pl_depthwise_mve_t",
+            initializer=lambda reverse: _table(layer, *values, int(reverse), block.kind, layer.zx),
+            driver="pl_depthwise_mve_s8",
+            constants=(pack_depthwise(layer),),
+            scratch=POINTER * (s.kh * s.kw + 1) + round_up(s.ic),
+            distance=walk.distance(reverse=False),
+            reverse=walk.distance(reverse=True),
+            micro=frozenset({block.name, *COPIES}),
+        )
+
+
+def _table(layer: Layer, *values: int) -> str:
+    """The initializer of a driver's struct: its integers, then what becomes of accumulators."""
+    numbers = ", ".join(map(str, values))
+    return f"{{{numbers}, {{{layer.zy}, {layer.shift}, {layer.lo}, {layer.hi}}}}}"
+
+
+def pack_dot(layer: Layer) -> tuple[Array, ...]:
+    """Weights (groups, blocks, chunks, 4, 16) and, per block of 4 filters, bias and multipliers (2, 4)."""
+    s = layer.shape
+    per_group = s.oc // s.groups
+    w = layer.w.reshape(s.groups, per_group, -1)
+    filters, inputs = -per_group % BLOCK, -w.shape[2] % LANES
+    padded = np.pad(w, ((0, 0), (0, filters), (0, inputs)))
+    w = padded.reshape(s.groups, -1, BLOCK, padded.shape[2] // LANES, LANES).transpose(0, 1, 3, 2, 4)
+    both = np.pad(np.stack([layer.bias, layer.m]).reshape(2, s.groups, per_group), ((0, 0), (0, 0), (0, filters)))
+    pairs = both.reshape(2, s.groups, -1, BLOCK).transpose(1, 2, 0, 3)
+    return (
+        np.ascontiguousarray(w).astype(np.int8).ravel(),
+        np.ascontiguousarray(pairs).astype(np.int32).ravel(),
+    )
+
+
+def pack_depthwise(layer: Layer) -> Array:
+    """The stream of `pl_dw_mve_t`: for each block of channels its bias, weights tap by tap, multipliers, as int32."""
+    s = layer.shape
+    w = layer.w.reshape(s.ic, -1).T  # (taps, channels)
+    many = len(w) > TAPS
+    w = np.pad(w, ((0, len(w) % 2 if many else 0), (0, 0)))
+    parts: list[Array] = []
+    for first in range(0, s.ic, LANES):
+        count = min(LANES, s.ic - first)
+        width = LANES if many or count > LANES // 2 else LANES // 2
+        lanes = np.arange(width)
+        order = lanes.reshape(-1, 2).T if width == 8 else lanes.reshape(-1, 2, 2).transpose(2, 1, 0)
+        bias, weights, m = (
+            np.pad(v[..., first : first + count], [(0, 0)] * (v.ndim - 1) + [(0, width - count)])
+            for v in (layer.bias, w, layer.m)
+        )
+        parts += [
+            bias[order.ravel()].astype("<i4"),
+            np.ascontiguousarray(weights).astype(np.int8 if width == LANES else "<i2").ravel().view("<i4"),
+            m[order.ravel()].astype("<i4"),
+        ]
+    return np.concatenate(parts).astype(np.int32)

@@ -1,0 +1,175 @@
+"""The generator of int8 blocks for Cortex-M with the M-profile vector extension (Helium).
+
+Every function takes one pointer to a struct of `blocks_mve_s8.h`, whose fields it knows by their order, and holds
+to the standard calling convention. Names carry what a function is generated for:
+
+    dot_s8_1x4        one pixel by four filters, any depth, tail predicated
+    dot_s8_2x4_cN     two pixels by four filters, depth of N times 16 (N up to 4) without a loop
+    dot_s8_2x4_even   the same, more chunks of 16, an even number; `_odd`: an odd number
+    dw_s8_tN_16_8     depthwise of N taps (up to 9): whole blocks of 16 channels, then a rest of at most 8
+    dw_s8_many_16_15  depthwise of any even number of taps, then a rest of at most 15
+    rows_s8, fill_s8  copies and fills of patches
+
+and the endings `_kN` (accumulators shifted left by N before the multiply) and `_c` (limits inside int8).
+"""
+
+from __future__ import annotations
+
+from pilotlight.emit.micro.helium_depthwise import depthwise, depthwise_many
+from pilotlight.emit.micro.helium_names import Dot, parse
+from pilotlight.emit.micro.helium_text import Text
+
+DOT = {
+    name: 4 * i
+    for i, name in enumerate(
+        ("x0", "x1", "y0", "y1", "w", "bias", "end", "depth", "last", "pairs", "zy", "shift", "lo", "hi")
+    )
+}
+
+
+def generate(name: str) -> Text:
+    """The function of that name."""
+    text = Text(name)
+    if name == "rows_s8":
+        _rows(text)
+    elif name == "fill_s8":
+        _fill(text)
+    elif not isinstance(block := parse(name), Dot):
+        (depthwise if block.taps else depthwise_many)(text, block)
+    elif block.pixels == 1:
+        _dot_one(text, block.shift)
+    else:
+        _dot_two(text, block)
+    return text
+
+
+def _dot_two(t: Text, block: Dot) -> None:
+    """Eight sums in the even registers, lr among them, so the inner loop counts by hand."""
+    t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"), "d8", "d13")
+    t.add("mov r11, r0")
+    t.load("r11", DOT, ("r5", "w"), ("r9", "bias"))
+    for q, field in (("q4", "zy"), ("q5", "lo"), ("q6", "hi")):
+        t.load("r11", DOT, ("r7", field))
+        t.add(f"vdup.32 {q}, r7")
+    t.label("block")
+    t.add(f"ldrd r1, r3, [r11, #{DOT['x0']}]")
+    t.add("ldm r9, {r0, r2, r4, r6}")
+    t.add("ldm r9!, {r8, r10, r12, lr}")
+    if block.chunks:
+        for _ in range(block.chunks):
+            _chunk_two(t)
+    else:
+        t.load("r11", DOT, ("r7", "pairs"))
+        if block.odd:
+            _chunk_two(t)
+        t.label("chunks")
+        _chunk_two(t)
+        _chunk_two(t)
+        t.add("subs r7, r7, #1")
+        t.branch("bne", "chunks")
+    t.add("vldrw.32 q3, [r9], #16")
+    t.load("r11", DOT, ("r7", "end"))
+    t.add("vmov d0, r0, r2")
+    t.add("vmov d1, r4, r6")
+    t.add("vmov d2, r8, r10")
+    t.add("vmov d3, r12, lr")
+    t.add(f"ldrd r1, r3, [r11, #{DOT['y0']}]")
+    for q in ("q0", "q1"):
+        if block.shift:
+            t.add(f"vshl.i32 {q}, {q}, #{block.shift}")
+        t.add(f"vrmulh.s32 {q}, {q}, q3")
+        t.add(f"vadd.i32 {q}, {q}, q4")
+        t.add(f"vmax.s32 {q}, {q}, q5")
+        t.add(f"vmin.s32 {q}, {q}, q6")
+    t.add("cmp r9, r7")
+    t.branch("beq", "last")
+    t.add("vstrb.32 q0, [r1], #4")
+    t.add("vstrb.32 q1, [r3], #4")
+    t.add(f"strd r1, r3, [r11, #{DOT['y0']}]")
+    t.branch("b", "block")
+    t.label("last")
+    t.load("r11", DOT, ("r7", "last"))
+    t.add("vctp.32 r7")
+    t.add("vpstt")
+    t.add("vstrbt.32 q0, [r1]")
+    t.add("vstrbt.32 q1, [r3]")
+    t.leave()
+
+
+def _chunk_two(t: Text) -> None:
+    """Sixteen inputs of two pixels by four filters."""
+    t.add("vldrb.8 q0, [r1], #16")
+    t.add("vldrb.8 q1, [r3], #16")
+    for first, second in (("r0", "r8"), ("r2", "r10"), ("r4", "r12"), ("r6", "lr")):
+        t.add("vldrb.8 q2, [r5], #16")
+        t.add(f"vmladava.s8 {first}, q0, q2")
+        t.add(f"vmladava.s8 {second}, q1, q2")
+
+
+def _dot_one(t: Text, shift: int) -> None:
+    """Four sums. The inner loop predicates its tail, so x needs no padding."""
+    t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"))
+    t.load("r0", DOT, ("r3", "y0"), ("r5", "w"), ("r7", "depth"), ("r8", "x0"), ("r9", "bias"), ("r10", "end"))
+    t.load("r0", DOT, ("r11", "last"), ("r12", "zy"), ("r1", "lo"), ("r2", "hi"))
+    t.add("vdup.32 q2, r1")
+    t.add("vdup.32 q3, r2")
+    t.label("block")
+    t.add("mov r1, r8")
+    t.add("ldm r9!, {r0, r2, r4, r6}")
+    t.add("dlstp.8 lr, r7")
+    t.label("chunk")
+    t.add("vldrb.8 q0, [r1], #16")
+    for sum_ in ("r0", "r2", "r4", "r6"):
+        t.add("vldrb.8 q1, [r5], #16")
+        t.add(f"vmladava.s8 {sum_}, q0, q1")
+    t.branch("letp lr,", "chunk")
+    t.add("vldrw.32 q1, [r9], #16")
+    t.add("vmov d0, r0, r2")
+    t.add("vmov d1, r4, r6")
+    if shift:
+        t.add(f"vshl.i32 q0, q0, #{shift}")
+    t.add("vrmulh.s32 q0, q0, q1")
+    t.add("vadd.i32 q0, q0, r12")
+    t.add("vmax.s32 q0, q0, q2")
+    t.add("vmin.s32 q0, q0, q3")
+    t.add("cmp r9, r10")
+    t.branch("beq", "last")
+    t.add("vstrb.32 q0, [r3], #4")
+    t.branch("b", "block")
+    t.label("last")
+    t.add("vctp.32 r11")
+    t.add("vpst")
+    t.add("vstrbt.32 q0, [r3]")
+    t.leave()
+
+
+def _rows(t: Text) -> None:
+    """rows_s8(y, x, bytes, rows, x_step, y_step): copies rows of bytes, none of which overlap."""
+    t.push(("r4", "r5", "r6", "lr"))
+    t.add(f"ldrd r4, r5, [sp, #{t.stack}]")
+    t.label("row")
+    t.add("mov r6, r0")
+    t.add("mov r12, r1")
+    t.branch("wlstp.8 lr, r2,", "done")
+    t.label("bytes")
+    t.add("vldrb.8 q0, [r12], #16")
+    t.add("vstrb.8 q0, [r6], #16")
+    t.branch("letp lr,", "bytes")
+    t.label("done")
+    t.add("add r0, r0, r5")
+    t.add("add r1, r1, r4")
+    t.add("subs r3, r3, #1")
+    t.branch("bne", "row")
+    t.leave()
+
+
+def _fill(t: Text) -> None:
+    """fill_s8(y, bytes, value)."""
+    t.push(("r4", "lr"))
+    t.add("vdup.8 q0, r2")
+    t.branch("wlstp.8 lr, r1,", "done")
+    t.label("bytes")
+    t.add("vstrb.8 q0, [r0], #16")
+    t.branch("letp lr,", "bytes")
+    t.label("done")
+    t.leave()
