@@ -12,6 +12,7 @@ from typing import Any
 import jinja2
 
 from pilotlight import __version__, ops
+from pilotlight.emit import dense_s8
 from pilotlight.emit.describe import describe_node, port_meaning, summarize
 from pilotlight.emit.kernels import kernel_text
 from pilotlight.emit.micro import assembly, dispatch
@@ -70,11 +71,17 @@ def emit_module(plan: Plan, target: Target, *, keep_inputs: bool = False, source
         "keep_inputs": keep_inputs, **ports,
     }
     micro_text, asm_stack = "", dict[str, int]()
-    if collected.micro and target.float_assembly:
-        micro_text, asm_stack = assembly(collected.micro, name, target.fused)
+    integer_blocks = {n for n in collected.micro if dense_s8.is_block(n)}
+    float_blocks = collected.micro - integer_blocks
+    if float_blocks and target.float_assembly:
+        micro_text, asm_stack = assembly(float_blocks, name, target.fused)
+    if integer_blocks:
+        text, stack = dense_s8.assembly(integer_blocks, name)
+        micro_text, asm_stack = micro_text + text, asm_stack | stack
+    calls = dispatch(float_blocks, name, target.float_assembly) + dense_s8.dispatch(integer_blocks, name)
     code = _render(
         "model.c", **common, kernels=kernel_text(collected.kernels), tables="\n".join(collected.tables), body=body,
-        dispatch=dispatch(collected.micro, name, target.float_assembly), reset=reset,
+        dispatch=calls, reset=reset,
         uses_arena=re.search(r"\(a \+", body) is not None, uses_weights="(w +" in body, uses_state="(s +" in body,
     )
     files: dict[str, str | bytes] = {f"{name}.h": _render("model.h", **common), f"{name}.c": code}

@@ -52,14 +52,18 @@ class Dense(Op):
         kernel = node.attrs.get("kernel_plan")
         return {} if kernel is None or kernel.distance is None else {(0, 0): kernel.distance}
 
+    def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        kernel = node.attrs.get("kernel_plan")
+        return {} if kernel is None or kernel.reverse is None else {(0, 0): kernel.reverse}
+
     def emit(self, node: Node, c: Step) -> None:
         kernel: dense_s8.Kernel = node.attrs["kernel_plan"]
-        c.use(*kernel.headers)
+        c.use(kernel.header)
         c.micro |= kernel.micro
-        table = c.table(kernel.ctype, kernel.hint, kernel.initializer)
+        table = c.table(kernel.ctype, "dense", kernel.initializer(c.reverse))
         arguments = [table, c.read(node.inputs[0]), *(c.read(v) for v in node.inputs[1:]), c.write(node.output)]
         if kernel.scratch:
-            arguments.append(c.scratch(kernel.scratch_type))
+            arguments.append(c.scratch("void"))
         c.call(kernel.driver, *arguments)
 
 
@@ -112,7 +116,7 @@ class QLinear(Dense):
         from pilotlight.emit import pack_f32
 
         (n, i), (_, o) = node.inputs[0].shape, node.output.shape
-        return _layer(node, pack_f32.Linear(n, i, o))
+        return _layer(node, pack_f32.Linear(n, i, o).as_conv2d())
 
 
 def _layer(node: Node, shape: Any) -> dense_s8.Layer:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from pilotlight.emit.dense_s8.dsp import Dsp
 from pilotlight.emit.dense_s8.layer import Family, Kernel, Layer
 from pilotlight.emit.dense_s8.portable import Portable
-from pilotlight.emit.micro.s8 import assembly, dispatch
+from pilotlight.emit.micro.s8 import assembly, dispatch, is_block
 from pilotlight.emit.target import Target
 
-__all__ = ["Family", "Kernel", "Layer", "assembly", "dispatch", "family"]
+__all__ = ["Family", "Kernel", "Layer", "assembly", "dispatch", "family", "is_block"]
 
 
 def family(target: Target, optimize: str = "speed") -> Family:

@@ -40,7 +40,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """How a layer is computed: `driver(&table, x, constants..., y[, scratch])`."""
+    """How a layer is computed: `driver(&table, x, constants..., y[, scratch])`, scratch a `void *`."""
 
     header: str  # in csrc/kernels/portable, without .h
     ctype: str  # of the table

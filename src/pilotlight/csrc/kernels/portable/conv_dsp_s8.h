@@ -103,9 +103,10 @@ static inline void pl_filters_dsp_s8(const pl_conv_dsp_t *d, int32_t pixels, con
 static inline void pl_conv_dsp_s8(const pl_conv_dsp_t *d,
                                   const int8_t *x, // (n, ih, iw, ic)
                                   const int32_t *w,
-                                  int8_t *y, // (n, oh, ow, oc)
-                                  int16_t *patch)
+                                  int8_t *y,     // (n, oh, ow, oc)
+                                  void *scratch) // the patch
 {
+    int16_t *const patch = (int16_t *)scratch;
     const pl_conv_s8_t *s = &d->s;
     const int32_t words = (int32_t)((uint32_t)(s->ocg + 1) >> 1) * d->pair_words;
     const int32_t groups = pl_groups_in_row_s8(s);

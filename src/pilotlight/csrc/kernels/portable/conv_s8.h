@@ -165,8 +165,9 @@ static inline void pl_conv_s8(const pl_conv_s8_t *s,
                               const int8_t *x, // (n, ih, iw, ic)
                               const int8_t *w, const int32_t *bias, const int32_t *m,
                               int8_t *y,     // (n, oh, ow, oc)
-                              int8_t *patch) // (columns, kh, icg)
+                              void *scratch) // the patch
 {
+    int8_t *const patch = (int8_t *)scratch; // (columns, kh, icg)
     const int32_t filled = (s->ocg + 3) & ~3;
     const int32_t groups = pl_groups_in_row_s8(s);
     for (int32_t i = 0; i < s->n; i++) {

@@ -82,8 +82,9 @@ static inline void pl_depthwise_dsp_s8(const pl_depthwise_dsp_t *d,
                                        const int8_t *x,  // (n, ih, iw, ic)
                                        const int32_t *w, // (ic, 8)
                                        int8_t *y,        // (n, oh, ow, ic)
-                                       int32_t *patch)   // (columns, 4, 2)
+                                       void *scratch)    // the patch
 {
+    int32_t *patch = (int32_t *)scratch; // (columns, 4, 2)
     const pl_conv_s8_t *s = &d->s;
     const int32_t columns = (s->ow - 1) * s->sw + 3;
     const int32_t first = s->pl < columns ? s->pl : columns;

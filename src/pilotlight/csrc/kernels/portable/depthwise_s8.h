@@ -73,8 +73,9 @@ static inline void pl_depthwise_s8(const pl_conv_s8_t *s,
                                    const int8_t *w, // (kh, kw, ic)
                                    const int32_t *bias, const int32_t *m,
                                    int8_t *y,     // (n, oh, ow, ic)
-                                   int8_t *patch) // (kh, columns, ic)
+                                   void *scratch) // the patch
 {
+    int8_t *const patch = (int8_t *)scratch; // (kh, columns, ic)
     const int32_t groups = pl_groups_in_row_s8(s);
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from pilotlight.emit.micro.s8.assembly import assembly
 from pilotlight.emit.micro.s8.dispatch import dispatch
+from pilotlight.emit.micro.s8.names import is_block
 
-__all__ = ["assembly", "dispatch"]
+__all__ = ["assembly", "dispatch", "is_block"]

@@ -16,7 +16,7 @@ ACC = [(Core(5), Core(6)), (Core(7), Core(8)), (Core(9), Core(10))]
 T1, X0, X1 = Core(11), Core(12), Core(14)
 SAVED = RegisterList((*(Core(n) for n in range(4, 12)), Core(14)))
 ARGUMENTS = RegisterList(tuple(Core(n) for n in range(1, 11)))
-FRAME = 40  # x, entry, x_end, w, w_end, y, zy, y_pixel, lo, hi
+FRAME = 40  # x, steps left out, x_end, w, w_end, y, zy, y_pixel, lo, hi
 
 
 def conv(block: Block) -> Function:
@@ -25,7 +25,7 @@ def conv(block: Block) -> Function:
     f.add("push", SAVED)
     f.add("ldmia", Core(0), ARGUMENTS)
     step = _step(block)
-    enter(f, Core(2), T1, 4 * len(step.body), UNROLL)
+    rest(f, Core(2), UNROLL)
     f.add("push", ARGUMENTS)
     f.label("pair")
     f.add("ldrd", *acc[0], f"[{W}], #8")
@@ -33,7 +33,7 @@ def conv(block: Block) -> Function:
         f.add("mov", a, acc[0][0])
         f.add("mov", b, acc[0][1])
     f.add("ldrd", X, T0, "[sp]")
-    f.add("bx", T0)
+    enter(f, T0, 4 * len(step.body), UNROLL)
     f.label("taps")
     for _ in range(UNROLL):
         f.body += step.body
@@ -50,15 +50,16 @@ def conv(block: Block) -> Function:
     return f
 
 
-def enter(f: Function, steps: Core, scratch: Core, step_bytes: int, unroll: int) -> None:
-    """Turns a number of steps into the address at which the first turn of the loop `taps` starts."""
+def rest(f: Function, steps: Core, unroll: int) -> None:
+    """Turns a number of steps into the number that the first turn of an unrolled loop leaves out."""
     f.add("rsb", steps, steps, 0)
     f.add("and", steps, steps, unroll - 1)
-    f.add("mov", scratch, step_bytes)
-    f.add("mul", steps, steps, scratch)
-    f.add("adr", scratch, ".Ltaps")
-    f.add("add", steps, steps, scratch)
-    f.add("add", steps, steps, 1)  # stay in Thumb state
+
+
+def enter(f: Function, left_out: Core, step_bytes: int, unroll: int) -> None:
+    """Into the loop that follows, so many steps behind its start: by a table of half the distances, a byte each."""
+    f.add("tbb", f"[pc, {left_out}]")
+    f.add(".byte", ", ".join(str((unroll + n * step_bytes) // 2) for n in range(unroll)))
 
 
 def _step(block: Block) -> Function:

@@ -60,7 +60,8 @@ class Block:
         return f"PL_{self.variant.upper()}"
 
 
-def is_ours(name: str) -> bool:
+def is_block(name: str) -> bool:
+    """Whether a micro-kernel is one of these."""
     return _PATTERN.fullmatch(name) is not None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilotlight.emit.micro.asm import Core, Function, Memory, RegisterList
-from pilotlight.emit.micro.s8.conv import SAVED, enter
+from pilotlight.emit.micro.s8.conv import SAVED, enter, rest
 from pilotlight.emit.micro.s8.finish import limit, separate
 from pilotlight.emit.micro.s8.names import Block
 
@@ -11,7 +11,7 @@ UNROLL = 2
 X, W, X0, X1 = (Core(n) for n in range(4))
 L0, L1 = Core(12), Core(14)
 ARGUMENTS = RegisterList(tuple(Core(n) for n in range(1, 10)))
-FRAME = 36  # x, entry, x_end, w, w_end, y, zy, lo, hi
+FRAME = 36  # x, steps left out, x_end, w, w_end, y, zy, lo, hi
 
 
 def row(block: Block) -> Function:
@@ -21,13 +21,13 @@ def row(block: Block) -> Function:
     step = _step(pairs)
     f.add("push", SAVED)
     f.add("ldmia", Core(0), ARGUMENTS)
-    enter(f, Core(2), Core(12), 4 * len(step.body), UNROLL)
+    rest(f, Core(2), UNROLL)
     f.add("push", ARGUMENTS)
     f.add("mov", W, Core(4))
     f.label("block")
     f.add("ldmia", Memory(W, update=True), RegisterList(tuple(acc)))
     f.add("ldrd", X, X0, "[sp]")
-    f.add("bx", X0)
+    enter(f, X0, 4 * len(step.body), UNROLL)
     f.label("taps")
     for _ in range(UNROLL):
         f.body += step.body
