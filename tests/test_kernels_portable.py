@@ -325,7 +325,7 @@ def test_conv_transpose(
     oh, ow = reference.shape[1:3]
     shape = {"n": 2, "ih": h, "iw": w, "ic": groups * icg, "oh": oh, "ow": ow, "oc": groups * ocg}
     shape |= {"kh": kernel[0], "kw": kernel[1], "sh": sh, "sw": sw, "pt": pad[0], "pl": pad[1]}
-    shape |= {"dh": dh, "dw": dw, "groups": groups}
+    shape |= {"dh": dh, "dw": dw, "groups": groups, "reverse": seed >> 1 & 1}
     y = np.empty(reference.shape, np.float32)
     call("pl_conv_transpose2d_f32", shape, x, packed(weight, (sh, sw), (dh, dw), groups), bias, y)
     assert_close(y, reference, nhwc(terms), icg * kernel[0] * kernel[1] + 1)

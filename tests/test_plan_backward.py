@@ -17,6 +17,7 @@ from pilotlight.compiler import Build
 from pilotlight.emit.walk import copy_distances
 from pilotlight.graph import Graph
 from pilotlight.ops.conv import Conv2d
+from pilotlight.ops.conv_transpose import ConvTranspose2d
 from pilotlight.ops.linear import Linear
 from pilotlight.ops.views import Concat
 from pilotlight.plan import lifetimes, schedule
@@ -36,7 +37,7 @@ def compile_apart(graph: Graph) -> Build:
 def compile_one_way(graph: Graph, backward: bool) -> Build:
     """What can walk both ways may only walk in one direction."""
     with pytest.MonkeyPatch.context() as patch:
-        for op in (Conv2d, Linear, Concat):
+        for op in (Conv2d, Linear, ConvTranspose2d, Concat):
             if backward:
                 patch.setattr(op, "overlaps", lambda self, node: dict.fromkeys(self.reverse_overlaps(node), -FAR))
             else:
@@ -52,11 +53,11 @@ def run(build: Build, folder: Path, rows: list[Tensors], poisoned: bool) -> list
 
 
 def directions(build: Build) -> set[bool]:
-    kinds = ("conv2d", "linear", "concat")
+    kinds = ("conv2d", "linear", "conv_transpose2d", "concat")
     return {build.plan.walks_backward(node) for node in build.plan.steps if node.op in kinds}
 
 
-@pytest.mark.parametrize("name", ["kws", "cnn1d", "lenet", "mobilenet_v3", "shufflenet", "several"])
+@pytest.mark.parametrize("name", ["kws", "cnn1d", "lenet", "mobilenet_v3", "shufflenet", "several", "autoencoder"])
 def test_zoo_gives_the_bits_of_a_build_without_overlaps(name: str, tmp_path: Path) -> None:
     graph = zoo_graph(name)
     build = pl.compile(graph)
@@ -66,7 +67,7 @@ def test_zoo_gives_the_bits_of_a_build_without_overlaps(name: str, tmp_path: Pat
     assert run(build, tmp_path / "planned", rows, poisoned=True) == apart
 
 
-@pytest.mark.parametrize("name", ["kws", "cnn1d"])
+@pytest.mark.parametrize("name", ["kws", "mobilenet_v2", "autoencoder"])
 def test_walking_both_ways_reaches_the_lower_bound(name: str) -> None:
     graph = zoo_graph(name)
     arena = pl.compile(graph).plan.arena
@@ -82,8 +83,14 @@ def chains(draw: st.DrawFn) -> tuple[nn.Module, torch.Tensor]:
     for _ in range(draw(st.integers(1, 5))):
         kernel, stride, dilation = draw(st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(1, 2)))
         padding = draw(st.integers(0, dilation * (kernel - 1)))
-        after = [(size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1 for size in sizes]
-        if min(after) > 0:
+        reach = dilation * (kernel - 1) + 1
+        larger = [(size - 1) * stride - 2 * padding + reach for size in sizes]
+        after = [(size + 2 * padding - reach) // stride + 1 for size in sizes]
+        if draw(st.integers(0, 3)) == 0 and min(larger) > 0 and max(larger) < 20:
+            out = draw(st.integers(1, 9))
+            net.append(nn.ConvTranspose2d(channels, out, kernel, stride, padding, dilation=dilation))
+            channels, sizes = out, larger
+        elif min(after) > 0:
             groups = draw(st.sampled_from([1, channels]))
             out = groups if groups > 1 else draw(st.integers(1, 18))
             net.append(nn.Conv2d(channels, out, kernel, stride, padding, dilation, groups))

@@ -17,6 +17,17 @@ def forward_distance(reads: np.ndarray, written: np.ndarray) -> int:
     return int((still_to_read - written).min())
 
 
+def backward_distance(read_to: np.ndarray, written: np.ndarray) -> int:
+    """The smallest safe `out_offset - in_offset` of a kernel that runs from its last step to the first.
+
+    `read_to[i]` is the end of the input bytes that step i reads after it has begun to write (or that an earlier
+    step reads), `written[i]` the start of the output bytes written from the last step down to step i.
+    """
+    if len(read_to) == 0:
+        return 0
+    return int((np.maximum.accumulate(read_to) - written).max())
+
+
 def copy_distances(reads: np.ndarray, writes: np.ndarray, size: int) -> tuple[int, int]:
     """The largest safe `out_offset - in_offset` of a loop that moves element `reads[i]` to `writes[i]`, and the
     smallest safe one when it runs from the last i to the first. Elements have `size` bytes."""

@@ -6,6 +6,8 @@ ordinary convolution of stride 1 does. So the kernel is one convolution for each
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -13,6 +15,7 @@ import torch.nn.functional as F
 from pilotlight.emit import pack_f32
 from pilotlight.emit.step import Step
 from pilotlight.emit.target import Target
+from pilotlight.emit.walk import backward_distance, forward_distance
 from pilotlight.graph import FLOAT32, Graph, Node
 from pilotlight.ops.base import Op, Result, register
 
@@ -40,10 +43,7 @@ def pack(weight: np.ndarray, stride: Pair, dilation: Pair, groups: int) -> np.nd
 
 @register
 class ConvTranspose2d(Op):
-    """attrs: kernel, stride, pad, extra (output padding), dilation, groups, channels; inputs x, w, bias.
-
-    The output never overlaps the input: a pixel reads inputs on all sides of it.
-    """
+    """attrs: kernel, stride, pad, extra (output padding), dilation, groups, channels; inputs x, w, bias."""
 
     name = "conv_transpose2d"
 
@@ -75,6 +75,29 @@ class ConvTranspose2d(Op):
         packed = pack(weight.data, a["stride"], a["dilation"], a["groups"])
         node.inputs[1] = graph.constant(packed, weight.name)
 
+    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        """Output rows are written one after the other, each while the input rows under its taps are read."""
+        first, _ = self._input_rows(node)
+        row = FLOAT32.size * math.prod(node.output.shape[2:])
+        return {(0, 0): forward_distance(first, np.arange(1, len(first) + 1) * row)}
+
+    def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        _, end = self._input_rows(node)
+        row = FLOAT32.size * math.prod(node.output.shape[2:])
+        return {(0, 0): backward_distance(end, np.arange(len(end)) * row)}
+
+    def _input_rows(self, node: Node) -> tuple[np.ndarray, np.ndarray]:
+        """For each output row of each image, the bytes that its taps may read: from and to."""
+        n, ih = node.inputs[0].shape[:2]
+        (kernel, _), (stride, _), (pad, _), (dilation, _) = (
+            node.attrs[name] for name in ("kernel", "stride", "pad", "dilation")
+        )
+        under = np.arange(node.output.shape[1]) + pad  # the place of the first tap, times the stride
+        top = np.clip(-((dilation * (kernel - 1) - under) // stride), 0, ih)
+        bottom = np.minimum(under // stride + 1, ih)
+        images, row = np.arange(n)[:, None] * ih, FLOAT32.size * math.prod(node.inputs[0].shape[2:])
+        return ((images + top) * row).reshape(-1), ((images + bottom) * row).reshape(-1)
+
     def emit(self, node: Node, c: Step) -> None:
         a = node.attrs
         n, ih, iw, ic = node.inputs[0].shape
@@ -83,8 +106,9 @@ class ConvTranspose2d(Op):
         names = (("kh", "kw"), ("sh", "sw"), ("pt", "pl"), ("dh", "dw"))
         for keys, attr in zip(names, ("kernel", "stride", "pad", "dilation"), strict=True):
             fields |= dict(zip(keys, a[attr], strict=True))
+        fields |= {"groups": a["groups"], "reverse": int(c.reverse)}
         c.use("conv_transpose2d_f32")
         sizes = {size for _, size in pack_f32.filter_blocks(oc // a["groups"])}
         c.micro |= {f"mac_f32_{pixels}x{size}" for pixels in (1, 2) for size in sizes}
-        table = c.table("pl_conv_transpose2d_t", "conv_transpose", fields | {"groups": a["groups"]})
+        table = c.table("pl_conv_transpose2d_t", "conv_transpose", fields)
         c.call("pl_conv_transpose2d_f32", table, *(c.read(v) for v in node.inputs), c.write(node.output))

@@ -12,6 +12,7 @@ typedef struct {
     int32_t pt, pl;        // padding taken off above and to the left
     int32_t dh, dw;        // dilation
     int32_t groups;        // of channels
+    int32_t reverse;       // 1: from the last row to the first
 } pl_conv_transpose2d_t;
 
 /* Along one axis, the outputs of one phase: those whose place, padding included, leaves the same rest when divided
@@ -42,9 +43,20 @@ static inline void pl_phase(pl_phase_t *p, int32_t rest, int32_t out, int32_t ke
     p->at = (p->first + padding) / stride - last;
 }
 
+/* The taps of all phases before the one with this rest. */
+static inline int32_t pl_taps_before(int32_t rest, int32_t kernel, int32_t stride, int32_t dilation)
+{
+    int32_t taps = 0;
+    for (int32_t k = 0; k < kernel; k++) {
+        taps += k * dilation % stride < rest;
+    }
+    return taps;
+}
+
 /* A transposed convolution: for each phase of rows and of columns an ordinary convolution of stride 1, whose
  * outputs lie a stride apart. w holds, for each pair of phases, the kernel's taps in reverse, packed as for that
- * convolution; bias (oc) may be null. y must not overlap x. */
+ * convolution; bias (oc) may be null. Walks output rows outside, so that y may overlap x by a distance known
+ * beforehand: y below x forward, y above x in reverse. */
 static inline void pl_conv_transpose2d_f32(const pl_conv_transpose2d_t *s,
                                            const float *x, // (n, ih, iw, ic)
                                            const float *w, const float *bias,
@@ -61,30 +73,32 @@ static inline void pl_conv_transpose2d_f32(const pl_conv_transpose2d_t *s,
     c.depthwise = 0;
     c.reverse = 0;
     c.act = PL_ACT_NONE;
-    for (int32_t v = 0; v < s->sh; v++) {
+    for (int32_t i = 0; i < s->n * s->oh; i++) {
+        const int32_t at = s->reverse ? s->n * s->oh - 1 - i : i;
+        const int32_t image = at / s->oh, row = at % s->oh, rest = (row + s->pt) % s->sh;
+        const float *from = w + pl_taps_before(rest, s->kh, s->sh, s->dh) * s->kw * c.icg * s->oc;
         pl_phase_t rows, cols;
-        pl_phase(&rows, v, s->oh, s->kh, s->sh, s->pt, s->dh);
+        pl_phase(&rows, rest, s->oh, s->kh, s->sh, s->pt, s->dh);
+        c.kh = rows.taps;
+        c.dh = rows.dilation;
+        const int32_t top = rows.at + (row - rows.first) / s->sh;
+        const pl_range_t reached = pl_clip_taps(top, c.kh, c.dh, s->ih);
         for (int32_t h = 0; h < s->sw; h++) {
             pl_phase(&cols, h, s->ow, s->kw, s->sw, s->pl, s->dw);
-            c.kh = rows.taps;
             c.kw = cols.taps;
-            c.dh = rows.dilation;
             c.dw = cols.dilation;
             c.ow = cols.count;
             c.pl = -cols.at;
-            for (int32_t i = 0; i < s->n * rows.count; i++) {
-                const int32_t image = i / rows.count, row = i % rows.count;
-                pl_range_t taps = pl_clip_taps(rows.at + row, c.kh, c.dh, s->ih), inside = pl_inside(&c);
-                const int32_t seen = taps.end > taps.first && c.kw > 0;
-                const int32_t first = seen ? image * s->ih + rows.at + row + taps.first * c.dh : 0;
-                float *out = y + ((image * s->oh + rows.first + row * s->sh) * s->ow + cols.first) * s->oc;
-                if (!seen) { // nothing but the bias
-                    taps.end = taps.first;
-                    inside.end = inside.first;
-                }
-                pl_conv2d_row_f32(&c, taps, inside, x + first * s->iw * s->ic, w, bias, out);
+            pl_range_t taps = reached, inside = pl_inside(&c);
+            const int32_t seen = taps.end > taps.first && c.kw > 0;
+            const int32_t first = seen ? image * s->ih + top + taps.first * c.dh : 0;
+            if (!seen) { // nothing but the bias
+                taps.end = taps.first;
+                inside.end = inside.first;
             }
-            w += rows.taps * cols.taps * c.icg * s->oc;
+            pl_conv2d_row_f32(&c, taps, inside, x + first * s->iw * s->ic, from, bias,
+                              y + (at * s->ow + cols.first) * s->oc);
+            from += rows.taps * cols.taps * c.icg * s->oc;
         }
     }
 }
