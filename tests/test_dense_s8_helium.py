@@ -115,7 +115,8 @@ def test_assembly_file_is_empty_without_the_extension(core: str, tmp_path: Path)
 
 
 def test_names_say_what_they_are() -> None:
-    names = ["dot_s8_1x4", "dot_s8_1x4_k3", "dot_s8_2x4_c4", "dot_s8_2x4_odd_k1", "dw_s8_t9_16", "dw_s8_many_15_k2_c"]
+    names = ["dot_s8_1x4", "dot_s8_1x4_k3", "dot_s8_2x4_c4", "dot_s8_2x4_odd_k1", "dot_s8_nx4", "dw_s8_t9_16"]
+    names.append("dw_s8_many_15_k2_c")
     for name in names:
         assert parse(name).name == name
     with pytest.raises(PilotlightError, match="dot_s8_9x9"):

@@ -13,7 +13,7 @@ from pilotlight.emit.micro.helium_names import COPIES, TAPS, Depthwise, Dot
 
 LANES = 16  # bytes of a vector
 BLOCK = 4  # filters at a time
-PIXELS = 2
+PATCHES = 512  # bytes of scratch for the inputs of pixels that are computed together, or two of them
 POINTER = 8  # bytes, on any core
 
 
@@ -30,13 +30,15 @@ class Helium:
     def _conv(self, layer: Layer) -> Kernel:
         s = layer.shape
         depth = s.kh * s.kw * (s.ic // s.groups)
-        block = Dot.of(PIXELS, depth, layer.shift)
-        micro = {Dot.of(1, depth, layer.shift).name} if s.ow % PIXELS else set()
-        micro |= {block.name} if s.ow >= PIXELS else set()
-        walk = Walk(s, PIXELS, s.ic // s.groups, s.oc // s.groups)
+        padded = round_up(depth, LANES)
+        block = Dot.of(depth, layer.shift)
+        pixels = min(round_up(s.ow, 2), max(2, PATCHES // padded & ~1))
+        micro = set() if block.pixels == 2 and s.ow == 1 else {block.name}
+        micro |= {Dot(1, shift=layer.shift).name} if block.pixels == 2 and s.ow % 2 else set()
+        walk = Walk(s, pixels, s.ic // s.groups, s.oc // s.groups)
         values = [
             s.n, s.ih, s.iw, s.ic, s.oh, s.ow, s.oc, s.kh, s.kw, s.sh, s.sw, s.pt, s.pl, s.dh, s.dw, s.groups,
-            s.ic // s.groups, s.oc // s.groups,
+            s.ic // s.groups, s.oc // s.groups, pixels,
         ]  # fmt: skip
         return Kernel(
             header="conv2d_mve_s8",
@@ -44,7 +46,7 @@ class Helium:
             initializer=lambda reverse: _table(layer, *values, int(reverse), block.kind, layer.zx),
             driver="pl_conv2d_mve_s8",
             constants=pack_dot(layer),
-            scratch=PIXELS * round_up(depth, LANES),
+            scratch=pixels * padded,
             distance=walk.distance(reverse=False),
             reverse=walk.distance(reverse=True),
             micro=frozenset({*micro, *COPIES}),
@@ -53,7 +55,7 @@ class Helium:
     def _row(self, layer: Layer) -> Kernel:
         """One pixel is read where it lies."""
         s = layer.shape
-        block = Dot.of(1, s.ic, layer.shift)
+        block = Dot(1, shift=layer.shift)
         alone = s.oc <= BLOCK  # everything is read before anything is stored
         return Kernel(
             header="linear_mve_s8",

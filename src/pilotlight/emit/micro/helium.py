@@ -4,8 +4,9 @@ Every function takes one pointer to a struct of `blocks_mve_s8.h`, whose fields 
 to the standard calling convention. Names carry what a function is generated for:
 
     dot_s8_1x4        one pixel by four filters, any depth, tail predicated
-    dot_s8_2x4_cN     two pixels by four filters, depth of N times 16 (N up to 4) without a loop
+    dot_s8_2x4_cN     pairs of pixels by four filters, depth of N times 16 (N up to 4) without a loop
     dot_s8_2x4_even   the same, more chunks of 16, an even number; `_odd`: an odd number
+    dot_s8_nx4        any number of pixels by four filters, depth of 16; weights stay in registers
     dw_s8_tN_16_8     depthwise of N taps (up to 9): whole blocks of 16 channels, then a rest of at most 8
     dw_s8_many_16_15  depthwise of any even number of taps, then a rest of at most 15
     rows_s8, fill_s8  copies and fills of patches
@@ -22,7 +23,10 @@ from pilotlight.emit.micro.helium_text import Text
 DOT = {
     name: 4 * i
     for i, name in enumerate(
-        ("x0", "x1", "y0", "y1", "w", "bias", "end", "depth", "last", "pairs", "zy", "shift", "lo", "hi")
+        (
+            *("x0", "x1", "y0", "y1", "w", "bias", "end", "depth", "last", "pairs", "pixels", "step"),
+            *("zy", "shift", "lo", "hi"),
+        )
     )
 }
 
@@ -38,6 +42,8 @@ def generate(name: str) -> Text:
         (depthwise if block.taps else depthwise_many)(text, block)
     elif block.pixels == 1:
         _dot_one(text, block.shift)
+    elif block.pixels == 0:
+        _dot_any(text, block.shift)
     else:
         _dot_two(text, block)
     return text
@@ -47,10 +53,11 @@ def _dot_two(t: Text, block: Dot) -> None:
     """Eight sums in the even registers, lr among them, so the inner loop counts by hand."""
     t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"), "d8", "d13")
     t.add("mov r11, r0")
-    t.load("r11", DOT, ("r5", "w"), ("r9", "bias"))
     for q, field in (("q4", "zy"), ("q5", "lo"), ("q6", "hi")):
         t.load("r11", DOT, ("r7", field))
         t.add(f"vdup.32 {q}, r7")
+    t.label("pair")
+    t.load("r11", DOT, ("r5", "w"), ("r9", "bias"))
     t.label("block")
     t.add(f"ldrd r1, r3, [r11, #{DOT['x0']}]")
     t.add("ldm r9, {r0, r2, r4, r6}")
@@ -93,6 +100,20 @@ def _dot_two(t: Text, block: Dot) -> None:
     t.add("vpstt")
     t.add("vstrbt.32 q0, [r1]")
     t.add("vstrbt.32 q1, [r3]")
+    t.load("r11", DOT, ("r7", "pixels"))
+    t.add("subs r7, r7, #2")
+    t.branch("ble", "done")
+    t.add(f"str r7, [r11, #{DOT['pixels']}]")
+    t.load("r11", DOT, ("r0", "step"), ("r2", "depth"))
+    t.add(f"ldrd r4, r6, [r11, #{DOT['x0']}]")
+    t.add("add r1, r1, r0")
+    t.add("add r3, r3, r0")
+    t.add(f"strd r1, r3, [r11, #{DOT['y0']}]")
+    t.add("add r4, r4, r2, lsl #1")
+    t.add("add r6, r6, r2, lsl #1")
+    t.add(f"strd r4, r6, [r11, #{DOT['x0']}]")
+    t.branch("b", "pair")
+    t.label("done")
     t.leave()
 
 
@@ -143,19 +164,83 @@ def _dot_one(t: Text, shift: int) -> None:
     t.leave()
 
 
+def _dot_any(t: Text, shift: int) -> None:
+    """Four filters at all pixels, then the next four; a pixel is 16 bytes."""
+    t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"), "d8", "d15")
+    t.add("mov r11, r0")
+    t.load("r11", DOT, ("r5", "w"), ("r8", "step"), ("r9", "bias"), ("r10", "y0"), ("r12", "zy"))
+    t.load("r11", DOT, ("r1", "lo"), ("r2", "hi"))
+    t.add("vdup.32 q6, r1")
+    t.add("vdup.32 q7, r2")
+    t.label("block")
+    t.load("r11", DOT, ("r1", "x0"), ("r7", "end"), ("lr", "pixels"))
+    t.add("mov r3, r10")
+    for q in ("q0", "q1", "q2", "q3"):
+        t.add(f"vldrb.8 {q}, [r5], #16")
+    t.add("vldrw.32 q4, [r9, #16]")
+    t.add("add r0, r9, #32")
+    t.add("dls lr, lr")
+    t.add("cmp r0, r7")
+    t.branch("beq", "rest")
+    t.label("pixel")
+    _pixel_any(t, shift)
+    t.add("vstrb.32 q5, [r3]")
+    t.add("add r3, r3, r8")
+    t.branch("le lr,", "pixel")
+    t.add("add r9, r9, #32")
+    t.add("add r10, r10, #4")
+    t.branch("b", "block")
+    t.label("rest")
+    t.load("r11", DOT, ("r7", "last"))
+    t.add("vctp.32 r7")
+    t.label("last")
+    _pixel_any(t, shift)
+    t.add("vpst")
+    t.add("vstrbt.32 q5, [r3]")
+    t.add("add r3, r3, r8")
+    t.branch("le lr,", "last")
+    t.leave()
+
+
+def _pixel_any(t: Text, shift: int) -> None:
+    t.add("vldrb.8 q5, [r1], #16")
+    t.add("ldm r9, {r0, r2, r4, r6}")
+    for sum_, q in (("r0", "q0"), ("r2", "q1"), ("r4", "q2"), ("r6", "q3")):
+        t.add(f"vmladava.s8 {sum_}, q5, {q}")
+    t.add("vmov d10, r0, r2")
+    t.add("vmov d11, r4, r6")
+    if shift:
+        t.add(f"vshl.i32 q5, q5, #{shift}")
+    t.add("vrmulh.s32 q5, q5, q4")
+    t.add("vadd.i32 q5, q5, r12")
+    t.add("vmax.s32 q5, q5, q6")
+    t.add("vmin.s32 q5, q5, q7")
+
+
 def _rows(t: Text) -> None:
     """rows_s8(y, x, bytes, rows, x_step, y_step): copies rows of bytes, none of which overlap."""
     t.push(("r4", "r5", "r6", "lr"))
     t.add(f"ldrd r4, r5, [sp, #{t.stack}]")
+    t.add("cmp r2, #16")
+    t.branch("bhi", "row")
+    t.add("vctp.8 r2")
+    t.add("dls lr, r3")
+    t.label("short")
+    t.add("vpstt")
+    t.add("vldrbt.8 q0, [r1]")
+    t.add("vstrbt.8 q0, [r0]")
+    t.add("add r1, r1, r4")
+    t.add("add r0, r0, r5")
+    t.branch("le lr,", "short")
+    t.leave()
     t.label("row")
     t.add("mov r6, r0")
     t.add("mov r12, r1")
-    t.branch("wlstp.8 lr, r2,", "done")
+    t.add("dlstp.8 lr, r2")
     t.label("bytes")
     t.add("vldrb.8 q0, [r12], #16")
     t.add("vstrb.8 q0, [r6], #16")
     t.branch("letp lr,", "bytes")
-    t.label("done")
     t.add("add r0, r0, r5")
     t.add("add r1, r1, r4")
     t.add("subs r3, r3, #1")

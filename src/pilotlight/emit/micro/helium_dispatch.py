@@ -35,7 +35,7 @@ def dispatch(names: set[str], prefix: str) -> str:
         return ""
     blocks = [parse(name) for name in sorted(names - set(COPIES))]
     one = [b for b in blocks if isinstance(b, Dot) and b.pixels == 1]
-    two = [b for b in blocks if isinstance(b, Dot) and b.pixels == 2]
+    many = [b for b in blocks if isinstance(b, Dot) and b.pixels != 1]
     depthwise = [b for b in blocks if isinstance(b, Depthwise)]
     copies = [name for name in COPIES if name in names]
     declared = [f"void {_signature(b, prefix)};" for b in blocks]
@@ -45,13 +45,9 @@ def dispatch(names: set[str], prefix: str) -> str:
         f"static inline void {prefix}_{name}({_ARGUMENTS[name]})\n{{\n    {_portable(name)};\n}}" for name in copies
     ]
     lines = ["#if PL_MVE_ASM", *declared, "#else", *twins, "#endif", ""]
-    lines += ["static inline void pl_dot_mve(pl_dot_mve_t *a, int32_t pixels, int32_t kind)", "{"]
-    if one and two:
-        lines += ["    (void)kind;", "    if (pixels == 2) {", *_choice(two, prefix, "        ")]
-        lines += ["        return;", "    }"]
-        lines += [*_choice(one, prefix, "    "), "}", ""]
-    else:
-        lines += ["    (void)a, (void)pixels, (void)kind;", *_choice(one or two, prefix, "    "), "}", ""]
+    for function, chosen in (("pl_dot_mve", many), ("pl_dot_one_mve", one)):
+        lines += [f"static inline void {function}(pl_dot_mve_t *a, int32_t kind)", "{", "    (void)a, (void)kind;"]
+        lines += [*_choice(chosen, prefix, "    "), "}", ""]
     lines += ["static inline void pl_dw_mve(pl_dw_mve_t *a, int32_t kind)", "{", "    (void)a, (void)kind;"]
     lines += [*_choice(depthwise, prefix, "    "), "}", ""]
     for name in COPIES:

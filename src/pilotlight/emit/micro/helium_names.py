@@ -11,34 +11,38 @@ STRAIGHT = 4  # chunks of 16 inputs that are written out instead of looped over
 TAPS = 9  # of a depthwise block that have a register each
 COPIES = ("rows_s8", "fill_s8")
 
-_DOT = re.compile(r"dot_s8_(?:1x4|2x4_(?:c(\d)|(even|odd)))(?:_k(\d+))?")
+_DOT = re.compile(r"dot_s8_(?:(1|n)x4|2x4_(?:c(\d)|(even|odd)))(?:_k(\d+))?")
 _DW = re.compile(r"dw_s8_(?:t(\d)|many)((?:_16)?)(?:_(8|15))?(?:_k(\d+))?((?:_c)?)")
 
 
 @dataclass(frozen=True)
 class Dot:
-    """Four filters at `pixels` pixels over chunks of 16 inputs."""
+    """Four filters over chunks of 16 inputs, at one pixel, at pairs of pixels, or (one chunk) at any number."""
 
-    pixels: int
-    chunks: int  # written out; 0: a loop
-    odd: bool  # the loop has an odd number of chunks
-    shift: int
+    pixels: int  # 1, 2, or 0: any number
+    chunks: int = 0  # written out; 0: a loop, or one chunk where the number of pixels is any
+    odd: bool = False  # the loop has an odd number of chunks
+    shift: int = 0
 
     @staticmethod
-    def of(pixels: int, depth: int, shift: int) -> Dot:
+    def of(depth: int, shift: int) -> Dot:
+        """The block for more than one pixel."""
         chunks = -(-depth // 16)
-        looped = pixels == 1 or chunks > STRAIGHT
-        return Dot(pixels, 0 if looped else chunks, pixels == 2 and looped and chunks % 2 == 1, shift)
+        if chunks == 1:
+            return Dot(0, shift=shift)
+        looped = chunks > STRAIGHT
+        return Dot(2, 0 if looped else chunks, looped and chunks % 2 == 1, shift)
 
     @property
     def name(self) -> str:
         depth = f"c{self.chunks}" if self.chunks else "odd" if self.odd else "even"
-        return (f"dot_s8_2x4_{depth}" if self.pixels == 2 else "dot_s8_1x4") + _shift(self.shift)
+        pixels = f"2x4_{depth}" if self.pixels == 2 else "1x4" if self.pixels else "nx4"
+        return f"dot_s8_{pixels}{_shift(self.shift)}"
 
     @property
     def kind(self) -> int:
-        """One number for both pixel counts: where there is one pixel only the shift matters."""
-        return (self.chunks or STRAIGHT + 1 + self.odd) + 8 * self.shift
+        """What drivers know the block by; that for one pixel is told apart by the shift alone."""
+        return (1 if self.pixels == 0 else self.chunks or STRAIGHT + 1 + self.odd) + 8 * self.shift
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,8 @@ def _shift(shift: int) -> str:
 
 def parse(name: str) -> Dot | Depthwise:
     if found := _DOT.fullmatch(name):
-        pixels = 2 if name.startswith("dot_s8_2") else 1
-        return Dot(pixels, int(found[1] or 0), found[2] == "odd", int(found[3] or 0))
+        pixels = {None: 2, "1": 1, "n": 0}[found[1]]
+        return Dot(pixels, int(found[2] or 0), found[3] == "odd", int(found[4] or 0))
     if found := _DW.fullmatch(name):
         return Depthwise(int(found[1] or 0), bool(found[2]), int(found[3] or 0), int(found[4] or 0), bool(found[5]))
     raise PilotlightError(f"no micro-kernel is called {name!r}", kind="internal")

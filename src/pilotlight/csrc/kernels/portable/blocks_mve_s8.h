@@ -18,17 +18,20 @@
 #define PL_MVE_ASM 0
 #endif
 
-/* Four filters at a time over one or two pixels. A pixel is `depth` contiguous bytes, with two pixels a multiple of 16.
- * The assembly knows this order of fields and changes y0 and y1. */
+/* Four filters at a time, over one pixel, pairs of pixels or any number of them. A pixel is `depth` contiguous bytes,
+ * a multiple of 16 unless it is one, and follows the one before. The assembly knows this order of fields, and changes x0,
+ * x1, y0, y1 and pixels. */
 typedef struct {
-    const int8_t *x0, *x1; // (depth) each
-    int8_t *y0, *y1;       // (filters) each
+    const int8_t *x0, *x1; // (depth), of the first two pixels
+    int8_t *y0, *y1;       // (filters), of the first two pixels
     const int8_t *w;       // (blocks, depth / 16 rounded up, 4, 16), zero where there is no input or filter
     const int32_t *bias;   // (blocks, 2, 4): bias, multiplier
     const int32_t *end;    // of bias
     int32_t depth;
-    int32_t last;  // filters in the last block
-    int32_t pairs; // depth / 32
+    int32_t last;   // filters in the last block
+    int32_t pairs;  // depth / 32
+    int32_t pixels; // an even number for pairs
+    int32_t step;   // from a pixel's outputs to the next; for pairs, from the last block of a pair to the next pair's
     pl_requantize_t q;
 } pl_dot_mve_t;
 
@@ -63,19 +66,21 @@ static inline void pl_dot_pixel_mve(const pl_dot_mve_t *a, const int8_t *x, cons
     }
 }
 
-/* What NAME_dot_s8_PxF computes. */
+/* What NAME_dot_s8_... computes; `pixels` is 1, 2, or 0 for any number. */
 static inline void pl_dot_c_mve(const pl_dot_mve_t *a, int32_t pixels)
 {
-    const int8_t *w = a->w;
-    int32_t done = 0;
-    for (const int32_t *bias = a->bias; bias != a->end; bias += 8) {
-        const int32_t filters = bias + 8 == a->end ? a->last : 4;
-        pl_dot_pixel_mve(a, a->x0, w, bias, a->y0 + done, filters);
-        if (pixels == 2) {
-            pl_dot_pixel_mve(a, a->x1, w, bias, a->y1 + done, filters);
+    const int32_t blocks = (int32_t)(a->end - a->bias) >> 3;
+    const int32_t pair = a->step + (blocks - 1) * 4;
+    const int32_t count = pixels == 1 ? 1 : a->pixels;
+    for (int32_t p = 0; p < count; p++) {
+        const int8_t *w = a->w;
+        const int8_t *x = a->x0 + p * a->depth;
+        int8_t *y = pixels == 2 ? (p & 1 ? a->y1 : a->y0) + (p >> 1) * pair : a->y0 + p * a->step;
+        for (const int32_t *bias = a->bias; bias != a->end; bias += 8) {
+            pl_dot_pixel_mve(a, x, w, bias, y, bias + 8 == a->end ? a->last : 4);
+            w += ((a->depth + 15) & ~15) * 4;
+            y += 4;
         }
-        w += ((a->depth + 15) & ~15) * 4;
-        done += 4;
     }
 }
 
@@ -133,7 +138,8 @@ static inline void pl_fill_c_mve(int8_t *y, int32_t bytes, int32_t value)
 }
 
 /* Written for each model. */
-static inline void pl_dot_mve(pl_dot_mve_t *a, int32_t pixels, int32_t kind);
+static inline void pl_dot_mve(pl_dot_mve_t *a, int32_t kind);     // pairs of pixels, or any number
+static inline void pl_dot_one_mve(pl_dot_mve_t *a, int32_t kind); // one pixel
 static inline void pl_dw_mve(pl_dw_mve_t *a, int32_t kind);
 static inline void pl_rows_mve(int8_t *y, const int8_t *x, int32_t bytes, int32_t rows, int32_t x_step,
                                int32_t y_step);

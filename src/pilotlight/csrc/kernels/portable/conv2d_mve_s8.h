@@ -14,6 +14,7 @@ typedef struct {
     int32_t dh, dw;        // dilation
     int32_t groups;        // of channels
     int32_t icg, ocg;      // channels that a filter sees, filters in a group
+    int32_t pixels;        // of a row that are computed together, an even number
     int32_t reverse;       // 1: from the last pixel to the first
     int32_t kind;          // of the blocks
     int32_t zx;            // what padded positions hold
@@ -48,56 +49,104 @@ static inline void pl_patch_mve(const pl_conv2d_mve_t *s, const int8_t *x, int32
     }
 }
 
-/* A convolution, two pixels at a time: their input is copied to scratch first, so that the output may overwrite it. */
+/* The patches of `count` pixels from `col` on, `depth` bytes apart. Those whose columns are all inside the input are copied
+ * one kernel row, or tap, at a time. */
+static inline void pl_patches_mve(const pl_conv2d_mve_t *s, const int8_t *x, int32_t top, pl_taps_mve_t rows,
+                                  pl_taps_mve_t inside, int32_t col, int32_t count, int32_t group, int8_t *patch,
+                                  int32_t depth)
+{
+    const int32_t merged = s->dw == 1 && s->groups == 1; // the columns of a kernel row are one run
+    const int32_t bytes = merged ? s->kw * s->icg : s->icg, runs = merged ? 1 : s->kw;
+    int32_t first = inside.first < col ? 0 : inside.first - col;
+    int32_t end = inside.end < col + count ? inside.end - col : count;
+    if (end <= first) {
+        first = end = count;
+    }
+    for (int32_t p = 0; p < first; p++) {
+        pl_patch_mve(s, x, top, rows, col + p, group, patch + p * depth);
+    }
+    for (int32_t p = end; p < count; p++) {
+        pl_patch_mve(s, x, top, rows, col + p, group, patch + p * depth);
+    }
+    if (end == first) {
+        return;
+    }
+    patch += first * depth;
+    if (rows.end - rows.first < s->kh) {
+        pl_fill_mve(patch, (end - first) * depth, s->zx);
+    }
+    for (int32_t r = rows.first; r < rows.end; r++) {
+        const int8_t *from =
+            x + ((top + r * s->dh) * s->iw + (col + first) * s->sw - s->pl) * s->ic + group * s->icg;
+        int8_t *to = patch + r * s->kw * s->icg;
+        for (int32_t c = 0; c < runs; c++) {
+            pl_rows_mve(to, from, bytes, end - first, s->sw * s->ic, depth);
+            from += s->dw * s->ic;
+            to += s->icg;
+        }
+    }
+}
+
+/* A convolution, some pixels at a time: their input is copied to scratch first, so that the output may overwrite it. */
 static inline void pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
-                                    const int8_t *x, // (n, ih, iw, ic)
-                                    const int8_t *w, // (groups, blocks, depth / 16, 4, 16)
+                                    const int8_t *x,     // (n, ih, iw, ic)
+                                    const int8_t *w,     // (groups, blocks, depth / 16, 4, 16)
                                     const int32_t *bias, // (groups, blocks, 2, 4)
                                     int8_t *y,           // (n, oh, ow, oc)
-                                    int8_t *scratch)     // (2, depth)
+                                    int8_t *scratch)     // (pixels, depth)
 {
-    const int32_t icg = s->icg, ocg = s->ocg;
-    const int32_t depth = (s->kh * s->kw * icg + 15) & ~15;
-    const int32_t blocks = (ocg + 3) >> 2;
-    const int32_t point = s->kh * s->kw == 1 && s->pt + s->pl == 0 && (s->oh - 1) * s->sh < s->ih &&
-                          (s->ow - 1) * s->sw < s->iw; // a window is one pixel inside the input
+    const int32_t depth = (s->kh * s->kw * s->icg + 15) & ~15;
+    const int32_t blocks = (s->ocg + 3) >> 2;
+    const int32_t any = depth == 16; // the block takes any number of pixels
     pl_dot_mve_t a;
-    a.x0 = scratch;
-    a.x1 = scratch + depth;
     a.depth = depth;
+    a.last = s->ocg - (blocks - 1) * 4;
+    a.pairs = depth >> 5;
+    a.step = any ? s->oc : 2 * s->oc - (blocks - 1) * 4;
     a.q.zy = s->q.zy; // one by one: a copy of the whole may become a call of memcpy
     a.q.shift = s->q.shift;
     a.q.lo = s->q.lo;
     a.q.hi = s->q.hi;
-    a.last = ocg - (blocks - 1) * 4;
-    a.pairs = depth >> 5;
+    pl_taps_mve_t inside = {0, s->ow}; // pixels of a row whose columns are all inside the input
+    while (inside.first < s->ow && inside.first * s->sw < s->pl) {
+        inside.first++;
+    }
+    while (inside.end > inside.first && (inside.end - 1) * s->sw - s->pl + (s->kw - 1) * s->dw >= s->iw) {
+        inside.end--;
+    }
+    int32_t last = 0; // where the last group of a row starts
+    while (last + s->pixels < s->ow) {
+        last += s->pixels;
+    }
     int32_t image = s->reverse ? s->n - 1 : 0, row = s->reverse ? s->oh - 1 : 0;
     for (int32_t i = 0; i < s->n * s->oh; i++) {
-        const int32_t line = image * s->oh + row;
         const int32_t top = row * s->sh - s->pt;
         const int8_t *from = x + image * s->ih * s->iw * s->ic;
         const pl_taps_mve_t rows = pl_clip_mve(top, s->kh, s->dh, s->ih);
-        const int32_t end = (s->ow - 1) & ~1; // where the last pair, or the odd pixel, starts
-        for (int32_t done = 0; done <= end; done += 2) {
-            const int32_t col = s->reverse ? end - done : done;
-            const int32_t pixels = s->ow - col >= 2 ? 2 : 1;
-            int8_t *to = y + (line * s->ow + col) * s->oc;
+        for (int32_t done = 0; done <= last; done += s->pixels) {
+            const int32_t col = s->reverse ? last - done : done;
+            const int32_t count = s->ow - col < s->pixels ? s->ow - col : s->pixels;
+            int8_t *to = y + ((image * s->oh + row) * s->ow + col) * s->oc;
+            a.w = w;
+            a.bias = bias;
             for (int32_t g = 0; g < s->groups; g++) {
-                if (point) {
-                    pl_rows_mve(scratch, from + (top * s->iw + col * s->sw) * s->ic + g * icg, icg, pixels,
-                                s->sw * s->ic, depth);
-                } else {
-                    pl_patch_mve(s, from, top, rows, col, g, scratch);
-                    if (pixels == 2) {
-                        pl_patch_mve(s, from, top, rows, col + 1, g, scratch + depth);
-                    }
-                }
-                a.w = w + g * blocks * depth * 4;
-                a.bias = bias + g * blocks * 8;
-                a.end = a.bias + blocks * 8;
-                a.y0 = to + g * ocg;
+                pl_patches_mve(s, from, top, rows, inside, col, count, g, scratch, depth);
+                a.x0 = scratch;
+                a.x1 = scratch + depth;
+                a.y0 = to + g * s->ocg;
                 a.y1 = a.y0 + s->oc;
-                pl_dot_mve(&a, pixels, s->kind);
+                a.end = a.bias + blocks * 8;
+                a.pixels = any ? count : count & ~1;
+                if (a.pixels > 0) {
+                    pl_dot_mve(&a, s->kind);
+                }
+                if (!any && (count & 1)) {
+                    a.x0 = scratch + (count - 1) * depth;
+                    a.y0 = to + g * s->ocg + (count - 1) * s->oc;
+                    pl_dot_one_mve(&a, s->kind);
+                }
+                a.w += blocks * depth * 4;
+                a.bias = a.end;
             }
         }
         row += s->reverse ? -1 : 1;

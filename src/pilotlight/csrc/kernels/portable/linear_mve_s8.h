@@ -34,7 +34,9 @@ static inline void pl_linear_mve_s8(const pl_linear_mve_t *s,
     a.q.hi = s->q.hi;
     a.last = s->o - (blocks - 1) * 4;
     a.pairs = 0;
-    pl_dot_mve(&a, 1, s->kind);
+    a.pixels = 1;
+    a.step = 0;
+    pl_dot_one_mve(&a, s->kind);
 }
 
 #endif
