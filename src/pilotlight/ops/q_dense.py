@@ -7,14 +7,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 from pilotlight import fixed
-from pilotlight.emit import dense_s8
+from pilotlight.emit import dense_s8, pack_f32
 from pilotlight.emit.step import Step
 from pilotlight.emit.target import Target
 from pilotlight.errors import PilotlightError
@@ -41,30 +39,33 @@ class Dense(Op):
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         """Choose the kernel of the target and replace the constants by what it wants."""
         kernel = dense_s8.family(target).plan(self.layer(node))
-        node.attrs["kernel_plan"] = kernel
+        node.attrs["plan"] = kernel
         node.inputs = [node.inputs[0], *(graph.constant(c, "packed") for c in kernel.constants)]
 
     def scratch(self, node: Node) -> int:
-        kernel = node.attrs.get("kernel_plan")
-        return kernel.scratch if kernel else 0
+        return _plan(node).scratch
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        kernel = node.attrs.get("kernel_plan")
-        return {} if kernel is None or kernel.distance is None else {(0, 0): kernel.distance}
+        distance = _plan(node).distance
+        return {} if distance is None else {(0, 0): distance}
 
     def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        kernel = node.attrs.get("kernel_plan")
-        return {} if kernel is None or kernel.reverse is None else {(0, 0): kernel.reverse}
+        distance = _plan(node).reverse
+        return {} if distance is None else {(0, 0): distance}
 
     def emit(self, node: Node, c: Step) -> None:
-        kernel: dense_s8.Kernel = node.attrs["kernel_plan"]
+        kernel = _plan(node)
         c.use(kernel.header)
         c.micro |= kernel.micro
         table = c.table(kernel.ctype, "dense", kernel.initializer(c.reverse))
-        arguments = [table, c.read(node.inputs[0]), *(c.read(v) for v in node.inputs[1:]), c.write(node.output)]
-        if kernel.scratch:
-            arguments.append(c.scratch("void"))
-        c.call(kernel.driver, *arguments)
+        x, *constants = node.inputs
+        scratch = [c.scratch("uint8_t")] if kernel.scratch else []
+        c.call(kernel.driver, table, c.read(x), *(c.read(v) for v in constants), c.write(node.output), *scratch)
+
+
+def _plan(node: Node) -> dense_s8.Kernel:
+    kernel: dense_s8.Kernel = node.attrs["plan"]
+    return kernel
 
 
 @register
@@ -113,17 +114,16 @@ class QLinear(Dense):
         return node.output.elements * node.inputs[0].shape[1]
 
     def layer(self, node: Node) -> dense_s8.Layer:
-        from pilotlight.emit import pack_f32
-
         (n, i), (_, o) = node.inputs[0].shape, node.output.shape
         return _layer(node, pack_f32.Linear(n, i, o).as_conv2d())
 
 
-def _layer(node: Node, shape: Any) -> dense_s8.Layer:
+def _layer(node: Node, shape: pack_f32.Conv2d) -> dense_s8.Layer:
     _, w, bias, m = (v.data for v in node.inputs)
     a = node.attrs
     assert w is not None and bias is not None and m is not None
-    return dense_s8.Layer(shape, w, bias, m, a["zx"], a["zy"], a["shift"], a["lo"], a["hi"])
+    filters = w.reshape(len(w), shape.kh, shape.kw, -1)
+    return dense_s8.Layer(shape, filters, bias, m, a["zx"], a["zy"], a["shift"], a["lo"], a["hi"])
 
 
 @integer("conv2d", "linear")

@@ -11,18 +11,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
-from pilotlight import fixed
+from pilotlight import fixed, ops
 from pilotlight.graph import Graph, Node, Value
+from pilotlight.passes.clean import remove_dead
 
 Interval = tuple[np.ndarray, np.ndarray]  # lowest and highest integer per channel, the last axis
-POOLS = ("qavg_pool2d", "qmax_pool2d", "qmean")
+POOLS = ("qavg_pool2d", "qadaptive_avg_pool2d", "qmax_pool2d", "qadaptive_max_pool2d", "qmean")
 
 
 def drop_constant_channels(graph: Graph) -> Graph:
     """Shrink integer layers by the channels that carry no information."""
     if not any(node.op == "qconv2d" for node in graph.nodes):
         return graph
+    graph = remove_dead(graph)
     intervals = find_intervals(graph)
     removable = _Removable(graph, intervals).run()
     for value, channels in removable.items():
@@ -47,6 +50,8 @@ def find_intervals(graph: Graph) -> dict[Value, Interval]:
             found[node.output] = _dense(node, known or _anything(x))
         elif known is not None and node.op == "qtable":
             found[node.output] = _table(node, known)
+        elif known is not None and node.op in POOLS and node.output.shape[-1] == node.inputs[0].shape[-1]:
+            found[node.output] = _pool(node, known)
         elif known is not None and _keeps_channels(node):
             found[node.output] = known
     return found
@@ -58,9 +63,21 @@ def _anything(value: Value) -> Interval:
 
 
 def _keeps_channels(node: Node) -> bool:
-    """Views and maxima whose channels are those of their input."""
+    """Views whose channels are those of their input."""
     same = bool(node.output.shape) and node.output.shape[-1] == node.inputs[0].shape[-1]
-    return node.op in ("reshape", "qmax_pool2d", "max_pool2d") and same
+    return node.op == "reshape" and same
+
+
+def _pool(node: Node, known: Interval) -> Interval:
+    """Averages and maxima never decrease when an element grows: the ends of the interval are what the ends give."""
+    ends = []
+    for value in known:
+        x = torch.from_numpy(np.broadcast_to(value.astype(np.int8), node.inputs[0].shape).copy())
+        constants = [torch.from_numpy(v.data) for v in node.inputs[1:] if v.data is not None]
+        y = ops.get(node.op).reference(node, [x, *constants])
+        assert isinstance(y, torch.Tensor)
+        ends.append(y.numpy().reshape(-1, y.shape[-1]).astype(np.int64))
+    return ends[0].min(axis=0), ends[1].max(axis=0)
 
 
 def _table(node: Node, known: Interval) -> Interval:

@@ -238,7 +238,15 @@ class _Layout:
         shape = (1,) * (rank - len(value.shape)) + value.shape
         if value.is_constant or is_reshape(inverse(perm), shape):
             return True
-        return any(s.value is value for s in self.graph.states)
+        return any(s.value is value for s in self.graph.states) or self._turns(value, inverse(perm))
+
+    def _turns(self, value: Value, perm: Perm) -> bool:
+        """Whether a value is an input that all but one of its readers want in the order `perm`."""
+        if self.keep_io or all(port.value is not value for port in self.graph.inputs):
+            return False
+        readers = self.users[value]
+        wanted = sum(r.op == "permute" and r.attrs["perm"] == perm for r in readers)
+        return wanted == len(readers) - 1 > 0 and value not in self.graph.leaving()
 
     def _unpermute(self, node: Node, value: Value, perm: Perm, back: Perm, rank: int) -> Value:
         above = self.producers.get(value)
