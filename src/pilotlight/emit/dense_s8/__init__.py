@@ -9,9 +9,11 @@ The kernel names its C header and driver, its packed constants, scratch bytes, p
 from __future__ import annotations
 
 from pilotlight.emit.dense_s8.dsp import Dsp
+from pilotlight.emit.dense_s8.helium import Helium
 from pilotlight.emit.dense_s8.layer import Family, Kernel, Layer
 from pilotlight.emit.dense_s8.portable import Portable
-from pilotlight.emit.micro.s8 import assembly, dispatch, is_block
+from pilotlight.emit.micro import helium_dispatch as helium
+from pilotlight.emit.micro import s8
 from pilotlight.emit.target import Target
 
 __all__ = ["Family", "Kernel", "Layer", "assembly", "dispatch", "family", "is_block"]
@@ -19,6 +21,23 @@ __all__ = ["Family", "Kernel", "Layer", "assembly", "dispatch", "family", "is_bl
 
 def family(target: Target, optimize: str = "speed") -> Family:
     """The kernels for a core; `optimize` "size" prefers little code."""
+    if "mve" in target.isa and optimize == "speed":
+        return Helium()
     if {"thumb2", "dsp"} <= target.isa and optimize == "speed":
         return Dsp()
     return Portable()
+
+
+def is_block(name: str) -> bool:
+    """Whether a micro-kernel is one of an int8 family."""
+    return s8.is_block(name) or helium.is_block(name)
+
+
+def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
+    """The text of the blocks' functions `PREFIX_NAME` for NAME_kernels.S, and the stack bytes of each."""
+    return (helium if any(map(helium.is_block, names)) else s8).assembly(names, prefix)
+
+
+def dispatch(names: set[str], prefix: str) -> str:
+    """C text that calls the blocks, for behind the kernel headers and before the tables. A model has one family."""
+    return (helium if any(map(helium.is_block, names)) else s8).dispatch(names, prefix)

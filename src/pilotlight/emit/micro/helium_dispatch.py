@@ -22,6 +22,10 @@ _ARGUMENTS = {
 _VALUES = {"rows_s8": "y, x, bytes, rows, x_step, y_step", "fill_s8": "y, bytes, value"}
 
 
+def is_block(name: str) -> bool:
+    return name in COPIES or name.startswith(("dot_s8_", "dw_s8_"))
+
+
 def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
     """Text for `PREFIX_kernels.S`, and the stack bytes of each of its functions."""
     functions = [generate(name) for name in sorted(names)]

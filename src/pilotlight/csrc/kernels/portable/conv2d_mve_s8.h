@@ -93,8 +93,9 @@ static inline void pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
                                     const int8_t *w,     // (groups, blocks, depth / 16, 4, 16)
                                     const int32_t *bias, // (groups, blocks, 2, 4)
                                     int8_t *y,           // (n, oh, ow, oc)
-                                    int8_t *scratch)     // (pixels, depth)
+                                    void *scratch)       // (pixels, depth)
 {
+    int8_t *patches = (int8_t *)scratch;
     const int32_t depth = (s->kh * s->kw * s->icg + 15) & ~15;
     const int32_t blocks = (s->ocg + 3) >> 2;
     const int32_t any = depth == 16; // the block takes any number of pixels
@@ -130,9 +131,9 @@ static inline void pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
             a.w = w;
             a.bias = bias;
             for (int32_t g = 0; g < s->groups; g++) {
-                pl_patches_mve(s, from, top, rows, inside, col, count, g, scratch, depth);
-                a.x0 = scratch;
-                a.x1 = scratch + depth;
+                pl_patches_mve(s, from, top, rows, inside, col, count, g, patches, depth);
+                a.x0 = patches;
+                a.x1 = patches + depth;
                 a.y0 = to + g * s->ocg;
                 a.y1 = a.y0 + s->oc;
                 a.end = a.bias + blocks * 8;
@@ -141,7 +142,7 @@ static inline void pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
                     pl_dot_mve(&a, s->kind);
                 }
                 if (!any && (count & 1)) {
-                    a.x0 = scratch + (count - 1) * depth;
+                    a.x0 = patches + (count - 1) * depth;
                     a.y0 = to + g * s->ocg + (count - 1) * s->oc;
                     pl_dot_one_mve(&a, s->kind);
                 }
