@@ -96,7 +96,8 @@ def test_reductions() -> None:
         x.prod(1), x.var(1), x.var((0, 2, 3), unbiased=False), x.std((2, 3)), x.max(), x.min(1), x.max(1), x.argmax(),
         x.argmin(3), x.logsumexp(1), x.norm(dim=1), x.abs().sum((1, 3)), F.normalize(x, dim=1),
         (x > 0).any(1), (x > 0).all(), (x > 0).sum(1), torch.var_mean(x, 1), x.cumsum(1), (x > 0).cumsum(2),
-        x.norm(1, dim=2), x.norm(float("inf"), dim=2),
+        x.norm(1, dim=2), x.norm(float("inf"), dim=2), torch.cdist(x[0], x[1]), torch.cdist(x[0], x[1], p=1.0),
+        F.local_response_norm(x, 3),
     )), image())
 
 
@@ -153,12 +154,30 @@ def test_attention() -> None:
 
 
 def test_indexing() -> None:
-    check(Module(lambda table, x, i: (
+    check(Module(lambda table, bag, x, i: (
         table(i), x[i], x[:, i[0] % 4], torch.index_select(x, 1, i[0]), x[i[0], i[1]], x[-1 - i[0], i[1]],
         torch.gather(x, 1, i[:, :, None].expand(3, 4, 2)), x[torch.arange(6), :, torch.arange(6)],
         torch.take_along_dim(x[:3, :, 0], i, 1), x.diagonal(), x.diagonal(1, 1, 2), x.unfold(1, 4, 2),
-        F.one_hot(i, 6), torch.tril(x), torch.triu(x, 1),
-    ), nn.Embedding(6, 5)), torch.randn(6, 6, 6), torch.randint(0, 6, (3, 4)))
+        F.one_hot(i, 6), torch.tril(x), torch.triu(x, 1), bag(i), i.argmax(1), i.min(1),
+    ), nn.Embedding(6, 5), nn.EmbeddingBag(6, 5)), torch.randn(6, 6, 6), torch.randint(0, 6, (3, 4)))
+
+
+class Standardized(nn.Module):
+    """A convolution whose weight is computed from parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 6, 3, 3))
+        self.gain = nn.Parameter(torch.rand(4, 1, 1, 1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        variance, mean = torch.var_mean(self.weight, (1, 2, 3), keepdim=True)
+        return F.conv2d(x, (self.weight - mean) * torch.rsqrt(variance + 1e-5) * self.gain)
+
+
+def test_weights_computed_from_parameters() -> None:
+    normalized = nn.utils.parametrizations.weight_norm(nn.Linear(8, 3))
+    check(Module(lambda conv, linear, x: (conv(x), linear(x)), Standardized(), normalized), image())
 
 
 def test_writing_at_an_index() -> None:
@@ -174,7 +193,7 @@ def test_writing_at_an_index() -> None:
 def test_sorting() -> None:
     check(Module(lambda x: (
         torch.sort(x, 1), torch.sort(x, 0, descending=True), torch.topk(x, 3), torch.argsort(x, 1),
-        torch.topk(x, 2, dim=0, largest=False),
+        torch.topk(x, 2, dim=0, largest=False), x.median(-1), x.kthvalue(2, -1),
     )), torch.randn(4, 10))
 
 

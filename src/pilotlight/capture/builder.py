@@ -81,10 +81,25 @@ class Builder:
         rank = len(x.shape)
         return self.permute(x, (0, rank - 1, *range(1, rank - 1)))
 
+    def known(self, x: Value) -> np.ndarray | None:
+        """What a value is, if it is a constant or computed from constants alone, such as a normalized weight."""
+        from pilotlight import ops
+
+        if x.data is not None:
+            return x.data
+        node = next((n for n in reversed(self.graph.nodes) if x in n.outputs), None)
+        args = [] if node is None else [self.known(v) for v in node.inputs]
+        if node is None or not args or any(a is None for a in args):
+            return None
+        results = ops.get(node.op).reference(node, [torch.from_numpy(a) for a in args if a is not None])
+        result = results[node.outputs.index(x)] if isinstance(results, tuple) else results
+        return result.detach().contiguous().numpy().reshape(x.shape)
+
     def need_constant(self, x: Value, what: str) -> np.ndarray:
-        if x.data is None:
-            raise PilotlightError(f"{what} is computed by the model; expected a constant", kind="unsupported")
-        return x.data
+        data = self.known(x)
+        if data is None:
+            raise PilotlightError(f"{what} depends on the model's inputs; expected a constant", kind="unsupported")
+        return data
 
     def refuse(self, what: str, hint: str | None = None) -> PilotlightError:
         return PilotlightError(what, where=str(self.place), hint=hint, kind="unsupported")

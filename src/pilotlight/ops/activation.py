@@ -113,6 +113,11 @@ def pow_scalar(b: Builder, self: Value, exponent: float) -> Value:
     return apply(b, "pow", self, float(exponent))
 
 
+@lowers("pow.Scalar")
+def pow_base(b: Builder, self: float, exponent: Value) -> Value:
+    return apply(b, "pow", self, exponent)
+
+
 @lowers("pow.Tensor_Tensor")
 def pow_tensor(b: Builder, self: Value, exponent: Value) -> Value:
     return apply(b, "pow", self, exponent)

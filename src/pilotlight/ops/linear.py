@@ -63,13 +63,14 @@ def linear_node(b: Builder, x: Value, weight: np.ndarray, bias: Value | None, sc
 
 @lowers("linear.default")
 def linear(b: Builder, input: Value, weight: Value, bias: Value | None = None) -> Value:
-    if weight.data is None or input.dtype != FLOAT32:
+    data = b.known(weight)
+    if data is None or input.dtype != FLOAT32:
         product = b.node("matmul", [input, b.permute(weight, (1, 0))])
         return product if bias is None else apply(b, "add", product, bias)
     if bias is not None and bias.data is None:
-        return apply(b, "add", linear_node(b, input, weight.data, None), bias)
+        return apply(b, "add", linear_node(b, input, data, None), bias)
     scale, _ = b.channel_scales.get(weight, (None, 0))
-    return linear_node(b, input, weight.data, bias, scale)
+    return linear_node(b, input, data, bias, scale)
 
 
 @lowers("addmm.default")

@@ -194,6 +194,25 @@ _lower_avg(1, "avg_pool1d.default")
 _lower_avg(2, "avg_pool2d.default")
 
 
+@lowers("avg_pool3d.default")
+def avg_pool3d(
+    b: Builder, self: Value, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Value:
+    """Along the first of three dimensions only, as local response norm has it: a 2-d pooling."""
+    kernel, steps, pad = ((list(v) * 3)[:3] for v in (kernel_size, stride or kernel_size, padding))
+    if kernel[1:] != [1, 1] or steps[1:] != [1, 1] or any(pad[1:]):
+        raise b.refuse("3-d average pooling is only supported along the first of the three dimensions")
+    shape = b.results[0][1]
+    flat = b.reshape(self, (*self.shape[:-2], self.shape[-2] * self.shape[-1]))
+    flat = flat if len(flat.shape) == 4 else b.reshape(flat, (1, *flat.shape))
+    window = _window((kernel[0], 1), (steps[0], 1), (pad[0], 0), 2)
+    extra = {"count_padding": count_include_pad, "divisor": divisor_override or 0}
+    size = (shape[-3], shape[-2] * shape[-1])
+    y = b.node("avg_pool2d", [b.channels_last(flat)], None, size=size, **extra, **window)
+    return b.reshape(b.channels_first(y), shape)
+
+
 def _lower_adaptive(rank: int, op: str, *aten: str) -> None:
     def lower(b: Builder, self: Value, output_size: Sequence[int]) -> Value:
         shape = b.results[0][1]

@@ -82,3 +82,24 @@ def topk(
 ) -> tuple[Value, ...]:
     x = _float(b, self)
     return tuple(b.nodes("topk", [x], axis=axis(dim, len(x.shape)), k=k, largest=largest))
+
+
+def _ranked(b: Builder, x: Value, dim: int, rank: int) -> tuple[Value, Value]:
+    """The element of one rank along a dimension, and where it stood."""
+    x = _float(b, x)
+    at = axis(dim, len(x.shape))
+    both = b.nodes("sort", [x], axis=at, descending=False)
+    ranges = tuple((rank, rank + 1, 1) if d == at else (0, n, 1) for d, n in enumerate(x.shape))
+    value, where = (b.node("slice", [v], ranges=ranges) for v in both)
+    return b.reshape(value, b.results[0][1]), b.reshape(where, b.results[1][1])
+
+
+@lowers("median.dim")
+def median(b: Builder, self: Value, dim: int = -1, keepdim: bool = False) -> tuple[Value, ...]:
+    """The lower one of two in the middle."""
+    return _ranked(b, self, dim, (self.shape[axis(dim, len(self.shape))] - 1) // 2)
+
+
+@lowers("kthvalue.default")
+def kthvalue(b: Builder, self: Value, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Value, ...]:
+    return _ranked(b, self, dim, k - 1)
