@@ -13,7 +13,7 @@ from pilotlight.emit.micro.helium_names import COPIES, TAPS, Depthwise, Dot
 
 LANES = 16  # bytes of a vector
 BLOCK = 4  # filters at a time
-PATCHES = 512  # bytes of scratch for the inputs of pixels that are computed together, or two of them
+PATCHES = 1024  # bytes of scratch for the inputs of pixels that are computed together, or two of them
 POINTER = 8  # bytes, on any core
 
 
@@ -32,7 +32,7 @@ class Helium:
         depth = s.kh * s.kw * (s.ic // s.groups)
         padded = round_up(depth, LANES)
         block = Dot.of(depth, layer.shift)
-        pixels = min(round_up(s.ow, 2), max(2, PATCHES // padded & ~1))
+        pixels = min(round_up(s.ow, 2), max(2, (PATCHES if s.kh * s.kw > 1 else PATCHES // 2) // padded & ~1))
         micro = set() if block.pixels == 2 and s.ow == 1 else {block.name}
         micro |= {Dot(1, shift=layer.shift).name} if block.pixels == 2 and s.ow % 2 else set()
         walk = Walk(s, pixels, s.ic // s.groups, s.oc // s.groups)

@@ -30,6 +30,11 @@ DOT = {
     )
 }
 
+ROWS = {
+    name: 4 * i
+    for i, name in enumerate(("y", "x", "bytes", "pixels", "x_pixel", "y_pixel", "rows", "x_row", "y_row"))
+}
+
 
 def generate(name: str) -> Text:
     """The function of that name."""
@@ -218,34 +223,54 @@ def _pixel_any(t: Text, shift: int) -> None:
 
 
 def _rows(t: Text) -> None:
-    """rows_s8(y, x, bytes, rows, x_step, y_step): copies rows of bytes, none of which overlap."""
-    t.push(("r4", "r5", "r6", "lr"))
-    t.add(f"ldrd r4, r5, [sp, #{t.stack}]")
+    """Rows of runs of bytes; one loop for runs of at most 16, one for longer ones."""
+    t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "lr"))
+    t.load("r0", ROWS, ("r1", "x"), ("r2", "bytes"), ("r4", "x_pixel"), ("r5", "y_pixel"), ("r7", "rows"))
+    t.load("r0", ROWS, ("r3", "pixels"), ("r9", "x_row"), ("r10", "y_row"), ("r0", "y"))
     t.add("cmp r2, #16")
-    t.branch("bhi", "row")
+    t.branch("bhi", "long")
     t.add("vctp.8 r2")
+    t.label("short_row")
+    t.add("mov r6, r0")
+    t.add("mov r8, r1")
     t.add("dls lr, r3")
     t.label("short")
     t.add("vpstt")
-    t.add("vldrbt.8 q0, [r1]")
-    t.add("vstrbt.8 q0, [r0]")
-    t.add("add r1, r1, r4")
-    t.add("add r0, r0, r5")
+    t.add("vldrbt.8 q0, [r8]")
+    t.add("vstrbt.8 q0, [r6]")
+    t.add("add r8, r8, r4")
+    t.add("add r6, r6, r5")
     t.branch("le lr,", "short")
+    _next_row(t, "short_row")
     t.leave()
+    t.label("long")
+    t.add("add r6, r2, #15")
+    t.add("bic r6, r6, #15")
+    t.add("sub r4, r4, r6")
+    t.add("sub r5, r5, r6")
     t.label("row")
     t.add("mov r6, r0")
-    t.add("mov r12, r1")
+    t.add("mov r8, r1")
+    t.add("mov r12, r3")
+    t.label("pixel")
     t.add("dlstp.8 lr, r2")
     t.label("bytes")
-    t.add("vldrb.8 q0, [r12], #16")
+    t.add("vldrb.8 q0, [r8], #16")
     t.add("vstrb.8 q0, [r6], #16")
     t.branch("letp lr,", "bytes")
-    t.add("add r0, r0, r5")
-    t.add("add r1, r1, r4")
-    t.add("subs r3, r3, #1")
-    t.branch("bne", "row")
+    t.add("add r8, r8, r4")
+    t.add("add r6, r6, r5")
+    t.add("subs r12, r12, #1")
+    t.branch("bne", "pixel")
+    _next_row(t, "row")
     t.leave()
+
+
+def _next_row(t: Text, label: str) -> None:
+    t.add("add r1, r1, r9")
+    t.add("add r0, r0, r10")
+    t.add("subs r7, r7, #1")
+    t.branch("bne", label)
 
 
 def _fill(t: Text) -> None:

@@ -16,10 +16,10 @@ _HEAD = """\
     .thumb
 """
 _ARGUMENTS = {
-    "rows_s8": "int8_t *y, const int8_t *x, int32_t bytes, int32_t rows, int32_t x_step, int32_t y_step",
+    "rows_s8": "const pl_rows_mve_t *a",
     "fill_s8": "int8_t *y, int32_t bytes, int32_t value",
 }
-_VALUES = {"rows_s8": "y, x, bytes, rows, x_step, y_step", "fill_s8": "y, bytes, value"}
+_VALUES = {"rows_s8": "a", "fill_s8": "y, bytes, value"}
 
 
 def is_block(name: str) -> bool:

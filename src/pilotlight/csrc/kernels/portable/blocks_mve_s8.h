@@ -35,6 +35,14 @@ typedef struct {
     pl_requantize_t q;
 } pl_dot_mve_t;
 
+/* Copies `rows` by `pixels` runs of `bytes`, none of which overlap; none of the three is zero. The assembly knows this order
+ * of fields. */
+typedef struct {
+    int8_t *y;
+    const int8_t *x;
+    int32_t bytes, pixels, x_pixel, y_pixel, rows, x_row, y_row;
+} pl_rows_mve_t;
+
 /* Depthwise: all channels of consecutive pixels. A block of 16 channels reads from w: int32 bias (4, 4), int8 weights
  * (taps, 16), int32 multipliers (4, 4); the rest after whole blocks the same, or with at most 8 channels and 9 taps bias
  * (2, 4), int16 weights (taps, 8), multipliers (2, 4). More than 9 taps are an even number, and one pixel. int32 go by the lanes in which products of int8 arrive: channel c of 16 is
@@ -120,12 +128,13 @@ static inline void pl_dw_c_mve(const pl_dw_mve_t *a)
     }
 }
 
-/* Copies `rows` rows of `bytes`; x and y do not overlap. */
-static inline void pl_rows_c_mve(int8_t *y, const int8_t *x, int32_t bytes, int32_t rows, int32_t x_step,
-                                 int32_t y_step)
+/* What NAME_rows_s8 copies. */
+static inline void pl_rows_c_mve(const pl_rows_mve_t *a)
 {
-    for (; rows > 0; rows--, x += x_step, y += y_step) {
-        pl_copy(y, x, bytes);
+    for (int32_t r = 0; r < a->rows; r++) {
+        for (int32_t p = 0; p < a->pixels; p++) {
+            pl_copy(a->y + r * a->y_row + p * a->y_pixel, a->x + r * a->x_row + p * a->x_pixel, a->bytes);
+        }
     }
 }
 
@@ -141,8 +150,7 @@ static inline void pl_fill_c_mve(int8_t *y, int32_t bytes, int32_t value)
 static inline void pl_dot_mve(pl_dot_mve_t *a, int32_t kind);     // pairs of pixels, or any number
 static inline void pl_dot_one_mve(pl_dot_mve_t *a, int32_t kind); // one pixel
 static inline void pl_dw_mve(pl_dw_mve_t *a, int32_t kind);
-static inline void pl_rows_mve(int8_t *y, const int8_t *x, int32_t bytes, int32_t rows, int32_t x_step,
-                               int32_t y_step);
+static inline void pl_rows_mve(const pl_rows_mve_t *a);
 static inline void pl_fill_mve(int8_t *y, int32_t bytes, int32_t value);
 
 /* From `first` up to, not including, `end`. */

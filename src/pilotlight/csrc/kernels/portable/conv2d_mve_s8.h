@@ -21,70 +21,71 @@ typedef struct {
     pl_requantize_t q;
 } pl_conv2d_mve_t;
 
-/* The input of one pixel and one group of channels, as one run: (kh, kw, ic / groups), zx where it is padding. x is the
- * input image; top is the row of the first tap. */
-static inline void pl_patch_mve(const pl_conv2d_mve_t *s, const int8_t *x, int32_t top, pl_taps_mve_t rows,
-                                int32_t col, int32_t group, int8_t *patch)
+/* What of a patch is inside the input: kernel rows and columns, for some pixels. */
+typedef struct {
+    pl_taps_mve_t rows, cols;
+    int32_t first, pixels;
+} pl_part_mve_t;
+
+/* Copies a part of the patches, (pixels, kh, kw, icg) with `depth` bytes a pixel. x is the input at the first tap of the
+ * first patch, inside or outside. A kernel row is one run where its columns are neighbours. */
+static inline void pl_part_mve(const pl_conv2d_mve_t *s, const int8_t *x, const pl_part_mve_t *part, int8_t *patches,
+                               int32_t depth)
 {
-    const int32_t icg = s->icg;
-    const int32_t left = col * s->sw - s->pl;
-    const pl_taps_mve_t cols = pl_clip_mve(left, s->kw, s->dw, s->iw);
-    const int32_t height = rows.end - rows.first, width = cols.end - cols.first;
-    if (height < s->kh || width < s->kw) {
-        pl_fill_mve(patch, s->kh * s->kw * icg, s->zx);
-        if (height <= 0 || width <= 0) {
-            return;
-        }
-    }
-    const int8_t *from = x + ((top + rows.first * s->dh) * s->iw + left + cols.first * s->dw) * s->ic + group * icg;
-    int8_t *to = patch + (rows.first * s->kw + cols.first) * icg;
-    if (s->dw == 1 && s->groups == 1) {
-        pl_rows_mve(to, from, width * icg, height, s->dh * s->iw * s->ic, s->kw * icg);
-        return;
-    }
-    for (int32_t r = 0; r < height; r++) {
-        pl_rows_mve(to, from, icg, width, s->dw * s->ic, icg);
-        from += s->dh * s->iw * s->ic;
-        to += s->kw * icg;
+    const int32_t merged = s->dw == 1 && s->groups == 1;
+    const int32_t width = part->cols.end - part->cols.first;
+    const int32_t tap = part->rows.first * s->kw + part->cols.first;
+    pl_rows_mve_t a;
+    a.x = x + (part->rows.first * s->dh * s->iw + part->cols.first * s->dw + part->first * s->sw) * s->ic;
+    a.y = patches + part->first * depth + tap * s->icg;
+    a.bytes = merged ? width * s->icg : s->icg;
+    a.pixels = part->pixels;
+    a.x_pixel = s->sw * s->ic;
+    a.y_pixel = depth;
+    a.rows = part->rows.end - part->rows.first;
+    a.x_row = s->dh * s->iw * s->ic;
+    a.y_row = s->kw * s->icg;
+    for (int32_t runs = merged ? 1 : width; runs > 0; runs--) {
+        pl_rows_mve(&a);
+        a.x += s->dw * s->ic;
+        a.y += s->icg;
     }
 }
 
-/* The patches of `count` pixels from `col` on, `depth` bytes apart. Those whose columns are all inside the input are copied
- * one kernel row, or tap, at a time. */
-static inline void pl_patches_mve(const pl_conv2d_mve_t *s, const int8_t *x, int32_t top, pl_taps_mve_t rows,
-                                  pl_taps_mve_t inside, int32_t col, int32_t count, int32_t group, int8_t *patch,
-                                  int32_t depth)
+/* The patches of `count` pixels from `col` on, zx where they reach outside. x is the input at (top, col * sw - pl). Pixels
+ * from inside.first to inside.end have all their columns inside the input. */
+static inline void pl_patches_mve(const pl_conv2d_mve_t *s, const int8_t *x, pl_taps_mve_t rows, pl_taps_mve_t inside,
+                                  int32_t col, int32_t count, int8_t *patches, int32_t depth)
 {
-    const int32_t merged = s->dw == 1 && s->groups == 1; // the columns of a kernel row are one run
-    const int32_t bytes = merged ? s->kw * s->icg : s->icg, runs = merged ? 1 : s->kw;
-    int32_t first = inside.first < col ? 0 : inside.first - col;
-    int32_t end = inside.end < col + count ? inside.end - col : count;
-    if (end <= first) {
-        first = end = count;
-    }
-    for (int32_t p = 0; p < first; p++) {
-        pl_patch_mve(s, x, top, rows, col + p, group, patch + p * depth);
-    }
-    for (int32_t p = end; p < count; p++) {
-        pl_patch_mve(s, x, top, rows, col + p, group, patch + p * depth);
-    }
-    if (end == first) {
+    pl_part_mve_t part;
+    part.rows.first = rows.first; // one by one: a copy of the whole may become a call of memcpy
+    part.rows.end = rows.end;
+    part.cols.first = 0;
+    part.cols.end = s->kw;
+    part.first = 0;
+    part.pixels = count;
+    if (rows.end - rows.first < s->kh || col < inside.first || col + count > inside.end) {
+        pl_fill_mve(patches, count * depth, s->zx);
+        if (rows.end <= rows.first) {
+            return;
+        }
+        while (part.first < count) {
+            const int32_t at = col + part.first;
+            part.pixels = 1;
+            if (at >= inside.first && at < inside.end) {
+                part.pixels = (inside.end < col + count ? inside.end - col : count) - part.first;
+            }
+            const pl_taps_mve_t cols = pl_clip_mve(at * s->sw - s->pl, s->kw, s->dw, s->iw);
+            part.cols.first = cols.first;
+            part.cols.end = cols.end;
+            if (cols.end > cols.first) {
+                pl_part_mve(s, x, &part, patches, depth);
+            }
+            part.first += part.pixels;
+        }
         return;
     }
-    patch += first * depth;
-    if (rows.end - rows.first < s->kh) {
-        pl_fill_mve(patch, (end - first) * depth, s->zx);
-    }
-    for (int32_t r = rows.first; r < rows.end; r++) {
-        const int8_t *from =
-            x + ((top + r * s->dh) * s->iw + (col + first) * s->sw - s->pl) * s->ic + group * s->icg;
-        int8_t *to = patch + r * s->kw * s->icg;
-        for (int32_t c = 0; c < runs; c++) {
-            pl_rows_mve(to, from, bytes, end - first, s->sw * s->ic, depth);
-            from += s->dw * s->ic;
-            to += s->icg;
-        }
-    }
+    pl_part_mve(s, x, &part, patches, depth);
 }
 
 /* A convolution, some pixels at a time: their input is copied to scratch first, so that the output may overwrite it. */
@@ -104,7 +105,7 @@ static inline void pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
     a.last = s->ocg - (blocks - 1) * 4;
     a.pairs = depth >> 5;
     a.step = any ? s->oc : 2 * s->oc - (blocks - 1) * 4;
-    a.q.zy = s->q.zy; // one by one: a copy of the whole may become a call of memcpy
+    a.q.zy = s->q.zy;
     a.q.shift = s->q.shift;
     a.q.lo = s->q.lo;
     a.q.hi = s->q.hi;
@@ -122,7 +123,7 @@ static inline void pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
     int32_t image = s->reverse ? s->n - 1 : 0, row = s->reverse ? s->oh - 1 : 0;
     for (int32_t i = 0; i < s->n * s->oh; i++) {
         const int32_t top = row * s->sh - s->pt;
-        const int8_t *from = x + image * s->ih * s->iw * s->ic;
+        const int8_t *from = x + (image * s->ih + top) * s->iw * s->ic;
         const pl_taps_mve_t rows = pl_clip_mve(top, s->kh, s->dh, s->ih);
         for (int32_t done = 0; done <= last; done += s->pixels) {
             const int32_t col = s->reverse ? last - done : done;
@@ -131,7 +132,8 @@ static inline void pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
             a.w = w;
             a.bias = bias;
             for (int32_t g = 0; g < s->groups; g++) {
-                pl_patches_mve(s, from, top, rows, inside, col, count, g, patches, depth);
+                pl_patches_mve(s, from + (col * s->sw - s->pl) * s->ic + g * s->icg, rows, inside, col, count, patches,
+                               depth);
                 a.x0 = patches;
                 a.x1 = patches + depth;
                 a.y0 = to + g * s->ocg;
