@@ -20,7 +20,7 @@ class Machine:
     compiler: tuple[str, ...]
     code: int
     data: int
-    flash: int = 0x300000
+    flash: int = 0x3C0000
     ram: int = 0x40000
 
     @property
@@ -28,7 +28,9 @@ class Machine:
         return "riscv" in self.compiler[0]
 
 
-def arm(qemu: str, cpu: str, code: int = 0, data: int = 0x20000000, flash: int = 0x300000, ram: int = 0x40000) -> Machine:
+def arm(
+    qemu: str, cpu: str, code: int = 0, data: int = 0x20000000, flash: int = 0x3C0000, ram: int = 0x40000
+) -> Machine:
     return Machine(qemu, ("arm-none-eabi-gcc", f"-mcpu={cpu}", "-mthumb", "-mfloat-abi=soft"), code, data, flash, ram)
 
 
@@ -193,12 +195,12 @@ __asm__(".section .vectors,\"ax\"\n.globl reset\nreset: la sp, stack\n j begin\n
 Planned = tuple[Layer, np.ndarray, Kernel, bool]
 
 
-def plan(family: Family, seeds: range, machine: Machine) -> list[Planned]:
+def plan(family: Family, seeds: range, machine: Machine, kind: int | None = None) -> list[Planned]:
     """The random layers that fit the board, every third walked backward."""
     planned: list[Planned] = []
     room = machine.flash - 0x18000
     for seed in seeds:
-        layer, x = dense.random_layer(seed)
+        layer, x = dense.random_layer(seed, kind=kind)
         kernel = family.plan(layer)
         size = x.nbytes + sum(c.nbytes + 16 for c in kernel.constants) + x.nbytes + 300
         size += layer.shape.n * layer.shape.oh * layer.shape.ow * layer.shape.oc

@@ -6,7 +6,6 @@ No PyTorch here, so that the same cases run under sanitizers.
 from __future__ import annotations
 
 import ctypes
-import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -16,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from pilotlight import fixed
-from pilotlight.emit.dense_s8 import Kernel, Layer
+from pilotlight.emit.dense_s8 import Kernel, Layer, dispatch
+from pilotlight.emit.dense_s8.dsp import Dsp
 from pilotlight.emit.dense_s8.portable import Portable
 from pilotlight.emit.pack_f32 import Conv2d, Linear
 
@@ -53,7 +53,7 @@ def random_shape(rng: np.random.Generator, kind: int | None = None) -> Conv2d:
 
     kind = draw(0, 6) if kind is None else kind
     if kind == 0:
-        return Linear(1, draw(1, 70), draw(1, 40)).as_conv2d()
+        return Linear(1, 4 * draw(1, 14) if draw(0, 3) else draw(1, 50), draw(1, 27)).as_conv2d()
     if kind == 1:
         return Linear(draw(2, 9), draw(1, 40), draw(1, 30)).as_conv2d()
     if kind == 2:  # depthwise, 3x3
@@ -61,7 +61,7 @@ def random_shape(rng: np.random.Generator, kind: int | None = None) -> Conv2d:
         pt, pl, pb, pr = (draw(0, 2) for _ in range(4))
         ih, iw = max(ih, 3 - pt - pb), max(iw, 3 - pl - pr)
         oh, ow = (ih + pt + pb - 3) // sh + 1, (iw + pl + pr - 3) // sw + 1
-        return Conv2d(draw(1, 2), ih, iw, c, oh, ow, c, 3, 3, sh, sw, pt, pl, groups=c)
+        return Conv2d(1, ih, iw, c, oh, ow, c, 3, 3, sh, sw, pt, pl, groups=c)
     if kind == 3:  # 1x1, strided or not
         sh, sw, ih, iw = draw(1, 2), draw(1, 2), draw(1, 7), draw(1, 9)
         oh, ow = (ih - 1) // sh + 1, (iw - 1) // sw + 1
@@ -77,10 +77,10 @@ def random_shape(rng: np.random.Generator, kind: int | None = None) -> Conv2d:
     return Conv2d(draw(1, 2), ih, iw, ic, oh, ow, oc, kh, kw, sh, sw, pt, pl, dh, dw, groups)
 
 
-def random_layer(seed: int, shape: Conv2d | None = None) -> tuple[Layer, np.ndarray]:
+def random_layer(seed: int, shape: Conv2d | None = None, kind: int | None = None) -> tuple[Layer, np.ndarray]:
     """A layer and an input: small values, extreme ones, outputs that saturate, zero points at their ends."""
     rng = np.random.default_rng(seed)
-    s = random_shape(rng) if shape is None else shape
+    s = random_shape(rng, kind) if shape is None else shape
     taps = s.kh * s.kw * s.ic // s.groups
     extreme = seed % 4 == 1
     w_shape, x_shape = (s.oc, s.kh, s.kw, s.ic // s.groups), (s.n, s.ih, s.iw, s.ic)
@@ -164,12 +164,11 @@ def cases(count: int, first: int = 0) -> list[tuple[Layer, np.ndarray]]:
     return [random_layer(seed) for seed in range(first, first + count)]
 
 
-def names(text: str) -> list[str]:
-    return re.findall(r"^void (\w+)\(.*\);$", text, re.MULTILINE)
-
-
 if __name__ == "__main__":
     lib = ctypes.CDLL(sys.argv[1])
-    for seed in range(int(sys.argv[2])):
-        a_layer, data = random_layer(seed)
-        run(lib, f"case_{seed}", Portable().plan(a_layer), a_layer, data)
+    family = {"portable": Portable(), "dsp": Dsp()}[sys.argv[2]]
+    for case in range(int(sys.argv[3])):
+        a_layer, data = random_layer(case)
+        a_kernel = family.plan(a_layer)
+        for apart in {None, a_kernel.distance}:
+            run(lib, f"case_{case}", a_kernel, a_layer, data, apart)

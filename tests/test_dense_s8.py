@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +16,20 @@ import dense_s8_cases as dense
 from pilotlight.emit.dense_s8 import Family, dispatch
 from pilotlight.emit.dense_s8.dsp import Dsp
 from pilotlight.emit.dense_s8.portable import Portable
+from pilotlight.emit.pack_f32 import Conv2d
 
 CASES = 300
 FAMILIES = {"portable": Portable(), "dsp": Dsp()}
 
 
-def library(folder: Path, family: Family, reverse: bool) -> ctypes.CDLL:
+def build(folder: Path, family: Family, reverse: bool, *flags: str) -> Path:
     planned = [(f"case_{i}", family.plan(layer)) for i, (layer, _) in enumerate(dense.cases(CASES))]
     names = {name for _, kernel in planned for name in kernel.micro}
-    return ctypes.CDLL(str(dense.build(folder, dense.source(planned, dispatch(names, "test"), reverse))))
+    return dense.build(folder, dense.source(planned, dispatch(names, "test"), reverse), *flags)
+
+
+def library(folder: Path, family: Family, reverse: bool) -> ctypes.CDLL:
+    return ctypes.CDLL(str(build(folder, family, reverse)))
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -45,3 +54,40 @@ def test_kernels_walk_backward(name: str, tmp_path: Path) -> None:
         if kernel.reverse is not None:
             near = dense.run(backward, f"case_{seed}", kernel, layer, x, kernel.reverse)
             assert np.array_equal(near, dense.reference(layer, x)), (seed, layer.shape)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_kernels_are_clean_under_sanitizers(name: str, tmp_path: Path) -> None:
+    flags = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    built = build(tmp_path, FAMILIES[name], False, *flags)
+    runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, dense.__file__, str(built), name, str(CASES)],
+        env={**os.environ, "LD_PRELOAD": runtime.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+
+
+@pytest.mark.parametrize(
+    ("shape", "distance", "reverse"),
+    [
+        (Conv2d(1, 25, 5, 64, 25, 5, 64, 1, 1), 0, 0),  # in place
+        (Conv2d(1, 6, 6, 8, 6, 6, 16, 1, 1), -240, -120),  # grows: groups of 15 pixels, then 6
+        (Conv2d(1, 8, 8, 16, 8, 8, 16, 3, 3, pt=1, pl=1), -9 * 16, 9 * 16),  # a row and a pixel behind
+    ],
+    ids=str,
+)
+def test_distance_of_known_layers(shape: Conv2d, distance: int, reverse: int) -> None:
+    layer, _ = dense.random_layer(2, shape)
+    kernel = Dsp().plan(layer)
+    assert (kernel.distance, kernel.reverse) == (distance, reverse)
+
+
+def test_wide_weights_are_taken_only_where_the_bound_fails() -> None:
+    layer, _ = dense.random_layer(2, Conv2d(1, 4, 4, 8, 4, 4, 6, 3, 3, pt=1, pl=1))
+    assert not any("_w" in name for name in Dsp().plan(layer).micro)
+    bias = layer.bias.copy()
+    bias[3] = 1 << 24
+    assert any(name.endswith("_w") for name in Dsp().plan(replace(layer, bias=bias)).micro)

@@ -83,7 +83,7 @@ static inline void pl_filters_dsp_s8(const pl_conv_dsp_t *d, int32_t pixels, con
             pl_conv_block_s8(d->kind, taken, &t);
         }
         if (s->ocg & 1) {
-            int8_t spare[6]; // (pixels, 2)
+            int8_t spare[6] = {0}; // (pixels, 2)
             t.w = t.w_end;
             t.w_end += d->pair_words;
             t.y = spare;

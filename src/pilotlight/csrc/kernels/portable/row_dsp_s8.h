@@ -35,7 +35,7 @@ static inline void pl_row_dsp_s8(const pl_row_dsp_t *d,
         pl_row_block_s8(d->kind, 2, &t);
     }
     if (d->oc > by_two) {
-        int8_t spare[2];
+        int8_t spare[2] = {0, 0};
         t.w = w + by_two * words;
         t.w_end = t.w + 2 * words;
         t.y = spare;
