@@ -51,7 +51,8 @@ def requantize(
 
 def check_accumulator(weight: np.ndarray, bias: np.ndarray, shift: int, largest: int = 128) -> None:
     """Prove that no accumulator overflows: (Σ|w|·largest + |bias|)·2^k < 2^31 per output channel (first axis)."""
-    total = np.abs(weight.astype(np.int64)).reshape(len(weight), -1).sum(axis=1) * largest + np.abs(bias.astype(np.int64))
+    taps = np.abs(weight.astype(np.int64)).reshape(len(weight), -1).sum(axis=1)
+    total = taps * largest + np.abs(bias.astype(np.int64))
     if np.any(total << shift >= 2**31):
         channel = int(np.argmax(total))
         raise PilotlightError(

@@ -34,6 +34,19 @@ class Accuracy:
     different: int
     pt2e: int | None = None
 
+    @property
+    def loss(self) -> float | None:
+        """How much of PyTorch's accuracy the board loses, as a share of all samples."""
+        return (self.pytorch - self.board) / self.samples if self.samples else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Counts, and the same as shares of the samples."""
+        shares = {"float": self.pytorch, "pt2e": self.pt2e, "board": self.board}
+        return {
+            "samples": self.samples, "right": shares, "different": self.different,
+            **{k: None if v is None or not self.samples else v / self.samples for k, v in shares.items()},
+        }
+
 
 @dataclass
 class Session:
@@ -63,7 +76,7 @@ class Session:
             "match": self.match,
             "max_abs_error": max((m.max_abs_error for m in self.matches), default=0.0),
             **self.figures,
-            "accuracy": vars(self.accuracy) if self.accuracy else None,
+            "accuracy": self.accuracy.as_dict() if self.accuracy else None,
             "snr_db": self.snr_db,
             "fallbacks": [{"op": f.node.op, "where": str(f.node.place), "reason": f.reason}
                           for f in self.build.lowered.fallbacks],

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -17,7 +18,10 @@ from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 
 if TYPE_CHECKING:
+    import torch
+
     from pilotlight.compiler import Build
+    from pilotlight.graph import Graph
 
 DEFAULT_BOARD = "mps2-an386"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
@@ -38,6 +42,30 @@ class Size(click.ParamType):
         return int(match[1]) * _UNITS[match[2].lower()]
 
 
+class Percent(click.ParamType):
+    """A share: 0.5% or 0.005."""
+
+    name = "percent"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        try:
+            return float(value.rstrip("%")) / (100 if value.endswith("%") else 1)
+        except ValueError:
+            self.fail(f"{value!r} is not a share; write 0.5% or 0.005", param, ctx)
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """The captured graph, the one to compile (the same unless quantized), and the calibration data."""
+
+    real: Graph
+    compiled: Graph
+    samples: list[list[torch.Tensor]]
+    labels: torch.Tensor | None
+
+
 @dataclass(frozen=True)
 class Request:
     """What to compile, and how."""
@@ -47,9 +75,15 @@ class Request:
     inputs: tuple[str, ...]
     name: str | None
     choices: dict[str, Any]  # fields of Options
+    quantize: str | None = None
+    calibrate: Path | None = None
+    observer: str = "minmax"
 
     def compile(self, talk: Talk, *, to_run: bool = False) -> Build:
-        """Capture and plan; what the model's own file prints goes to stderr."""
+        return self.compile_graphs(talk, to_run=to_run)[0]
+
+    def compile_graphs(self, talk: Talk, *, to_run: bool = False) -> tuple[Build, Graphs]:
+        """Capture, quantize if asked to, and plan."""
         board = boards.load(self.board)  # a wrong name is told before PyTorch is loaded
         if to_run and not board.runnable:
             alike = [b.name for b in boards.all_boards() if b.runnable and b.cpu == board.cpu]
@@ -64,9 +98,22 @@ class Request:
                 f"{self.model} was saved with shapes of its own; --input cannot change them",
                 hint="leave --input away, or export the model again with other example inputs", kind="usage",
             )
+        graphs = self.graphs(talk)
+        from pilotlight.compiler import compile
+
+        with talk.stage(f"planning for {board.name}"):
+            build = compile(graphs.compiled, board=board, source=self.model, **self.choices)
+        return build, graphs
+
+    def graphs(self, talk: Talk, *, need_quantization: bool = False) -> Graphs:
+        """The captured graph, quantized if that was asked for; what the model's own file prints goes to stderr."""
+        if (self.quantize is None) != (self.calibrate is None) or (need_quantization and self.quantize is None):
+            raise PilotlightError(
+                "--quantize and --calibrate go together",
+                hint="give both: --quantize int8 --calibrate data.npz, with one array per input", kind="usage",
+            )
         with talk.stage("loading PyTorch"):
             from pilotlight.capture import load_model
-            from pilotlight.compiler import compile
         with talk.stage(f"capturing {self.model}"), contextlib.redirect_stdout(sys.stderr):
             try:
                 graph = load_model(self.model, self.inputs, self.name)
@@ -76,8 +123,14 @@ class Request:
                     hint='keep what runs it as a script under if __name__ == "__main__"',
                     kind="user-code",
                 ) from error
-        with talk.stage(f"planning for {board.name}"):
-            return compile(graph, board=board, source=self.model, **self.choices)
+        if self.quantize is None or self.calibrate is None:
+            return Graphs(graph, graph, [], None)
+        with talk.stage(f"quantizing with {self.calibrate.name}"):
+            from pilotlight.quantize import quantize
+            from pilotlight.session import read_inputs
+
+            samples, labels = read_inputs(self.calibrate, graph.inputs)
+            return Graphs(graph, quantize(graph, samples, self.quantize, observer=self.observer), samples, labels)
 
 
 def common(function: _Function) -> _Function:
@@ -99,9 +152,10 @@ def model_command(function: Callable[..., int | None]) -> Callable[..., int | No
         talk: Talk, /, model: str, board: str, inputs: tuple[str, ...], name: str | None, **rest: Any
     ) -> int | None:
         choices = {key: rest.pop(key) for key in _CHOICES}
-        return function(talk, Request(model, board, inputs, name, choices), **rest)
+        quantization = {key: rest.pop(key) for key in _QUANTIZATION}
+        return function(talk, Request(model, board, inputs, name, choices, **quantization), **rest)
 
-    for decorate in reversed((*_MODEL, *_CHOICES.values(), common)):
+    for decorate in reversed((*_MODEL, *_QUANTIZATION.values(), *_CHOICES.values(), common)):
         command = decorate(command)
     return command
 
@@ -118,7 +172,19 @@ _MODEL: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option("--name", metavar="NAME", help="The model's name in C; by default the name in MODEL."),
 )
+_QUANTIZATION: dict[str, Callable[[Any], Any]] = {
+    "quantize": click.option("--quantize", metavar="MODE", help="Compute in integers: int8. Needs --calibrate."),
+    "calibrate": click.option(
+        "--calibrate", type=click.Path(path_type=Path), metavar="FILE.npz",
+        help="Sample inputs that show the ranges: one array per input, samples along the first axis.",
+    ),
+    "observer": click.option(
+        "--observer", type=click.Choice(["minmax", "moving-average", "percentile", "mse"]), default="minmax",
+        show_default=True, help="How ranges are found in the calibration data.",
+    ),
+}
 _CHOICES: dict[str, Callable[[Any], Any]] = {
+    "float_io": click.option("--float-io", is_flag=True, help="Quantized models: float inputs and outputs in C."),
     "optimize": click.option(
         "--optimize", type=click.Choice(["speed", "size"]), default="speed", show_default=True,
         help="What the C compiler optimizes for.",

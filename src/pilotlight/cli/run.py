@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from pilotlight.cli.options import Request, model_command
+from pilotlight.cli.options import Percent, Request, model_command
 from pilotlight.cli.talk import Talk
 
 DIFFERENT = 1
+CALIBRATION_RUNS = 16  # of a quantized model, where no --inputs are given
 
 
 @click.command("run", short_help="Build a model, boot the board, run it, compare with PyTorch.")
@@ -19,19 +20,26 @@ DIFFERENT = 1
               "array named label holds their classes.")
 @click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS",
               help="How long the board may take to answer.")
+@click.option("--max-loss", type=Percent(), metavar="PERCENT",
+              help="Exit with 1 if the board's accuracy on the labels is lower than PyTorch's by more, such as 0.5%.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html",
               help="Also write an HTML report.")
-def command(talk: Talk, request: Request, data: Path | None, timeout: float, report: Path | None) -> int:
+def command(talk: Talk, request: Request, data: Path | None, timeout: float, report: Path | None,
+            max_loss: float | None) -> int:
     """Build a model, boot the board, run it and compare what came out with PyTorch.
 
     Runs the example inputs and seven seeded variations, or all of --inputs, in one boot; models with state
-    are run again after a reset. Exits with 1 if the outputs differ.
+    are run again after a reset; quantized ones run calibration samples and must give the bytes of the integer
+    reference. Exits with 1 if the outputs differ.
     """
-    build = request.compile(talk, to_run=True)
+    build, graphs = request.compile_graphs(talk, to_run=True)
     from pilotlight.report.summary import run_title, summary_table
     from pilotlight.session import read_inputs, run_session
 
     inputs, labels = read_inputs(data, build.graph.inputs) if data is not None else (None, None)
+    if data is None and graphs.samples:
+        inputs, labels = graphs.samples[:CALIBRATION_RUNS], graphs.labels
+        labels = None if labels is None else labels[:CALIBRATION_RUNS]
     with talk.stage(f"compiling for {build.board.name}"):
         _ = build.info
     with talk.stage(f"running on {build.board.name}") as stage:
@@ -43,4 +51,9 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
         write_report(session, report)
         talk.note(f"wrote {report}")
     talk.result(result, run_title(build.name, build.board), summary_table(result, build.board))
+    loss = session.accuracy.loss if session.accuracy else None
+    if max_loss is not None and (loss is None or loss > max_loss):
+        reason = "there are no labels to tell" if loss is None else f"accuracy fell by {loss:.2%}"
+        talk.note(f"above --max-loss: {reason}, allowed {max_loss:.2%}")
+        return DIFFERENT
     return 0 if session.match else DIFFERENT

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -57,7 +59,7 @@ def linear_node(b: Builder, x: Value, weight: np.ndarray, bias: Value | None, sc
         bias = b.constant(np.zeros(outputs, np.float32), hint="zero_bias")
     rows = b.reshape(x, (x.elements // inputs if inputs else 0, inputs))
     w = b.constant(np.ascontiguousarray(weight), hint="weight")
-    attrs = {} if scale is None else {"weight_scale": scale}
+    attrs: dict[str, Any] = {} if scale is None else {"weight_scale": scale}
     return b.reshape(b.node("linear", [rows, w, bias], **attrs), (*x.shape[:-1], outputs))
 
 

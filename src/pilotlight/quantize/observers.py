@@ -18,7 +18,7 @@ from pilotlight.errors import PilotlightError
 SMALLEST = 2.0**-40  # scale
 
 
-class PercentileObserver(MinMaxObserver):  # type: ignore[misc]
+class PercentileObserver(MinMaxObserver):
     """The range that holds all but a few of the values: the mean over batches of the 0.01 % and 99.99 % quantiles."""
 
     tail = 1e-4

@@ -49,7 +49,7 @@ SHARED = {
 }
 
 
-class Int8Quantizer(Quantizer):  # type: ignore[misc]
+class Int8Quantizer(Quantizer):
     """Per-channel symmetric int8 weights, per-tensor affine int8 activations."""
 
     def __init__(self, observer: str = "minmax", keep_float: Callable[[Node], bool] = lambda node: False):

@@ -16,7 +16,7 @@ from pilotlight.emit.describe import describe_op, describe_shapes
 from pilotlight.graph import Value
 from pilotlight.report.memory_map import memory_map
 from pilotlight.report.style import error_text, number, ratio, share, size
-from pilotlight.report.summary import accuracy_text, arena_text, cycles_text
+from pilotlight.report.summary import accuracy_text, arena_text, cycles_text, percent
 from pilotlight.session import Session
 
 
@@ -72,8 +72,8 @@ def _template() -> jinja2.Template:
 def _tiles(result: dict[str, Any], build: Build) -> Iterator[Tile]:
     yield _match_tile(result)
     if result["accuracy"]:
-        right = result["accuracy"]["board"] / result["accuracy"]["samples"]
-        yield Tile("accuracy on the board", f"{right:.2%}", accuracy_text(result["accuracy"]))
+        right = percent(result["accuracy"]["board"])
+        yield Tile("accuracy on the board", right, accuracy_text(result["accuracy"]))
     flash, ram = result["flash"], result["ram"]
     need = None if flash["code"] is None else flash["code"] + flash["weights"]
     yield Tile("flash", number(need), f"bytes: {_list(flash, ('code', 'weights'))}")

@@ -63,14 +63,25 @@ def _add_match(grid: Table, figures: dict[str, Any]) -> None:
         grid.add_row("reset", Text("NO", BAD), "after a reset the outputs are not the same again")
     accuracy = figures.get("accuracy")
     if accuracy:
-        grid.add_row("accuracy", f"{accuracy['board'] / accuracy['samples']:.2%}", accuracy_text(accuracy))
+        grid.add_row("accuracy", percent(accuracy["board"]), accuracy_text(accuracy))
+    for name, decibels in zip((o["name"] for o in outputs), figures.get("snr_db") or (), strict=False):
+        known = "no noise" if decibels is None else f"{decibels:.1f} dB"
+        grid.add_row("SNR", known, f"output {name} against the float model")
+    for row in figures.get("fallbacks") or ():
+        grid.add_row("float", row["op"], f"{row['where']}: {row['reason']}")
 
 
-def accuracy_text(accuracy: dict[str, int]) -> str:
+def percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2%}"
+
+
+def accuracy_text(accuracy: dict[str, Any]) -> str:
     """PyTorch next to the board."""
+    right = accuracy["right"]
+    pt2e = "" if right["pt2e"] is None else f"; PT2E {right['pt2e']} ({percent(accuracy['pt2e'])})"
     return (
-        f"{accuracy['board']} of {accuracy['samples']} right; PyTorch {accuracy['pytorch']} "
-        f"({accuracy['pytorch'] / accuracy['samples']:.2%}); {accuracy['different']} classes differ"
+        f"{right['board']} of {accuracy['samples']} right; PyTorch {right['float']} ({percent(accuracy['float'])})"
+        f"{pt2e}; {accuracy['different']} classes differ"
     )
 
 

@@ -1,0 +1,78 @@
+"""Where a quantized model loses: every layer's integers against the float model's numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from pilotlight.graph import Graph, Node, Value
+from pilotlight.graph.evaluate import trace
+from pilotlight.passes.pipeline import passes
+
+SHRINKING = "drop constant channels"  # changes shapes, so that layers could not be compared
+
+
+@dataclass(frozen=True)
+class LayerSnr:
+    """One layer: its signal over the noise that quantization adds up to there, in decibels."""
+
+    op: str
+    module: str
+    source: str
+    snr_db: float
+
+
+def layer_snr(real: Graph, quantized: Graph, samples: list[list[torch.Tensor]]) -> list[LayerSnr]:
+    """Layers that both graphs have, worst first."""
+    graphs = [_lowered(real), _lowered(quantized)]
+    pairs = _pairs(*graphs)
+    signal, noise = [0.0] * len(pairs), [0.0] * len(pairs)
+    for sample in samples:
+        floats, integers = trace(graphs[0], sample)[0], trace(graphs[1], sample)[0]
+        for k, (f, q, _) in enumerate(pairs):
+            assert q.quant is not None
+            x = floats[f].double()
+            y = (integers[q].double() - q.quant.zero_point) * q.quant.scale
+            signal[k] += float((x**2).sum())
+            noise[k] += float(((x - y) ** 2).sum())
+    rows = []
+    for (_, _, node), s, n in zip(pairs, signal, noise, strict=True):
+        decibels = math.inf if n == 0 else -math.inf if s == 0 else 10 * math.log10(s / n)
+        rows.append(LayerSnr(node.op, node.place.module, node.place.source, decibels))
+    return sorted(rows, key=lambda row: row.snr_db)
+
+
+def _lowered(graph: Graph) -> Graph:
+    graph = graph.clone()
+    for name, step in passes():
+        if name != SHRINKING and not name.startswith("fuse pointwise"):
+            graph = step(graph)
+    return graph
+
+
+def _behind_clamps(value: Value, users: dict[Value, list[Node]]) -> Value:
+    """A clamp is part of the integer operator in front of it."""
+    readers = users.get(value, [])
+    while len(readers) == 1 and readers[0].op in ("clamp_min", "clamp_max"):
+        value = readers[0].output
+        readers = users.get(value, [])
+    return value
+
+
+def _pairs(real: Graph, quantized: Graph) -> list[tuple[Value, Value, Node]]:
+    """Results of the same operator at the same place, the first with the first, and so on."""
+    users = real.users()
+    waiting: dict[tuple[str, str, str], list[Value]] = {}
+    for node in real.nodes:
+        key = (node.op, node.place.module, node.place.source)
+        waiting.setdefault(key, []).append(_behind_clamps(node.outputs[0], users))
+    pairs = []
+    for node in quantized.nodes:
+        if not node.op.startswith("q") or not node.outputs or node.outputs[0].quant is None:
+            continue
+        found = waiting.get((node.op.removeprefix("q"), node.place.module, node.place.source))
+        if found and found[0].shape == node.outputs[0].shape:
+            pairs.append((found.pop(0), node.outputs[0], node))
+    return pairs

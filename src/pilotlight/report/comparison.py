@@ -1,0 +1,24 @@
+"""The layers of a quantized model, worst first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from pilotlight.report.style import HEAD, QUIET, facts
+
+
+def comparison_title(result: dict[str, Any]) -> Text:
+    return Text.assemble((result["name"], HEAD), (f"  int8 against float over {result['samples']} samples", QUIET))
+
+
+def comparison_table(result: dict[str, Any]) -> Table:
+    grid = facts()
+    for row in result["layers"]:
+        place = ", ".join(part for part in (row["module"], row["source"]) if part)
+        grid.add_row(row["op"], f"{row['snr_db']:.1f} dB", place)
+    for row in result["float"]:
+        grid.add_row(row["op"], "float", f"{row['where']}: {row['reason']}")
+    return grid
