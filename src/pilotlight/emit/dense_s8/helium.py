@@ -72,18 +72,24 @@ class Helium:
     def _depthwise(self, layer: Layer) -> Kernel:
         s = layer.shape
         block = Depthwise.of(s.kh * s.kw, s.ic, layer.shift, layer.lo, layer.hi)
+        run = replace(block, whole=True, rest=0, repeat=True)
+        runs = s.sw == 1 and LANES % s.ic == 0 and s.ic < LANES and block.taps > 0
+        w = pack_depthwise(layer)
+        stream = np.concatenate([w, _pixels_of_a_block(layer)]) if runs else w
         walk = Walk(s, 1, LANES, LANES)
         values = [s.n, s.ih, s.iw, s.ic, s.oh, s.ow, s.kh, s.kw, s.sh, s.sw, s.pt, s.pl, s.dh, s.dw]
         return Kernel(
             header="depthwise_mve_s8",
             ctype="pl_depthwise_mve_t",
-            initializer=lambda reverse: _table(layer, *values, int(reverse), block.kind, layer.zx),
+            initializer=lambda reverse: _table(
+                layer, *values, int(reverse), block.kind, run.kind * runs, len(w) * runs, layer.zx
+            ),
             driver="pl_depthwise_mve_s8",
-            constants=(pack_depthwise(layer),),
+            constants=(stream,),
             scratch=POINTER * (s.kh * s.kw + 1) + round_up(s.ic),
             distance=walk.distance(reverse=False),
             reverse=walk.distance(reverse=True),
-            micro=frozenset({block.name, *COPIES}),
+            micro=frozenset({block.name, *([run.name] if runs else []), *COPIES}),
         )
 
 
@@ -107,6 +113,13 @@ def pack_dot(layer: Layer) -> tuple[Array, ...]:
         np.ascontiguousarray(w).astype(np.int8).ravel(),
         np.ascontiguousarray(pairs).astype(np.int32).ravel(),
     )
+
+
+def _pixels_of_a_block(layer: Layer) -> Array:
+    """The stream of 16 bytes that are whole pixels."""
+    times = LANES // layer.shape.ic
+    w, bias, m = (np.concatenate([v] * times) for v in (layer.w, layer.bias, layer.m))
+    return pack_depthwise(replace(layer, shape=replace(layer.shape, ic=LANES), w=w, bias=bias, m=m))
 
 
 def pack_depthwise(layer: Layer) -> Array:

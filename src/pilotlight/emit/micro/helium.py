@@ -9,6 +9,7 @@ to the standard calling convention. Names carry what a function is generated for
     dot_s8_nx4        any number of pixels by four filters, depth of 16; weights stay in registers
     dw_s8_tN_16_8     depthwise of N taps (up to 9): whole blocks of 16 channels, then a rest of at most 8
     dw_s8_many_16_15  depthwise of any even number of taps, then a rest of at most 15
+    dw_s8_tN_16_r     depthwise of few channels: blocks of 16 bytes hold whole pixels, all with the same weights
     rows_s8, fill_s8  copies and fills of patches
 
 and the endings `_kN` (accumulators shifted left by N before the multiply) and `_c` (limits inside int8).

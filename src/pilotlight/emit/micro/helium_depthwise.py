@@ -38,6 +38,8 @@ def depthwise(t: Text, block: Depthwise) -> None:
         t.load("r11", DW, ("lr", "blocks"))
         t.add("dls lr, lr")
         t.label("block")
+        if block.repeat:
+            t.load("r11", DW, ("r9", "w"))
         _sixteen(t, taps, shift, limits, predicated=False)
         t.branch("le lr,", "block")
     if rest:

@@ -66,7 +66,7 @@ def _signature(block: Dot | Depthwise, prefix: str) -> str:
 
 
 def _twin(block: Dot | Depthwise) -> str:
-    return f"pl_dot_c_mve(a, {block.pixels})" if isinstance(block, Dot) else "pl_dw_c_mve(a)"
+    return f"pl_dot_c_mve(a, {block.pixels})" if isinstance(block, Dot) else f"pl_dw_c_mve(a, {int(block.repeat)})"
 
 
 def _portable(name: str) -> str:

@@ -12,7 +12,7 @@ TAPS = 9  # of a depthwise block that have a register each
 COPIES = ("rows_s8", "fill_s8")
 
 _DOT = re.compile(r"dot_s8_(?:(1|n)x4|2x4_(?:c(\d)|(even|odd)))(?:_k(\d+))?")
-_DW = re.compile(r"dw_s8_(?:t(\d)|many)((?:_16)?)(?:_(8|15))?(?:_k(\d+))?((?:_c)?)")
+_DW = re.compile(r"dw_s8_(?:t(\d)|many)((?:_16)?)((?:_r)?)(?:_(8|15))?(?:_k(\d+))?((?:_c)?)")
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Depthwise:
     rest: int
     shift: int
     limits: bool  # inside int8
+    repeat: bool = False  # every block has the weights of the first
 
     @staticmethod
     def of(taps: int, channels: int, shift: int, lo: int, hi: int) -> Depthwise:
@@ -63,12 +64,13 @@ class Depthwise:
 
     @property
     def name(self) -> str:
-        parts = "_16" * self.whole + (f"_{self.rest}" if self.rest else "")
+        parts = "_16" * self.whole + "_r" * self.repeat + (f"_{self.rest}" if self.rest else "")
         return f"dw_s8_{f't{self.taps}' if self.taps else 'many'}{parts}{_shift(self.shift)}{'_c' * self.limits}"
 
     @property
     def kind(self) -> int:
-        return self.taps + 16 * self.whole + 32 * self.rest + 512 * self.limits + 1024 * self.shift
+        flags = 16 * self.whole + 512 * self.limits + 1024 * self.repeat
+        return self.taps + flags + 32 * self.rest + 2048 * self.shift
 
 
 def _shift(shift: int) -> str:
@@ -80,5 +82,6 @@ def parse(name: str) -> Dot | Depthwise:
         pixels = {None: 2, "1": 1, "n": 0}[found[1]]
         return Dot(pixels, int(found[2] or 0), found[3] == "odd", int(found[4] or 0))
     if found := _DW.fullmatch(name):
-        return Depthwise(int(found[1] or 0), bool(found[2]), int(found[3] or 0), int(found[4] or 0), bool(found[5]))
+        taps, rest, shift = (int(n or 0) for n in found.group(1, 4, 5))
+        return Depthwise(taps, bool(found[2]), rest, shift, bool(found[6]), bool(found[3]))
     raise PilotlightError(f"no micro-kernel is called {name!r}", kind="internal")

@@ -111,15 +111,15 @@ static inline void pl_dw_block_mve(const pl_dw_mve_t *a, const int32_t *w, int32
     }
 }
 
-/* What NAME_dw_s8_... computes. */
-static inline void pl_dw_c_mve(const pl_dw_mve_t *a)
+/* What NAME_dw_s8_... computes; with `repeat` every block has the weights of the first. */
+static inline void pl_dw_c_mve(const pl_dw_mve_t *a, int32_t repeat)
 {
     for (int32_t p = 0; p < a->pixels; p++) {
         const int32_t *w = a->w;
         int8_t *y = a->y + p * (a->y_pixel + a->blocks * 16);
         for (int32_t b = 0; b < a->blocks; b++) {
             pl_dw_block_mve(a, w, b * 16, p, y + b * 16, 16, 16);
-            w += 32 + a->taps * 4;
+            w += repeat ? 0 : 32 + a->taps * 4;
         }
         if (a->rest > 0) {
             pl_dw_block_mve(a, w, a->blocks * 16, p, y + a->blocks * 16,

@@ -14,22 +14,27 @@ typedef struct {
     int32_t dh, dw;       // dilation
     int32_t reverse;      // 1: from the last pixel to the first
     int32_t kind;         // of the block
+    int32_t run;          // of the block that takes neighbouring pixels as one row of bytes, 16 at a time; 0: none
+    int32_t run_w;        // where its part of w starts
     int32_t zx;           // what padded positions hold
     pl_requantize_t q;
 } pl_depthwise_mve_t;
 
-/* Where each tap of the window at (top, left) reads: the input, or the padding. Beyond nine taps an odd number is made
+/* Where each tap of the window at (top, left), where x points to, reads: the input, or the padding. Beyond nine taps an odd number is made
  * even by one whose weight is zero. */
 static inline void pl_window_mve(const pl_depthwise_mve_t *s, const int8_t *x, int32_t top, int32_t left,
                                  const int8_t *padding, const int8_t **taps)
 {
-    for (int32_t r = 0; r < s->kh; r++) {
-        const int32_t row = top + r * s->dh;
-        for (int32_t c = 0; c < s->kw; c++) {
-            const int32_t col = left + c * s->dw;
-            const int32_t inside = row >= 0 && row < s->ih && col >= 0 && col < s->iw;
-            *taps++ = inside ? x + (row * s->iw + col) * s->c : padding;
+    const int32_t x_row = s->dh * s->iw * s->c, x_col = s->dw * s->c;
+    const uint32_t height = (uint32_t)s->ih, width = (uint32_t)s->iw;
+    for (int32_t r = 0, row = top; r < s->kh; r++, row += s->dh) {
+        const int8_t *from = x;
+        for (int32_t c = 0, col = left; c < s->kw; c++, col += s->dw) {
+            PL_BARRIER(taps); // vectors do not pay here
+            *taps++ = (uint32_t)row < height && (uint32_t)col < width ? from : padding;
+            from += x_col;
         }
+        x += x_row;
     }
     if (s->kh * s->kw > 9) {
         *taps = padding;
@@ -71,18 +76,34 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
     for (int32_t i = 0; i < s->n * s->oh; i++) {
         const int32_t line = image * s->oh + row;
         const int32_t top = row * s->sh - s->pt;
-        const int8_t *from = x + image * s->ih * s->iw * s->c;
+        const int8_t *from = x + (image * s->ih + top) * s->iw * s->c;
         const int32_t whole = top >= 0 && top + (s->kh - 1) * s->dh < s->ih;
         int32_t run = 1;
         for (int32_t done = 0; done < s->ow; done += run) {
             const int32_t col = s->reverse ? s->ow - 1 - done : done;
+            const int32_t left = col * s->sw - s->pl;
             run = 1;
             if (whole && taps <= 9 && col >= inside.first && col < inside.end) {
                 run = s->reverse ? col - inside.first + 1 : inside.end - col;
             }
             a.pixels = run;
-            pl_window_mve(s, from, top, col * s->sw - s->pl, padding, window);
+            pl_window_mve(s, from + left * s->c, top, left, padding, window);
             a.y = y + (line * s->ow + col) * s->c;
+            if (s->run > 0 && !s->reverse && run * s->c >= 16) {
+                a.w = w + s->run_w;
+                a.pixels = 1;
+                a.blocks = (run * s->c) >> 4;
+                a.rest = 0;
+                pl_dw_mve(&a, s->run);
+                run = 0;
+                for (int32_t bytes = a.blocks * 16; bytes > 0; bytes -= s->c) {
+                    run++;
+                }
+                a.w = w;
+                a.blocks = 0;
+                a.rest = s->c;
+                continue;
+            }
             pl_dw_mve(&a, s->kind);
         }
         row += s->reverse ? -1 : 1;
