@@ -259,7 +259,7 @@ def norm(rng: np.random.Generator) -> Case:
 
 def resize(rng: np.random.Generator) -> Case:
     shape = (int(rng.integers(1, 3)), *(int(v) for v in rng.integers(1, 6, 2)), int(rng.integers(1, 4)))
-    mode, align = str(rng.choice(["nearest", "nearest-exact", "bilinear"])), bool(rng.random() < 0.5)
+    mode, align = str(rng.choice(["nearest", "nearest-exact", "bilinear", "bilinear"])), bool(rng.random() < 0.5)
     out = tuple(int(v) for v in rng.integers(1, 9, 2))
     align = align and mode == "bilinear"
     x = scale(rng)

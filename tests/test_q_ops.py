@@ -3,6 +3,8 @@ the reference against the float operator between dequantize and quantize."""
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +16,19 @@ import torch.nn.functional as F
 
 import pilotlight as pl
 from compiled import Library
+from pilotlight.fixed import rhmul
+from pilotlight.graph import Graph
 from pilotlight.ops.q_attention import make_qattention
+from pilotlight.ops.q_binary import make_qadd, make_qmul
+from pilotlight.ops.q_conv_transpose import make_qconv_transpose2d
+from pilotlight.ops.q_matmul import make_qmatmul
+from pilotlight.ops.q_mean import make_qmean
+from pilotlight.ops.q_norm import make_qnorm
 from pilotlight.ops.q_recipe import Affine, Recipe
 from pilotlight.ops.q_recurrent import make_qgru, make_qlstm
+from pilotlight.ops.q_resize import make_qresize2d
 from poison import Watch
+from portable_kernels import FOLDER, pointer
 from q_cases import KINDS, MAKERS, Case, dequantized, expected, graph_of, quantized
 
 BOARDS = ["microbit", "mps2-an385", "mps2-an386", "mps2-an505", "mps3-an547", "riscv32-virt"]
@@ -28,12 +39,13 @@ def cases_of(name: str, count: int, seed: int = 0) -> list[Case]:
     return [MAKERS[name](rng) for _ in range(count)]
 
 
-def rows_of(cases: list[Case], seed: int = 1) -> list[list[torch.Tensor]]:
+def rows_of(cases: list[Case], seed: int = 1, more: int = 0) -> list[list[torch.Tensor]]:
+    """One row of inputs a kind, and `more` random ones."""
     rng = np.random.default_rng(seed)
-    return [[x for case in cases for x in case.draw(rng, kind)] for kind in KINDS]
+    return [[x for case in cases for x in case.draw(rng, kind)] for kind in (*KINDS, *["random"] * more)]
 
 
-def assert_same(graph: pl.Graph, row: list[torch.Tensor], got: list[torch.Tensor]) -> None:
+def assert_same(graph: Graph, row: list[torch.Tensor], got: list[torch.Tensor]) -> None:
     for port, want, y in zip(graph.outputs, expected(graph, row), got, strict=True):
         assert y.dtype == want.dtype
         same = y.numpy().tobytes() == want.contiguous().numpy().tobytes()
@@ -68,6 +80,33 @@ def test_c_is_the_reference(name: str, tmp_path: Path) -> None:
         for row in rows_of(cases):
             assert_same(graph, row, watch.run(row))
             assert_same(graph, row, running.flat(row))
+    for row in rows_of(cases, seed=5, more=20):
+        assert_same(graph, row, watch.library.run(row))
+
+
+MUTATIONS = {
+    "matmul": ("INT64_C(0x80000000)", "INT64_C(0x7f000000)"),
+    "mean": ("acc * q->up", "(acc + 1) * q->up"),
+    "softmax": ("inverse.r * 16384", "inverse.r * 16383"),
+    "norm": ("inverse.r * 16384", "inverse.r * 16383"),
+    "lstm": ("* (v & 255) + 128", "* (v & 255)"),
+    "gru": ("* fresh + 32768", "* fresh"),
+    "resize": ("2048 - t", "2047 - t"),
+    "attention": ("inverse.r * 16384", "inverse.r * 16383"),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_one_wrong_constant_is_found(name: str, tmp_path: Path) -> None:
+    cases = cases_of(name, 24)
+    build = pl.compile(graph_of(cases))
+    text = build.module.files["net.c"]
+    assert isinstance(text, str) and MUTATIONS[name][0] in text
+    build.module.files["net.c"] = text.replace(*MUTATIONS[name])
+    library = Library(build, tmp_path)
+    with pytest.raises(AssertionError, match="y"):
+        for row in rows_of(cases, seed=5, more=20):
+            assert_same(build.graph, row, library.run(row))
 
 
 @pytest.mark.parametrize("board", BOARDS)
@@ -111,3 +150,52 @@ def test_attention_keeps_its_signal() -> None:
     case = Case(make_qattention(s, s, s, sy, 16, 50, 0.25), (tuple(q.shape),) * 3, (s,) * 3, sy, torch.clone)
     (y,) = expected(graph_of([case]), [quantized(t, s) for t in (q, k, v)])
     assert snr(dequantized(y, sy), real) > 33.0
+
+
+def test_rounded_high_multiply_in_every_form(tmp_path: Path) -> None:
+    """The long multiply and the 16-bit pieces, at the corners and in between."""
+    source = '#include "rhmul.h"\nvoid f(const int32_t *a, const int32_t *b, int32_t *y, int n)' \
+        "{ for (int i = 0; i < n; i++) y[i] = pl_rhmul(a[i], b[i]); }\n"
+    (tmp_path / "f.c").write_text(source)
+    rng = np.random.default_rng(4)
+    corners = np.array([-(2**31), -(2**31) + 1, -65536, -65535, -1, 0, 1, 32767, 32768, 65535, 2**31 - 1], np.int64)
+    pairs = np.concatenate([
+        np.stack(np.meshgrid(corners, corners), -1).reshape(-1, 2), rng.integers(-(2**31), 2**31, (200_000, 2))
+    ])
+    a, b = (np.ascontiguousarray(c.astype(np.int32)) for c in pairs.T)
+    y = np.empty_like(a)
+    for form in ([], ["-DPL_RHMUL_PIECES"]):
+        library = tmp_path / f"f{len(form)}.so"
+        flags = ["-O2", "-fsanitize=undefined", "-fno-sanitize-recover", "-shared", "-fPIC", "-I", str(FOLDER)]
+        subprocess.run(["gcc", *flags, *form, str(tmp_path / "f.c"), "-o", str(library)], check=True)
+        ctypes.CDLL(str(library)).f(pointer(a), pointer(b), pointer(y), len(a))
+        np.testing.assert_array_equal(y, rhmul(a, b))
+
+
+REFUSED: dict[str, Callable[[], Recipe]] = {
+    "add": lambda: make_qadd((100.0, 0), (1.0, 0), (0.001, 0)),
+    "mul": lambda: make_qmul((100.0, 0), (100.0, 0), (0.001, 0)),
+    "mean": lambda: make_qmean((1000.0, 0), (1e-6, 0), (1, 4), (1,)),
+    "matmul": lambda: make_qmatmul((1.0, 0), (1.0, 0), (1e-7, 0), 4096),
+    "norm": lambda: make_qnorm((1.0, 0), (1e-9, 0), 16, 1e-5),
+    "transposed": lambda: make_qconv_transpose2d(
+        Affine(1.0, 0), Affine(1e-8, 0), np.full((64, 3, 3, 1), 127, np.int8), 1.0, None,
+        {"kernel": (3, 3), "stride": (1, 1), "pad": (0, 0), "extra": (0, 0), "dilation": (1, 1), "groups": 1,
+         "channels": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_scales_beyond_32_bits_are_refused(name: str) -> None:
+    with pytest.raises(pl.PilotlightError) as error:
+        REFUSED[name]()
+    assert error.value.kind == "overflow" and error.value.hint
+
+
+def test_a_long_norm_and_a_bicubic_resize_are_refused() -> None:
+    with pytest.raises(pl.PilotlightError, match="70000 numbers"):
+        make_qnorm((1.0, 0), (1.0, 0), 70000, 1e-5)
+    attrs = {"mode": "bicubic", "out": (4, 4), "align": False, "scale": (0.5, 0.5), "factors": None}
+    with pytest.raises(pl.PilotlightError, match="bicubic"):
+        make_qresize2d((1.0, 0), (1.0, 0), (1, 2, 2, 1), attrs)

@@ -1,10 +1,10 @@
 """Sums and products of two int8 tensors that broadcast.
 
-qadd: y = clamp((a·x0 + b·x1 + c) >> shift); a = rint(s0/sy · 2^shift), b likewise, c holds the zero points and the
-      half that rounds. Differences are sums with a negative b.
+qadd: y = clamp((a·x0 + b·x1 + c) >> 16); a = rint(s0/sy · 2^16), b likewise, c holds the zero points and the half
+      that rounds. Differences are sums with a negative b.
 qmul: y = clamp(((x0 - z0)(x1 - z1)·a + c) >> shift); a = rint(s0·s1/sy · 2^shift).
-Everything fits 32 bits: `shift` is the largest for which that is proven. The factors' rounding moves a result by
-less than 2^-6 of a step, so it differs from float by at most one, where float lies next to a half.
+Everything fits 32 bits, which the makers prove; `shift` is the largest for which it does. The factors' rounding moves
+a result by less than 2^-6 of a step, so it differs from float by at most one, where float lies next to a half.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ import numpy as np
 import torch
 
 from pilotlight.emit import loops
-from pilotlight.emit.step import Step
+from pilotlight.emit.step import Step, wrap
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.pointwise import broadcast_shape, pointwise_overlaps
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, terms, wide
+from pilotlight.ops.q_recipe import LIMIT, Affine, Limits, Recipe, narrow, overflow, terms, wide
 
 
 class Binary(Op):
-    """A loop over the output, with every number written into it."""
+    """A table of integers and runs of the output."""
+
+    kind = ""
+    numbers: tuple[str, ...] = ()
 
     def infer(self, node: Node) -> Result:
         return [(INT8, broadcast_shape(node.inputs))]
@@ -35,25 +38,34 @@ class Binary(Op):
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return pointwise_overlaps(node)
 
-    def loop(self, node: Node, c: Step, function: str, keys: tuple[str, ...]) -> None:
-        numbers = ", ".join(str(node.attrs[k]) for k in keys)
-        body = loops.Instruction(f"{function}({{0}}, {{1}}, {numbers})", (("in", 0), ("in", 1)), INT8, INT8)
+    def emit(self, node: Node, c: Step) -> None:
+        """The kernel over runs along which each operand moves by one element or stays."""
+        out = node.output
+        operands = [loops.broadcast(v, out.shape) for v in node.inputs]
+        sizes, strides = loops.collapse(out.shape, [loops.contiguous(out.shape), *(o.strides for o in operands)])
+        run = sizes.pop() if sizes else 1
+        steps = [s.pop() if s else 1 for s in strides]
+        names = loops.index_names(len(sizes))
+        at = [" + ".join(f"{n} * {s}" for n, s in zip(names, row, strict=True) if s) for row in strides]
+        pointers = (c.write(out), *map(c.read, node.inputs))
+        y, x0, x1 = (f"{p} + ({a})" if a else p for p, a in zip(pointers, at, strict=True))
         c.use("q_binary")
-        loops.pointwise(c, node.output, [loops.broadcast(v, node.output.shape) for v in node.inputs], [body])
+        table = c.table(f"pl_q_{self.kind}_t", self.kind, {k: node.attrs[k] for k in self.numbers})
+        call = f"pl_q_{self.kind}({table}, {x0}, {x1}, {y}, {run}, {steps[1]}, {steps[2]});"
+        loops.nest(c, sizes, [wrap(call, "    ")])
 
 
 @register
 class QAdd(Binary):
-    """attrs: a, b, c, shift, lo, hi."""
+    """attrs: a, b, c, lo, hi."""
 
     name = "qadd"
+    kind = "add"
+    numbers = ("a", "b", "c", "lo", "hi")
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         n, (x, y) = node.attrs, (wide(v) for v in args)
-        return narrow(np.clip((n["a"] * x + n["b"] * y + n["c"]) >> n["shift"], n["lo"], n["hi"]))
-
-    def emit(self, node: Node, c: Step) -> None:
-        self.loop(node, c, "pl_q_add", ("a", "b", "c", "shift", "lo", "hi"))
+        return narrow(np.clip((n["a"] * x + n["b"] * y + n["c"]) >> 16, n["lo"], n["hi"]))
 
 
 @register
@@ -61,24 +73,23 @@ class QMul(Binary):
     """attrs: z0, z1, a, c, shift, lo, hi."""
 
     name = "qmul"
+    kind = "mul"
+    numbers = ("z0", "z1", "a", "c", "shift", "lo", "hi")
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         n, (x, y) = node.attrs, (wide(v) for v in args)
         product = (x - n["z0"]) * (y - n["z1"]) * n["a"]
         return narrow(np.clip((product + n["c"]) >> n["shift"], n["lo"], n["hi"]))
 
-    def emit(self, node: Node, c: Step) -> None:
-        self.loop(node, c, "pl_q_mul", ("z0", "z1", "a", "c", "shift", "lo", "hi"))
-
 
 def make_qadd(x0: Affine, x1: Affine, y: Affine, alpha: float = 1.0, limits: Limits = LIMITS) -> Recipe:
     """y = x0 + alpha * x1."""
     x0, x1, y = Affine(*x0), Affine(*x1), Affine(*y)
-    s0, s1 = x0.scale / y.scale, alpha * x1.scale / y.scale
-    t = terms((s0, s1), (128 + abs(x0.zero), 128 + abs(x1.zero)), y.zero)
-    a, b = t.factors
-    c = t.offset - a * x0.zero - b * x1.zero
-    return Recipe("qadd", {"a": a, "b": b, "c": c, "shift": t.shift, "lo": limits[0], "hi": limits[1]})
+    a, b = (round(s / y.scale * 65536) for s in (x0.scale, alpha * x1.scale))
+    c = y.zero * 65536 + 32768 - a * x0.zero - b * x1.zero
+    if 128 * (abs(a) + abs(b)) + abs(c) >= LIMIT:
+        raise overflow(max(abs(a), abs(b)) / 65536)
+    return Recipe("qadd", {"a": a, "b": b, "c": c, "lo": limits[0], "hi": limits[1]})
 
 
 def make_qmul(x0: Affine, x1: Affine, y: Affine, limits: Limits = LIMITS) -> Recipe:

@@ -11,11 +11,22 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight.emit.step import Step
+from pilotlight.emit.target import Target
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.fixed import check_accumulator, multiplier
-from pilotlight.graph import INT8, Node
+from pilotlight.graph import INT8, Graph, Node
 from pilotlight.ops.base import Op, Result, get, register
 from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, out_attrs, out_table, requantized, wide
+
+
+def pack(weight: np.ndarray, groups: int) -> np.ndarray:
+    """(O, KH, KW, I / groups) as the kernel walks it: per group blocks of at most 4 filters, each
+    (KH, KW, I / groups, width)."""
+    parts = []
+    for part in np.split(weight, groups, axis=0):
+        for first in range(0, len(part), 4):
+            parts.append(part[first : first + 4].transpose(1, 2, 3, 0).reshape(-1))
+    return np.concatenate(parts)
 
 
 @register
@@ -40,6 +51,11 @@ class QConvTranspose2d(Op):
 
     def macs(self, node: Node) -> int:
         return get("conv_transpose2d").macs(node)
+
+    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
+        weight = node.inputs[1]
+        assert weight.data is not None
+        node.inputs[1] = graph.constant(pack(weight.data, node.attrs["groups"]), weight.name)
 
     def emit(self, node: Node, c: Step) -> None:
         a = node.attrs

@@ -29,23 +29,54 @@ static inline int32_t pl_q_exp2(int32_t u)
     return p >> (u >> 16);
 }
 
-/* Scores of one query q (width) with the keys k (keys, width); hidden ones are the lowest integer. Returns the
- * largest. */
+/* Sums of a query with four keys. */
+typedef struct {
+    int32_t a0, a1, a2, a3;
+} pl_q_scores_t;
+
+/* a += q (width) times four keys, `row` apart; a row of 0 repeats the first. */
+PL_Q_APART void pl_q_attention_dot(pl_q_scores_t *a, const int8_t *q, const int8_t *k, int32_t width, int32_t row,
+                                   int32_t zq)
+{
+    const int8_t *k1 = k + row, *k2 = k1 + row, *k3 = k2 + row;
+    int32_t a0 = a->a0, a1 = a->a1, a2 = a->a2, a3 = a->a3;
+    for (int32_t e = 0; e < width; e++) {
+        const int32_t v = q[e] - zq;
+        a0 += v * k[e];
+        a1 += v * k1[e];
+        a2 += v * k2[e];
+        a3 += v * k3[e];
+    }
+    a->a0 = a0;
+    a->a1 = a1;
+    a->a2 = a2;
+    a->a3 = a3;
+}
+
+/* Scores of one query q (width) with the keys k (keys, width), four at a time; hidden ones are the lowest integer.
+ * Returns the largest. */
 static inline int32_t pl_q_attention_scores(const pl_q_attention_t *s, const int8_t *q, const int8_t *k,
                                             const uint8_t *keep, int32_t *scores, int32_t keys)
 {
-    int32_t top = INT32_MIN;
-    for (int32_t j = 0; j < keys; j++, k += s->width) {
-        int32_t sum = 0;
-        if (keep && !keep[j * s->m_key]) {
-            scores[j] = INT32_MIN;
-            continue;
+    int32_t top = INT32_MIN, begin = -s->width * s->zq, four;
+    for (int32_t e = 0; e < s->width; e++) {
+        begin += q[e];
+    }
+    begin *= -s->zk; // what the keys' zero point adds to every score
+    for (int32_t j = 0; j < keys; j += four, k += four * s->width) {
+        pl_q_scores_t a = {begin, begin, begin, begin};
+        four = j + 4 <= keys ? 4 : 1;
+        pl_q_attention_dot(&a, q, k, s->width, four == 4 ? s->width : 0, s->zq);
+        scores[j] = a.a0;
+        if (four == 4) {
+            scores[j + 1] = a.a1;
+            scores[j + 2] = a.a2;
+            scores[j + 3] = a.a3;
         }
-        for (int32_t e = 0; e < s->width; e++) {
-            sum += (q[e] - s->zq) * (k[e] - s->zk);
-        }
-        scores[j] = sum;
-        top = sum > top ? sum : top;
+    }
+    for (int32_t j = 0; j < keys; j++) {
+        scores[j] = keep && !keep[j * s->m_key] ? INT32_MIN : scores[j];
+        top = scores[j] > top ? scores[j] : top;
     }
     return top;
 }
@@ -71,6 +102,39 @@ static inline void pl_q_attention_weights(const pl_q_attention_t *s, int32_t *sc
     }
 }
 
+/* y (depth) = the values v (keys, depth) weighted by p (keys), four columns at a time. */
+static inline void pl_q_attention_mix(const pl_q_attention_t *s, const int32_t *p, const int8_t *v, int8_t *y,
+                                      int32_t keys)
+{
+    int32_t begin = 0, e = 0;
+    for (int32_t j = 0; j < keys; j++) {
+        begin -= p[j];
+    }
+    begin *= s->zv; // what the values' zero point adds to every sum
+    for (; e + 4 <= s->depth; e += 4) {
+        const int8_t *t = v + e;
+        int32_t a0 = begin, a1 = begin, a2 = begin, a3 = begin;
+        for (int32_t j = 0; j < keys; j++, t += s->depth) {
+            const int32_t w = p[j];
+            a0 += w * t[0];
+            a1 += w * t[1];
+            a2 += w * t[2];
+            a3 += w * t[3];
+        }
+        y[e] = pl_q_out(&s->out, a0, s->m);
+        y[e + 1] = pl_q_out(&s->out, a1, s->m);
+        y[e + 2] = pl_q_out(&s->out, a2, s->m);
+        y[e + 3] = pl_q_out(&s->out, a3, s->m);
+    }
+    for (; e < s->depth; e++) {
+        int32_t a = begin;
+        for (int32_t j = 0; j < keys; j++) {
+            a += p[j] * v[j * s->depth + e];
+        }
+        y[e] = pl_q_out(&s->out, a, s->m);
+    }
+}
+
 /* One query row at a time. q (batch, heads, rows, width), k (batch, kv_heads, keys, width), v (batch, kv_heads, keys,
  * depth), y (batch, heads, rows, depth). keep, 0 where a key is hidden, may be null. scratch (keys). A row that sees
  * no key gives zeros. */
@@ -89,13 +153,7 @@ static inline void pl_q_attention(const pl_q_attention_t *s, const int8_t *q, co
                 if (top != INT32_MIN) {
                     pl_q_attention_weights(s, scratch, keys, top);
                 }
-                for (int32_t e = 0; e < s->depth; e++) {
-                    int32_t sum = 0;
-                    for (int32_t j = 0; top != INT32_MIN && j < keys; j++) {
-                        sum += scratch[j] * (values[j * s->depth + e] - s->zv);
-                    }
-                    y[e] = pl_q_out(&s->out, sum, s->m);
-                }
+                pl_q_attention_mix(s, scratch, values, y, top != INT32_MIN ? keys : 0);
             }
         }
     }

@@ -24,9 +24,33 @@ static inline int32_t pl_q_transposed_tap(int32_t o, int32_t k, int32_t stride, 
     return at < 0 || at % stride != 0 || at / stride >= size ? -1 : at / stride;
 }
 
-/* The sum of one output pixel and filter, whose weights w are (kh, kw, ic / groups). */
-static inline int32_t pl_q_transposed_sum(const pl_q_conv_transpose2d_t *s, const int8_t *x, const int8_t *w,
-                                          int32_t sum, int32_t oy, int32_t ox)
+/* Sums of one output pixel for up to four filters. */
+typedef struct {
+    int32_t a0, a1, a2, a3;
+} pl_q_transposed_t;
+
+/* a += one tap's channels p (n) times t (n, width) for four filters, of which those beyond `width` repeat the last. */
+PL_Q_APART void pl_q_transposed_tap4(pl_q_transposed_t *a, const int8_t *p, const int8_t *t, int32_t n,
+                                     int32_t width, int32_t zx)
+{
+    const int8_t *t1 = t + (width > 1), *t2 = t1 + (width > 2), *t3 = t2 + (width > 3);
+    int32_t a0 = a->a0, a1 = a->a1, a2 = a->a2, a3 = a->a3;
+    for (; n > 0; n--, t += width, t1 += width, t2 += width, t3 += width) {
+        const int32_t v = *p++ - zx;
+        a0 += v * *t;
+        a1 += v * *t1;
+        a2 += v * *t2;
+        a3 += v * *t3;
+    }
+    a->a0 = a0;
+    a->a1 = a1;
+    a->a2 = a2;
+    a->a3 = a3;
+}
+
+/* One output pixel, `width` filters: w (kh, kw, ic / groups, width), x the group's first channel. */
+static inline void pl_q_transposed_block(const pl_q_conv_transpose2d_t *s, const int8_t *x, const int8_t *w,
+                                         pl_q_transposed_t *a, int32_t oy, int32_t ox, int32_t width)
 {
     const int32_t icg = s->ic / s->groups;
     for (int32_t r = 0; r < s->kh; r++) {
@@ -35,29 +59,41 @@ static inline int32_t pl_q_transposed_sum(const pl_q_conv_transpose2d_t *s, cons
             const int32_t ix = pl_q_transposed_tap(ox, q, s->sw, s->pl, s->dw, s->iw);
             if (ix >= 0) {
                 const int8_t *p = x + (iy * s->iw + ix) * s->ic; // (icg)
-                const int8_t *t = w + (r * s->kw + q) * icg;     // (icg)
-                for (int32_t k = 0; k < icg; k++) {
-                    sum += (p[k] - s->zx) * t[k];
-                }
+                pl_q_transposed_tap4(a, p, w + (r * s->kw + q) * icg * width, icg, width, s->zx);
             }
         }
     }
-    return sum;
 }
 
-/* Gathered: every output pixel sums the taps that reach it. w (oc, kh, kw, ic / groups), bias and m (oc). */
+/* Gathered: every output pixel sums the taps that reach it. w holds in each group blocks of 4 filters, the last one
+ * narrower where 4 does not divide them, each (kh, kw, ic / groups, width). bias and m (oc). */
 static inline void pl_q_conv_transpose2d(const pl_q_conv_transpose2d_t *s, const int8_t *x, const int8_t *w,
                                          const int32_t *bias, const int32_t *m, int8_t *y)
 {
     const int32_t icg = s->ic / s->groups, ocg = s->oc / s->groups;
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->ic) {
-        for (int32_t oy = 0; oy < s->oh; oy++) {
-            for (int32_t ox = 0; ox < s->ow; ox++) {
-                for (int32_t f = 0, g = 0; g < s->groups; g++) {
-                    for (int32_t i = 0; i < ocg; i++, f++) {
-                        const int8_t *filter = w + f * s->kh * s->kw * icg;
-                        const int32_t sum = pl_q_transposed_sum(s, x + g * icg, filter, bias[f], oy, ox);
-                        *y++ = pl_q_out(&s->out, sum, m[f]);
+        for (int32_t at = 0; at < s->oh * s->ow; at++) {
+            const int8_t *block = w;
+            const int32_t *b = bias, *factor = m;
+            for (int32_t g = 0; g < s->groups; g++) {
+                int32_t width;
+                for (int32_t f = 0; f < ocg; f += width, b += width, factor += width, y += width) {
+                    pl_q_transposed_t a = {b[0], 0, 0, 0};
+                    width = ocg - f < 4 ? ocg - f : 4;
+                    a.a1 = b[width > 1];
+                    a.a2 = b[width > 2 ? 2 : 0];
+                    a.a3 = b[width > 3 ? 3 : 0];
+                    pl_q_transposed_block(s, x + g * icg, block, &a, at / s->ow, at % s->ow, width);
+                    block += s->kh * s->kw * icg * width;
+                    y[0] = pl_q_out(&s->out, a.a0, factor[0]);
+                    if (width > 1) {
+                        y[1] = pl_q_out(&s->out, a.a1, factor[1]);
+                    }
+                    if (width > 2) {
+                        y[2] = pl_q_out(&s->out, a.a2, factor[2]);
+                    }
+                    if (width > 3) {
+                        y[3] = pl_q_out(&s->out, a.a3, factor[3]);
                     }
                 }
             }

@@ -4,6 +4,29 @@
 #include "mem.h"
 #include "q_recurrent.h"
 
+/* The gates r, z, n of a unit, or their sums. */
+typedef struct {
+    int32_t r, z, n;
+} pl_q_gru_gates_t;
+
+/* a += x (n) times w (n, 3), three gates at once; the numbers of x are `step` apart, 0 repeats one. */
+PL_Q_APART void pl_q_gru_dot(pl_q_gru_gates_t *a, const int8_t *x, const int8_t *w, int32_t n, int32_t step)
+{
+    int32_t r = a->r, z = a->z, c = a->n;
+    for (; n > 0; n--, x += step, w += 3) {
+        const int32_t v = *x;
+        r += v * w[0];
+        z += v * w[1];
+        c += v * w[2];
+    }
+    a->r = r;
+    a->z = z;
+    a->n = c;
+}
+
+/* One part of a gate from its sum. */
+static inline int32_t pl_q_gru_part(int32_t sum, int32_t up, int32_t m) { return pl_q_sat16(pl_rhmul(sum * up, m)); }
+
 /* w_x (hidden, input, 3) and w_h (hidden, hidden, 3) hold the gates r, z, n of a unit side by side, gates (hidden, 3),
  * curves (2, 257) sigmoid and tanh. h0 (batch, hidden) may be null, which stands for zeros, or hn. y holds every step's
  * h for the products; scratch (hidden) keeps it in units of 2^-14 for the update. y must not overlap x. */
@@ -11,11 +34,13 @@ static inline void pl_q_gru(const pl_q_recurrent_t *s, const int8_t *x, const in
                             const pl_q_gate_t *gates, const int16_t *curves, const int8_t *h0, int8_t *y, int8_t *hn,
                             int16_t *scratch)
 {
+    const int8_t empty = (int8_t)s->zh;
     const int32_t hidden = s->hidden;
     for (int32_t n = 0; n < s->batch; n++) {
-        const int8_t *h = h0 ? h0 + n * hidden : h0; // (hidden)
+        const int8_t *h = h0 ? h0 + n * hidden : &empty; // (hidden), or one number for all
+        int32_t moves = h0 ? 1 : 0;
         for (int32_t j = 0; j < hidden; j++) {
-            const int32_t first = h ? pl_rhmul((h[j] - s->zh) * s->state_up, s->state) : 0;
+            const int32_t first = pl_rhmul((h[j * moves] - s->zh) * s->state_up, s->state);
             scratch[j] = (int16_t)pl_q_sat16(first);
         }
         for (int32_t step = 0; step < s->steps; step++) {
@@ -23,17 +48,18 @@ static inline void pl_q_gru(const pl_q_recurrent_t *s, const int8_t *x, const in
             const int8_t *in = x + (t * s->x_step + n * s->x_batch); // (input)
             int8_t *out = y + (t * s->y_step + n * s->y_batch);      // (hidden)
             for (int32_t j = 0; j < hidden; j++) {
-                int32_t from_x[3], from_h[3], reset, update, fresh, kept;
-                for (int32_t k = 0; k < 3; k++) {
-                    const pl_q_gate_t *g = gates + 3 * j + k;
-                    const int32_t a = pl_q_dot(in, w_x + j * s->input * 3 + k, s->input, 3, g->bias_x, 0);
-                    const int32_t b = pl_q_dot(h, w_h + j * hidden * 3 + k, hidden, 3, g->bias_h, s->zh);
-                    from_x[k] = pl_q_sat16(pl_rhmul(a * s->up_x, g->m_x));
-                    from_h[k] = pl_q_sat16(pl_rhmul(b * s->up_h, g->m_h));
-                }
-                reset = pl_q_curve(curves, pl_q_sat16(from_x[0] + from_h[0]));
-                update = pl_q_curve(curves, pl_q_sat16(from_x[1] + from_h[1]));
-                fresh = pl_q_sat16(from_x[2] + ((reset * from_h[2] + 16384) >> 15));
+                const pl_q_gate_t *g = gates + 3 * j;
+                pl_q_gru_gates_t a = {g[0].bias_x, g[1].bias_x, g[2].bias_x};
+                pl_q_gru_gates_t b = {g[0].bias_h, g[1].bias_h, g[2].bias_h};
+                int32_t reset, update, fresh, kept;
+                pl_q_gru_dot(&a, in, w_x + j * s->input * 3, s->input, 1);
+                pl_q_gru_dot(&b, h, w_h + j * hidden * 3, hidden, moves);
+                reset = pl_q_gru_part(a.r, s->up_x, g[0].m_x) + pl_q_gru_part(b.r, s->up_h, g[0].m_h);
+                reset = pl_q_curve(curves, pl_q_sat16(reset));
+                update = pl_q_gru_part(a.z, s->up_x, g[1].m_x) + pl_q_gru_part(b.z, s->up_h, g[1].m_h);
+                update = pl_q_curve(curves, pl_q_sat16(update));
+                fresh = (reset * pl_q_gru_part(b.n, s->up_h, g[2].m_h) + 16384) >> 15;
+                fresh = pl_q_sat16(fresh + pl_q_gru_part(a.n, s->up_x, g[2].m_x));
                 fresh = pl_q_curve(curves + 257, fresh);
                 kept = (update * scratch[j] + 16384) >> 15;
                 kept = pl_q_sat16(kept + (((32768 - update) * fresh + 32768) >> 16));
@@ -41,10 +67,9 @@ static inline void pl_q_gru(const pl_q_recurrent_t *s, const int8_t *x, const in
                 out[j] = pl_q_hidden(s, kept);
             }
             h = out;
+            moves = 1;
         }
-        if (h) {
-            pl_copy(hn + n * hidden, h, hidden);
-        }
+        pl_copy(hn + n * hidden, h, hidden);
     }
 }
 

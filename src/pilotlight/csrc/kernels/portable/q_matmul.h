@@ -14,38 +14,66 @@ typedef struct {
     int32_t factor; // the multiplier of the accumulators
 } pl_q_matmul_t;
 
-/* Two rows by two columns: row i of a is `rows` elements behind the first, column j of b `columns`, steps of p along
- * k. The second row or column may be the first again. */
-static inline void pl_q_matmul_block(const pl_q_matmul_t *s, const int8_t *a, const int8_t *b, int8_t *y, int32_t rows,
-                                     int32_t columns, int32_t p, int32_t down, int32_t right)
+/* -zb times the sum of a row's (a - za): what b's zero point adds to every product with that row. */
+static inline int32_t pl_q_matmul_begin(const pl_q_matmul_t *s, const int8_t *a)
 {
-    int32_t c00 = 0, c01 = 0, c10 = 0, c11 = 0;
-    for (int32_t i = s->k; i > 0; i--, a++, b += p) {
-        const int32_t a0 = a[0] - s->za, a1 = a[rows] - s->za;
-        const int32_t b0 = b[0] - s->zb, b1 = b[columns] - s->zb;
-        c00 += a0 * b0;
-        c01 += a0 * b1;
-        c10 += a1 * b0;
-        c11 += a1 * b1;
+    int32_t sum = -s->k * s->za;
+    for (int32_t i = 0; i < s->k; i++) {
+        sum += a[i];
     }
-    y[0] = pl_q_out(&s->out, c00, s->factor);
-    y[right] = pl_q_out(&s->out, c01, s->factor);
-    y[down] = pl_q_out(&s->out, c10, s->factor);
-    y[down + right] = pl_q_out(&s->out, c11, s->factor);
+    return -s->zb * sum;
+}
+
+/* A block of two rows by two columns: k products each, `row` from a row of a to the next, `column` and `along` from a
+ * column of b and an element of it to the next. The sums begin with what they hold. */
+typedef struct {
+    int32_t k, za, row, column, along;
+    int32_t c00, c01, c10, c11;
+} pl_q_block_t;
+
+PL_Q_APART void pl_q_matmul_2x2(pl_q_block_t *t, const int8_t *a, const int8_t *b)
+{
+    const int8_t *a1 = a + t->row, *b1 = b + t->column, *end = a + t->k;
+    const int32_t along = t->along, za = t->za;
+    int32_t c00 = t->c00, c01 = t->c01, c10 = t->c10, c11 = t->c11;
+    for (; a != end; b += along, b1 += along) {
+        const int32_t v0 = *a++ - za, v1 = *a1++ - za;
+        const int32_t b0 = *b, b2 = *b1;
+        c00 += v0 * b0;
+        c01 += v0 * b2;
+        c10 += v1 * b0;
+        c11 += v1 * b2;
+    }
+    t->c00 = c00;
+    t->c01 = c01;
+    t->c10 = c10;
+    t->c11 = c11;
 }
 
 /* y (batch, m, n), in blocks of two rows by two columns; an odd last one repeats its first row or column. */
 static inline void pl_q_matmul(const pl_q_matmul_t *s, const int8_t *a, const int8_t *b, int8_t *y)
 {
-    const int32_t k = s->k, n = s->n;
-    const int32_t p = s->transposed ? 1 : n, column = s->transposed ? k : 1;
-    for (int32_t t = 0; t < s->batch; t++, a += s->a_step, b += s->b_step, y += s->m * n) {
+    const int32_t k = s->k, n = s->n, column = s->transposed ? k : 1;
+    pl_q_block_t t = {s->k, s->za, 0, 0, s->transposed ? 1 : n, 0, 0, 0, 0};
+    for (int32_t batch = 0; batch < s->batch; batch++, a += s->a_step, b += s->b_step, y += s->m * n) {
         for (int32_t i = 0; i < s->m; i += 2) {
-            const int32_t two = i + 1 < s->m;
+            const int8_t *rows = a + i * k;
+            const int32_t down = i + 1 < s->m ? n : 0;
+            int32_t begin0, begin1;
+            t.row = down ? k : 0;
+            begin0 = pl_q_matmul_begin(s, rows);
+            begin1 = pl_q_matmul_begin(s, rows + t.row);
             for (int32_t j = 0; j < n; j += 2) {
-                const int32_t pair = j + 1 < n;
-                pl_q_matmul_block(s, a + i * k, b + j * column, y + i * n + j, two ? k : 0, pair ? column : 0, p,
-                                  two ? n : 0, pair);
+                const int32_t right = j + 1 < n;
+                int8_t *out = y + (i * n + j);
+                t.column = right ? column : 0;
+                t.c00 = t.c01 = begin0;
+                t.c10 = t.c11 = begin1;
+                pl_q_matmul_2x2(&t, rows, b + j * column);
+                out[0] = pl_q_out(&s->out, t.c00, s->factor);
+                out[right] = pl_q_out(&s->out, t.c01, s->factor);
+                out[down] = pl_q_out(&s->out, t.c10, s->factor);
+                out[down + right] = pl_q_out(&s->out, t.c11, s->factor);
             }
         }
     }

@@ -70,6 +70,39 @@ static inline void pl_q_avg_pool2d(const pl_q_pool2d_t *q, const int8_t *x, cons
     }
 }
 
+/* The largest of a window for one pixel's channels, four at a time: y (c) of the image x (ih, iw, c). */
+static inline void pl_q_max_window(const pl_q_out_t *q, const int8_t *x, int8_t *y, const pl_span_t *v,
+                                   const pl_span_t *h, int32_t iw, int32_t c)
+{
+    int32_t k = 0;
+    for (; k + 4 <= c; k += 4) {
+        int32_t a0 = q->lo, a1 = q->lo, a2 = q->lo, a3 = q->lo;
+        for (int32_t r = v->first; r < v->end; r += v->step) {
+            const int8_t *p = x + (r * iw + h->first) * c + k;
+            for (int32_t t = h->first; t < h->end; t += h->step, p += h->step * c) {
+                a0 = p[0] > a0 ? p[0] : a0;
+                a1 = p[1] > a1 ? p[1] : a1;
+                a2 = p[2] > a2 ? p[2] : a2;
+                a3 = p[3] > a3 ? p[3] : a3;
+            }
+        }
+        y[k] = (int8_t)(a0 < q->hi ? a0 : q->hi);
+        y[k + 1] = (int8_t)(a1 < q->hi ? a1 : q->hi);
+        y[k + 2] = (int8_t)(a2 < q->hi ? a2 : q->hi);
+        y[k + 3] = (int8_t)(a3 < q->hi ? a3 : q->hi);
+    }
+    for (; k < c; k++) {
+        int32_t a = q->lo;
+        for (int32_t r = v->first; r < v->end; r += v->step) {
+            for (int32_t t = h->first; t < h->end; t += h->step) {
+                const int32_t b = x[(r * iw + t) * c + k];
+                a = b > a ? b : a;
+            }
+        }
+        y[k] = (int8_t)(a < q->hi ? a : q->hi);
+    }
+}
+
 /* Max pooling; padding never wins. Walks output pixels forward. */
 static inline void pl_q_max_pool2d(const pl_q_pool2d_t *q, const int8_t *x, int8_t *y)
 {
@@ -81,16 +114,7 @@ static inline void pl_q_max_pool2d(const pl_q_pool2d_t *q, const int8_t *x, int8
             for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
                 const pl_span_t h = q->adaptive ? pl_adaptive_span(ox, s->iw, s->ow)
                                                 : pl_pool_span(ox * s->sw - s->pl, s->kw, s->dw, s->iw);
-                for (int32_t k = 0; k < s->c; k++) {
-                    int32_t a = -128;
-                    for (int32_t r = v.first; r < v.end; r += v.step) {
-                        const int8_t *p = x + (r * s->iw + h.first) * s->c + k;
-                        for (int32_t t = h.first; t < h.end; t += h.step, p += h.step * s->c) {
-                            a = *p > a ? *p : a;
-                        }
-                    }
-                    y[k] = (int8_t)pl_q_clamp(a, q->out.lo, q->out.hi);
-                }
+                pl_q_max_window(&q->out, x, y, &v, &h, s->iw, s->c);
             }
         }
     }

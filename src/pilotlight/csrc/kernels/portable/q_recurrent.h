@@ -30,15 +30,6 @@ static inline int32_t pl_q_curve(const int16_t *table, int32_t v)
     return t[0] + (((t[1] - t[0]) * (v & 255) + 128) >> 8);
 }
 
-/* sum + x (n) times w, whose numbers are `step` apart; a null x stands for n times `empty`. */
-static inline int32_t pl_q_dot(const int8_t *x, const int8_t *w, int32_t n, int32_t step, int32_t sum, int32_t empty)
-{
-    for (int32_t k = 0; k < n; k++, w += step) {
-        sum += (x ? x[k] : empty) * *w;
-    }
-    return sum;
-}
-
 static inline int8_t pl_q_hidden(const pl_q_recurrent_t *s, int32_t h)
 {
     return (int8_t)pl_q_clamp((h * s->out + s->begin) >> s->shift, -128, 127);
