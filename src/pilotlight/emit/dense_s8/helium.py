@@ -9,11 +9,12 @@ import numpy as np
 from pilotlight.emit.dense_s8.helium_walk import Walk
 from pilotlight.emit.dense_s8.layer import Array, Kernel, Layer
 from pilotlight.emit.dense_s8.portable import is_row, round_up
-from pilotlight.emit.micro.helium_names import COPIES, TAPS, Depthwise, Dot
+from pilotlight.emit.micro.helium_names import TAPS, Depthwise, Dot
 
 LANES = 16  # bytes of a vector
 BLOCK = 4  # filters at a time
 PATCHES = 1024  # bytes of scratch for the inputs of pixels that are computed together, or two of them
+CONV, DEPTHWISE = ("rows_s8", "fill_s8"), ("window_s8", "fill_s8")  # what drivers call besides blocks
 POINTER = 8  # bytes, on any core
 
 
@@ -49,7 +50,7 @@ class Helium:
             scratch=pixels * padded,
             distance=walk.distance(reverse=False),
             reverse=walk.distance(reverse=True),
-            micro=frozenset({*micro, *COPIES}),
+            micro=frozenset({*micro, *CONV}),
         )
 
     def _row(self, layer: Layer) -> Kernel:
@@ -82,14 +83,14 @@ class Helium:
             header="depthwise_mve_s8",
             ctype="pl_depthwise_mve_t",
             initializer=lambda reverse: _table(
-                layer, *values, int(reverse), block.kind, run.kind * runs, len(w) * runs, layer.zx
+                layer, *values, int(reverse), block.kind, run.kind * runs, len(w) * runs, LANES // s.ic, layer.zx
             ),
             driver="pl_depthwise_mve_s8",
             constants=(stream,),
             scratch=POINTER * (s.kh * s.kw + 1) + round_up(s.ic),
             distance=walk.distance(reverse=False),
             reverse=walk.distance(reverse=True),
-            micro=frozenset({block.name, *([run.name] if runs else []), *COPIES}),
+            micro=frozenset({block.name, *([run.name] if runs else []), *DEPTHWISE}),
         )
 
 

@@ -11,13 +11,14 @@ to the standard calling convention. Names carry what a function is generated for
     dw_s8_many_16_15  depthwise of any even number of taps, then a rest of at most 15
     dw_s8_tN_16_r     depthwise of few channels: blocks of 16 bytes hold whole pixels, all with the same weights
     rows_s8, fill_s8  copies and fills of patches
+    window_s8         where the taps of a window are
 
 and the endings `_kN` (accumulators shifted left by N before the multiply) and `_c` (limits inside int8).
 """
 
 from __future__ import annotations
 
-from pilotlight.emit.micro.helium_depthwise import depthwise, depthwise_many
+from pilotlight.emit.micro.helium_depthwise import depthwise, depthwise_many, window
 from pilotlight.emit.micro.helium_names import Dot, parse
 from pilotlight.emit.micro.helium_text import Text
 
@@ -44,6 +45,8 @@ def generate(name: str) -> Text:
         _rows(text)
     elif name == "fill_s8":
         _fill(text)
+    elif name == "window_s8":
+        window(text)
     elif not isinstance(block := parse(name), Dot):
         (depthwise if block.taps else depthwise_many)(text, block)
     elif block.pixels == 1:

@@ -22,6 +22,12 @@ DW = {
         ("x", "y", "w", "pixels", "x_pixel", "y_pixel", "blocks", "rest", "taps", "zy", "shift", "lo", "hi")
     )
 }
+WINDOW = {
+    name: 4 * i
+    for i, name in enumerate(
+        ("taps", "x", "padding", "top", "left", "ih", "iw", "kh", "kw", "x_row", "x_col", "dh", "dw")
+    )
+}
 _SUMS = ("q4", "q5", "q6", "q7")
 
 
@@ -60,6 +66,38 @@ def depthwise(t: Text, block: Depthwise) -> None:
     t.branch("b", "pixel")
     t.label("done")
     t.leave()
+
+
+def window(t: Text) -> None:
+    """A pointer for every tap: rows and columns outside 0..size are unsigned numbers beyond it."""
+    t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"))
+    t.load("r0", WINDOW, ("r1", "taps"), ("r2", "x"), ("r3", "padding"), ("r4", "top"), ("r6", "ih"), ("r7", "iw"))
+    t.load("r0", WINDOW, ("r9", "kh"), ("r10", "x_col"), ("r11", "dw"))
+    t.label("row")
+    t.load("r0", WINDOW, ("lr", "kw"), ("r5", "left"))
+    t.add("mov r8, r2")
+    t.add("dls lr, lr")
+    t.add("cmp r4, r6")
+    t.branch("bhs", "outside")
+    t.label("tap")
+    t.add("cmp r5, r7")
+    t.add("ite lo")
+    t.add("strlo r8, [r1], #4")
+    t.add("strhs r3, [r1], #4")
+    t.add("add r8, r8, r10")
+    t.add("add r5, r5, r11")
+    t.branch("le lr,", "tap")
+    t.label("next")
+    t.load("r0", WINDOW, ("r5", "x_row"), ("r8", "dh"))
+    t.add("add r2, r2, r5")
+    t.add("add r4, r4, r8")
+    t.add("subs r9, r9, #1")
+    t.branch("bne", "row")
+    t.leave()
+    t.label("outside")
+    t.add("str r3, [r1], #4")
+    t.branch("le lr,", "outside")
+    t.branch("b", "next")
 
 
 def _taps(count: int) -> list[str]:

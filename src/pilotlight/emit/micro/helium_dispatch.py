@@ -18,8 +18,9 @@ _HEAD = """\
 _ARGUMENTS = {
     "rows_s8": "const pl_rows_mve_t *a",
     "fill_s8": "int8_t *y, int32_t bytes, int32_t value",
+    "window_s8": "const pl_window_mve_t *a",
 }
-_VALUES = {"rows_s8": "a", "fill_s8": "y, bytes, value"}
+_VALUES = {"rows_s8": "a", "fill_s8": "y, bytes, value", "window_s8": "a"}
 
 
 def is_block(name: str) -> bool:

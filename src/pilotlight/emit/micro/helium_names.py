@@ -9,7 +9,7 @@ from pilotlight.errors import PilotlightError
 
 STRAIGHT = 4  # chunks of 16 inputs that are written out instead of looped over
 TAPS = 9  # of a depthwise block that have a register each
-COPIES = ("rows_s8", "fill_s8")
+COPIES = ("rows_s8", "fill_s8", "window_s8")
 
 _DOT = re.compile(r"dot_s8_(?:(1|n)x4|2x4_(?:c(\d)|(even|odd)))(?:_k(\d+))?")
 _DW = re.compile(r"dw_s8_(?:t(\d)|many)((?:_16)?)((?:_r)?)(?:_(8|15))?(?:_k(\d+))?((?:_c)?)")

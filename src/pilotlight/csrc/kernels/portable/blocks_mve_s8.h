@@ -61,6 +61,16 @@ typedef struct {
     pl_requantize_t q;
 } pl_dw_mve_t;
 
+/* Where each tap of the window at (top, left), where x points to, reads: the input (ih, iw), or the padding. The assembly
+ * knows this order of fields. */
+typedef struct {
+    const int8_t **taps; // (kh, kw)
+    const int8_t *x, *padding;
+    int32_t top, left, ih, iw, kh, kw;
+    int32_t x_row, x_col; // from a tap's input to that of the next row or column
+    int32_t dh, dw;
+} pl_window_mve_t;
+
 /* One block of at most four filters at one pixel. */
 static inline void pl_dot_pixel_mve(const pl_dot_mve_t *a, const int8_t *x, const int8_t *w, const int32_t *bias,
                                     int8_t *y, int32_t filters)
@@ -138,6 +148,20 @@ static inline void pl_rows_c_mve(const pl_rows_mve_t *a)
     }
 }
 
+/* What NAME_window_s8 finds. */
+static inline void pl_window_c_mve(const pl_window_mve_t *a)
+{
+    const int8_t **taps = a->taps;
+    for (int32_t r = 0; r < a->kh; r++) {
+        const int32_t row = a->top + r * a->dh;
+        for (int32_t c = 0; c < a->kw; c++) {
+            const int32_t col = a->left + c * a->dw;
+            const int32_t inside = row >= 0 && row < a->ih && col >= 0 && col < a->iw;
+            *taps++ = inside ? a->x + r * a->x_row + c * a->x_col : a->padding;
+        }
+    }
+}
+
 static inline void pl_fill_c_mve(int8_t *y, int32_t bytes, int32_t value)
 {
     for (; bytes > 0; bytes--) {
@@ -152,6 +176,7 @@ static inline void pl_dot_one_mve(pl_dot_mve_t *a, int32_t kind); // one pixel
 static inline void pl_dw_mve(pl_dw_mve_t *a, int32_t kind);
 static inline void pl_rows_mve(const pl_rows_mve_t *a);
 static inline void pl_fill_mve(int8_t *y, int32_t bytes, int32_t value);
+static inline void pl_window_mve(const pl_window_mve_t *a);
 
 /* From `first` up to, not including, `end`. */
 typedef struct {

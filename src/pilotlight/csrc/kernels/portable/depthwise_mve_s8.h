@@ -16,30 +16,10 @@ typedef struct {
     int32_t kind;         // of the block
     int32_t run;          // of the block that takes neighbouring pixels as one row of bytes, 16 at a time; 0: none
     int32_t run_w;        // where its part of w starts
+    int32_t run_pixels;   // in 16 bytes
     int32_t zx;           // what padded positions hold
     pl_requantize_t q;
 } pl_depthwise_mve_t;
-
-/* Where each tap of the window at (top, left), where x points to, reads: the input, or the padding. Beyond nine taps an odd number is made
- * even by one whose weight is zero. */
-static inline void pl_window_mve(const pl_depthwise_mve_t *s, const int8_t *x, int32_t top, int32_t left,
-                                 const int8_t *padding, const int8_t **taps)
-{
-    const int32_t x_row = s->dh * s->iw * s->c, x_col = s->dw * s->c;
-    const uint32_t height = (uint32_t)s->ih, width = (uint32_t)s->iw;
-    for (int32_t r = 0, row = top; r < s->kh; r++, row += s->dh) {
-        const int8_t *from = x;
-        for (int32_t c = 0, col = left; c < s->kw; c++, col += s->dw) {
-            PL_BARRIER(taps); // vectors do not pay here
-            *taps++ = (uint32_t)row < height && (uint32_t)col < width ? from : padding;
-            from += x_col;
-        }
-        x += x_row;
-    }
-    if (s->kh * s->kw > 9) {
-        *taps = padding;
-    }
-}
 
 /* One filter a channel. Pixels whose windows are inside the input go by runs (beyond nine taps one by one), the others one
  * by one, their taps outside on a row of padding. */
@@ -50,10 +30,19 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
                                        void *scratch)    // (taps + 1) pointers, then (c), the padding
 {
     const int32_t taps = s->kh * s->kw;
-    const int8_t **window = (const int8_t **)scratch;
+    pl_window_mve_t window;
+    window.taps = (const int8_t **)scratch;
+    window.ih = s->ih;
+    window.iw = s->iw;
+    window.kh = s->kh;
+    window.kw = s->kw;
+    window.x_row = s->dh * s->iw * s->c;
+    window.x_col = s->dw * s->c;
+    window.dh = s->dh;
+    window.dw = s->dw;
     int8_t *padding = (int8_t *)scratch + (uint32_t)(taps + 1) * sizeof(const int8_t *);
     pl_dw_mve_t a;
-    a.x = window;
+    a.x = window.taps;
     a.w = w;
     a.blocks = s->c >> 4;
     a.rest = s->c & 15;
@@ -65,6 +54,8 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
     a.q.hi = s->q.hi;
     a.taps = taps > 9 ? (taps + 1) & ~1 : taps;
     pl_fill_mve(padding, s->c, s->zx);
+    window.padding = padding;
+    window.taps[taps] = padding; // beyond nine taps an odd number is made even by one whose weight is zero
     pl_taps_mve_t inside = {0, s->ow}; // pixels of a row whose columns are all inside the input
     while (inside.first < s->ow && inside.first * s->sw < s->pl) {
         inside.first++;
@@ -81,13 +72,15 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
         int32_t run = 1;
         for (int32_t done = 0; done < s->ow; done += run) {
             const int32_t col = s->reverse ? s->ow - 1 - done : done;
-            const int32_t left = col * s->sw - s->pl;
             run = 1;
             if (whole && taps <= 9 && col >= inside.first && col < inside.end) {
                 run = s->reverse ? col - inside.first + 1 : inside.end - col;
             }
             a.pixels = run;
-            pl_window_mve(s, from + left * s->c, top, left, padding, window);
+            window.top = top;
+            window.left = col * s->sw - s->pl;
+            window.x = from + window.left * s->c;
+            pl_window_mve(&window);
             a.y = y + (line * s->ow + col) * s->c;
             if (s->run > 0 && !s->reverse && run * s->c >= 16) {
                 a.w = w + s->run_w;
@@ -95,10 +88,7 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
                 a.blocks = (run * s->c) >> 4;
                 a.rest = 0;
                 pl_dw_mve(&a, s->run);
-                run = 0;
-                for (int32_t bytes = a.blocks * 16; bytes > 0; bytes -= s->c) {
-                    run++;
-                }
+                run = a.blocks * s->run_pixels;
                 a.w = w;
                 a.blocks = 0;
                 a.rest = s->c;
