@@ -36,7 +36,7 @@ static inline float pl_scale_f32(float a, int32_t n)
 }
 
 /* e^x for |x| >= 87 and NaN, apart from what is inlined everywhere. */
-static inline PL_COLD float pl_exp_edge_f32(float x)
+static PL_COLD float pl_exp_edge_f32(float x)
 {
     float shifted;
     x = x > 89.0f ? 89.0f : x;

@@ -91,6 +91,7 @@ static inline void pl_mac_pixel_f32(const pl_mac_t *a, const float *x, const flo
         w += a->w_row * filters;
     }
     for (int32_t f = 0; f < filters; f++) {
+        PL_BARRIER(y);
         y[f] = a->relu && acc[f] < 0.0f ? 0.0f : acc[f];
     }
 }
@@ -118,6 +119,7 @@ static inline void pl_dw_pixel_f32(const pl_mac_t *a, const float *x, const floa
         w += a->w_row * channels;
     }
     for (int32_t f = 0; f < channels; f++) {
+        PL_BARRIER(y);
         y[f] = a->relu && acc[f] < 0.0f ? 0.0f : acc[f];
     }
 }
