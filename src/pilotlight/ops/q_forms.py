@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 
-from pilotlight.graph import Node, Value
+from pilotlight.graph import Node, Quant, Value
 from pilotlight.graph.dtypes import INT8
 from pilotlight.ops import base
 from pilotlight.ops.base import Integer, integer
 from pilotlight.ops.pointwise import ROWS
+from pilotlight.ops.q_attention import make_qattention
 from pilotlight.ops.q_binary import make_qadd, make_qmul
 from pilotlight.ops.q_concat import make_qconcat
+from pilotlight.ops.q_conv_transpose import make_qconv_transpose2d
+from pilotlight.ops.q_matmul import make_qmatmul
 from pilotlight.ops.q_mean import make_qmean
+from pilotlight.ops.q_norm import make_qnorm
 from pilotlight.ops.q_pool import make_qavg_pool2d, make_qmax_pool2d
 from pilotlight.ops.q_recipe import Affine, Recipe
+from pilotlight.ops.q_recurrent import make_qgru, make_qlstm
+from pilotlight.ops.q_resize import make_qresize2d
 from pilotlight.ops.q_softmax import make_qsoftmax
 from pilotlight.ops.q_table import make_qtable, make_requantize
 
@@ -74,14 +81,24 @@ def table(q: Integer) -> list[Node] | None:
     return cook(q, make_qtable(affine(x), result(q), function, q.limits), x)
 
 
+def integer_constant(q: Integer, value: Value) -> Value:
+    """A float constant as int8 with a scale of its own; anything else as it is."""
+    if value.data is None or value.dtype == INT8:
+        return value
+    scale = max(float(np.abs(value.data).max()) / 127.0, 2.0**-40)
+    made = q.graph.constant(np.rint(value.data / scale).astype(np.int8), value.name)
+    made.quant = Quant(scale, 0)
+    return made
+
+
 @integer("add", "mul", "sub")
 def binary(q: Integer) -> list[Node] | None:
     """Two activations; with a constant of one element it is a table."""
-    if any(v.is_constant for v in q.inputs):
+    if any(v.is_constant and v.elements == 1 for v in q.inputs):
         return table(q)
     if not all_int8(q) or q.node.op == "sub":
         return None
-    a, b = q.inputs
+    a, b = (integer_constant(q, v) for v in q.inputs)
     make = make_qadd if q.node.op == "add" else make_qmul
     return cook(q, make(affine(a), affine(b), result(q), limits=q.limits), a, b)
 
@@ -132,3 +149,78 @@ def concat(q: Integer) -> list[Node] | None:
     if not all_int8(q) or any(v.is_constant for v in q.inputs):
         return None
     return cook(q, make_qconcat([affine(v) for v in q.inputs], result(q), q.node.attrs["axis"]), *q.inputs)
+
+
+@integer("layer_norm", "rms_norm")
+def norm(q: Integer) -> list[Node] | None:
+    """The affine constants follow x in the order (scale, shift), those that there are."""
+    if not all_int8(q) or any(not v.is_constant for v in q.inputs[1:]):
+        return None
+    a, x = q.node.attrs, q.inputs[0]
+    given = iter(v.data for v in q.inputs[1:])
+    weight, bias, *_ = [next(given) if has else None for has in a["affine"]] + [None]
+    center = q.node.op == "layer_norm"
+    return cook(q, make_qnorm(affine(x), result(q), a["size"], a["eps"], weight, bias, center, q.limits), x)
+
+
+@integer("matmul")
+def matmul(q: Integer) -> list[Node] | None:
+    if not all_int8(q) or any(v.is_constant for v in q.inputs) or q.node.attrs.get("reads"):
+        return None
+    a, b = q.inputs
+    transposed = bool(q.node.attrs.get("transposed", False))
+    return cook(q, make_qmatmul(affine(a), affine(b), result(q), a.shape[-1], transposed, q.limits), a, b)
+
+
+@integer("attention")
+def attention(q: Integer) -> list[Node] | None:
+    if not all_int8(q) or len(q.inputs) != 3 or any(v.is_constant for v in q.inputs):
+        return None
+    query, key, value = q.inputs
+    a = q.node.attrs
+    recipe = make_qattention(
+        affine(query), affine(key), affine(value), result(q), query.shape[3], key.shape[2], a["scale"], a["causal"],
+        q.limits,
+    )
+    return cook(q, recipe, query, key, value)
+
+
+@integer("conv_transpose2d")
+def conv_transpose(q: Integer) -> list[Node] | None:
+    x, weight, bias = q.inputs
+    scale = q.node.attrs.get("weight_scale")
+    if not all_int8(q) or scale is None or weight.data is None or bias.data is None:
+        return None
+    a = {k: v for k, v in q.node.attrs.items() if k not in ("weight_scale", "clamp")}
+    if len(scale) != weight.data.shape[3]:
+        return None
+    integers = np.clip(np.rint(weight.data / scale), -127, 127).astype(np.int8)
+    scales = np.tile(scale, a["groups"])
+    return cook(q, make_qconv_transpose2d(affine(x), result(q), integers, scales, bias.data, a, q.limits), x)
+
+
+@integer("resize2d")
+def resize(q: Integer) -> list[Node] | None:
+    x, a = q.inputs[0], q.node.attrs
+    if not all_int8(q) or a["mode"] == "bicubic":
+        return None
+    if a["mode"] == "bilinear" or x.quant == q.quant:
+        return cook(q, make_qresize2d(affine(x), result(q), x.shape, a, q.limits), x)
+    moved = cook(q, make_qresize2d(affine(x), affine(x), x.shape, a), x)
+    moved[0].outputs[0].quant = x.quant
+    return moved + cook(q, make_requantize(affine(x), result(q), q.limits), moved[0].outputs[0])
+
+
+@integer("lstm", "gru")
+def recurrent(q: Integer) -> list[Node] | None:
+    """int8 weights and outputs; the LSTM's cell in int16. Only from a zero state."""
+    a, (x, *weights) = q.node.attrs, q.inputs
+    if not all_int8(q) or a["initial"] or any(not v.is_constant for v in weights):
+        return None
+    w_x, w_h, *biases = (np.asarray(v.data) for v in weights)
+    make = make_qlstm if q.node.op == "lstm" else make_qgru
+    recipe = make(
+        affine(x), result(q), w_x, w_h, biases[0] if a["bias"] else None, reverse=a["reverse"],
+        batch_first=a["batch_first"],
+    )
+    return cook(q, recipe, x)

@@ -83,7 +83,8 @@ def _pool(node: Node, known: Interval) -> Interval:
 def _table(node: Node, known: Interval) -> Interval:
     table = node.inputs[1].data
     assert table is not None
-    results = [table.reshape(-1)[np.arange(lo, hi + 1) & 255] for lo, hi in zip(*known, strict=True)]
+    codes = table.reshape(-1).astype(np.int64)
+    results = [codes[np.arange(int(lo), int(hi) + 1) & 255] for lo, hi in zip(*known, strict=True)]
     return np.array([r.min() for r in results]), np.array([r.max() for r in results])
 
 

@@ -17,6 +17,7 @@ from pilotlight.graph.dtypes import DType
 from pilotlight.ops.base import Integer
 from pilotlight.ops.q_quantize import make_dequantize
 from pilotlight.ops.q_recipe import Affine
+from pilotlight.passes.clean import remove_dead
 
 FULL = ((-128, 127), (-127, 127), (-32768, 32767), (-32767, 32767))  # limits of a whole type
 MOVES = ("reshape", "permute", "slice", "expand", "flip", "concat", "pad", "copy")
@@ -40,10 +41,10 @@ class _Rewriter:
     graph: Graph
     real: dict[Value, Value] = field(default_factory=dict)  # float value → the integers it was dequantized from
     nodes: list[Node] = field(default_factory=list)
-    fallbacks: list[Fallback] = field(default_factory=list)
+    reasons: dict[Node, str] = field(default_factory=dict)  # why a node stayed float
 
     def run(self) -> None:
-        users = self.graph.users()
+        self.users = users = self.graph.users()
         leaving = self.graph.leaving()
         done: set[Node] = set()
         for node in self.graph.nodes:
@@ -112,8 +113,10 @@ class _Rewriter:
 
     def _only_quantize(self, node: Node, readers: list[Node], leaving: set[Value]) -> Node | None:
         """The quantize that all readers of a result are, when they agree."""
-        if len(node.outputs) != 1 or node.output in leaving or not readers:
+        if any(v in leaving for v in node.outputs) or not readers:
             return None
+        if any(self.users.get(v) for v in node.outputs[1:]):
+            return None  # a second result that is read stays real
         first = readers[0]
         same = all(r.op == "quantize" and r.attrs == first.attrs for r in readers)
         return first if same else None
@@ -121,19 +124,19 @@ class _Rewriter:
     def _convert(self, node: Node, target: Node) -> bool:
         form = ops.integer_form(node.op)
         if form is None:
-            self.fallbacks.append(Fallback(node, f"{node.op} has no integer form"))
+            self.reasons[node] = f"{node.op} has no integer form"
             return False
         inputs = [v if v.is_constant else self.real.get(v) for v in node.inputs]
         if any(v is None for v in inputs):
-            self.fallbacks.append(Fallback(node, "an input is float"))
+            self.reasons[node] = "an input is float"
             return False
         quant = Quant(target.attrs["scale"], target.attrs["zero"])
         known = [v for v in inputs if v is not None]
         made = form(Integer(self.graph, node, known, quant, target.output.dtype, _limits(target)))
         if made is None:
-            self.fallbacks.append(Fallback(node, f"{node.op} with these arguments has no integer form"))
+            self.reasons[node] = f"{node.op} with these arguments has no integer form"
             return False
-        outs = [r.output for r in self.graph.users().get(node.output, [])]
+        outs = [r.output for r in self.users.get(node.outputs[0], [])]
         self._finish(made, outs[0])
         for other in outs[1:]:
             self.graph.replace(other, outs[0])
@@ -142,8 +145,8 @@ class _Rewriter:
     def _finish(self, made: list[Node], out: Value) -> None:
         """Put the integer nodes in, the last of them writing what the quantize wrote."""
         last = made[-1]
-        out.quant = last.output.quant
-        last.outputs = [out]
+        out.quant = last.outputs[0].quant
+        last.outputs = [out, *last.outputs[1:]]
         self.nodes += made
 
     def _rename(self, old: Value, new: Value) -> None:
@@ -156,10 +159,41 @@ def to_integers(graph: Graph) -> Graph:
     """Rewrite a graph that PT2E quantized; what stays float is in `graph.fallbacks`."""
     if any(node.op == "quantize" for node in graph.nodes):
         _clamp_integers(graph)
+        _lift_quantize(graph)
         rewriter = _Rewriter(graph)
         rewriter.run()
-        graph.fallbacks = rewriter.fallbacks
+        remove_dead(graph)
+        graph.fallbacks = [
+            Fallback(n, rewriter.reasons.get(n, "its result is not quantized")) for n in graph.nodes if _is_real(n)
+        ]
     return graph
+
+
+def _is_real(node: Node) -> bool:
+    """Whether a node computes with real numbers."""
+    return node.op not in (*MOVES, "quantize", "dequantize") and any(v.dtype.kind == "f" for v in node.outputs)
+
+
+def _lift_quantize(graph: Graph) -> None:
+    """Quantize before data is moved instead of behind: then integers are moved."""
+    changed = True
+    while changed:
+        changed = False
+        producers, users, leaving = graph.producers(), graph.users(), graph.leaving()
+        for node in graph.nodes:
+            above = producers.get(node.inputs[0]) if node.op == "quantize" else None
+            if above is None or above.op not in ("reshape", "permute", "slice", "flip") or above.output in leaving:
+                continue
+            if len(users[above.output]) != 1:
+                continue
+            x = above.inputs[0]
+            early = graph.fresh(node.output.name, node.output.dtype, x.shape)
+            at = graph.nodes.index(above)
+            moved = Node(above.op, [early], node.outputs, above.attrs, above.place)
+            graph.nodes[at : at + 1] = [Node("quantize", [x], [early], node.attrs, node.place), moved]
+            graph.nodes.remove(node)
+            changed = True
+            break
 
 
 def _limits(quantize: Node) -> tuple[int, int]:

@@ -64,6 +64,9 @@ def _convert(program: ExportedProgram, samples: list[list[torch.Tensor]], observ
     prepared = prepare_pt2e(program.module(check_guards=False), Int8Quantizer(observer))
     for sample in samples:
         prepared(*sample)
+    buffers = dict(prepared.named_buffers())
+    for name in program.graph_signature.buffers_to_mutate.values():
+        buffers[name].copy_(program.state_dict[name] if name in program.state_dict else program.constants[name])
     return convert_pt2e(prepared)
 
 

@@ -26,6 +26,7 @@ DENSE = {
     "conv1d.default", "conv1d.padding", "conv2d.default", "conv2d.padding", "convolution.default", "linear.default",
     "conv_transpose1d.default", "conv_transpose2d.input",
 }
+RECURRENT = {"lstm.input", "gru.input"}
 CLAMPS = {
     "relu.default", "relu_.default", "relu6.default", "hardtanh.default", "hardtanh_.default", "clamp.default",
     "clamp_.default", "clamp_min.default",
@@ -35,7 +36,7 @@ OWN = {
     "adaptive_avg_pool1d.default", "adaptive_avg_pool2d.default", "mean.dim", "matmul.default", "bmm.default",
     "layer_norm.default", "hardswish.default", "hardswish_.default", "gelu.default", "silu.default", "silu_.default",
     "leaky_relu.default", "leaky_relu_.default", "elu.default", "elu_.default", "upsample_bilinear2d.vec",
-    "hardsigmoid.default", "hardsigmoid_.default", *CLAMPS,
+    "hardsigmoid.default", "hardsigmoid_.default", "scaled_dot_product_attention.default", "rms_norm.default", *CLAMPS,
 }
 FIXED = {
     "softmax.int": (1 / 256, -128), "sigmoid.default": (1 / 256, -128), "sigmoid_.default": (1 / 256, -128),
@@ -59,7 +60,11 @@ class Int8Quantizer(Quantizer):
     def annotate(self, model: GraphModule) -> GraphModule:
         for node in model.graph.nodes:
             name = _name(node)
-            if name is None or KEY in node.meta or self.keep_float(node) or not _is_float(node):
+            if name is None or KEY in node.meta or self.keep_float(node):
+                continue
+            if name in RECURRENT:
+                self._recurrent(node)
+            if not _is_float(node):
                 continue
             if name in DENSE:
                 self._dense(node, name)
@@ -85,6 +90,13 @@ class Int8Quantizer(Quantizer):
         node.meta[KEY] = QuantizationAnnotation(specs, None if clamp else self.activation, _annotated=True)
         if clamp is not None:
             clamp.meta[KEY] = QuantizationAnnotation({}, self.activation, _annotated=True)
+
+    def _recurrent(self, node: Node) -> None:
+        """The sequence in and out; weights are quantized where the layer becomes integer."""
+        node.meta[KEY] = QuantizationAnnotation({node.args[0]: self.activation}, None, _annotated=True)
+        for user in node.users:
+            if user.args[1] == 0:
+                user.meta[KEY] = QuantizationAnnotation({}, self.activation, _annotated=True)
 
     def _own(self, node: Node) -> None:
         clamp = _only_clamp(node) if _name(node) in ("add.Tensor", "add_.Tensor") else None
