@@ -6,7 +6,7 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,9 +44,10 @@ def quantize(
             "the calibration data is empty", hint="give at least one sample, better a hundred", kind="calibration"
         )
     _check_values(samples)
-    with _quiet(), torch.no_grad(), one_thread():
+    with _quiet(), torch.no_grad(), one_thread(), _unchanged(program, graph) as restore:
         converted = _convert(program, samples, observer)
         exported = torch.export.export(converted, tuple(example), strict=False)
+        restore(exported)
     quantized = capture_exported(exported, graph.name)
     quantized.macs = graph.macs
     quantized.origin = program
@@ -64,9 +65,6 @@ def _convert(program: ExportedProgram, samples: list[list[torch.Tensor]], observ
     prepared = prepare_pt2e(program.module(check_guards=False), Int8Quantizer(observer))
     for sample in samples:
         prepared(*sample)
-    buffers = dict(prepared.named_buffers())
-    for name in program.graph_signature.buffers_to_mutate.values():
-        buffers[name].copy_(program.state_dict[name] if name in program.state_dict else program.constants[name])
     return convert_pt2e(prepared)
 
 
@@ -99,6 +97,22 @@ def _check_values(samples: list[list[torch.Tensor]]) -> None:
                     hint="calibrate with real samples",
                     kind="calibration",
                 )
+
+
+@contextlib.contextmanager
+def _unchanged(program: ExportedProgram, graph: Graph) -> Iterator[Callable[[ExportedProgram], None]]:
+    """Calibration runs change the buffers of a stateful model, which PyTorch shares between program and module."""
+    states = [(state.name, torch.from_numpy(state.initial.copy())) for state in graph.states]
+
+    def restore(changed: ExportedProgram) -> None:
+        for name, initial in states:
+            store = changed.state_dict if name in changed.state_dict else changed.constants
+            store[name].copy_(initial)
+
+    try:
+        yield restore
+    finally:
+        restore(program)
 
 
 @contextlib.contextmanager
