@@ -11,7 +11,8 @@ from pilotlight.emit.dense_s8.table import columns, fields, initializer, pixels_
 from pilotlight.emit.dense_s8.walk import Walk
 from pilotlight.emit.pack_f32 import Conv2d
 
-BLOCK = 4  # filters; pixels at once are a divisor of it on every core
+BLOCK = 4  # filters
+PIXELS = 6  # in a patch: a multiple of what a core computes at once, two or three
 
 
 class Portable:
@@ -28,7 +29,7 @@ class Portable:
     def _conv(self, layer: Layer) -> Kernel:
         s = layer.shape
         column = s.kh * s.ic // s.groups
-        pixels = pixels_at_once(s, BLOCK, column)
+        pixels = pixels_at_once(s, PIXELS, column)
         walk = Walk(s, pixels, groups=s.groups)
         return Kernel(
             header="conv_s8",
@@ -98,7 +99,7 @@ def is_row(s: Conv2d) -> bool:
 def depthwise_pixels(s: Conv2d) -> int:
     """As many pixels of a row as keep the patch small, all channels of the kernel's rows."""
     pixels = 1
-    while pixels < s.ow and s.kh * (pixels * s.sw + (s.kw - 1) * s.dw + 1) * s.ic <= 1024:
+    while pixels < s.ow and s.kh * (pixels * s.sw + (s.kw - 1) * s.dw + 1) * s.ic <= 2048:
         pixels += 1
     return pixels
 

@@ -67,7 +67,10 @@ enum { PL_PIXELS_S8 = 2 };
 #define PL_TAP2_S8(i)                                                                                                  \
     u = w[4 * (i)], v = w[4 * (i) + 1];                                                                                \
     t = x[i], a0 += t * u, a1 += t * v;                                                                                \
-    t = z[i], b0 += t * u, b1 += t * v;
+    t = z[i], b0 += t * u, b1 += t * v;                                                                                \
+    PL_BARRIER(w);                                                                                                     \
+    PL_BARRIER(x);                                                                                                     \
+    PL_BARRIER(z);
 static inline void pl_half_s8(const int8_t *x, int32_t step, const int8_t *w, const int32_t *bias, int32_t k,
                               int32_t *acc)
 {
@@ -96,39 +99,41 @@ static inline void pl_dots_s8(const int8_t *x, int32_t step, const int8_t *w, co
     pl_half_s8(x, step, w + 2, bias + 2, k, acc + 2);
 }
 #else
-enum { PL_PIXELS_S8 = 4 };
+enum { PL_PIXELS_S8 = 3 };
 
-/* Four pixels by four filters. */
-#define PL_PIXEL4_S8(p, a)                                                                                             \
-    t = p, a##0 += t * w0, a##1 += t * w1, a##2 += t * w2, a##3 += t * w3;
-#define PL_TAP4_S8(i)                                                                                                  \
+/* Three pixels by four filters: what twenty-eight registers hold, as long as the compiler does not load the next tap
+ * early. */
+#define PL_PIXEL3_S8(p, a) t = p, a##0 += t * w0, a##1 += t * w1, a##2 += t * w2, a##3 += t * w3;
+#define PL_TAP3_S8(i)                                                                                                  \
     w0 = w[4 * (i)], w1 = w[4 * (i) + 1], w2 = w[4 * (i) + 2], w3 = w[4 * (i) + 3];                                    \
-    PL_PIXEL4_S8(x[i], a) PL_PIXEL4_S8(x1[i], b) PL_PIXEL4_S8(x2[i], c) PL_PIXEL4_S8(x3[i], d)
+    PL_PIXEL3_S8(x[i], a) PL_PIXEL3_S8(x1[i], b) PL_PIXEL3_S8(x2[i], c)                                                \
+    PL_BARRIER(w);                                                                                                     \
+    PL_BARRIER(x);                                                                                                     \
+    PL_BARRIER(x1);                                                                                                    \
+    PL_BARRIER(x2);
 static inline void pl_dots_s8(const int8_t *x, int32_t step, const int8_t *w, const int32_t *bias, int32_t k,
-                              int32_t *acc) // (4, 4)
+                              int32_t *acc) // (3, 4)
 {
-    const int8_t *x1 = x + step, *x2 = x1 + step, *x3 = x2 + step;
+    const int8_t *x1 = x + step, *x2 = x1 + step;
     int32_t a0 = bias[0], a1 = bias[1], a2 = bias[2], a3 = bias[3];
-    int32_t b0 = a0, b1 = a1, b2 = a2, b3 = a3, c0 = a0, c1 = a1, c2 = a2, c3 = a3, d0 = a0, d1 = a1, d2 = a2, d3 = a3;
+    int32_t b0 = a0, b1 = a1, b2 = a2, b3 = a3, c0 = a0, c1 = a1, c2 = a2, c3 = a3;
     int32_t t, w0, w1, w2, w3;
     for (; k >= 4; k -= 4) {
-        PL_TAP4_S8(0) PL_TAP4_S8(1) PL_TAP4_S8(2) PL_TAP4_S8(3)
+        PL_TAP3_S8(0) PL_TAP3_S8(1) PL_TAP3_S8(2) PL_TAP3_S8(3)
         x += 4;
         x1 += 4;
         x2 += 4;
-        x3 += 4;
         w += 16;
     }
     for (; k > 0; k--) {
-        PL_TAP4_S8(0)
+        PL_TAP3_S8(0)
         x += 1;
         x1 += 1;
         x2 += 1;
-        x3 += 1;
         w += 4;
     }
     acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3, acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
-    acc[8] = c0, acc[9] = c1, acc[10] = c2, acc[11] = c3, acc[12] = d0, acc[13] = d1, acc[14] = d2, acc[15] = d3;
+    acc[8] = c0, acc[9] = c1, acc[10] = c2, acc[11] = c3;
 }
 #endif
 
@@ -137,9 +142,10 @@ static inline void pl_filters_s8(const pl_conv_s8_t *s, int32_t pixels, const in
                                  const int32_t *bias, const int32_t *m,
                                  int8_t *y) // (pixels, oc)
 {
-    const int32_t k = s->kw * s->kh * s->icg, step = s->step * s->kh * s->icg;
-    for (int32_t f = 0; f < s->ocg; f += 4) {
-        const int32_t filters = s->ocg - f < 4 ? s->ocg - f : 4;
+    const int32_t k = s->kw * s->kh * s->icg, step = s->step * s->kh * s->icg, oc = s->oc, ocg = s->ocg;
+    const pl_requantize_t q = s->q; // a store to y might change what s points to
+    for (int32_t f = 0; f < ocg; f += 4) {
+        const int32_t filters = ocg - f < 4 ? ocg - f : 4;
         int32_t acc[4 * PL_PIXELS_S8]; // (pixels at once, 4)
         int32_t at_once = 1;
         for (int32_t p = 0; p < pixels; p += at_once) {
@@ -149,9 +155,14 @@ static inline void pl_filters_s8(const pl_conv_s8_t *s, int32_t pixels, const in
             } else {
                 pl_dot1_s8(patch + p * step, w, bias + f, k, acc);
             }
-            for (int32_t i = 0; i < at_once; i++) {
-                for (int32_t j = 0; j < filters; j++) {
-                    y[(p + i) * s->oc + f + j] = pl_requantize_s8(&s->q, acc[4 * i + j], m[f + j]);
+            for (int32_t j = 0; j < filters; j++) {
+                const int32_t multiplier = m[f + j];
+                const int32_t *from = acc + j;
+                int8_t *to = y + p * oc + f + j;
+                for (int32_t i = at_once; i > 0; i--) {
+                    *to = pl_requantize_s8(&q, *from, multiplier);
+                    from += 4;
+                    to += oc;
                 }
             }
         }

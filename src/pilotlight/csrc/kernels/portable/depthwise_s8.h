@@ -29,42 +29,54 @@ static inline void pl_gather_channels_s8(const pl_conv_s8_t *s, const pl_group_s
     }
 }
 
-/* Four channels of one pixel. */
-static inline void pl_depthwise4_s8(const pl_conv_s8_t *s, int32_t row, const int8_t *x, const int8_t *w,
-                                    const int32_t *bias, const int32_t *m, int8_t *y)
+/* One channel along a row, 3x3 and stride 1: each column is loaded once, and goes into three sums. */
+static inline void pl_depthwise3_s8(const pl_conv_s8_t *s, int32_t pixels, int32_t row, const int8_t *x, const int8_t *w,
+                                    int32_t bias, int32_t m, int8_t *y)
 {
-    int32_t a0 = bias[0], a1 = bias[1], a2 = bias[2], a3 = bias[3];
-    const int32_t step = s->dw * s->ic;
-    for (int32_t r = s->kh; r > 0; r--) {
-        const int8_t *at = x;
-        for (int32_t c = s->kw; c > 0; c--) {
-            a0 += at[0] * w[0], a1 += at[1] * w[1], a2 += at[2] * w[2], a3 += at[3] * w[3];
-            at += step;
-            w += s->ic;
-        }
-        x += row;
+    const pl_requantize_t q = s->q; // a store to y might change what s points to
+    const int32_t ic = s->ic;
+    const int8_t *x1 = x + row, *x2 = x1 + row;
+    const int32_t w00 = w[0], w01 = w[ic], w02 = w[2 * ic];
+    const int32_t w10 = w[3 * ic], w11 = w[4 * ic], w12 = w[5 * ic];
+    const int32_t w20 = w[6 * ic], w21 = w[7 * ic], w22 = w[8 * ic];
+    int32_t a = x[0], b = x1[0], c = x2[0]; // the column
+    int32_t first = bias + a * w00 + b * w10 + c * w20;
+    x += ic, x1 += ic, x2 += ic;
+    a = *x, b = *x1, c = *x2;
+    int32_t second = first + a * w01 + b * w11 + c * w21; // two of three columns
+    first = bias + a * w00 + b * w10 + c * w20;           // one of three
+    for (; pixels > 0; pixels--) {
+        x += ic, x1 += ic, x2 += ic;
+        a = *x, b = *x1, c = *x2;
+        *y = pl_requantize_s8(&q, second + a * w02 + b * w12 + c * w22, m);
+        y += ic;
+        second = first + a * w01 + b * w11 + c * w21;
+        first = bias + a * w00 + b * w10 + c * w20;
     }
-    y[0] = pl_requantize_s8(&s->q, a0, m[0]);
-    y[1] = pl_requantize_s8(&s->q, a1, m[1]);
-    y[2] = pl_requantize_s8(&s->q, a2, m[2]);
-    y[3] = pl_requantize_s8(&s->q, a3, m[3]);
 }
 
-/* One channel of one pixel. */
-static inline void pl_depthwise1_s8(const pl_conv_s8_t *s, int32_t row, const int8_t *x, const int8_t *w, int32_t bias,
-                                    int32_t m, int8_t *y)
+/* One channel along a row, any kernel. */
+static inline void pl_depthwise_any_s8(const pl_conv_s8_t *s, int32_t pixels, int32_t row, const int8_t *x,
+                                       const int8_t *w, int32_t bias, int32_t m, int8_t *y)
 {
-    const int32_t step = s->dw * s->ic;
-    for (int32_t r = s->kh; r > 0; r--) {
-        const int8_t *at = x;
-        for (int32_t c = s->kw; c > 0; c--) {
-            bias += *at * *w;
-            at += step;
-            w += s->ic;
+    const pl_requantize_t q = s->q;
+    const int32_t ic = s->ic, step = s->dw * ic, kh = s->kh, kw = s->kw, next = s->sw * ic;
+    for (; pixels > 0; pixels--) {
+        const int8_t *from = x, *v = w;
+        int32_t acc = bias;
+        for (int32_t r = kh; r > 0; r--) {
+            const int8_t *at = from;
+            for (int32_t c = kw; c > 0; c--) {
+                acc += *at * *v;
+                at += step;
+                v += ic;
+            }
+            from += row;
         }
-        x += row;
+        *y = pl_requantize_s8(&q, acc, m);
+        y += ic;
+        x += next;
     }
-    *y = pl_requantize_s8(&s->q, bias, m);
 }
 
 /* A convolution of each channel with one filter of its own. */
@@ -77,6 +89,7 @@ static inline void pl_depthwise_s8(const pl_conv_s8_t *s,
 {
     int8_t *const patch = (int8_t *)scratch; // (kh, columns, ic)
     const int32_t groups = pl_groups_in_row_s8(s);
+    const int32_t three = s->kh == 3 && s->kw == 3 && s->sw == 1 && s->dw == 1;
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
             for (int32_t k = 0; k < groups; k++) {
@@ -84,16 +97,12 @@ static inline void pl_depthwise_s8(const pl_conv_s8_t *s,
                 const int32_t row = ((g.pixels - 1) * s->sw + (s->kw - 1) * s->dw + 1) * s->ic;
                 int8_t *out = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->ic;
                 pl_gather_channels_s8(s, &g, x + g.image * s->ih * s->iw * s->ic, patch);
-                for (int32_t p = 0; p < g.pixels; p++) {
-                    const int8_t *from = patch + p * s->sw * s->ic;
-                    int32_t c = 0;
-                    for (; c + 4 <= s->ic; c += 4) {
-                        pl_depthwise4_s8(s, row, from + c, w + c, bias + c, m + c, out + c);
+                for (int32_t c = 0; c < s->ic; c++) {
+                    if (three) {
+                        pl_depthwise3_s8(s, g.pixels, row, patch + c, w + c, bias[c], m[c], out + c);
+                    } else {
+                        pl_depthwise_any_s8(s, g.pixels, row, patch + c, w + c, bias[c], m[c], out + c);
                     }
-                    for (; c < s->ic; c++) {
-                        pl_depthwise1_s8(s, row, from + c, w + c, bias[c], m[c], out + c);
-                    }
-                    out += s->ic;
                 }
             }
         }

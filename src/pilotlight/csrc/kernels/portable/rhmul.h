@@ -19,7 +19,8 @@ static inline int32_t pl_rhmul(int32_t a, int32_t b)
     const int32_t two = al * bh + (one & 0xffff);
     return ah * bh + (one >> 16) + (two >> 16);
 #else
-    return (int32_t)(((int64_t)a * b + INT64_C(0x80000000)) >> 32);
+    const int64_t product = (int64_t)a * b;
+    return (int32_t)(product >> 32) + (int32_t)((uint32_t)product >> 31); // cheaper than a sum of 64 bits
 #endif
 }
 
