@@ -339,8 +339,10 @@ def test_matmul(batch: int, m: int, k: int, n: int, transposed: bool, shared: bo
     b = floats(rng, 1 if shared else batch, *((n, k) if transposed else (k, n)))
     ta, tb = double(a), double(b).transpose(1, 2) if transposed else double(b)
     y = np.empty((batch, m, n), np.float32)
-    shape = {"batch": batch, "m": m, "k": k, "n": n, "a_step": m * k, "b_step": 0 if shared else k * n}
-    call("pl_matmul_f32", {**shape, "transposed": int(transposed)}, a, b, y)
+    shape = {"outer": 1, "inner": batch, "m": m, "k": k, "n": n, "a_outer": 0, "a_inner": m * k, "a_row": k}
+    shape |= {"b_outer": 0, "b_inner": 0 if shared else k * n}
+    shape |= {"b_row": 1, "b_col": k} if transposed else {"b_row": n, "b_col": 1}
+    call("pl_matmul_f32", shape | {"y_outer": 0, "y_inner": m * n, "y_row": n}, a, b, y)
     assert_close(y, ta @ tb, ta.abs() @ tb.abs(), k)
 
 

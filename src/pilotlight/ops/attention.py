@@ -8,24 +8,25 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit.loops import broadcast, contiguous
+from pilotlight.emit.loops import broadcast
 from pilotlight.emit.step import Step
-from pilotlight.graph import BOOL, FLOAT32, Node, Value
-from pilotlight.ops.base import Op, Result, lowers, register
+from pilotlight.graph import BOOL, FLOAT32, Node, Shape, Value
+from pilotlight.ops.base import lowers, register
+from pilotlight.ops.strided import Strided
 
 
 @register
-class Attention(Op):
+class Attention(Strided):
     """q (N, H, L, E), k (N, G, S, E), v (N, G, S, F), and perhaps a mask that broadcasts to (N, H, L, S):
     float, added to the scores, or bool, False hides a key. attrs: causal, scale."""
 
     name = "attention"
+    strided = 3
 
-    def infer(self, node: Node) -> Result:
-        q, v = node.inputs[0], node.inputs[2]
-        return [(FLOAT32, (*q.shape[:3], v.shape[3]))]
+    def shape(self, node: Node) -> Shape:
+        return (*self.walk(node, 0).shape[:3], self.walk(node, 2).shape[3])
 
-    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+    def compute(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         q, k, v = args[:3]
         mask = args[3] if len(args) > 3 else None
         a = node.attrs
@@ -33,23 +34,27 @@ class Attention(Op):
             q, k, v, mask, is_causal=a["causal"], scale=a["scale"], enable_gqa=True
         )
 
+    def accepts(self, node: Node) -> bool:
+        walks = [*(self.walk(node, k) for k in range(3)), self.out(node)]
+        return all(w.shape[3] == 1 or w.strides[3] == 1 for w in walks)
+
     def macs(self, node: Node) -> int:
-        (n, h, rows, width), (keys, depth) = node.inputs[0].shape, node.inputs[2].shape[2:]
+        (n, h, rows, width), (_, _, keys, depth) = self.walk(node, 0).shape, self.walk(node, 2).shape
         return n * h * rows * keys * (width + depth)
 
     def scratch(self, node: Node) -> int:
-        return 4 * node.inputs[1].shape[2]
+        return 4 * self.walk(node, 1).shape[2]
 
     def emit(self, node: Node, c: Step) -> None:
-        q, k, v = node.inputs[:3]
+        q, k, v = (self.walk(node, i) for i in range(3))
         batch, heads, rows, width = q.shape
         fields: dict[str, int | float | bool] = {
             "batch": batch, "heads": heads, "kv_heads": k.shape[1], "rows": rows, "keys": k.shape[2],
             "width": width, "depth": v.shape[3],
         }
-        for letter, value in (("q", q), ("k", k), ("v", v), ("y", node.output)):
+        for letter, walk in (("q", q), ("k", k), ("v", v), ("y", self.out(node))):
             names = (f"{letter}_batch", f"{letter}_head", f"{letter}_row")
-            fields |= dict(zip(names, contiguous(value.shape)[:3], strict=True))
+            fields |= dict(zip(names, walk.strides[:3], strict=True))
         masks = ["0", "0"]
         if len(node.inputs) > 3:
             mask = node.inputs[3]
@@ -59,8 +64,7 @@ class Attention(Op):
         fields |= {"causal": node.attrs["causal"], "scale": node.attrs["scale"]}
         c.use("attention_f32")
         table = c.table("pl_attention_t", "attention", fields)
-        pointers = (c.read(q), c.read(k), c.read(v))
-        c.call("pl_attention_f32", table, *pointers, *masks, c.scratch(), c.write(node.output))
+        c.call("pl_attention_f32", table, *self.pointers(node, c), *masks, c.scratch(), c.write(node.output))
 
 
 # ---- ATen --------------------------------------------------------------------------------------------------

@@ -3,54 +3,72 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
 
 from pilotlight.capture.builder import Builder
+from pilotlight.emit.loops import collapse
 from pilotlight.emit.step import Step
-from pilotlight.graph import FLOAT32, Node, Value
-from pilotlight.ops.base import Op, Result, lowers, register
+from pilotlight.graph import FLOAT32, Node, Shape, Value
+from pilotlight.ops.base import lowers, register
 from pilotlight.ops.linear import linear_node
 from pilotlight.ops.pointwise import apply
+from pilotlight.ops.strided import Strided
 
 
 @register
-class MatMul(Op):
+class MatMul(Strided):
     """inputs a (..., M, K) and b (..., K, N), or b (..., N, K) with attrs["transposed"].
 
     The leading dimensions are equal, or all of size 1 in one of the two. The output overlaps neither.
     """
 
     name = "matmul"
+    strided = 2
 
-    def infer(self, node: Node) -> Result:
-        a, b = node.inputs
-        columns = b.shape[-2] if node.attrs.get("transposed") else b.shape[-1]
-        lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        return [(FLOAT32, (*lead, a.shape[-2], columns))]
+    def shape(self, node: Node) -> Shape:
+        a, b = (self.walk(node, k).shape for k in (0, 1))
+        columns = b[-2] if node.attrs.get("transposed") else b[-1]
+        return (*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], columns)
 
-    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+    def compute(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         a, b = args
         return a @ (b.transpose(-1, -2) if node.attrs.get("transposed") else b)
 
     def macs(self, node: Node) -> int:
-        return node.output.elements * node.inputs[0].shape[-1]
+        return math.prod(self.shape(node)) * self.walk(node, 0).shape[-1]
+
+    def accepts(self, node: Node) -> bool:
+        neighbours = (self.walk(node, 0), self.out(node))
+        return self._batch(node) is not None and all(w.shape[-1] == 1 or w.strides[-1] == 1 for w in neighbours)
+
+    def _batch(self, node: Node) -> tuple[list[int], list[list[int]]] | None:
+        """The batch as two dimensions: sizes, and strides in a, b and y."""
+        lead = self.shape(node)[:-2]
+        walks = [self.walk(node, 0), self.walk(node, 1), self.out(node)]
+        strides = []
+        for w in walks:
+            sizes = (1,) * (len(lead) - len(w.shape) + 2) + w.shape[:-2]
+            steps = (0,) * (len(lead) - len(w.shape) + 2) + w.strides[:-2]
+            strides.append(tuple(0 if size == 1 else step for size, step in zip(sizes, steps, strict=True)))
+        sizes_out, merged = collapse(lead, strides)
+        missing = 2 - len(sizes_out)
+        return None if missing < 0 else ([1] * missing + sizes_out, [[0] * missing + m for m in merged])
 
     def emit(self, node: Node, c: Step) -> None:
-        a, b = node.inputs
-        m, k = a.shape[-2:]
-        n = node.output.shape[-1]
-        fields: dict[str, Any] = {
-            "batch": math.prod(node.output.shape[:-2]), "m": m, "k": k, "n": n,
-            "a_step": 0 if math.prod(a.shape[:-2]) == 1 else m * k,
-            "b_step": 0 if math.prod(b.shape[:-2]) == 1 else k * n,
-            "transposed": bool(node.attrs.get("transposed")),
-        }
+        a, b, y = self.walk(node, 0), self.walk(node, 1), self.out(node)
+        batch = self._batch(node)
+        assert batch is not None
+        (outer, inner), strides = batch
+        b_row, b_col = reversed(b.strides[-2:]) if node.attrs.get("transposed") else b.strides[-2:]
+        fields = {"outer": outer, "inner": inner, "m": y.shape[-2], "k": a.shape[-1], "n": y.shape[-1]}
+        rows = ({"a_row": a.strides[-2]}, {"b_row": b_row, "b_col": b_col}, {"y_row": y.strides[-2]})
+        for letter, steps, row in zip("aby", strides, rows, strict=True):
+            fields |= {f"{letter}_outer": steps[0], f"{letter}_inner": steps[1], **row}
         c.use("matmul_f32")
         table = c.table("pl_matmul_t", "matmul", fields)
-        c.call("pl_matmul_f32", table, c.read(a), c.read(b), c.write(node.output))
+        c.call("pl_matmul_f32", table, *self.pointers(node, c), c.write(node.output))
 
 
 # ---- ATen --------------------------------------------------------------------------------------------------

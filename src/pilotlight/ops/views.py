@@ -46,6 +46,10 @@ class Window(Op):
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any] | None:
         return self._permuted(node, perm) if self._permuted else None
 
+    def walk(self, node: Node) -> tuple[Sequence[int], int]:
+        """The strides and the offset in the input's elements."""
+        return self._walk(node)
+
     def view_offset(self, node: Node) -> int | None:
         strides, offset = self._walk(node)
         out = node.output

@@ -12,6 +12,7 @@ from pilotlight.passes.constant_channels import drop_constant_channels
 from pilotlight.passes.fuse import fuse_pointwise
 from pilotlight.passes.integer import integer_ports, to_integers
 from pilotlight.passes.layout import optimize_layout
+from pilotlight.passes.windows import absorb_windows
 
 Pass = Callable[[Graph], Graph]
 
@@ -29,6 +30,7 @@ def passes(keep_io: bool = False, float_io: bool = False) -> list[tuple[str, Pas
         ("drop constant channels", drop_constant_channels),
         ("fold constants again", fold_constants),
         ("separate outputs", separate_outputs),
+        ("absorb windows", absorb_windows),
         ("fuse pointwise chains", fuse_pointwise),
         ("remove dead code again", remove_dead),
     ]

@@ -1,0 +1,96 @@
+"""Slices and permutes around operators that walk with strides become part of the walk."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pilotlight import ops
+from pilotlight.emit.loops import element_indices
+from pilotlight.graph import Graph, Node, Value
+from pilotlight.ops.strided import Strided, Walk
+from pilotlight.ops.views import Window
+
+MOST_BEHIND = 4  # a tensor is kept alive for at most so many times what is read of it
+LARGE = 1 << 22  # elements above which walks are not composed
+
+
+def absorb_windows(graph: Graph) -> Graph:
+    """Let operators read through the slices and permutes before them and write through the permute behind."""
+    for node in list(graph.nodes):
+        op = ops.get(node.op)
+        if isinstance(op, Strided) and node in graph.nodes:
+            for k in range(op.strided):
+                _absorb_input(graph, node, op, k)
+            _absorb_output(graph, node, op)
+    return graph
+
+
+def _absorb_input(graph: Graph, node: Node, op: Strided, k: int) -> None:
+    """Try every tensor behind a chain of windows, the farthest that fits wins."""
+    value = node.inputs[k]
+    if k in node.attrs.get("reads", {}) or value.elements > LARGE:
+        return
+    producers = graph.producers()
+    shape, index = value.shape, np.arange(value.elements)
+    best: tuple[Value, Walk] | None = None
+    copied = False
+    base = value
+    while (above := producers.get(base)) is not None and isinstance(ops.get(above.op), Window):
+        window = ops.get(above.op)
+        assert isinstance(window, Window)
+        index = element_indices(above.output.shape, *window.walk(above))[index]
+        copied |= window.view_offset(above) is None
+        base = above.inputs[0]
+        walk = _affine(index.reshape(shape))
+        if walk is not None and copied and base.bytes <= MOST_BEHIND * value.bytes and not base.is_constant:
+            if _try(node, op, k, base, walk):
+                best = (base, walk)
+            node.inputs[k] = value
+            node.attrs.get("reads", {}).pop(k, None)
+    if best is not None:
+        node.inputs[k] = best[0]
+        node.attrs["reads"] = {**node.attrs.get("reads", {}), k: best[1]}
+    elif not node.attrs.get("reads", True):
+        del node.attrs["reads"]
+
+
+def _try(node: Node, op: Strided, k: int, base: Value, walk: Walk) -> bool:
+    node.inputs[k] = base
+    node.attrs["reads"] = {**node.attrs.get("reads", {}), k: walk}
+    return op.accepts(node)
+
+
+def _absorb_output(graph: Graph, node: Node, op: Strided) -> None:
+    y = node.output
+    users, leaving = graph.users().get(y, []), graph.leaving()
+    if len(users) != 1 or users[0].op != "permute" or y in leaving or y.elements > LARGE:
+        return
+    permute = users[0]
+    window = ops.get("permute")
+    assert isinstance(window, Window)
+    from_y = element_indices(permute.output.shape, *window.walk(permute))
+    place = np.empty_like(from_y)
+    place[from_y] = np.arange(len(from_y))
+    walk = _affine(place.reshape(y.shape))
+    if walk is None:
+        return
+    node.attrs["writes"] = (permute.output.shape, walk)
+    node.outputs = permute.outputs
+    if op.accepts(node):
+        graph.nodes.remove(permute)
+    else:
+        del node.attrs["writes"]
+        node.outputs = [y]
+
+
+def _affine(index: np.ndarray) -> Walk | None:
+    """The strides of an index array, if it has any; dimensions of size 1 get 0."""
+    offset = int(index.flat[0]) if index.size else 0
+    strides = []
+    for axis, size in enumerate(index.shape):
+        first = [0] * index.ndim
+        first[axis] = min(1, size - 1)
+        strides.append(int(index[tuple(first)]) - offset if index.size else 0)
+    walk = Walk(index.shape, tuple(strides), offset)
+    same = np.array_equal(element_indices(index.shape, walk.strides, offset), index.reshape(-1))
+    return walk if same else None
