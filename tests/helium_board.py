@@ -6,13 +6,16 @@ around the output has to stay as it was.
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 
 import dense_s8_cases as dense
 from pilotlight.emit.dense_s8 import Kernel, Layer
+from pilotlight.emit.dense_s8.helium import Helium
 from pilotlight.emit.micro.helium_dispatch import assembly, dispatch
 
 Case = tuple[Layer, np.ndarray, Kernel]
@@ -195,3 +198,16 @@ def boot(image: Path, *extra: str) -> tuple[str, int]:
     )
     word, number = (result.stdout + result.stderr).split()[-2:]
     return word, int(number)
+
+
+def host_calls(count: int) -> tuple[list[tuple[str, Kernel]], set[str]]:
+    """The first random layers as functions for the host, and the blocks they need."""
+    kernels = [Helium().plan(layer) for layer, _ in dense.cases(count)]
+    return [(f"case_{i}", k) for i, k in enumerate(kernels)], {name for k in kernels for name in k.micro}
+
+
+if __name__ == "__main__":
+    lib = ctypes.CDLL(sys.argv[1])
+    number = int(sys.argv[2])
+    for (function, kernel), (a_layer, data) in zip(host_calls(number)[0], dense.cases(number), strict=True):
+        assert np.array_equal(dense.run(lib, function, kernel, a_layer, data), dense.reference(a_layer, data))

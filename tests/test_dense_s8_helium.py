@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from pilotlight.emit.pack_f32 import Conv2d, Linear
 from pilotlight.errors import PilotlightError
 
 CASES = 600
+SANITIZED = 150
 
 
 def remainders() -> list[Conv2d]:
@@ -76,6 +79,20 @@ def test_twins_equal_the_reference_on_the_host(cases: list[helium_board.Case], t
                 assert np.array_equal(got, dense.reference(layer, x)), (layer.shape, d)
 
 
+def test_twins_are_clean_under_sanitizers(tmp_path: Path) -> None:
+    flags = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    calls, names = helium_board.host_calls(SANITIZED)
+    library = dense.build(tmp_path, dense.source(calls, dispatch(names, "net")), *flags)
+    found = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, helium_board.__file__, str(library), str(SANITIZED)],
+        env={**os.environ, "LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+
+
 @pytest.mark.parametrize(
     "compiler",
     [
@@ -114,6 +131,14 @@ def test_assembly_file_is_empty_without_the_extension(core: str, tmp_path: Path)
     subprocess.run(["arm-none-eabi-gcc", "-mthumb", f"-mcpu={core}", "-mfloat-abi=hard", *files], check=True)
     listing = subprocess.run(["arm-none-eabi-nm", str(tmp_path / "net.o")], capture_output=True, text=True).stdout
     assert {line.split()[-1] for line in listing.splitlines()} == (set(stack) if core == "cortex-m55" else set())
+
+
+def test_weights_whose_products_overflow_int16_are_left_to_portable_c() -> None:
+    layer, _ = dense.random_layer(0, Conv2d(1, 5, 5, 24, 5, 5, 24, 3, 3, 1, 1, 1, 1, groups=24))
+    layer.w[3, 1, 1, 0] = -128
+    assert not Helium().plan(layer).micro
+    layer.w[3, 1, 1, 0] = -127
+    assert Helium().plan(layer).micro
 
 
 def test_names_say_what_they_are() -> None:

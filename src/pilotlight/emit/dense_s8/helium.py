@@ -8,8 +8,9 @@ import numpy as np
 
 from pilotlight.emit.dense_s8.helium_walk import Walk
 from pilotlight.emit.dense_s8.layer import Array, Kernel, Layer
-from pilotlight.emit.dense_s8.portable import is_row, round_up
+from pilotlight.emit.dense_s8.portable import Portable, is_row, round_up
 from pilotlight.emit.micro.helium_names import TAPS, Depthwise, Dot
+from pilotlight.emit.pack_f32 import Conv2d
 
 LANES = 16  # bytes of a vector
 BLOCK = 4  # filters at a time
@@ -25,7 +26,8 @@ class Helium:
         layer = replace(layer, shape=layer.shape.flattened())
         s = layer.shape
         if s.depthwise:
-            return self._depthwise(layer)
+            pairs_fit = layer.w.min(initial=0) > -128  # two products in int16
+            return self._depthwise(layer) if pairs_fit else Portable().plan(layer)
         return self._row(layer) if is_row(s) else self._conv(layer)
 
     def _conv(self, layer: Layer) -> Kernel:
@@ -37,9 +39,11 @@ class Helium:
         micro = set() if block.pixels == 2 and s.ow == 1 else {block.name}
         micro |= {Dot(1, shift=layer.shift).name} if block.pixels == 2 and s.ow % 2 else set()
         walk = Walk(s, pixels, s.ic // s.groups, s.oc // s.groups)
+        inputs, outputs = s.ic // s.groups, s.oc // s.groups
         values = [
             s.n, s.ih, s.iw, s.ic, s.oh, s.ow, s.oc, s.kh, s.kw, s.sh, s.sw, s.pt, s.pl, s.dh, s.dw, s.groups,
-            s.ic // s.groups, s.oc // s.groups, pixels,
+            inputs, outputs, int(s.dw == 1 and s.groups == 1), *_inside(s), padded, -(-outputs // BLOCK), pixels,
+            (s.ow - 1) // pixels * pixels,
         ]  # fmt: skip
         return Kernel(
             header="conv2d_mve_s8",
@@ -79,6 +83,7 @@ class Helium:
         stream = np.concatenate([w, _pixels_of_a_block(layer)]) if runs else w
         walk = Walk(s, 1, LANES, LANES)
         values = [s.n, s.ih, s.iw, s.ic, s.oh, s.ow, s.kh, s.kw, s.sh, s.sw, s.pt, s.pl, s.dh, s.dw]
+        values += _inside(s)
         return Kernel(
             header="depthwise_mve_s8",
             ctype="pl_depthwise_mve_t",
@@ -92,6 +97,13 @@ class Helium:
             reverse=walk.distance(reverse=True),
             micro=frozenset({block.name, *([run.name] if runs else []), *DEPTHWISE}),
         )
+
+
+def _inside(s: Conv2d) -> tuple[int, int]:
+    """The pixels of a row whose columns are all inside the input: from the first up to the second."""
+    first = min(s.ow, -(-s.pl // s.sw))
+    last = (s.iw - 1 - (s.kw - 1) * s.dw + s.pl) // s.sw
+    return first, max(first, min(s.ow, last + 1))
 
 
 def _table(layer: Layer, *values: int) -> str:

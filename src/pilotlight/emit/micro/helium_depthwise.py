@@ -25,7 +25,7 @@ DW = {
 WINDOW = {
     name: 4 * i
     for i, name in enumerate(
-        ("taps", "x", "padding", "top", "left", "ih", "iw", "kh", "kw", "x_row", "x_col", "dh", "dw")
+        ("taps", "x", "padding", "at", "top", "left", "ih", "iw", "kh", "kw", "x_row", "x_col", "dh", "dw")
     )
 }
 _SUMS = ("q4", "q5", "q6", "q7")
@@ -72,7 +72,8 @@ def window(t: Text) -> None:
     """A pointer for every tap: rows and columns outside 0..size are unsigned numbers beyond it."""
     t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"))
     t.load("r0", WINDOW, ("r1", "taps"), ("r2", "x"), ("r3", "padding"), ("r4", "top"), ("r6", "ih"), ("r7", "iw"))
-    t.load("r0", WINDOW, ("r9", "kh"), ("r10", "x_col"), ("r11", "dw"))
+    t.load("r0", WINDOW, ("r9", "kh"), ("r10", "x_col"), ("r11", "dw"), ("r12", "at"))
+    t.add("add r2, r2, r12")
     t.label("row")
     t.load("r0", WINDOW, ("lr", "kw"), ("r5", "left"))
     t.add("mov r8, r2")

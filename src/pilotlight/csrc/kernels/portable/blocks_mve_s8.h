@@ -61,12 +61,12 @@ typedef struct {
     pl_requantize_t q;
 } pl_dw_mve_t;
 
-/* Where each tap of the window at (top, left), where x points to, reads: the input (ih, iw), or the padding. The assembly
- * knows this order of fields. */
+/* Where each tap of the window at (top, left) reads: the input (ih, iw), or the padding. The first tap stands at x[at], inside
+ * or outside. The assembly knows this order of fields. */
 typedef struct {
     const int8_t **taps; // (kh, kw)
     const int8_t *x, *padding;
-    int32_t top, left, ih, iw, kh, kw;
+    int32_t at, top, left, ih, iw, kh, kw;
     int32_t x_row, x_col; // from a tap's input to that of the next row or column
     int32_t dh, dw;
 } pl_window_mve_t;
@@ -157,7 +157,7 @@ static inline void pl_window_c_mve(const pl_window_mve_t *a)
         for (int32_t c = 0; c < a->kw; c++) {
             const int32_t col = a->left + c * a->dw;
             const int32_t inside = row >= 0 && row < a->ih && col >= 0 && col < a->iw;
-            *taps++ = inside ? a->x + r * a->x_row + c * a->x_col : a->padding;
+            *taps++ = inside ? a->x + (a->at + r * a->x_row + c * a->x_col) : a->padding;
         }
     }
 }

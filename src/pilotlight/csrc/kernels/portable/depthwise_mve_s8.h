@@ -12,6 +12,7 @@ typedef struct {
     int32_t sh, sw;       // stride
     int32_t pt, pl;       // padding above and to the left
     int32_t dh, dw;       // dilation
+    int32_t first, end;   // pixels of a row from first up to end have all their columns inside the input
     int32_t reverse;      // 1: from the last pixel to the first
     int32_t kind;         // of the block
     int32_t run;          // of the block that takes neighbouring pixels as one row of bytes, 16 at a time; 0: none
@@ -32,6 +33,7 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
     const int32_t taps = s->kh * s->kw;
     pl_window_mve_t window;
     window.taps = (const int8_t **)scratch;
+    window.x = x;
     window.ih = s->ih;
     window.iw = s->iw;
     window.kh = s->kh;
@@ -56,30 +58,22 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
     pl_fill_mve(padding, s->c, s->zx);
     window.padding = padding;
     window.taps[taps] = padding; // beyond nine taps an odd number is made even by one whose weight is zero
-    pl_taps_mve_t inside = {0, s->ow}; // pixels of a row whose columns are all inside the input
-    while (inside.first < s->ow && inside.first * s->sw < s->pl) {
-        inside.first++;
-    }
-    while (inside.end > inside.first && (inside.end - 1) * s->sw - s->pl + (s->kw - 1) * s->dw >= s->iw) {
-        inside.end--;
-    }
     int32_t image = s->reverse ? s->n - 1 : 0, row = s->reverse ? s->oh - 1 : 0;
     for (int32_t i = 0; i < s->n * s->oh; i++) {
         const int32_t line = image * s->oh + row;
         const int32_t top = row * s->sh - s->pt;
-        const int8_t *from = x + (image * s->ih + top) * s->iw * s->c;
         const int32_t whole = top >= 0 && top + (s->kh - 1) * s->dh < s->ih;
         int32_t run = 1;
         for (int32_t done = 0; done < s->ow; done += run) {
             const int32_t col = s->reverse ? s->ow - 1 - done : done;
             run = 1;
-            if (whole && taps <= 9 && col >= inside.first && col < inside.end) {
-                run = s->reverse ? col - inside.first + 1 : inside.end - col;
+            if (whole && taps <= 9 && col >= s->first && col < s->end) {
+                run = s->reverse ? col - s->first + 1 : s->end - col;
             }
             a.pixels = run;
             window.top = top;
             window.left = col * s->sw - s->pl;
-            window.x = from + window.left * s->c;
+            window.at = ((image * s->ih + top) * s->iw + window.left) * s->c;
             pl_window_mve(&window);
             a.y = y + (line * s->ow + col) * s->c;
             if (s->run > 0 && !s->reverse && run * s->c >= 16) {
