@@ -41,6 +41,19 @@ def dequantize(
     return b.node(recipe.op, [input], **recipe.attrs)
 
 
+@lowers("quantized_decomposed.quantize_per_channel.default")
+def quantize_per_channel(
+    b: Builder, input: Value, scales: Value, zero_points: Value, axis: int, quant_min: int, quant_max: int,
+    dtype: object,
+) -> Value:
+    real = b.need_constant(input, "a tensor quantized per channel")
+    shape = [1] * real.ndim
+    shape[axis] = -1
+    scale, zero = (b.need_constant(v, "a scale").reshape(shape) for v in (scales, zero_points))
+    steps = np.rint(real * (np.float32(1) / scale.astype(np.float32))) + zero
+    return b.constant(np.clip(steps, quant_min, quant_max), b.results[0][0], input.name)
+
+
 @lowers("quantized_decomposed.dequantize_per_channel.default")
 def dequantize_per_channel(
     b: Builder, input: Value, scales: Value, zero_points: Value | None, axis: int, quant_min: int, quant_max: int,

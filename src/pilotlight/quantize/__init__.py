@@ -65,7 +65,8 @@ def _convert(program: ExportedProgram, samples: list[list[torch.Tensor]], observ
     prepared = prepare_pt2e(program.module(check_guards=False), Int8Quantizer(observer))
     for sample in samples:
         prepared(*sample)
-    return convert_pt2e(prepared)
+    # not folded: PT2E would take buffers that the model changes for constants
+    return convert_pt2e(prepared, fold_quantize=False)
 
 
 def _checked(sample: Any, example: Sequence[torch.Tensor], index: int) -> list[torch.Tensor]:

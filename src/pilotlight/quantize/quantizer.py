@@ -64,7 +64,7 @@ class Int8Quantizer(Quantizer):
                 continue
             if name in RECURRENT:
                 self._recurrent(node)
-            if not _is_float(node):
+            if not _is_float(node) or any(_is_state(a) for a in node.all_input_nodes):
                 continue
             if name in DENSE:
                 self._dense(node, name)
@@ -132,6 +132,13 @@ def _name(node: Node) -> str | None:
 def _is_float(node: Node) -> bool:
     value = node.meta.get("val")
     return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def _is_state(node: Node) -> bool:
+    """A buffer that the model writes: PT2E would take what it holds now for a constant."""
+    return node.op == "get_attr" and any(
+        str(user.target).split(".")[-2].endswith("_") and user.args[:1] == (node,) for user in node.users
+    )
 
 
 def _tensor_inputs(node: Node) -> list[Node]:
