@@ -383,3 +383,45 @@ MAKERS: dict[str, Make] = {
     "norm": norm, "resize": resize, "matmul": matmul, "conv_transpose": conv_transpose,
     "attention": attention, "lstm": lstm, "gru": gru,
 }
+
+
+def large() -> list[Case]:
+    """Sizes at which sums of 32 bits would overflow first."""
+    rng = np.random.default_rng(9)
+    s, t, y = Affine(0.05, -128), Affine(0.04, 127), Affine(0.07, 100)
+    pooled = {"kernel": (30, 30), "stride": (30, 30), "pad": (0, 0), "dilation": (1, 1), "count_padding": True,
+              "divisor": 0, "size": (2, 2)}
+    gates = [rng.standard_normal((n, w)) / w**0.5 for n, w in ((400, 300), (400, 100), (300, 300), (300, 100))]
+    hidden = Affine(1 / 128, 3)
+
+    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return F.scaled_dot_product_attention(q.double(), k.double(), v.double(), scale=0.1)
+
+    def recur(kind: str, *weights: np.ndarray) -> Float:
+        def real(x: torch.Tensor) -> torch.Tensor:
+            parts = [torch.from_numpy(w).float() for w in weights]
+            states = [torch.zeros(1, 1, 100)] * 2
+            layer = torch.lstm if kind == "lstm" else torch.gru
+            start = states if kind == "lstm" else states[0]
+            return layer(x, start, parts, False, 1, 0.0, False, False, False)[0]
+
+        return real
+
+    flat = tuple(range(1, 3))
+    return [
+        Case(make_qmean(s, y, (1, 200, 200, 3), flat), ((1, 200, 200, 3),), (s,), y, lambda v: v.mean(flat, True)),
+        Case(make_qavg_pool2d(s, y, (1, 60, 60, 5), pooled), ((1, 60, 60, 5),), (s,), y,
+             _pool_real("avg", pooled, False)),
+        Case(make_qsoftmax(s, OUTPUT, 5000, 1), ((2, 5000),), (s,), OUTPUT, lambda v: torch.softmax(v, 1), 2),
+        Case(make_qsoftmax(s, Affine(1e-5, -128), 5000, 1), ((1, 5000),), (s,), Affine(1e-5, -128),
+             lambda v: torch.softmax(v.double(), 1), 2),
+        Case(make_qnorm(s, y, 4096, 1e-5), ((2, 4096),), (s,), y, lambda v: F.layer_norm(v.double(), (4096,)), 2),
+        Case(make_qnorm(t, y, 32768, 1e-5, center=False), ((1, 32768),), (t,), y,
+             lambda v: F.rms_norm(v.double(), (32768,), None, 1e-5), 2),
+        Case(make_qmatmul(s, t, Affine(8.0, 0), 9000), ((3, 9000), (9000, 2)), (s, t), Affine(8.0, 0),
+             lambda a, b: a.double() @ b.double()),
+        Case(make_qattention(s, t, t, y, 64, 700, 0.1), ((1, 2, 3, 64), (1, 1, 700, 64), (1, 1, 700, 8)), (s, t, t), y,
+             lambda q, k, v: attend(q, k.repeat(1, 2, 1, 1), v.repeat(1, 2, 1, 1))),
+        Case(make_qlstm(s, hidden, *gates[:2], None), ((3, 1, 300),), (s,), hidden, recur("lstm", *gates[:2]), 16),
+        Case(make_qgru(s, hidden, *gates[2:], None), ((3, 1, 300),), (s,), hidden, recur("gru", *gates[2:]), 24),
+    ]

@@ -19,6 +19,7 @@ from pilotlight.emit.walk import forward_distance
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node, Shape
 from pilotlight.ops.base import Op, Result, add_op
+from pilotlight.ops.q_mean import make_qmean
 from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, out_attrs, out_table, requantized, requantizer, wide
 
 
@@ -117,11 +118,13 @@ def make_qavg_pool2d(
     x: Affine, y: Affine, shape: Shape, pool: dict[str, Any], adaptive: bool = False, limits: Limits = LIMITS
 ) -> Recipe:
     """`shape` is x's (N, H, W, C); `pool` holds size and, unless adaptive, kernel, stride, pad, dilation,
-    count_padding, divisor."""
+    count_padding, divisor. One window that is the whole image is a mean."""
     x, y = Affine(*x), Affine(*y)
     found = list(cells(shape, pool, adaptive))
     counts = [cell.count for cell in found]
     first, taps = min(counts), max(len(cell.rows) * len(cell.columns) for cell in found)
+    if len(found) == 1 and first == taps == shape[1] * shape[2]:
+        return make_qmean(x, y, shape, (1, 2), limits)
     m = requantizer(x.scale / y.scale / np.arange(first, max(counts) + 1), 255 * taps)
     attrs = {**pool, **out_attrs(m, int(y.zero), limits), "zx": int(x.zero), "first": first}
     return Recipe(f"q{'adaptive_' * adaptive}avg_pool2d", attrs, (m.value,))

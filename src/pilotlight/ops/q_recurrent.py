@@ -7,7 +7,7 @@ A gate of a unit, in units of 2^-12:
 Sigmoid and tanh come in units of 2^-15 from tables of 257, linear in between.
 LSTM: c = sat16((f·c + 2^14 >> 15) + (i·g + half >> 30 - state)), in units of 2^-state
       h = (o·tanh(sat16(c·2^(12-state))) + 2^14) >> 15,                        y = clamp((h·out + begin) >> shift)
-GRU:  n = tanh(sat16(from_x + (r·from_h + 2^14 >> 15))),  each part sat16 first
+GRU:  n = tanh(sat16(from_x + (r·from_h + 2^14 >> 15))),  from_h within ±65535
       h = sat16((z·h + 2^14 >> 15) + ((2^15 - z)·n + 2^15 >> 16)), in units of 2^-14,  y likewise
 Products see the int8 h, the update of the state its 16 bits.
 """
@@ -153,9 +153,8 @@ class QGru(QRecurrent):
     def step(
         self, node: Node, x: np.ndarray, h: np.ndarray, tables: np.ndarray, state: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        x, h = sat16(x), sat16(h)
         r, z = (curve(tables[0], sat16(x[..., k] + h[..., k])) for k in (0, 1))
-        n = curve(tables[1], sat16(x[..., 2] + ((r * h[..., 2] + HALF) >> 15)))
+        n = curve(tables[1], sat16(x[..., 2] + ((r * np.clip(h[..., 2], -65535, 65535) + HALF) >> 15)))
         kept = sat16(((z * state + HALF) >> 15) + (((32768 - z) * n + 32768) >> 16))
         return kept, kept
 

@@ -24,9 +24,6 @@ PL_Q_APART void pl_q_gru_dot(pl_q_gru_gates_t *a, const int8_t *x, const int8_t 
     a->n = c;
 }
 
-/* One part of a gate from its sum. */
-static inline int32_t pl_q_gru_part(int32_t sum, int32_t up, int32_t m) { return pl_q_sat16(pl_rhmul(sum * up, m)); }
-
 /* w_x (hidden, input, 3) and w_h (hidden, hidden, 3) hold the gates r, z, n of a unit side by side, gates (hidden, 3),
  * curves (2, 257) sigmoid and tanh. h0 (batch, hidden) may be null, which stands for zeros, or hn. y holds every step's
  * h for the products; scratch (hidden) keeps it in units of 2^-14 for the update. y must not overlap x. */
@@ -54,12 +51,13 @@ static inline void pl_q_gru(const pl_q_recurrent_t *s, const int8_t *x, const in
                 int32_t reset, update, fresh, kept;
                 pl_q_gru_dot(&a, in, w_x + j * s->input * 3, s->input, 1);
                 pl_q_gru_dot(&b, h, w_h + j * hidden * 3, hidden, moves);
-                reset = pl_q_gru_part(a.r, s->up_x, g[0].m_x) + pl_q_gru_part(b.r, s->up_h, g[0].m_h);
+                reset = pl_rhmul(a.r * s->up_x, g[0].m_x) + pl_rhmul(b.r * s->up_h, g[0].m_h);
                 reset = pl_q_curve(curves, pl_q_sat16(reset));
-                update = pl_q_gru_part(a.z, s->up_x, g[1].m_x) + pl_q_gru_part(b.z, s->up_h, g[1].m_h);
+                update = pl_rhmul(a.z * s->up_x, g[1].m_x) + pl_rhmul(b.z * s->up_h, g[1].m_h);
                 update = pl_q_curve(curves, pl_q_sat16(update));
-                fresh = (reset * pl_q_gru_part(b.n, s->up_h, g[2].m_h) + 16384) >> 15;
-                fresh = pl_q_sat16(fresh + pl_q_gru_part(a.n, s->up_x, g[2].m_x));
+                fresh = pl_q_clamp(pl_rhmul(b.n * s->up_h, g[2].m_h), -65535, 65535);
+                fresh = (reset * fresh + 16384) >> 15;
+                fresh = pl_q_sat16(fresh + pl_rhmul(a.n * s->up_x, g[2].m_x));
                 fresh = pl_q_curve(curves + 257, fresh);
                 kept = (update * scratch[j] + 16384) >> 15;
                 kept = pl_q_sat16(kept + (((32768 - update) * fresh + 32768) >> 16));

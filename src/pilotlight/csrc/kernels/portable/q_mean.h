@@ -1,7 +1,7 @@
 #ifndef PL_Q_MEAN_H
 #define PL_Q_MEAN_H
 
-#include "q_clamp.h"
+#include "q_sum.h"
 
 /* Means along the middle of x (outer, axis, inner) -> y (outer, inner), four lanes at a time: the sum, which begins
  * with `begin`, requantized with m. A lane is read before its result is written, so y may be x. */
@@ -11,18 +11,11 @@ static inline void pl_q_mean(const pl_q_out_t *q, const int8_t *x, int8_t *y, in
     for (int32_t o = 0; o < outer; o++, x += axis * inner, y += inner) {
         int32_t i = 0;
         for (; i + 4 <= inner; i += 4) {
-            const int8_t *p = x + i;
-            int32_t a0 = begin, a1 = begin, a2 = begin, a3 = begin;
-            for (int32_t n = axis; n > 0; n--, p += inner) {
-                a0 += p[0];
-                a1 += p[1];
-                a2 += p[2];
-                a3 += p[3];
+            pl_q_sums_t s = {{begin, begin, begin, begin}};
+            pl_q_sum4(&s, x + i, axis, inner);
+            for (int32_t k = 0; k < 4; k++) {
+                y[i + k] = pl_q_out(q, s.a[k], m);
             }
-            y[i] = pl_q_out(q, a0, m);
-            y[i + 1] = pl_q_out(q, a1, m);
-            y[i + 2] = pl_q_out(q, a2, m);
-            y[i + 3] = pl_q_out(q, a3, m);
         }
         for (; i < inner; i++) {
             const int8_t *p = x + i;

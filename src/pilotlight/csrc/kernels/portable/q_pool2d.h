@@ -14,8 +14,8 @@ typedef struct {
 } pl_q_pool2d_t;
 
 /* Averages of a window for one pixel's channels, four at a time: y (c) of the image x (ih, iw, c). */
-static inline void pl_q_avg_window(const pl_q_out_t *q, const int8_t *x, int8_t *y, const pl_span_t *v,
-                                   const pl_span_t *h, int32_t iw, int32_t c, int32_t zx, int32_t m)
+PL_Q_APART void pl_q_avg_window(const pl_q_out_t *q, const int8_t *x, int8_t *y, const pl_span_t *v,
+                                const pl_span_t *h, int32_t iw, int32_t c, int32_t zx, int32_t m)
 {
     const int32_t begin = -zx * (v->end - v->first) * (h->end - h->first);
     int32_t k = 0;
@@ -70,36 +70,70 @@ static inline void pl_q_avg_pool2d(const pl_q_pool2d_t *q, const int8_t *x, cons
     }
 }
 
-/* The largest of a window for one pixel's channels, four at a time: y (c) of the image x (ih, iw, c). */
+/* y (4) = the largest of four neighbouring channels over rows by columns pixels, `step` elements from a pixel and
+ * `row` from a row to the next. With the DSP extension four bytes are compared at once. */
+PL_Q_APART void pl_q_max4(const int8_t *x, int8_t *y, int32_t rows, int32_t columns, int32_t step, int32_t row)
+{
+#if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_UNALIGNED)
+    typedef struct {
+        uint32_t four;
+    } __attribute__((__packed__, __may_alias__)) word_t;
+    uint32_t top = 0x80808080u, spare;
+    for (; rows > 0; rows--, x += row) {
+        const int8_t *p = x;
+        for (int32_t n = columns; n > 0; n--, p += step) {
+            const uint32_t v = ((const word_t *)(const void *)p)->four;
+            __asm__("ssub8 %1, %2, %0\n\tsel %0, %2, %0" : "+r"(top), "=&r"(spare) : "r"(v) : "cc");
+        }
+    }
+    ((word_t *)(void *)y)->four = top;
+#else
+    int32_t a0 = -128, a1 = -128, a2 = -128, a3 = -128;
+    for (; rows > 0; rows--, x += row) {
+        const int8_t *p = x;
+        for (int32_t n = columns; n > 0; n--, p += step) {
+            a0 = p[0] > a0 ? p[0] : a0;
+            a1 = p[1] > a1 ? p[1] : a1;
+            a2 = p[2] > a2 ? p[2] : a2;
+            a3 = p[3] > a3 ? p[3] : a3;
+        }
+    }
+    y[0] = (int8_t)a0;
+    y[1] = (int8_t)a1;
+    y[2] = (int8_t)a2;
+    y[3] = (int8_t)a3;
+#endif
+}
+
+/* How many taps of a span lie inside the input. */
+static inline int32_t pl_q_taps(const pl_span_t *s)
+{
+    const int32_t length = s->end - s->first;
+    return s->step == 1 ? length : (length + s->step - 1) / s->step;
+}
+
+/* The largest of a window for one pixel's channels: y (c) of the image x (ih, iw, c). */
 static inline void pl_q_max_window(const pl_q_out_t *q, const int8_t *x, int8_t *y, const pl_span_t *v,
                                    const pl_span_t *h, int32_t iw, int32_t c)
 {
+    const int32_t rows = pl_q_taps(v), columns = pl_q_taps(h), step = h->step * c, row = v->step * iw * c;
+    const int8_t *first = x + (v->first * iw + h->first) * c;
     int32_t k = 0;
     for (; k + 4 <= c; k += 4) {
-        int32_t a0 = q->lo, a1 = q->lo, a2 = q->lo, a3 = q->lo;
-        for (int32_t r = v->first; r < v->end; r += v->step) {
-            const int8_t *p = x + (r * iw + h->first) * c + k;
-            for (int32_t t = h->first; t < h->end; t += h->step, p += h->step * c) {
-                a0 = p[0] > a0 ? p[0] : a0;
-                a1 = p[1] > a1 ? p[1] : a1;
-                a2 = p[2] > a2 ? p[2] : a2;
-                a3 = p[3] > a3 ? p[3] : a3;
-            }
-        }
-        y[k] = (int8_t)(a0 < q->hi ? a0 : q->hi);
-        y[k + 1] = (int8_t)(a1 < q->hi ? a1 : q->hi);
-        y[k + 2] = (int8_t)(a2 < q->hi ? a2 : q->hi);
-        y[k + 3] = (int8_t)(a3 < q->hi ? a3 : q->hi);
+        pl_q_max4(first + k, y + k, rows, columns, step, row);
     }
     for (; k < c; k++) {
-        int32_t a = q->lo;
-        for (int32_t r = v->first; r < v->end; r += v->step) {
-            for (int32_t t = h->first; t < h->end; t += h->step) {
-                const int32_t b = x[(r * iw + t) * c + k];
+        int32_t a = -128;
+        for (int32_t r = 0; r < rows; r++) {
+            for (int32_t t = 0; t < columns; t++) {
+                const int32_t b = first[r * row + t * step + k];
                 a = b > a ? b : a;
             }
         }
-        y[k] = (int8_t)(a < q->hi ? a : q->hi);
+        y[k] = (int8_t)a;
+    }
+    for (k = 0; k < c && (q->lo != -128 || q->hi != 127); k++) {
+        y[k] = (int8_t)pl_q_clamp(y[k], q->lo, q->hi);
     }
 }
 
