@@ -28,7 +28,8 @@ SANITIZED = 150
 def remainders() -> list[Conv2d]:
     """Every rest of channels, filters and pixels that a block treats in its own way, and every written-out depth."""
     shapes = [Linear(1, i, o).as_conv2d() for i, o in product((1, 15, 16, 17, 31, 32, 33), (1, 2, 3, 4, 5, 8))]
-    shapes += [Linear(n, i, 6).as_conv2d() for n, i in product((2, 3), (16, 17, 33, 48, 64, 65, 80, 96, 97, 144))]
+    depths = (16, 17, 33, 48, 64, 65, 81, 97, 113, 129, 145, 161)
+    shapes += [Linear(n, i, 6).as_conv2d() for n, i in product((2, 3), depths)]
     for channels, stride in product((2, 3, 4, 7, 8, 9, 15, 16, 17, 24, 25, 31, 32, 48), (1, 2)):
         size = (5 + 2 - 3) // stride + 1
         shapes.append(Conv2d(1, 5, 5, channels, size, size, channels, 3, 3, stride, stride, 1, 1, groups=channels))

@@ -4,7 +4,7 @@ Every function takes one pointer to a struct of `blocks_mve_s8.h`, whose fields 
 to the standard calling convention. Names carry what a function is generated for:
 
     dot_s8_1x4        one pixel by four filters, any depth, tail predicated
-    dot_s8_2x4_cN     pairs of pixels by four filters, depth of N times 16 (N up to 4) without a loop
+    dot_s8_2x4_cN     pairs of pixels by four filters, depth of N times 16 (N up to 9) without a loop
     dot_s8_2x4_even   the same, more chunks of 16, an even number; `_odd`: an odd number
     dot_s8_nx4        any number of pixels by four filters, depth of 16; weights stay in registers
     dw_s8_tN_16_8     depthwise of N taps (up to 9): whole blocks of 16 channels, then a rest of at most 8
@@ -53,50 +53,75 @@ def generate(name: str) -> Text:
         _dot_one(text, block.shift)
     elif block.pixels == 0:
         _dot_any(text, block.shift)
+    elif block.chunks:
+        _dot_straight(text, block)
     else:
-        _dot_two(text, block)
+        _dot_loop(text, block)
     return text
 
 
-def _dot_two(t: Text, block: Dot) -> None:
+def _dot_straight(t: Text, block: Dot) -> None:
+    """Eight sums in the even registers. The struct's address and the end of bias lie on the stack."""
+    t.load("r0", DOT, ("r1", "end"))
+    t.push(("r0", "r1", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"), "d8", "d13")
+    _constants(t, "r0")
+    t.add(f"ldrd r7, r11, [r0, #{DOT['x0']}]")
+    t.add(f"ldrd r1, r3, [r0, #{DOT['y0']}]")
+    t.load("r0", DOT, ("r5", "w"), ("r9", "bias"))
+    t.label("block")
+    _start_two(t)
+    far = 16 * block.chunks > 128  # than an offset reaches
+    for chunk in range(block.chunks):
+        place = "], #16" if far else f", #{16 * chunk}]" if chunk else "]"
+        _chunk_two(t, f"[r7{place}", f"[r11{place}")
+    if far:
+        for x in ("r7", "r11"):
+            t.add(f"sub {x}, {x}, #{16 * block.chunks}")
+    t.add("vmov d0, r0, r2")
+    t.add("vmov d1, r4, r6")
+    t.add("ldr r0, [sp, #52]")
+    _requantize_two(t, block.shift)
+    t.add("cmp r9, r0")
+    t.branch("beq", "last")
+    t.add("vstrb.32 q0, [r1], #4")
+    t.add("vstrb.32 q1, [r3], #4")
+    t.branch("b", "block")
+    t.label("last")
+    t.add("ldr r0, [sp, #48]")
+    _store_last_two(t, "r0", "r2")
+    t.load("r0", DOT, ("r4", "step"), ("r6", "depth"), ("r5", "w"), ("r9", "bias"))
+    t.add("add r1, r1, r4")
+    t.add("add r3, r3, r4")
+    t.add("add r7, r7, r6, lsl #1")
+    t.add("add r11, r11, r6, lsl #1")
+    t.branch("b", "block")
+    t.label("done")
+    t.leave()
+
+
+def _dot_loop(t: Text, block: Dot) -> None:
     """Eight sums in the even registers, lr among them, so the inner loop counts by hand."""
     t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"), "d8", "d13")
     t.add("mov r11, r0")
-    for q, field in (("q4", "zy"), ("q5", "lo"), ("q6", "hi")):
-        t.load("r11", DOT, ("r7", field))
-        t.add(f"vdup.32 {q}, r7")
+    _constants(t, "r11")
     t.label("pair")
     t.load("r11", DOT, ("r5", "w"), ("r9", "bias"))
     t.label("block")
     t.add(f"ldrd r1, r3, [r11, #{DOT['x0']}]")
-    t.add("ldm r9, {r0, r2, r4, r6}")
-    t.add("ldm r9!, {r8, r10, r12, lr}")
-    if block.chunks:
-        for _ in range(block.chunks):
-            _chunk_two(t)
-    else:
-        t.load("r11", DOT, ("r7", "pairs"))
-        if block.odd:
-            _chunk_two(t)
-        t.label("chunks")
-        _chunk_two(t)
-        _chunk_two(t)
-        t.add("subs r7, r7, #1")
-        t.branch("bne", "chunks")
-    t.add("vldrw.32 q3, [r9], #16")
+    _start_two(t)
+    t.load("r11", DOT, ("r7", "pairs"))
+    if block.odd:
+        _chunk_two(t, "[r1], #16", "[r3], #16")
+    t.label("chunks")
+    _chunk_two(t, "[r1], #16", "[r3], #16")
+    _chunk_two(t, "[r1], #16", "[r3], #16")
+    t.add("subs r7, r7, #1")
+    t.branch("bne", "chunks")
     t.load("r11", DOT, ("r7", "end"))
     t.add("vmov d0, r0, r2")
     t.add("vmov d1, r4, r6")
-    t.add("vmov d2, r8, r10")
-    t.add("vmov d3, r12, lr")
     t.add(f"ldrd r1, r3, [r11, #{DOT['y0']}]")
-    for q in ("q0", "q1"):
-        if block.shift:
-            t.add(f"vshl.i32 {q}, {q}, #{block.shift}")
-        t.add(f"vrmulh.s32 {q}, {q}, q3")
-        t.add(f"vadd.i32 {q}, {q}, q4")
-        t.add(f"vmax.s32 {q}, {q}, q5")
-        t.add(f"vmin.s32 {q}, {q}, q6")
+    _requantize_two(t, block.shift)
     t.add("cmp r9, r7")
     t.branch("beq", "last")
     t.add("vstrb.32 q0, [r1], #4")
@@ -104,15 +129,7 @@ def _dot_two(t: Text, block: Dot) -> None:
     t.add(f"strd r1, r3, [r11, #{DOT['y0']}]")
     t.branch("b", "block")
     t.label("last")
-    t.load("r11", DOT, ("r7", "last"))
-    t.add("vctp.32 r7")
-    t.add("vpstt")
-    t.add("vstrbt.32 q0, [r1]")
-    t.add("vstrbt.32 q1, [r3]")
-    t.load("r11", DOT, ("r7", "pixels"))
-    t.add("subs r7, r7, #2")
-    t.branch("ble", "done")
-    t.add(f"str r7, [r11, #{DOT['pixels']}]")
+    _store_last_two(t, "r11", "r7")
     t.load("r11", DOT, ("r0", "step"), ("r2", "depth"))
     t.add(f"ldrd r4, r6, [r11, #{DOT['x0']}]")
     t.add("add r1, r1, r0")
@@ -126,14 +143,54 @@ def _dot_two(t: Text, block: Dot) -> None:
     t.leave()
 
 
-def _chunk_two(t: Text) -> None:
+def _constants(t: Text, struct: str) -> None:
+    """Zero point and limits to q4, q5, q6."""
+    for q, field in (("q4", "zy"), ("q5", "lo"), ("q6", "hi")):
+        t.load(struct, DOT, ("r2", field))
+        t.add(f"vdup.32 {q}, r2")
+
+
+def _start_two(t: Text) -> None:
+    """The sums of two pixels begin with the bias; r9 moves on to the multipliers."""
+    t.add("ldm r9, {r0, r2, r4, r6}")
+    t.add("ldm r9!, {r8, r10, r12, lr}")
+
+
+def _chunk_two(t: Text, first: str, second: str) -> None:
     """Sixteen inputs of two pixels by four filters."""
-    t.add("vldrb.8 q0, [r1], #16")
-    t.add("vldrb.8 q1, [r3], #16")
-    for first, second in (("r0", "r8"), ("r2", "r10"), ("r4", "r12"), ("r6", "lr")):
+    t.add(f"vldrb.8 q0, {first}")
+    t.add(f"vldrb.8 q1, {second}")
+    for one, two in (("r0", "r8"), ("r2", "r10"), ("r4", "r12"), ("r6", "lr")):
         t.add("vldrb.8 q2, [r5], #16")
-        t.add(f"vmladava.s8 {first}, q0, q2")
-        t.add(f"vmladava.s8 {second}, q1, q2")
+        t.add(f"vmladava.s8 {one}, q0, q2")
+        t.add(f"vmladava.s8 {two}, q1, q2")
+
+
+def _requantize_two(t: Text, shift: int) -> None:
+    """Eight sums, four of them in q0 already, to outputs in q0 and q1; r9 moves on to the next block."""
+    t.add("vmov d2, r8, r10")
+    t.add("vmov d3, r12, lr")
+    t.add("vldrw.32 q3, [r9], #16")
+    for q in ("q0", "q1"):
+        if shift:
+            t.add(f"vshl.i32 {q}, {q}, #{shift}")
+        t.add(f"vrmulh.s32 {q}, {q}, q3")
+        t.add(f"vadd.i32 {q}, {q}, q4")
+        t.add(f"vmax.s32 {q}, {q}, q5")
+        t.add(f"vmin.s32 {q}, {q}, q6")
+
+
+def _store_last_two(t: Text, struct: str, count: str) -> None:
+    """Stores the last block of filters and goes to `done` unless there are more pixels."""
+    t.load(struct, DOT, (count, "last"))
+    t.add(f"vctp.32 {count}")
+    t.add("vpstt")
+    t.add("vstrbt.32 q0, [r1]")
+    t.add("vstrbt.32 q1, [r3]")
+    t.load(struct, DOT, (count, "pixels"))
+    t.add(f"subs {count}, {count}, #2")
+    t.branch("ble", "done")
+    t.add(f"str {count}, [{struct}, #{DOT['pixels']}]")
 
 
 def _dot_one(t: Text, shift: int) -> None:

@@ -79,7 +79,7 @@ def _choice(blocks: Sequence[Dot | Depthwise], prefix: str, indent: str) -> list
     lines = []
     for at, block in enumerate(blocks):
         call = f"{prefix}_{block.name}(a);"
-        number = f"kind >> 3 == {block.kind >> 3}" if _any_depth(block) else f"kind == {block.kind}"
+        number = f"kind >> 4 == {block.shift}" if _any_depth(block) else f"kind == {block.kind}"
         if len(blocks) == 1:
             lines.append(f"{indent}{call}")
         elif at == len(blocks) - 1:

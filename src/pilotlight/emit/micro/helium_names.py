@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pilotlight.errors import PilotlightError
 
-STRAIGHT = 4  # chunks of 16 inputs that are written out instead of looped over
+STRAIGHT = 9  # chunks of 16 inputs that are written out instead of looped over
 TAPS = 9  # of a depthwise block that have a register each
 COPIES = ("rows_s8", "fill_s8", "window_s8")
 
@@ -42,7 +42,7 @@ class Dot:
     @property
     def kind(self) -> int:
         """What drivers know the block by; that for one pixel is told apart by the shift alone."""
-        return (1 if self.pixels == 0 else self.chunks or STRAIGHT + 1 + self.odd) + 8 * self.shift
+        return (1 if self.pixels == 0 else self.chunks or STRAIGHT + 1 + self.odd) + 16 * self.shift
 
 
 @dataclass(frozen=True)
