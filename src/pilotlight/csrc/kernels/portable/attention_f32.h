@@ -24,8 +24,8 @@ typedef struct {
 static inline void pl_attention_scores_f32(const pl_attention_t *s, const float *q, const float *k, float *scores,
                                            int32_t keys)
 {
-    int32_t j = 0;
-    for (; j + 4 <= keys; j += 4, k += 4 * s->k_row) {
+    const int32_t fours = keys & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
+    for (int32_t j = 0; j < fours; j += 4, k += 4 * s->k_row) {
         const float *k1 = k + s->k_row, *k2 = k1 + s->k_row, *k3 = k2 + s->k_row;
         float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
         for (int32_t e = 0; e < s->width; e++) {
@@ -40,7 +40,7 @@ static inline void pl_attention_scores_f32(const pl_attention_t *s, const float 
         scores[j + 2] = a2 * s->scale;
         scores[j + 3] = a3 * s->scale;
     }
-    for (; j < keys; j++, k += s->k_row) {
+    for (int32_t j = fours; j < keys; j++, k += s->k_row) {
         float a = 0.0f;
         for (int32_t e = 0; e < s->width; e++) {
             a += q[e] * k[e];
@@ -54,8 +54,8 @@ static inline void pl_attention_mix_f32(const pl_attention_t *s, const float *sc
                                         int32_t keys, float sum)
 {
     const float scale = 1.0f / sum;
-    int32_t e = 0;
-    for (; e + 4 <= s->depth; e += 4) {
+    const int32_t fours = s->depth & ~3;
+    for (int32_t e = 0; e < fours; e += 4) {
         const float *p = v + e;
         float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
         for (int32_t j = 0; j < keys; j++, p += s->v_row) {
@@ -70,7 +70,7 @@ static inline void pl_attention_mix_f32(const pl_attention_t *s, const float *sc
         y[e + 2] = a2 * scale;
         y[e + 3] = a3 * scale;
     }
-    for (; e < s->depth; e++) {
+    for (int32_t e = fours; e < s->depth; e++) {
         const float *p = v + e;
         float a = 0.0f;
         for (int32_t j = 0; j < keys; j++, p += s->v_row) {
