@@ -21,14 +21,38 @@ static inline void pl_conv_block_s8(int32_t kind, int32_t pixels, const pl_dsp_c
 /* Widens a multiple of four inputs; written for each model. */
 static inline void pl_widen_s8(const int8_t *x, int16_t *y, int32_t n);
 
-/* What one position of the patch holds: its channels, or the zero point. */
-static inline void pl_gather_one_s8(const pl_conv_dsp_t *d, const int8_t *from, int16_t *to)
+/* One kernel row of a run of columns; row is null outside the image. Columns go into the patch `column` apart. */
+static inline void pl_gather_row_s16(const pl_conv_s8_t *s, const pl_run_s8_t *t, int32_t at, const int8_t *row,
+                                     int16_t *to, int32_t column)
 {
-    if (from && (d->s.icg & 3) == 0) {
-        pl_widen_s8(from, to, d->s.icg);
+    const int32_t channels = s->icg, step = t->step, next = step * s->ic;
+    const int32_t last = at + (t->count - 1) * step; // input column
+    const int32_t end = row ? (last < s->iw ? last + 1 : s->iw) : at;
+    const int16_t zx = (int16_t)s->zx;
+    for (; at < 0 && at <= last; at += step, to += column) {
+        for (int32_t k = 0; k < channels; k++) {
+            to[k] = zx;
+        }
+    }
+    const int8_t *from = at < end ? row + at * s->ic : 0;
+    if ((channels & 3) == 0) {
+        for (; at < end; at += step, to += column, from += next) {
+            pl_widen_s8(from, to, channels);
+        }
+    } else if (channels == 3) {
+        for (; at < end; at += step, to += column, from += next) {
+            to[0] = from[0], to[1] = from[1], to[2] = from[2];
+        }
     } else {
-        for (int32_t k = d->s.icg; k > 0; k--) {
-            *to++ = from ? *from++ : (int16_t)d->s.zx;
+        for (; at < end; at += step, to += column, from += next) {
+            for (int32_t k = 0; k < channels; k++) {
+                to[k] = from[k];
+            }
+        }
+    }
+    for (; at <= last; at += step, to += column) {
+        for (int32_t k = 0; k < channels; k++) {
+            to[k] = zx;
         }
     }
 }
@@ -39,24 +63,16 @@ static inline void pl_gather_s16(const pl_conv_dsp_t *d, const pl_group_s8_t *g,
                                  int16_t *patch)  // (columns, column), or (pixels, stride)
 {
     const pl_conv_s8_t *s = &d->s;
-    const int32_t top = g->row * s->sh - s->pt;
-    const int32_t shared = s->step < s->kw;
-    const int32_t runs = shared ? 1 : g->pixels;
-    const int32_t columns = shared ? pl_patch_columns_s8(s, g->pixels) : s->kw;
-    for (int32_t p = 0; p < runs; p++) {
-        int32_t at = (g->col + p) * s->sw - s->pl;
-        int16_t *to = patch + p * d->stride;
-        for (int32_t c = 0; c < columns; c++) {
-            int32_t row = top;
-            const int32_t inside = at >= 0 && at < s->iw;
-            for (int32_t r = 0; r < s->kh; r++) {
-                const int8_t *from = inside && row >= 0 && row < s->ih ? x + (row * s->iw + at) * s->ic : 0;
-                pl_gather_one_s8(d, from, to + r * s->icg);
-                row += s->dh;
-            }
-            to += d->column;
-            at += s->dw;
+    const pl_run_s8_t t = pl_runs_s8(s, g);
+    const int32_t column = t.each_a_pixel ? d->stride : d->column;
+    for (int32_t i = 0; i < t.runs; i++) {
+        int32_t row = g->row * s->sh - s->pt;
+        for (int32_t r = 0; r < s->kh; r++) {
+            const int8_t *from = row >= 0 && row < s->ih ? x + row * s->iw * s->ic : 0;
+            pl_gather_row_s16(s, &t, t.at + i * t.at_run, from, patch + r * s->icg, column);
+            row += s->dh;
         }
+        patch += d->stride;
     }
 }
 

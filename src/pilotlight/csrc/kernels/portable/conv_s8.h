@@ -5,37 +5,47 @@
 
 #include "patch_s8.h"
 
+/* One kernel row of a run of columns; row is null outside the image. Columns go into the patch `column` apart. */
+static inline void pl_gather_row_s8(const pl_conv_s8_t *s, const pl_run_s8_t *t, int32_t at, const int8_t *row, int8_t *to,
+                                    int32_t column)
+{
+    const int32_t channels = s->icg, step = t->step, end = row ? s->iw : 0;
+    const int8_t *from = row + at * s->ic;
+    for (int32_t c = t->count; c > 0; c--) {
+        if (at < 0 || at >= end) {
+            for (int32_t k = 0; k < channels; k++) {
+                to[k] = (int8_t)s->zx;
+                PL_BARRIER(to);
+            }
+        } else if ((channels & 3) == 0) {
+            pl_copy(to, from, channels);
+        } else {
+            for (int32_t k = 0; k < channels; k++) {
+                to[k] = from[k];
+                PL_BARRIER(to);
+            }
+        }
+        at += step;
+        from += step * s->ic;
+        to += column;
+    }
+}
+
 /* Copies what a group of pixels sees of one group of channels; x is the image, at the first of those channels. */
 static inline void pl_gather_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g,
                                 const int8_t *x, // (ih, iw, ic)
                                 int8_t *patch)   // (columns, kh, icg)
 {
-    const int32_t columns = pl_patch_columns_s8(s, g->pixels);
-    const int32_t shared = s->step < s->kw;
-    int32_t at = g->col * s->sw - s->pl;
-    int32_t tap = 0;
-    for (int32_t c = 0; c < columns; c++) {
+    const pl_run_s8_t t = pl_runs_s8(s, g);
+    const int32_t column = s->kh * s->icg;
+    for (int32_t i = 0; i < t.runs; i++) {
         int32_t row = g->row * s->sh - s->pt;
         for (int32_t r = 0; r < s->kh; r++) {
-            const int32_t inside = row >= 0 && row < s->ih && at >= 0 && at < s->iw;
-            const int8_t *from = inside ? x + (row * s->iw + at) * s->ic : x;
-            if (inside && (s->icg & 3) == 0) {
-                pl_copy(patch, from, s->icg);
-                patch += s->icg;
-            } else {
-                for (int32_t k = s->icg; k > 0; k--) {
-                    PL_BARRIER(patch);
-                    *patch++ = inside ? *from++ : (int8_t)s->zx;
-                }
-            }
+            const int8_t *from = row >= 0 && row < s->ih ? x + row * s->iw * s->ic : 0;
+            pl_gather_row_s8(s, &t, t.at + i * t.at_run, from, patch + r * s->icg, column);
             row += s->dh;
         }
-        tap++;
-        at += s->dw;
-        if (!shared && tap == s->kw) {
-            tap = 0;
-            at += s->sw - s->kw * s->dw;
-        }
+        patch += s->kw * column;
     }
 }
 

@@ -119,7 +119,7 @@ static inline void pl_depthwise_dsp_s8(const pl_depthwise_dsp_t *d,
                 for (int32_t half = 0; half < 2 && g.columns > 0; half++) {
                     const int32_t r = top + 2 * half;
                     g.a = r >= 0 && r < s->ih ? in + r * s->iw * s->ic + k : 0;
-                    g.b = r + 1 >= 0 && r + 1 < s->ih ? in + (r + 1) * s->iw * s->ic + k : 0;
+                    g.b = r + 1 >= 0 && r + 1 < s->ih && half < rows ? in + (r + 1) * s->iw * s->ic + k : 0;
                     g.to = patch + 8 * first + half;
                     pl_pairs_s8(&g);
                 }

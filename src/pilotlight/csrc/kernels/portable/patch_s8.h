@@ -46,10 +46,31 @@ static inline pl_group_s8_t pl_group_s8(const pl_conv_s8_t *s, int32_t i, int32_
     return g;
 }
 
-/* The columns of the patch of so many pixels. */
-static inline int32_t pl_patch_columns_s8(const pl_conv_s8_t *s, int32_t pixels)
+/* A run of columns that are gathered alike: `count` of them, the first at input column `at`. */
+typedef struct {
+    int32_t runs, count;  // runs: 1, or one a pixel
+    int32_t at, at_run;   // input column of the first; from one run to the next
+    int32_t step;         // input columns from one to the next
+    int32_t to_run;       // pixels' windows from one run to the next
+    int32_t each_a_pixel; // 1: each column is a window of its own
+} pl_run_s8_t;
+
+/* Windows that share columns are one run, and so are windows of one column; others are a run each. */
+static inline pl_run_s8_t pl_runs_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g)
 {
-    return (pixels - 1) * s->step + s->kw;
+    pl_run_s8_t t = {1, (g->pixels - 1) * s->step + s->kw, g->col * s->sw - s->pl, 0, 1, 0, 0};
+    if (s->kw == 1) {
+        t.count = g->pixels;
+        t.step = s->sw;
+        t.each_a_pixel = 1;
+    } else if (s->step == s->kw) {
+        t.runs = g->pixels;
+        t.count = s->kw;
+        t.at_run = s->sw;
+        t.step = s->dw;
+        t.to_run = 1;
+    }
+    return t;
 }
 
 #endif
