@@ -35,23 +35,25 @@ class Helium:
         depth = s.kh * s.kw * (s.ic // s.groups)
         padded = round_up(depth, LANES)
         block = Dot.of(depth, layer.shift)
-        pixels = min(round_up(s.ow, 2), max(2, (PATCHES if s.kh * s.kw > 1 else PATCHES // 2) // padded & ~1))
+        columns = block.pixels == 2 and _shares_columns(s)
+        x_pixel = s.sw * s.kh * (s.ic // s.groups) if columns else padded
+        pixels = min(round_up(s.ow, 2), _pixels_at_once(s, padded, x_pixel))
         micro = set() if block.pixels == 2 and s.ow == 1 else {block.name}
         micro |= {Dot(1, shift=layer.shift).name} if block.pixels == 2 and s.ow % 2 else set()
         walk = Walk(s, pixels, s.ic // s.groups, s.oc // s.groups)
         inputs, outputs = s.ic // s.groups, s.oc // s.groups
         values = [
             s.n, s.ih, s.iw, s.ic, s.oh, s.ow, s.oc, s.kh, s.kw, s.sh, s.sw, s.pt, s.pl, s.dh, s.dw, s.groups,
-            inputs, outputs, int(s.dw == 1 and s.groups == 1), *_inside(s), padded, -(-outputs // BLOCK), pixels,
-            (s.ow - 1) // pixels * pixels,
+            inputs, outputs, int(columns), int(s.dw == 1 and s.groups == 1), *_inside(s), padded, x_pixel,
+            -(-outputs // BLOCK), pixels, (s.ow - 1) // pixels * pixels,
         ]  # fmt: skip
         return Kernel(
             header="conv2d_mve_s8",
             ctype="pl_conv2d_mve_t",
             initializer=lambda reverse: _table(layer, *values, int(reverse), block.kind, layer.zx),
             driver="pl_conv2d_mve_s8",
-            constants=pack_dot(layer),
-            scratch=pixels * padded,
+            constants=pack_dot(layer, columns),
+            scratch=round_up((pixels - 1) * x_pixel + padded),
             distance=walk.distance(reverse=False),
             reverse=walk.distance(reverse=True),
             micro=frozenset({*micro, *CONV}),
@@ -106,17 +108,38 @@ def _inside(s: Conv2d) -> tuple[int, int]:
     return first, max(first, min(s.ow, last + 1))
 
 
+def _shares_columns(s: Conv2d) -> bool:
+    """Whether fewer bytes and runs are copied when pixels share columns than when each has a patch of its own."""
+    run = s.ic // s.groups
+    apart = s.kw * _copy(run) if s.groups > 1 else _copy(s.kw * run)
+    return s.dw == 1 and s.sw < s.kw and s.sw * _copy(run) < apart
+
+
+def _copy(run: int) -> int:
+    """Instructions for a run of bytes in `rows_s8`."""
+    return 6 if run <= LANES else 5 + 3 * -(-run // LANES)
+
+
+def _pixels_at_once(s: Conv2d, padded: int, x_pixel: int) -> int:
+    """An even number that the scratch has room for."""
+    room = max(PATCHES if s.kh * s.kw > 1 else PATCHES // 2, 2 * padded)
+    return max(2, ((room - padded) // x_pixel + 1) & ~1)
+
+
 def _table(layer: Layer, *values: int) -> str:
     """The initializer of a driver's struct: its integers, then what becomes of accumulators."""
     numbers = ", ".join(map(str, values))
     return f"{{{numbers}, {{{layer.zy}, {layer.shift}, {layer.lo}, {layer.hi}}}}}"
 
 
-def pack_dot(layer: Layer) -> tuple[Array, ...]:
-    """Weights (groups, blocks, chunks, 4, 16) and, per block of 4 filters, bias and multipliers (2, 4)."""
+def pack_dot(layer: Layer, columns: bool = False) -> tuple[Array, ...]:
+    """Weights (groups, blocks, chunks, 4, 16) and, per block of 4 filters, bias and multipliers (2, 4).
+
+    A filter's weights are (KH, KW, I / groups), with `columns` (KW, KH, I / groups).
+    """
     s = layer.shape
     per_group = s.oc // s.groups
-    w = layer.w.reshape(s.groups, per_group, -1)
+    w = (layer.w.transpose(0, 2, 1, 3) if columns else layer.w).reshape(s.groups, per_group, -1)
     filters, inputs = -per_group % BLOCK, -w.shape[2] % LANES
     padded = np.pad(w, ((0, 0), (0, filters), (0, inputs)))
     w = padded.reshape(s.groups, -1, BLOCK, padded.shape[2] // LANES, LANES).transpose(0, 1, 3, 2, 4)

@@ -26,7 +26,7 @@ DOT = {
     name: 4 * i
     for i, name in enumerate(
         (
-            *("x0", "x1", "y0", "y1", "w", "bias", "end", "depth", "last", "pairs", "pixels", "step"),
+            *("x0", "x1", "y0", "y1", "w", "bias", "end", "depth", "x_pixel", "last", "pairs", "pixels", "step"),
             *("zy", "shift", "lo", "hi"),
         )
     )
@@ -89,7 +89,7 @@ def _dot_straight(t: Text, block: Dot) -> None:
     t.label("last")
     t.add("ldr r0, [sp, #48]")
     _store_last_two(t, "r0", "r2")
-    t.load("r0", DOT, ("r4", "step"), ("r6", "depth"), ("r5", "w"), ("r9", "bias"))
+    t.load("r0", DOT, ("r4", "step"), ("r6", "x_pixel"), ("r5", "w"), ("r9", "bias"))
     t.add("add r1, r1, r4")
     t.add("add r3, r3, r4")
     t.add("add r7, r7, r6, lsl #1")
@@ -130,7 +130,7 @@ def _dot_loop(t: Text, block: Dot) -> None:
     t.branch("b", "block")
     t.label("last")
     _store_last_two(t, "r11", "r7")
-    t.load("r11", DOT, ("r0", "step"), ("r2", "depth"))
+    t.load("r11", DOT, ("r0", "step"), ("r2", "x_pixel"))
     t.add(f"ldrd r4, r6, [r11, #{DOT['x0']}]")
     t.add("add r1, r1, r0")
     t.add("add r3, r3, r0")

@@ -18,9 +18,9 @@
 #define PL_MVE_ASM 0
 #endif
 
-/* Four filters at a time, over one pixel, pairs of pixels or any number of them. A pixel is `depth` contiguous bytes,
- * a multiple of 16 unless it is one, and follows the one before. The assembly knows this order of fields, and changes x0,
- * x1, y0, y1 and pixels. */
+/* Four filters at a time, over one pixel, pairs of pixels or any number of them. A pixel is `depth` contiguous bytes: a
+ * multiple of 16 for pairs, 16 for any number. The assembly knows this order of fields, and changes x0, x1, y0, y1 and
+ * pixels. */
 typedef struct {
     const int8_t *x0, *x1; // (depth), of the first two pixels
     int8_t *y0, *y1;       // (filters), of the first two pixels
@@ -28,10 +28,11 @@ typedef struct {
     const int32_t *bias;   // (blocks, 2, 4): bias, multiplier
     const int32_t *end;    // of bias
     int32_t depth;
-    int32_t last;   // filters in the last block
-    int32_t pairs;  // depth / 32
-    int32_t pixels; // an even number for pairs
-    int32_t step;   // from a pixel's outputs to the next; for pairs, from the last block of a pair to the next pair's
+    int32_t x_pixel; // from a pixel to the next
+    int32_t last;    // filters in the last block
+    int32_t pairs;   // depth / 32
+    int32_t pixels;  // an even number for pairs
+    int32_t step;    // from a pixel's outputs to the next; for pairs, from the last block of a pair to the next pair's
     pl_requantize_t q;
 } pl_dot_mve_t;
 
@@ -92,7 +93,7 @@ static inline void pl_dot_c_mve(const pl_dot_mve_t *a, int32_t pixels)
     const int32_t count = pixels == 1 ? 1 : a->pixels;
     for (int32_t p = 0; p < count; p++) {
         const int8_t *w = a->w;
-        const int8_t *x = a->x0 + p * a->depth;
+        const int8_t *x = a->x0 + p * a->x_pixel;
         int8_t *y = pixels == 2 ? (p & 1 ? a->y1 : a->y0) + (p >> 1) * pair : a->y0 + p * a->step;
         for (const int32_t *bias = a->bias; bias != a->end; bias += 8) {
             pl_dot_pixel_mve(a, x, w, bias, y, bias + 8 == a->end ? a->last : 4);

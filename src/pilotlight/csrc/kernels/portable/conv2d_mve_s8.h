@@ -14,9 +14,11 @@ typedef struct {
     int32_t dh, dw;        // dilation
     int32_t groups;        // of channels
     int32_t icg, ocg;      // channels that a filter sees, filters in a group
+    int32_t columns;       // 1: neighbouring pixels share columns of the scratch, (columns, kh, icg)
     int32_t merged;        // 1: the columns of a kernel row are one run of bytes
     int32_t first, end;    // pixels of a row from first up to end have all their columns inside the input
     int32_t depth;         // kh * kw * icg, rounded up to 16
+    int32_t x_pixel;       // bytes of scratch from a pixel to the next
     int32_t blocks;        // of four filters in a group
     int32_t pixels;        // of a row that are computed together, an even number
     int32_t last;          // where the last such group of a row starts
@@ -74,18 +76,46 @@ static inline void pl_patches_mve(const pl_conv2d_mve_t *s, const int8_t *x, int
     }
 }
 
+/* The columns of `count` pixels from `col` on, zx where they reach outside; the first tap of the first pixel stands at
+ * x[from], inside the input or outside. */
+static inline void pl_columns_mve(const pl_conv2d_mve_t *s, const int8_t *x, int32_t from, pl_taps_mve_t rows,
+                                  int32_t col, int32_t count, int8_t *patches)
+{
+    const int32_t column = s->kh * s->icg, width = (count - 1) * s->sw + s->kw, left = col * s->sw - s->pl;
+    const int32_t first = left < 0 ? -left : 0;
+    const int32_t end = left + width > s->iw ? s->iw - left : width;
+    if (rows.end - rows.first < s->kh || first > 0 || end < width) {
+        pl_fill_mve(patches, width * column, s->zx);
+        if (rows.end <= rows.first || end <= first) {
+            return;
+        }
+    }
+    pl_rows_mve_t a;
+    a.y = patches + (first * column + rows.first * s->icg);
+    a.x_row = s->dh * s->iw * s->ic;
+    a.x = x + (from + rows.first * a.x_row + first * s->ic);
+    a.bytes = s->icg;
+    a.pixels = end - first;
+    a.x_pixel = s->ic;
+    a.y_pixel = column;
+    a.rows = rows.end - rows.first;
+    a.y_row = s->icg;
+    pl_rows_mve(&a);
+}
+
 /* A convolution, some pixels at a time: their input is copied to scratch first, so that the output may overwrite it. */
 static inline void pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
                                     const int8_t *x,     // (n, ih, iw, ic)
-                                    const int8_t *w,     // (groups, blocks, depth / 16, 4, 16)
+                                    const int8_t *w,     // (groups, blocks, depth / 16, 4, 16), depth in the order of scratch
                                     const int32_t *bias, // (groups, blocks, 2, 4)
                                     int8_t *y,           // (n, oh, ow, oc)
-                                    void *scratch)       // (pixels, depth)
+                                    void *scratch)       // (pixels, depth), or columns and what of the depth goes beyond them
 {
     int8_t *patches = (int8_t *)scratch;
     const int32_t any = s->depth == 16; // the block takes any number of pixels
     pl_dot_mve_t a;
     a.depth = s->depth;
+    a.x_pixel = s->x_pixel;
     a.last = s->ocg - (s->blocks - 1) * 4;
     a.pairs = s->depth >> 5;
     a.step = any ? s->oc : 2 * s->oc - (s->blocks - 1) * 4;
@@ -105,9 +135,13 @@ static inline void pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
             a.w = w;
             a.bias = bias;
             for (int32_t g = 0; g < s->groups; g++) {
-                pl_patches_mve(s, x, from, rows, col, count, patches);
+                if (s->columns) {
+                    pl_columns_mve(s, x, from, rows, col, count, patches);
+                } else {
+                    pl_patches_mve(s, x, from, rows, col, count, patches);
+                }
                 a.x0 = patches;
-                a.x1 = patches + s->depth;
+                a.x1 = patches + s->x_pixel;
                 a.y0 = to;
                 a.y1 = to + s->oc;
                 a.end = a.bias + s->blocks * 8;
@@ -116,7 +150,7 @@ static inline void pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
                     pl_dot_mve(&a, s->kind);
                 }
                 if (!any && (count & 1)) {
-                    a.x0 = patches + (count - 1) * s->depth;
+                    a.x0 = patches + (count - 1) * s->x_pixel;
                     a.y0 = to + (count - 1) * s->oc;
                     pl_dot_one_mve(&a, s->kind);
                 }

@@ -28,6 +28,7 @@ static inline void pl_linear_mve_s8(const pl_linear_mve_t *s,
     a.bias = bias;
     a.end = bias + blocks * 8;
     a.depth = s->i;
+    a.x_pixel = 0;
     a.q.zy = s->q.zy; // one by one: a copy of the whole may become a call of memcpy
     a.q.shift = s->q.shift;
     a.q.lo = s->q.lo;
