@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint clean
+.PHONY: help setup demo test lint bench clean
 
 help: ## show this
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
@@ -20,6 +20,9 @@ lint: setup ## style and types
 
 test: lint ## lint, then all tests on two processes
 	$(PYTHON) -m pytest -n 2 $(PYTEST_ARGS)
+
+bench: setup ## the MLPerf Tiny networks on emulated boards; writes benchmarks/results.md
+	$(PYTHON) benchmarks/networks.py
 
 clean: ## remove what was built (the .venv stays; delete it by hand to start over)
 	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,134 @@
+"""The four MLPerf Tiny networks: instructions, cycles, flash and RAM on emulated boards, next to other systems.
+
+    python benchmarks/networks.py [--boards mps2-an386,mps3-an547] [--networks kws,ic] [--modes int8,float32]
+
+One run prints one table and writes benchmarks/results.md. Trained weights are used when the networks lie beside the
+project (../shared/models/mlperf_tiny); otherwise the same architectures with random weights, and the table says so.
+A row counts only when the board's outputs matched in the same run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import pilotlight as pl
+from pilotlight.capture.reference import example_inputs, variations
+from pilotlight.quantize import quantize
+from pilotlight.session import run_session
+
+HERE = Path(__file__).resolve().parent
+TRAINED = HERE.parents[1] / "shared" / "models" / "mlperf_tiny"
+NETWORKS = ("kws", "vww", "ic", "ad")
+BOARDS = ("mps2-an386", "mps3-an547", "riscv32-virt")
+RUNS = 4
+
+
+@dataclass(frozen=True)
+class Row:
+    """One network on one board, by Pilotlight or as recorded of another system."""
+
+    network: str
+    board: str
+    system: str
+    match: str
+    instructions: int | None
+    cycles: int | None
+    code: int | None
+    weights: int | None
+    ram: int | None
+
+    def cells(self) -> list[str]:
+        numbers = (self.instructions, self.cycles, self.code, self.weights, self.ram)
+        return [self.network, self.board, self.system, self.match, *("" if n is None else f"{n:,}" for n in numbers)]
+
+
+HEAD = ["network", "board", "system", "match", "instructions", "cycles (est.)", "code", "weights", "RAM"]
+
+
+def load(name: str, trained: bool) -> tuple[torch.nn.Module, Any, list[list[torch.Tensor]]]:
+    """Model, example inputs, samples to calibrate with."""
+    if trained:
+        sys.path.insert(0, str(TRAINED))
+        import models  # type: ignore[import-not-found]
+
+        model, inputs = models.build(name)
+        with np.load(TRAINED / f"{name}_calibration.npz") as data:
+            x = torch.from_numpy(data["x"])
+        return model, inputs, [[x[i : i + 1]] for i in range(len(x))]
+    sys.path.insert(0, str(HERE.parent / "examples" / "zoo"))
+    import zoo
+
+    model, inputs = zoo.load(name)
+    return model, inputs, [list(inputs), *variations(list(inputs))]
+
+
+def measure(name: str, board: str, mode: str, trained: bool) -> Row:
+    model, inputs, samples = load(name, trained)
+    graph = pl.capture(model, inputs, name)
+    if mode == "int8":
+        graph = quantize(graph, samples)
+    build = pl.compile(graph, board=board)
+    runs = samples[:RUNS] if mode == "int8" else [example_inputs(graph.origin), *samples[1:RUNS]]
+    session = run_session(build, runs)
+    figures = session.figures
+    flash, ram = figures["flash"], figures["ram"]
+    total = ram["arena"] + ram["state"] + ram["static"]
+    return Row(
+        name, board, f"Pilotlight, {mode}", "yes" if session.match else "NO", figures["instructions"],
+        figures["cycles_estimate"], flash["code"], flash["weights"], total,
+    )
+
+
+def recorded(name: str, board: str) -> list[Row]:
+    data = tomllib.loads((HERE / "recorded.toml").read_text())
+    return [
+        Row(name, board, s["name"], "recorded", s["instructions"].get(name), None, s.get("code", {}).get(name), None,
+            s.get("ram", {}).get(name))
+        for s in data["system"] if s["board"] == board
+    ]
+
+
+def markdown(rows: list[Row], trained: bool) -> str:
+    lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * 4 + "---:|" * 5]
+    lines += ["| " + " | ".join(row.cells()) + " |" for row in rows]
+    weights = "trained weights" if trained else "random weights: the trained ones were not found beside the project"
+    text = (
+        f"One run of `make bench`, {weights}. Bytes; RAM is arena, state and static data with all inputs and outputs, the\n"
+        "stack apart. Instructions are exact counts of one inference in the emulator; cycles are an estimate where the\n"
+        "core has a table. Rows marked recorded are kept in `recorded.toml`."
+    )
+    return "\n".join(["# MLPerf Tiny networks", "", text, "", *lines, ""])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--boards", default=",".join(BOARDS))
+    parser.add_argument("--networks", default=",".join(NETWORKS))
+    parser.add_argument("--modes", default="int8,float32")
+    parser.add_argument("--output", type=Path, default=HERE / "results.md")
+    chosen = parser.parse_args()
+    trained = TRAINED.is_dir()
+    rows: list[Row] = []
+    for board in chosen.boards.split(","):
+        for name in chosen.networks.split(","):
+            for mode in chosen.modes.split(","):
+                if mode == "float32" and board != "mps2-an386":
+                    continue  # soft float is not what those cores are for
+                rows.append(measure(name, board, mode, trained))
+                print("  ".join(rows[-1].cells()), flush=True)
+            rows += recorded(name, board)
+    chosen.output.write_text(markdown(rows, trained))
+    print(f"wrote {chosen.output}")
+    return 0 if all(row.match != "NO" for row in rows) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
