@@ -100,12 +100,13 @@ def markdown(rows: list[Row], trained: bool) -> str:
     lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * 4 + "---:|" * 5]
     lines += ["| " + " | ".join(row.cells()) + " |" for row in rows]
     weights = "trained weights" if trained else "random weights: the trained ones were not found beside the project"
-    text = (
-        f"One run of `make bench`, {weights}. Bytes; RAM is arena, state and static data with all inputs and outputs, the\n"
-        "stack apart. Instructions are exact counts of one inference in the emulator; cycles are an estimate where the\n"
-        "core has a table. Rows marked recorded are kept in `recorded.toml`."
-    )
-    return "\n".join(["# MLPerf Tiny networks", "", text, "", *lines, ""])
+    text = [
+        f"One run of `make bench`, {weights}.",
+        "Bytes; RAM is arena, state and static data with all inputs and outputs, the stack apart.",
+        "Instructions are exact counts of one inference in the emulator; cycles are an estimate where the core has a",
+        "table. Rows marked recorded are kept in `recorded.toml`.",
+    ]
+    return "\n".join(["# MLPerf Tiny networks", "", *text, "", *lines, ""])
 
 
 def main() -> int:

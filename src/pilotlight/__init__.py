@@ -3,6 +3,7 @@
     import pilotlight as pl
 
     graph = pl.capture(module, example_inputs)
+    graph = pl.quantize(graph, calibration=samples)        # int8; leave it out for float32
     build = pl.compile(graph, board="mps2-an386")
     y = build.run(x, on="host")
     with pl.open_board("mps2-an386", build) as dev:
@@ -18,15 +19,17 @@ from pilotlight.errors import PilotlightError
 if TYPE_CHECKING:
     from pilotlight.capture import capture, load_model
     from pilotlight.compiler import Build, Options, compile, open_board
+    from pilotlight.quantize import quantize
 
 __version__ = "0.1.0"
 
 _WHERE = {
     "capture": "pilotlight.capture", "load_model": "pilotlight.capture", "Build": "pilotlight.compiler",
     "Options": "pilotlight.compiler", "compile": "pilotlight.compiler", "open_board": "pilotlight.compiler",
+    "quantize": "pilotlight.quantize",
 }
 
-__all__ = ["Build", "Options", "PilotlightError", "capture", "compile", "load_model", "open_board"]
+__all__ = ["Build", "Options", "PilotlightError", "capture", "compile", "load_model", "open_board", "quantize"]
 
 
 def __getattr__(name: str) -> Any:

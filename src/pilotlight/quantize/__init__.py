@@ -1,10 +1,11 @@
-"""Float graph and sample inputs → int8 graph, through PT2E."""
+"""Float graph and sample inputs → int8 graph, through PT2E; `pilotlight.quantize(graph, calibration=samples)`."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import logging
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
+from pilotlight.callable_module import CallableModule
 from pilotlight.capture.exported import capture_exported
 from pilotlight.capture.reference import example_inputs, one_thread
 from pilotlight.errors import PilotlightError
@@ -127,3 +129,6 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
+
+
+sys.modules[__name__].__class__ = CallableModule
