@@ -39,7 +39,8 @@ def remainders() -> list[Conv2d]:
         shapes.append(Conv2d(1, 4, 6, 18, 5 - kh, 7 - kw, 18, kh, kw, groups=18))
         shapes.append(Conv2d(2, 4, 6, 5, 5 - kh, 7 - kw, 6, kh, kw))
     for channels, stride, groups in product((8, 20, 32), (1, 2), (1, 2)):  # pixels that share columns
-        shapes.append(Conv2d(1, 6, 21, channels, 6 // stride, 21 // stride, 6, 3, 3, stride, stride, 1, 1, groups=groups))
+        oh, ow = 6 // stride, 21 // stride
+        shapes.append(Conv2d(1, 6, 21, channels, oh, ow, 6, 3, 3, stride, stride, 1, 1, groups=groups))
         shapes.append(Conv2d(1, 2, 3, channels, 3, 8, 6, 4, 2, 1, 1, 2, 4, groups=groups))
     for channels, (kh, kw) in product((3, 8, 15, 16, 17, 40), ((2, 5), (5, 5))):
         shapes.append(Conv2d(1, 5, 6, channels, 5, 6, channels, kh, kw, pt=2, pl=2, groups=channels))
