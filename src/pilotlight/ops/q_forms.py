@@ -96,13 +96,13 @@ def binary(q: Integer) -> list[Node] | None:
     """Two activations; with a constant of one element it is a table."""
     if any(v.is_constant and v.elements == 1 for v in q.inputs):
         return table(q)
-    if not all_int8(q) or q.node.op == "sub":
+    if not all_int8(q):
         return None
     a, b = (integer_constant(q, v) for v in q.inputs)
-    make = make_qadd if q.node.op == "add" else make_qmul
-    return cook(q, make(affine(a), affine(b), result(q), limits=q.limits), a, b)
-
-
+    if q.node.op == "mul":
+        return cook(q, make_qmul(affine(a), affine(b), result(q), q.limits), a, b)
+    alpha = 1.0 if q.node.op == "add" else -1.0
+    return cook(q, make_qadd(affine(a), affine(b), result(q), alpha, q.limits), a, b)
 
 
 @integer("max_pool2d", "adaptive_max_pool2d")
