@@ -10,7 +10,6 @@ static inline void pl_gather_row_s8(const pl_conv_s8_t *s, const pl_run_s8_t *t,
                                     int32_t column)
 {
     const int32_t channels = s->icg, step = t->step, end = row ? s->iw : 0;
-    const int8_t *from = row + at * s->ic;
     for (int32_t c = t->count; c > 0; c--) {
         if (at < 0 || at >= end) {
             for (int32_t k = 0; k < channels; k++) {
@@ -18,15 +17,15 @@ static inline void pl_gather_row_s8(const pl_conv_s8_t *s, const pl_run_s8_t *t,
                 PL_BARRIER(to);
             }
         } else if ((channels & 3) == 0) {
-            pl_copy(to, from, channels);
+            pl_copy(to, row + at * s->ic, channels);
         } else {
+            const int8_t *from = row + at * s->ic;
             for (int32_t k = 0; k < channels; k++) {
                 to[k] = from[k];
                 PL_BARRIER(to);
             }
         }
         at += step;
-        from += step * s->ic;
         to += column;
     }
 }
