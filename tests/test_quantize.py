@@ -199,3 +199,22 @@ def test_command_line(tmp_path: Path) -> None:
     layers = call_json("compare", f"{NETS}:net", "--quantize", "int8", "--calibrate", data)["layers"]
     assert layers and all(row["module"] or row["source"] for row in layers)
     assert "--calibrate" in call_error("run", f"{NETS}:net", "--board", "host", "--quantize", "int8")["hint"]
+
+
+def test_a_model_quantized_elsewhere_with_pt2e_compiles_as_it_is(tmp_path: Path) -> None:
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+    from pilotlight.quantize.quantizer import Int8Quantizer
+
+    model, samples = small()
+    prepared = prepare_pt2e(torch.export.export(model, tuple(samples[0])).module(), Int8Quantizer())
+    for sample in samples:
+        prepared(*sample)
+    converted = convert_pt2e(prepared)
+    torch.export.save(torch.export.export(converted, tuple(samples[0])), tmp_path / "small.pt2")
+    build = pl.compile(pl.load_model(str(tmp_path / "small.pt2")))
+    assert {"qconv2d", "qlinear", "qsoftmax"} <= {node.op for node in build.lowered.nodes}
+    assert not build.lowered.fallbacks
+    session = run_session(build, samples)
+    assert session.match
+    assert float((session.outputs[0][0] - converted(*samples[0])).abs().max()) < 0.03

@@ -19,7 +19,7 @@ from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from pilotlight import ops
 from pilotlight.capture.builder import Builder
 from pilotlight.errors import PilotlightError, UnsupportedError
-from pilotlight.graph import Graph, Place, Port, State, Value, verify
+from pilotlight.graph import Graph, Place, Port, Quantization, State, Value, verify
 from pilotlight.graph.dtypes import from_torch
 
 TORCH_FOLDER = str(Path(torch.__file__).parent)
@@ -127,6 +127,8 @@ class _Importer:
         if self.problems:
             raise UnsupportedError(self.problems)
         self._outputs()
+        if any(node.op == "quantize" for node in self.graph.nodes):
+            self.graph.quantization = Quantization("pt2e", self.graph.origin)  # the user's own
         self.graph.macs = sum(ops.get(n.op).macs(n) for n in self.graph.nodes)
         verify(self.graph)
         return self.graph

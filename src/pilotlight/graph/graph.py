@@ -113,6 +113,14 @@ class State:
 
 
 @dataclass
+class Quantization:
+    """How a graph came to have integers: the mode, and PT2E's own quantized program for comparison."""
+
+    mode: str
+    program: Any
+
+
+@dataclass
 class Graph:
     """Nodes in execution order, between inputs and outputs, with the states they carry along."""
 
@@ -123,7 +131,7 @@ class Graph:
     states: list[State] = field(default_factory=list)
     macs: int = 0  # of the captured model, before any pass
     origin: Any = None  # what the front end keeps for the comparison with PyTorch
-    quantization: Any = None  # how it was quantized, or None
+    quantization: Quantization | None = None
     fallbacks: list[Any] = field(default_factory=list)  # float operators inside an integer model, with reasons
     _names: dict[str, int] = field(default_factory=dict)
 

@@ -8,7 +8,6 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,17 +18,7 @@ from pilotlight.callable_module import CallableModule
 from pilotlight.capture.exported import capture_exported
 from pilotlight.capture.reference import example_inputs, one_thread
 from pilotlight.errors import PilotlightError
-from pilotlight.graph import Graph
-
-
-@dataclass
-class Quantization:
-    """What was done to a graph: the mode, and PT2E's own quantized program for comparison."""
-
-    mode: str
-    observer: str
-    program: ExportedProgram
-    samples: int
+from pilotlight.graph import Graph, Quantization
 
 
 def quantize(
@@ -55,7 +44,7 @@ def quantize(
     quantized.origin = program
     for port, original in zip(quantized.inputs, graph.inputs, strict=True):
         port.name = original.name
-    quantized.quantization = Quantization(mode, observer, exported, len(samples))
+    quantized.quantization = Quantization(mode, exported)
     return quantized
 
 
