@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from pilotlight import fixed
-from pilotlight.emit.dense_s8 import Kernel, Layer, dispatch
+from pilotlight.emit.dense_s8 import Kernel, Layer
 from pilotlight.emit.dense_s8.dsp import Dsp
 from pilotlight.emit.dense_s8.portable import Portable
+from pilotlight.emit.dense_s8.rv32 import Rv32
 from pilotlight.emit.pack_f32 import Conv2d, Linear
 
 PORTABLE = Path(sys.modules[Layer.__module__].__file__ or "").parents[2] / "csrc/kernels/portable"
@@ -166,7 +167,7 @@ def cases(count: int, first: int = 0) -> list[tuple[Layer, np.ndarray]]:
 
 if __name__ == "__main__":
     lib = ctypes.CDLL(sys.argv[1])
-    family = {"portable": Portable(), "dsp": Dsp()}[sys.argv[2]]
+    family = {"portable": Portable(), "dsp": Dsp(), "rv32": Rv32()}[sys.argv[2]]
     for case in range(int(sys.argv[3])):
         a_layer, data = random_layer(case)
         a_kernel = family.plan(a_layer)

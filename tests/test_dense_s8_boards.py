@@ -9,12 +9,13 @@ import pytest
 
 import dense_s8_board as board
 import dense_s8_cases as dense
-from pilotlight.emit.dense_s8 import Family, assembly
+from pilotlight.emit.dense_s8 import Family, assembly, dispatch
 from pilotlight.emit.dense_s8.dsp import Dsp
 from pilotlight.emit.dense_s8.portable import Portable
+from pilotlight.emit.dense_s8.rv32 import Rv32
 from pilotlight.emit.micro.s8.names import parse
 
-DSP, PORTABLE = Dsp(), Portable()
+DSP, PORTABLE, RV32 = Dsp(), Portable(), Rv32()
 
 
 def every_kind(family: Family, machine: board.Machine, cases: int) -> list[board.Planned]:
@@ -32,8 +33,9 @@ def every_kind(family: Family, machine: board.Machine, cases: int) -> list[board
         (board.M33, DSP, 500),
         (board.M3, PORTABLE, 300),
         (board.RV32, PORTABLE, 300),
+        (board.RV32, RV32, 500),
     ],
-    ids=lambda value: getattr(value, "qemu", None) or (type(value).__name__ if not isinstance(value, int) else str(value)),
+    ids=lambda value: getattr(value, "qemu", type(value).__name__),
 )
 def test_kernels_equal_the_reference(machine: board.Machine, family: Family, cases: int, tmp_path: Path) -> None:
     planned = every_kind(family, machine, cases)
@@ -98,10 +100,10 @@ def test_assembly_is_empty_without_the_extension(core: str, tmp_path: Path) -> N
 )
 def test_drivers_are_clean_and_need_no_library(compiler: list[str], tmp_path: Path) -> None:
     """Only the unsigned division of Cortex-M0, which has none; no multiply of 64 bits, no memcpy, at any level."""
-    for family in (PORTABLE, DSP):
+    for family in (PORTABLE, DSP, RV32):
         planned = [(f"case_{i}", family.plan(layer)) for i, (layer, _) in enumerate(dense.cases(14))]
         names = {name for _, kernel in planned for name in kernel.micro}
-        (tmp_path / "dense.c").write_text(dense.source(planned, dense.dispatch(names, "block")))
+        (tmp_path / "dense.c").write_text(dense.source(planned, dispatch(names, "block")))
         for level in ("-O2", "-O3", "-Os"):
             files = [f"-I{dense.PORTABLE}", "-c", str(tmp_path / "dense.c"), "-o", str(tmp_path / "dense.o")]
             subprocess.run([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], check=True)

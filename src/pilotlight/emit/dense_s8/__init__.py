@@ -8,12 +8,15 @@ The kernel names its C header and driver, its packed constants, scratch bytes, p
 
 from __future__ import annotations
 
+from types import ModuleType
+
 from pilotlight.emit.dense_s8.dsp import Dsp
 from pilotlight.emit.dense_s8.helium import Helium
 from pilotlight.emit.dense_s8.layer import Family, Kernel, Layer
 from pilotlight.emit.dense_s8.portable import Portable
+from pilotlight.emit.dense_s8.rv32 import Rv32
 from pilotlight.emit.micro import helium_dispatch as helium
-from pilotlight.emit.micro import s8
+from pilotlight.emit.micro import rv_s8, s8
 from pilotlight.emit.target import Target
 
 __all__ = ["Family", "Kernel", "Layer", "assembly", "dispatch", "family", "is_block"]
@@ -25,19 +28,26 @@ def family(target: Target, optimize: str = "speed") -> Family:
         return Helium()
     if {"thumb2", "dsp"} <= target.isa and optimize == "speed":
         return Dsp()
+    if {"rv32", "mul"} <= target.isa and optimize == "speed":
+        return Rv32()
     return Portable()
 
 
 def is_block(name: str) -> bool:
     """Whether a micro-kernel is one of an int8 family."""
-    return s8.is_block(name) or helium.is_block(name)
+    return any(blocks.is_block(name) for blocks in (s8, helium, rv_s8))
 
 
 def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
     """The text of the blocks' functions `PREFIX_NAME` for NAME_kernels.S, and the stack bytes of each."""
-    return (helium if any(map(helium.is_block, names)) else s8).assembly(names, prefix)
+    return _of(names).assembly(names, prefix)
 
 
 def dispatch(names: set[str], prefix: str) -> str:
     """C text that calls the blocks, for behind the kernel headers and before the tables. A model has one family."""
-    return (helium if any(map(helium.is_block, names)) else s8).dispatch(names, prefix)
+    return _of(names).dispatch(names, prefix)
+
+
+def _of(names: set[str]) -> ModuleType:
+    """The family of a model's blocks."""
+    return next((blocks for blocks in (helium, rv_s8) if any(map(blocks.is_block, names))), s8)

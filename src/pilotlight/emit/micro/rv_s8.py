@@ -1,0 +1,263 @@
+"""int8 micro-kernels for 32-bit RISC-V: conv_rv_s8.h and depthwise_rv_s8.h say what they compute.
+
+    rv_conv_s8_P        P pixels by four filters
+    rv_depthwise_s8_wS  a row of all channels, 3x3, horizontal stride S
+    ending _kN          accumulators shifted left by N
+"""
+
+from __future__ import annotations
+
+import re
+
+_PATTERN = re.compile(r"(?:rv_conv_s8_([1-4])|rv_depthwise_s8_w([12]))(?:_k(\d+))?")
+_HEAD = """\
+/* The int8 blocks of {prefix}.c for 32-bit RISC-V with multiplication. Elsewhere, and with PILOTLIGHT_PORTABLE, this
+ * text is empty and the C twins in {prefix}.c are used. */
+#if !defined(PILOTLIGHT_PORTABLE) && defined(__riscv_mul) && __riscv_xlen == 32 && !defined(__riscv_32e)
+"""
+SAVED = ["ra", *(f"s{n}" for n in range(12))]
+REGISTERS = [*(f"a{n}" for n in range(8)), *(f"t{n}" for n in range(7)), *SAVED]
+FRAME = 64  # what is saved, then the arguments' address, y and x
+ARGUMENTS, Y, X = 52, 56, 60
+
+
+def is_block(name: str) -> bool:
+    """Whether a micro-kernel is one of these."""
+    return _PATTERN.fullmatch(name) is not None
+
+
+class _Text:
+    """Instructions of one function; labels get its name."""
+
+    def __init__(self, symbol: str):
+        self.symbol, self.lines, self.labels = symbol, list[str](), 0
+
+    def add(self, op: str, *operands: object) -> None:
+        self.lines.append(f"    {op} {', '.join(map(str, operands))}".rstrip())
+
+    def label(self, name: str) -> str:
+        return f".L{self.symbol}_{name}"
+
+    def place(self, name: str) -> None:
+        self.lines.append(f"{self.label(name)}:")
+
+    def begin(self) -> None:
+        self.add("addi", "sp", "sp", -FRAME)
+        for i, register in enumerate(SAVED):
+            self.add("sw", register, f"{4 * i}(sp)")
+        self.add("sw", "a0", f"{ARGUMENTS}(sp)")
+
+    def end(self) -> None:
+        for i, register in enumerate(SAVED):
+            self.add("lw", register, f"{4 * i}(sp)")
+        self.add("addi", "sp", "sp", FRAME)
+        self.add("ret")
+
+    def finish(self, acc: str, m: str, spare: str, zy: str, lo: str, hi: str, shift: int) -> None:
+        """An accumulator as an output: the high word of the product, rounded by the top bit of the low one."""
+        if shift:
+            self.add("slli", acc, acc, shift)
+        self.add("mulh", spare, acc, m)
+        self.add("mul", acc, acc, m)
+        self.add("srli", acc, acc, 31)
+        self.add("add", acc, acc, spare)
+        self.add("add", acc, acc, zy)
+        for bound, test in ((lo, (acc, lo)), (hi, (hi, acc))):
+            self.labels += 1
+            self.add("bge", *test, self.label(str(self.labels)))
+            self.add("mv", acc, bound)
+            self.place(str(self.labels))
+
+    def render(self) -> str:
+        symbol = self.symbol
+        head = ["", f'    .section .text.{symbol}, "ax", %progbits', "    .p2align 2", f"    .global {symbol}"]
+        head += [f"    .type {symbol}, %function", f"{symbol}:"]
+        return "\n".join([*head, *self.lines, f"    .size {symbol}, . - {symbol}", ""])
+
+
+def _conv(symbol: str, pixels: int, shift: int) -> _Text:
+    f = _Text(symbol)
+    free = iter(REGISTERS)
+    w = [next(free) for _ in range(4)]  # a0 among them: it is read before they are written
+    x = [next(free) for _ in range(pixels)]
+    weights, end, value, spare = (next(free) for _ in range(4))
+    acc = [[next(free) for _ in range(4)] for _ in range(pixels)]
+    f.begin()
+    f.add("lw", spare, "20(a0)")
+    f.add("sw", spare, f"{Y}(sp)")
+    f.add("lw", weights, "12(a0)")
+    f.place("block")
+    for i in range(4):
+        f.add("lw", acc[0][i], f"{4 * i}({weights})")
+        for p in range(1, pixels):
+            f.add("mv", acc[p][i], acc[0][i])
+    f.add("addi", weights, weights, 16)
+    f.add("lw", spare, f"{ARGUMENTS}(sp)")
+    f.add("lw", x[0], f"0({spare})")
+    f.add("lw", value, f"4({spare})")
+    f.add("lw", end, f"8({spare})")
+    for p in range(1, pixels):
+        f.add("add", x[p], x[p - 1], value)
+    f.place("taps")
+    for tap in range(4):
+        for i in range(4):
+            f.add("lb", w[i], f"{4 * tap + i}({weights})")
+        for p in range(pixels):
+            f.add("lb", value, f"{tap}({x[p]})")
+            for i in range(4):
+                product = value if i == 3 else spare
+                f.add("mul", product, value, w[i])
+                f.add("add", acc[p][i], acc[p][i], product)
+    for p in range(pixels):
+        f.add("addi", x[p], x[p], 4)
+    f.add("addi", weights, weights, 16)
+    f.add("bne", x[0], end, f.label("taps"))
+    m, zy, lo, hi = w
+    f.add("lw", spare, f"{ARGUMENTS}(sp)")
+    f.add("lw", x[0], f"{Y}(sp)")
+    f.add("lw", value, f"24({spare})")
+    for register, at in ((zy, 28), (lo, 32), (hi, 36)):
+        f.add("lw", register, f"{at}({spare})")
+    for p in range(1, pixels):
+        f.add("add", x[p], x[p - 1], value)
+    for i in range(4):
+        f.add("lw", m, f"{4 * i}({weights})")
+        for p in range(pixels):
+            f.finish(acc[p][i], m, spare, zy, lo, hi, shift)
+            f.add("sb", acc[p][i], f"{i}({x[p]})")
+    f.add("addi", weights, weights, 16)
+    f.add("addi", x[0], x[0], 4)
+    f.add("sw", x[0], f"{Y}(sp)")
+    f.add("lw", spare, f"{ARGUMENTS}(sp)")
+    f.add("lw", value, f"16({spare})")
+    f.add("bne", weights, value, f.label("block"))
+    f.end()
+    return f
+
+
+def _depthwise(symbol: str, stride: int, shift: int) -> _Text:
+    """Each column is loaded once: with stride 1 it goes into three sums, with stride 2 into one or two."""
+    f = _Text(symbol)
+    free = iter(REGISTERS[1:])
+    x = [next(free) for _ in range(3)]
+    column = [next(free) for _ in range(3)]
+    first, second, bias, m, ic, y, pixels, zy, lo, hi, spare, weights = (next(free) for _ in range(12))
+    w = [next(free) for _ in range(9)]
+
+    def load() -> None:
+        for value, pointer in zip(column, x, strict=True):
+            f.add("lb", value, f"0({pointer})")
+
+    def advance() -> None:
+        for pointer in x:
+            f.add("add", pointer, pointer, ic)
+        load()
+
+    def total(target: str, start: str, kernel_column: int) -> None:
+        """target = start + the column's three products; may be the same register."""
+        for r in range(3):
+            f.add("mul", spare, column[r], w[3 * r + kernel_column])
+            f.add("add", target, start if r == 0 else target, spare)
+
+    f.begin()
+    for register, at in ((ic, 8), (weights, 12), (zy, 28), (lo, 32), (hi, 36)):
+        f.add("lw", register, f"{at}(a0)")
+    for slot, at in ((X, 0), (Y, 20)):
+        f.add("lw", spare, f"{at}(a0)")
+        f.add("sw", spare, f"{slot}(sp)")
+    f.place("channel")
+    for i in range(9):
+        f.add("lb", w[i], f"{i}({weights})")
+    f.add("lw", bias, f"12({weights})")
+    f.add("lw", m, f"16({weights})")
+    f.add("addi", weights, weights, 20)
+    f.add("lw", spare, f"{ARGUMENTS}(sp)")
+    f.add("lw", x[0], f"{X}(sp)")
+    f.add("lw", column[0], f"4({spare})")
+    f.add("lw", pixels, f"24({spare})")
+    f.add("add", x[1], x[0], column[0])
+    f.add("add", x[2], x[1], column[0])
+    f.add("addi", column[1], x[0], 1)
+    f.add("sw", column[1], f"{X}(sp)")
+    f.add("lw", y, f"{Y}(sp)")
+    f.add("addi", column[1], y, 1)
+    f.add("sw", column[1], f"{Y}(sp)")
+    load()
+    total(first, bias, 0)
+    if stride == 1:
+        advance()
+        total(second, first, 1)
+        total(first, bias, 0)
+    f.place("pixel")
+    advance()
+    if stride == 1:
+        total(second, second, 2)
+    else:
+        total(second, first, 1)
+        advance()
+        total(second, second, 2)
+    f.finish(second, m, spare, zy, lo, hi, shift)
+    f.add("sb", second, f"0({y})")
+    f.add("add", y, y, ic)
+    if stride == 1:
+        total(second, first, 1)
+    total(first, bias, 0)
+    f.add("addi", pixels, pixels, -1)
+    f.add("bnez", pixels, f.label("pixel"))
+    f.add("lw", spare, f"{ARGUMENTS}(sp)")
+    f.add("lw", spare, f"16({spare})")
+    f.add("bne", weights, spare, f.label("channel"))
+    f.end()
+    return f
+
+
+def _generate(name: str, prefix: str) -> _Text:
+    found = _PATTERN.fullmatch(name)
+    assert found is not None
+    shift = int(found[3] or 0)
+    if found[1]:
+        return _conv(f"{prefix}_{name}", int(found[1]), shift)
+    return _depthwise(f"{prefix}_{name}", int(found[2]), shift)
+
+
+def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
+    """The text of the functions `PREFIX_NAME`, and the stack bytes of each."""
+    if not names:
+        return "", {}
+    text = "".join(_generate(name, prefix).render() for name in sorted(names))
+    return f"{_HEAD.format(prefix=prefix)}{text}\n#endif\n", {f"{prefix}_{name}": FRAME for name in sorted(names)}
+
+
+def variant(name: str) -> str:
+    """The C enumerator of a block without its number of pixels."""
+    return "PL_" + re.sub(r"(conv_s8)_\d", r"\1", name).upper()
+
+
+def dispatch(names: set[str], prefix: str) -> str:
+    """C text that defines what the drivers call; it belongs after the kernel headers and before the tables."""
+    if not names:
+        return ""
+    ordered = sorted(names)
+    text = f"enum {{ {', '.join(dict.fromkeys(map(variant, ordered)))} }};\n"
+    for part, macro, struct, count in (
+        ("rv_conv", "PL_RV_ASM", "pl_rv_conv_t", "int32_t pixels, "),
+        ("rv_depthwise", "PL_RV_DEPTHWISE_ASM", "pl_rv_depthwise_t", ""),
+    ):
+        some = [name for name in ordered if name.startswith(part)]
+        if not some:
+            continue
+        arguments = f"const {struct} *t"
+        text += f"\n#if {macro}\n" + "".join(f"void {prefix}_{name}({arguments});\n" for name in some) + "#else\n"
+        for name in some:
+            found = _PATTERN.fullmatch(name)
+            assert found is not None
+            call = f"pl_{part}_twin_s8(t, {found[1] or found[2]}, {found[3] or 0})"
+            text += f"static inline void {prefix}_{name}({arguments})\n{{\n    {call};\n}}\n"
+        text += f"#endif\n\nstatic inline void pl_{part}_block_s8(int32_t kind, {count}{arguments})\n{{\n"
+        for name in some:
+            found = _PATTERN.fullmatch(name)
+            assert found is not None
+            test = f"kind == {variant(name)}" + (f" && pixels == {found[1]}" if found[1] else "")
+            text += f"    if ({test}) {{\n        {prefix}_{name}(t);\n    }}\n"
+        text += "}\n"
+    return text
