@@ -51,8 +51,9 @@ PLAIN: dict[str, tuple[Any, tuple[nn.Module, ...], torch.Tensor]] = {
     "concat": (lambda a, b, x: torch.cat([a(x), b(x), x], 1), (conv(), conv()), IMAGE),
     "squeeze and excite": (lambda a, b, x: (y := a(x)) * b(y.mean((2, 3), keepdim=True)).sigmoid(),
                            (conv(), nn.Conv2d(4, 4, 1)), IMAGE),
-    "pooling and flatten": (lambda a, l, x: l(F.max_pool2d(a(x), 2).flatten(1)), (conv(), nn.Linear(64, 5)), IMAGE),
-    "global pooling": (lambda a, l, x: l(F.adaptive_avg_pool2d(a(x), 1).flatten(1)), (conv(), nn.Linear(4, 5)), IMAGE),
+    "pooling and flatten": (lambda a, fc, x: fc(F.max_pool2d(a(x), 2).flatten(1)), (conv(), nn.Linear(64, 5)), IMAGE),
+    "global pooling": (lambda a, fc, x: fc(F.adaptive_avg_pool2d(a(x), 1).flatten(1)), (conv(), nn.Linear(4, 5)),
+                       IMAGE),
     "split": (lambda a, b, x: torch.cat([(p := a(x).chunk(2, 1))[0], b(p[1])], 1), (conv(), conv(2, 2)), IMAGE),
     "upsampling": (lambda a, x: F.interpolate(a(x), scale_factor=2, mode="bilinear"), (conv(),), IMAGE),
     "asymmetric padding": (lambda a, x: a(F.pad(x, (0, 1, 0, 1), value=0.5)), (conv(),), IMAGE),
@@ -61,7 +62,7 @@ PLAIN: dict[str, tuple[Any, tuple[nn.Module, ...], torch.Tensor]] = {
     "argmax over channels": (lambda a, x: a(x).argmax(1), (conv(),), IMAGE),
     "one-dimensional": (lambda a, b, x: b(F.relu(a(x))), (nn.Conv1d(3, 4, 3), nn.Conv1d(4, 5, 3)), SERIES),
     "one-dimensional, pooled": (lambda a, x: F.max_pool1d(F.elu(a(x)), 2), (nn.Conv1d(3, 4, 3),), SERIES),
-    "mean over time": (lambda a, l, x: l(a(x).mean(2)), (nn.Conv1d(3, 4, 3), nn.Linear(4, 2)), SERIES),
+    "mean over time": (lambda a, fc, x: fc(a(x).mean(2)), (nn.Conv1d(3, 4, 3), nn.Linear(4, 2)), SERIES),
     "transposed": (lambda a, b, x: b(F.relu(a(x))), (nn.ConvTranspose2d(3, 4, 2, 2), conv(4, 2)), IMAGE),
 }
 
@@ -77,7 +78,7 @@ def test_plain_networks_need_no_transposition(name: str) -> None:
 OWN_TRANSPOSES: dict[str, tuple[Any, tuple[nn.Module, ...], torch.Tensor]] = {
     "shuffle": (lambda a, b, x: b(a(x).reshape(1, 2, 2, 8, 8).transpose(1, 2).reshape(1, 4, 8, 8)),
                 (conv(), conv(4, 4)), IMAGE),
-    "image to sequence": (lambda a, l, x: l(a(x).flatten(2).transpose(1, 2)), (conv(), nn.Linear(4, 3)), IMAGE),
+    "image to sequence": (lambda a, fc, x: fc(a(x).flatten(2).transpose(1, 2)), (conv(), nn.Linear(4, 3)), IMAGE),
     "height and width": (lambda a, b, x: b(a(x).transpose(2, 3)), (conv(), conv(4, 4)), IMAGE),
     "flatten in another order": (lambda a, x: a(x).permute(0, 3, 1, 2).flatten(1), (conv(),), IMAGE),
     "both orders": (lambda a, x: (y := a(x)).sum(1) + y.permute(0, 2, 3, 1).amax(3), (conv(),), IMAGE),
