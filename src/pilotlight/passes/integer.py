@@ -18,6 +18,7 @@ from pilotlight.ops.base import Integer
 from pilotlight.ops.q_quantize import make_dequantize
 from pilotlight.ops.q_recipe import Affine
 from pilotlight.passes.clean import remove_dead
+from pilotlight.passes.recurrent import quantize_layers
 
 FULL = ((-128, 127), (-127, 127), (-32768, 32767), (-32767, 32767))  # limits of a whole type
 MOVES = ("reshape", "permute", "slice", "expand", "flip", "concat", "pad", "copy")
@@ -158,6 +159,7 @@ class _Rewriter:
 def to_integers(graph: Graph) -> Graph:
     """Rewrite a graph that PT2E quantized; what stays float is in `graph.fallbacks`."""
     if any(node.op == "quantize" for node in graph.nodes):
+        quantize_layers(graph)
         _clamp_integers(graph)
         _lift_quantize(graph)
         rewriter = _Rewriter(graph)

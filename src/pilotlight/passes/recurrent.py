@@ -1,0 +1,79 @@
+"""Recurrent layers that stand on each other, side by side or alone: every one with a quantized output.
+
+PT2E sees a stack of LSTM or GRU layers as one operator and quantizes only its input and its output. So that each layer
+can compute in integers,
+- a final hidden state is read as the last step of the layer's output, which it is;
+- each layer's output is quantized right behind it: in the scale that its readers ask for, where they agree on one,
+  else in steps of 1/128, because hidden states lie between -1 and 1.
+"""
+
+from __future__ import annotations
+
+from pilotlight.graph import INT8, Graph, Node, Value
+from pilotlight.ops.q_quantize import make_dequantize, make_quantize
+from pilotlight.ops.q_recipe import Affine
+
+LAYERS = ("lstm", "gru")
+MOVES = ("reshape", "permute", "slice", "concat", "flip")
+BETWEEN = Affine(1.0 / 128.0, 0)
+
+
+def quantize_layers(graph: Graph) -> None:
+    """Both rewrites, for layers whose input is quantized and whose state starts with zeros."""
+    known: set[Value] = set()  # real numbers that were integers before
+    at = 0
+    while at < len(graph.nodes):
+        node = graph.nodes[at]
+        at += 1
+        if node.op == "dequantize" or (node.op in MOVES and all(v in known for v in node.inputs)):
+            known.add(node.output)
+        elif node.op in LAYERS and not node.attrs["initial"] and node.inputs[0] in known:
+            graph.nodes[at:at] = _last_step(graph, node)
+            graph.nodes[at:at] = _quantized(graph, node)
+
+
+def _quantized(graph: Graph, node: Node) -> list[Node]:
+    """quantize and dequantize between a layer's output and its readers."""
+    y = node.outputs[0]
+    affine = _agreed(graph, y) or BETWEEN
+    integers, real = graph.fresh(node.op, INT8, y.shape), graph.fresh(node.op, y.dtype, y.shape)
+    graph.replace(y, real)
+    return [
+        make_quantize(affine).node(graph, [y], [integers], node.place),
+        make_dequantize(affine).node(graph, [integers], [real], node.place),
+    ]
+
+
+def _agreed(graph: Graph, y: Value) -> Affine | None:
+    """The one int8 scale in which everything that reads a value, moved or not, takes it."""
+    users, leaving = graph.users(), graph.leaving()
+    found: set[Affine | None] = set()
+    waiting = [y]
+    while waiting:
+        value = waiting.pop()
+        found |= {None} if value in leaving else set()
+        for reader in users.get(value, []):
+            if reader.op in MOVES:
+                waiting.append(reader.output)
+            elif reader.op == "quantize" and reader.attrs["bits"] == 8:
+                found.add(Affine(reader.attrs["scale"], reader.attrs["zero"]))
+            else:
+                found.add(None)
+    return found.pop() if len(found) == 1 else None
+
+
+def _last_step(graph: Graph, node: Node) -> list[Node]:
+    """The final hidden state (N, H) as a slice of the output."""
+    y, last = node.outputs[:2]
+    if not graph.users().get(last) and last not in graph.leaving():
+        return []
+    time = 1 if node.attrs["batch_first"] else 0
+    step = 0 if node.attrs["reverse"] else y.shape[time] - 1
+    ranges = tuple((step, step + 1, 1) if i == time else (0, size, 1) for i, size in enumerate(y.shape))
+    part = graph.fresh("last", y.dtype, tuple(stop - start for start, stop, _ in ranges))
+    flat = graph.fresh("last", y.dtype, last.shape)
+    graph.replace(last, flat)
+    return [
+        Node("slice", [y], [part], {"ranges": ranges}, node.place),
+        Node("reshape", [part], [flat], {"shape": last.shape}, node.place),
+    ]
