@@ -16,7 +16,8 @@ from pilotlight.emit import dense_s8
 from pilotlight.emit.describe import describe_node, port_meaning, summarize
 from pilotlight.emit.kernels import kernel_text
 from pilotlight.emit.micro import assembly, dispatch
-from pilotlight.emit.step import Step, c_float
+from pilotlight.emit.step import Step, Table, c_float
+from pilotlight.emit.tables import render, structs
 from pilotlight.emit.target import Target
 from pilotlight.emit.weights import INCBIN_FROM, Weights, c_array, incbin_source
 from pilotlight.graph import Port, Value
@@ -49,7 +50,7 @@ class _Collected:
     """What the steps asked for, over the whole model."""
 
     body: list[str] = field(default_factory=list)
-    tables: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
     kernels: dict[str, None] = field(default_factory=dict)
     micro: set[str] = field(default_factory=set)
 
@@ -79,8 +80,11 @@ def emit_module(plan: Plan, target: Target, *, keep_inputs: bool = False, source
         text, stack = dense_s8.assembly(integer_blocks, name)
         micro_text, asm_stack = micro_text + text, asm_stack | stack
     calls = dispatch(float_blocks, name, target.float_assembly) + dense_s8.dispatch(integer_blocks, name)
+    kernels = kernel_text(collected.kernels)
+    known = structs(kernels)
     code = _render(
-        "model.c", **common, kernels=kernel_text(collected.kernels), tables="\n".join(collected.tables), body=body,
+        "model.c", **common, kernels=kernels, body=body,
+        tables="\n".join(render(table, known) for table in collected.tables),
         dispatch=calls, reset=reset,
         uses_arena=re.search(r"\(a \+", body) is not None, uses_weights="(w +" in body, uses_state="(s +" in body,
     )

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pilotlight.graph import Value
+
+
+@dataclass(frozen=True)
+class Table:
+    """A constant struct in front of NAME_run; numbers without names are its members in order."""
+
+    ctype: str
+    name: str
+    initializer: str
 
 
 class Step:
@@ -21,7 +31,7 @@ class Step:
         self.index = index
         self.reverse = reverse  # the kernel has to walk backward (`Op.reverse_overlaps`)
         self.lines: list[str] = []
-        self.tables: list[str] = []  # constant shape tables, in front of NAME_run
+        self.tables: list[Table] = []  # constant shape tables, in front of NAME_run
         self.kernels: list[str] = []  # kernel headers, in the order they were asked for
         self.micro: set[str] = set()  # assembly micro-kernels
         self._locate = locate
@@ -51,7 +61,7 @@ class Step:
         name = f"{hint}_{self.index}"
         if not isinstance(fields, str):
             fields = "{" + ", ".join(f".{k} = {c_number(v)}" for k, v in fields.items()) + "}"
-        self.tables.append(wrap(f"static const {ctype} {name} = {fields};", "    "))
+        self.tables.append(Table(ctype, name, fields))
         return f"&{name}"
 
     def line(self, text: str) -> None:

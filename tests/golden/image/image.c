@@ -15,11 +15,14 @@
 
 /* ---- image ----------------------------------------------------------------------------------------- */
 
-static const pl_conv2d_t conv_0 = {1, 6, 6, 2, 3, 3, 4, 3, 3, 2, 2, 1, 1, 1, 1, 1, 2, 4, 0, 1, PL_ACT_RELU, 0.0f,
-    0.0f};
-static const pl_conv2d_t conv_1 = {1, 3, 3, 4, 3, 3, 4, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 4, 1, 0, PL_ACT_LIMIT,
-    0.0f, 6.0f};
-static const pl_linear_t linear_3 = {1, 4, 3, 0, PL_ACT_NONE, 0.0f, 0.0f};
+static const pl_conv2d_t conv_0 = {.n = 1, .ih = 6, .iw = 6, .ic = 2, .oh = 3, .ow = 3, .oc = 4, .kh = 3,
+    .kw = 3, .sh = 2, .sw = 2, .pt = 1, .pl = 1, .dh = 1, .dw = 1, .groups = 1, .icg = 2, .ocg = 4,
+    .depthwise = 0, .reverse = 1, .act = PL_ACT_RELU, .lo = 0.0f, .hi = 0.0f};
+static const pl_conv2d_t conv_1 = {.n = 1, .ih = 3, .iw = 3, .ic = 4, .oh = 3, .ow = 3, .oc = 4, .kh = 3,
+    .kw = 3, .sh = 1, .sw = 1, .pt = 1, .pl = 1, .dh = 1, .dw = 1, .groups = 1, .icg = 1, .ocg = 4,
+    .depthwise = 1, .reverse = 0, .act = PL_ACT_LIMIT, .lo = 0.0f, .hi = 6.0f};
+static const pl_linear_t linear_3 = {.n = 1, .i = 4, .o = 3, .reverse = 0, .act = PL_ACT_NONE, .lo = 0.0f,
+    .hi = 0.0f};
 
 void image_reset(const image_t *m)
 {

@@ -15,8 +15,10 @@
 
 /* ---- perceptron ------------------------------------------------------------------------------------ */
 
-static const pl_linear_t linear_0 = {1, 4, 3, 0, PL_ACT_RELU, 0.0f, 0.0f};
-static const pl_linear_t linear_1 = {1, 3, 2, 0, PL_ACT_NONE, 0.0f, 0.0f};
+static const pl_linear_t linear_0 = {.n = 1, .i = 4, .o = 3, .reverse = 0, .act = PL_ACT_RELU, .lo = 0.0f,
+    .hi = 0.0f};
+static const pl_linear_t linear_1 = {.n = 1, .i = 3, .o = 2, .reverse = 0, .act = PL_ACT_NONE, .lo = 0.0f,
+    .hi = 0.0f};
 
 void perceptron_reset(const perceptron_t *m)
 {
