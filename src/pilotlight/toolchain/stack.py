@@ -79,7 +79,7 @@ class _Graph:
 
     def _by_frame(self, start: int, size: int, frame: int) -> int:
         """A function whose frame is known: jumps out of it happen after the frame is given back."""
-        deepest = frame
+        frame = deepest = max(frame, self._entered(start, start + size))
         for instruction in self.code.between(start, start + size):
             step = self.flow.step(instruction)
             if step.unknown or step.indirect:
@@ -89,6 +89,18 @@ class _Graph:
             for target in step.jumps:
                 if not start <= target < start + size:
                     deepest = max(deepest, self.depth(target))
+        return deepest
+
+    def _entered(self, start: int, end: int) -> int:
+        """What the instructions up to the first jump or call push: -fstack-usage leaves out the space that a
+        function makes for arguments which come in registers but belong together in memory."""
+        used = deepest = 0
+        for instruction in self.code.between(start, end):
+            step = self.flow.step(instruction)
+            if step.call is not None or step.jumps or not step.falls_through or step.opaque:
+                break
+            used += step.pushed
+            deepest = max(deepest, used)
         return deepest
 
     def _by_flow(self, address: int) -> int:
