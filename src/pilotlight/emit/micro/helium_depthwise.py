@@ -107,12 +107,16 @@ def _taps(count: int) -> list[str]:
 
 
 def depthwise_many(t: Text, block: Depthwise) -> None:
-    """One pixel, two taps in a turn of the inner loop; r1 counts the channels done."""
+    """Two taps in a turn of the inner loop; pointers stay in memory, r1 is what is added to them: r12 for the pixel and
+    the channels done."""
     t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"), "d8", "d15")
     t.add("mov r11, r0")
-    t.load("r11", DW, ("r10", "y"), ("r9", "w"), ("r8", "x"), ("r6", "taps"), ("r7", "zy"))
+    t.load("r11", DW, ("r10", "y"), ("r8", "x"), ("r6", "taps"), ("r7", "zy"))
     t.add("lsr r6, r6, #1")
-    t.add("mov r1, #0")
+    t.add("mov r12, #0")
+    t.label("pixel")
+    t.load("r11", DW, ("r9", "w"))
+    t.add("mov r1, r12")
     if block.whole:
         t.load("r11", DW, ("r5", "blocks"))
         t.label("block")
@@ -124,6 +128,15 @@ def depthwise_many(t: Text, block: Depthwise) -> None:
         t.load("r11", DW, ("r5", "rest"))
         t.add("vctp.8 r5")
         _many(t, block, "rest", predicated=True)
+    t.load("r11", DW, ("r5", "pixels"))
+    t.add("subs r5, r5, #1")
+    t.branch("beq", "done")
+    t.add(f"str r5, [r11, #{DW['pixels']}]")
+    t.load("r11", DW, ("r5", "x_pixel"), ("r4", "y_pixel"))
+    t.add("add r12, r12, r5")
+    t.add("add r10, r10, r4")
+    t.branch("b", "pixel")
+    t.label("done")
     t.leave()
 
 

@@ -46,7 +46,7 @@ typedef struct {
 
 /* Depthwise: all channels of consecutive pixels. A block of 16 channels reads from w: int32 bias (4, 4), int8 weights
  * (taps, 16), int32 multipliers (4, 4); the rest after whole blocks the same, or with at most 8 channels and 9 taps bias
- * (2, 4), int16 weights (taps, 8), multipliers (2, 4). More than 9 taps are an even number, and one pixel. int32 go by the lanes in which products of int8 arrive: channel c of 16 is
+ * (2, 4), int16 weights (taps, 8), multipliers (2, 4). More than 9 taps are an even number. int32 go by the lanes in which products of int8 arrive: channel c of 16 is
  * lane c / 4 of vector 0, 2, 1, 3 for c % 4 = 0, 1, 2, 3; channel c of 8 is lane c / 2 of vector c % 2.
  * The assembly knows this order of fields and changes pixels. */
 typedef struct {
@@ -54,7 +54,7 @@ typedef struct {
     int8_t *y;              // (pixels, channels)
     const int32_t *w;
     int32_t pixels;
-    int32_t x_pixel; // from a tap to the next pixel's, less the channels rounded up to 16
+    int32_t x_pixel; // from a tap to the next pixel's, up to 9 taps less the channels rounded up to 16
     int32_t y_pixel; // from a pixel's outputs to the next, less the channels in whole blocks
     int32_t blocks;  // of 16 channels
     int32_t rest;    // channels after them
@@ -109,7 +109,7 @@ static inline void pl_dw_block_mve(const pl_dw_mve_t *a, const int32_t *w, int32
 {
     const int8_t *weights = (const int8_t *)(w + width); // of an int16 the low byte is enough
     const int32_t *m = w + width + a->taps * 4;
-    const int32_t step = a->x_pixel + ((a->blocks * 16 + a->rest + 15) & ~15);
+    const int32_t step = a->x_pixel + (a->taps <= 9 ? (a->blocks * 16 + a->rest + 15) & ~15 : 0);
     const int32_t spread = width == 8 ? 2 : 1;
     for (int32_t c = 0; c < count; c++) {
         const int32_t vector = width == 8 ? c & 1 : (c & 1) * 2 + ((c >> 1) & 1);

@@ -22,8 +22,8 @@ typedef struct {
     pl_requantize_t q;
 } pl_depthwise_mve_t;
 
-/* One filter a channel. Pixels whose windows are inside the input go by runs (beyond nine taps one by one), the others one
- * by one, their taps outside on a row of padding. */
+/* One filter a channel. Pixels whose windows are inside the input go by runs, the others one by one, their taps outside on
+ * a row of padding. */
 static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
                                        const int8_t *x,  // (n, ih, iw, c)
                                        const int32_t *w, // as pl_dw_mve_t says
@@ -48,7 +48,7 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
     a.w = w;
     a.blocks = s->c >> 4;
     a.rest = s->c & 15;
-    a.x_pixel = (s->reverse ? -s->sw : s->sw) * s->c - ((s->c + 15) & ~15);
+    a.x_pixel = (s->reverse ? -s->sw : s->sw) * s->c - (taps > 9 ? 0 : (s->c + 15) & ~15);
     a.y_pixel = (s->reverse ? -s->c : s->c) - (s->c & ~15);
     a.q.zy = s->q.zy; // one by one: a copy of the whole may become a call of memcpy
     a.q.shift = s->q.shift;
@@ -57,7 +57,6 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
     a.taps = taps > 9 ? (taps + 1) & ~1 : taps;
     pl_fill_mve(padding, s->c, s->zx);
     window.padding = padding;
-    window.taps[taps] = padding; // beyond nine taps an odd number is made even by one whose weight is zero
     int32_t image = s->reverse ? s->n - 1 : 0, row = s->reverse ? s->oh - 1 : 0;
     for (int32_t i = 0; i < s->n * s->oh; i++) {
         const int32_t line = image * s->oh + row;
@@ -67,7 +66,7 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
         for (int32_t done = 0; done < s->ow; done += run) {
             const int32_t col = s->reverse ? s->ow - 1 - done : done;
             run = 1;
-            if (whole && taps <= 9 && col >= s->first && col < s->end) {
+            if (whole && col >= s->first && col < s->end) {
                 run = s->reverse ? col - s->first + 1 : s->end - col;
             }
             a.pixels = run;
@@ -75,6 +74,7 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
             window.left = col * s->sw - s->pl;
             window.at = ((image * s->ih + top) * s->iw + window.left) * s->c;
             pl_window_mve(&window);
+            window.taps[taps] = window.taps[0]; // beyond nine taps an odd number is made even by one of weight zero
             a.y = y + (line * s->ow + col) * s->c;
             if (s->run > 0 && !s->reverse && run * s->c >= 16) {
                 a.w = w + s->run_w;
