@@ -49,7 +49,14 @@ def quantize(
 
 
 def _convert(program: ExportedProgram, samples: list[list[torch.Tensor]], observer: str) -> torch.nn.Module:
-    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    try:
+        from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    except ImportError as error:
+        raise PilotlightError(
+            "torchao was not found; it is needed to quantize",
+            hint="install it beside PyTorch with: pip install --no-deps torchao==0.18.0",
+            kind="missing-tool",
+        ) from error
 
     from pilotlight.quantize.quantizer import Int8Quantizer
 
