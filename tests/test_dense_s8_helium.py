@@ -14,12 +14,15 @@ import pytest
 
 import dense_s8_cases as dense
 import helium_board
+from pilotlight import boards
 from pilotlight.emit.dense_s8 import Layer
 from pilotlight.emit.dense_s8.helium import Helium
 from pilotlight.emit.micro.helium_dispatch import assembly, dispatch
 from pilotlight.emit.micro.helium_names import COPIES, parse
 from pilotlight.emit.pack_f32 import Conv2d, Linear
 from pilotlight.errors import PilotlightError
+from pilotlight.toolchain.find import find
+from pilotlight.toolchain.stack import stack_bytes
 
 CASES = 600
 SANITIZED = 150
@@ -61,6 +64,14 @@ def test_assembly_equals_the_reference_on_the_board(cases: list[helium_board.Cas
     word, number = helium_board.boot(helium_board.build(tmp_path, cases))
     assert word == "d", (cases[number][0].shape, cases[number][2].micro)
     assert number == len(cases) >= 500
+
+
+def test_stack_is_what_the_instructions_push(cases: list[helium_board.Case], tmp_path: Path) -> None:
+    """Followed instruction by instruction, loops included."""
+    image = helium_board.build(tmp_path, cases)
+    _, stack = assembly({name for _, _, kernel in cases for name in kernel.micro}, "net")
+    found = {name: stack_bytes(find(boards.load("mps3-an547")), image, name, [], {}) for name in sorted(stack)[::5]}
+    assert found == {name: stack[name] for name in found}
 
 
 def test_a_lost_rounding_is_seen(cases: list[helium_board.Case], tmp_path: Path) -> None:
