@@ -25,7 +25,7 @@ def to_memory(port: Port, given: Any) -> np.ndarray:
     accepted = {port.value.dtype.torch} | ({torch.float32} if port.quant else set())
     if tuple(x.shape) != port.shape or x.dtype not in accepted:
         raise PilotlightError(
-            f"input {describe_port(port)}: got {str(x.dtype).removeprefix('torch.')}{list(x.shape)}",
+            f"expected input {describe_port(port)}, got {str(x.dtype).removeprefix('torch.')}{list(x.shape)}",
             hint="give the shape and dtype that the model was captured with",
             kind="wrong-input",
         )
