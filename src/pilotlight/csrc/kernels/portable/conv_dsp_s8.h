@@ -63,7 +63,8 @@ static inline void pl_gather_s16(const pl_conv_dsp_t *d, const pl_group_s8_t *g,
                                  int16_t *patch)  // (columns, column), or (pixels, stride)
 {
     const pl_conv_s8_t *s = &d->s;
-    const pl_run_s8_t t = pl_runs_s8(s, g);
+    pl_run_s8_t t;
+    pl_runs_s8(s, g, &t);
     const int32_t column = t.each_a_pixel ? d->stride : d->column;
     for (int32_t i = 0; i < t.runs; i++) {
         int32_t row = g->row * s->sh - s->pt;
@@ -129,7 +130,8 @@ static inline void pl_conv_dsp_s8(const pl_conv_dsp_t *d,
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
             for (int32_t k = 0; k < groups; k++) {
-                const pl_group_s8_t g = pl_group_s8(s, i, j, k);
+                pl_group_s8_t g;
+                pl_group_s8(s, i, j, k, &g);
                 const int8_t *image = x + g.image * s->ih * s->iw * s->ic;
                 int8_t *out = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->oc;
                 for (int32_t c = 0; c < s->groups; c++) {

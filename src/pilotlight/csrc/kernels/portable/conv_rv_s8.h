@@ -77,7 +77,8 @@ static inline void pl_filters_rv_s8(const pl_conv_rv_t *d, int32_t pixels, const
             pl_rv_conv_block_s8(d->kind, taken, &t);
         }
         if (s->ocg > whole) {
-            int8_t spare[16] = {0}; // (pixels, 4)
+            int8_t spare[16]; // (pixels, 4)
+            pl_zero(spare, 16);
             t.w = t.w_end;
             t.w_end += words;
             t.y = spare;
@@ -109,7 +110,8 @@ static inline void pl_conv_rv_s8(const pl_conv_rv_t *d,
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
             for (int32_t k = 0; k < groups; k++) {
-                const pl_group_s8_t g = pl_group_s8(s, i, j, k);
+                pl_group_s8_t g;
+                pl_group_s8(s, i, j, k, &g);
                 const int8_t *image = x + g.image * s->ih * s->iw * s->ic;
                 int8_t *out = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->oc;
                 for (int32_t c = 0; c < s->groups; c++) {

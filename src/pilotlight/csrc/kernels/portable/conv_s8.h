@@ -35,7 +35,8 @@ static inline void pl_gather_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g,
                                 const int8_t *x, // (ih, iw, ic)
                                 int8_t *patch)   // (columns, kh, icg)
 {
-    const pl_run_s8_t t = pl_runs_s8(s, g);
+    pl_run_s8_t t;
+    pl_runs_s8(s, g, &t);
     const int32_t column = s->kh * s->icg;
     for (int32_t i = 0; i < t.runs; i++) {
         int32_t row = g->row * s->sh - s->pt;
@@ -152,7 +153,7 @@ static inline void pl_filters_s8(const pl_conv_s8_t *s, int32_t pixels, const in
                                  int8_t *y) // (pixels, oc)
 {
     const int32_t k = s->kw * s->kh * s->icg, step = s->step * s->kh * s->icg, oc = s->oc, ocg = s->ocg;
-    const pl_requantize_t q = s->q; // a store to y might change what s points to
+    const pl_requantize_t q = {s->q.zy, s->q.shift, s->q.lo, s->q.hi}; // a store to y might change what s points to
     for (int32_t f = 0; f < ocg; f += 4) {
         const int32_t filters = ocg - f < 4 ? ocg - f : 4;
         int32_t acc[4 * PL_PIXELS_S8]; // (pixels at once, 4)
@@ -193,7 +194,8 @@ static inline void pl_conv_s8(const pl_conv_s8_t *s,
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
             for (int32_t k = 0; k < groups; k++) {
-                const pl_group_s8_t g = pl_group_s8(s, i, j, k);
+                pl_group_s8_t g;
+                pl_group_s8(s, i, j, k, &g);
                 const int8_t *image = x + g.image * s->ih * s->iw * s->ic;
                 int8_t *out = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->oc;
                 for (int32_t c = 0; c < s->groups; c++) {

@@ -41,9 +41,10 @@ static inline void pl_rv_depthwise_twin_s8(const pl_rv_depthwise_t *t, int32_t s
         const int8_t *weights = (const int8_t *)w;
         for (int32_t p = 0; p < t->pixels; p++) {
             int32_t acc = w[3];
-            for (int32_t i = 0; i < 9; i++) {
-                const int32_t r = i / 3, c = i % 3;
-                acc += x[r * t->row + (p * sw + c) * t->ic] * weights[i];
+            for (int32_t r = 0; r < 3; r++) {
+                for (int32_t c = 0; c < 3; c++) {
+                    acc += x[r * t->row + (p * sw + c) * t->ic] * weights[3 * r + c];
+                }
             }
             y[p * t->ic] = pl_requantize_s8(&q, acc, w[4]);
         }
@@ -65,7 +66,8 @@ static inline void pl_depthwise_rv_s8(const pl_depthwise_rv_t *d,
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
             for (int32_t k = 0; k < groups; k++) {
-                const pl_group_s8_t g = pl_group_s8(s, i, j, k);
+                pl_group_s8_t g;
+                pl_group_s8(s, i, j, k, &g);
                 pl_gather_channels_s8(s, &g, x + g.image * s->ih * s->iw * s->ic, patch);
                 t.row = ((g.pixels - 1) * s->sw + 3) * s->ic;
                 t.y = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->ic;

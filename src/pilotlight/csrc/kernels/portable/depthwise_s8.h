@@ -41,7 +41,7 @@ static inline void pl_gather_channels_s8(const pl_conv_s8_t *s, const pl_group_s
 static inline void pl_depthwise3_s8(const pl_conv_s8_t *s, int32_t pixels, int32_t row, const int8_t *x, const int8_t *w,
                                     int32_t bias, int32_t m, int8_t *y)
 {
-    const pl_requantize_t q = s->q; // a store to y might change what s points to
+    const pl_requantize_t q = {s->q.zy, s->q.shift, s->q.lo, s->q.hi}; // a store to y might change what s points to
     const int32_t ic = s->ic;
     const int8_t *x1 = x + row, *x2 = x1 + row;
     const int32_t w00 = w[0], w01 = w[ic], w02 = w[2 * ic];
@@ -67,7 +67,7 @@ static inline void pl_depthwise3_s8(const pl_conv_s8_t *s, int32_t pixels, int32
 static inline void pl_depthwise_any_s8(const pl_conv_s8_t *s, int32_t pixels, int32_t row, const int8_t *x,
                                        const int8_t *w, int32_t bias, int32_t m, int8_t *y)
 {
-    const pl_requantize_t q = s->q;
+    const pl_requantize_t q = {s->q.zy, s->q.shift, s->q.lo, s->q.hi};
     const int32_t ic = s->ic, step = s->dw * ic, kh = s->kh, kw = s->kw, next = s->sw * ic;
     for (; pixels > 0; pixels--) {
         const int8_t *from = x, *v = w;
@@ -101,7 +101,8 @@ static inline void pl_depthwise_s8(const pl_conv_s8_t *s,
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
             for (int32_t k = 0; k < groups; k++) {
-                const pl_group_s8_t g = pl_group_s8(s, i, j, k);
+                pl_group_s8_t g;
+                pl_group_s8(s, i, j, k, &g);
                 const int32_t row = ((g.pixels - 1) * s->sw + (s->kw - 1) * s->dw + 1) * s->ic;
                 int8_t *out = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->ic;
                 pl_gather_channels_s8(s, &g, x + g.image * s->ih * s->iw * s->ic, patch);

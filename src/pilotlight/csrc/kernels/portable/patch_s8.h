@@ -36,14 +36,12 @@ static inline int32_t pl_groups_in_row_s8(const pl_conv_s8_t *s)
 }
 
 /* The groups of an output row start at multiples of `pixels`, walked in either direction. */
-static inline pl_group_s8_t pl_group_s8(const pl_conv_s8_t *s, int32_t i, int32_t j, int32_t k)
+static inline void pl_group_s8(const pl_conv_s8_t *s, int32_t i, int32_t j, int32_t k, pl_group_s8_t *g)
 {
-    pl_group_s8_t g;
-    g.image = s->reverse ? s->n - 1 - i : i;
-    g.row = s->reverse ? s->oh - 1 - j : j;
-    g.col = (s->reverse ? pl_groups_in_row_s8(s) - 1 - k : k) * s->pixels;
-    g.pixels = s->ow - g.col < s->pixels ? s->ow - g.col : s->pixels;
-    return g;
+    g->image = s->reverse ? s->n - 1 - i : i;
+    g->row = s->reverse ? s->oh - 1 - j : j;
+    g->col = (s->reverse ? pl_groups_in_row_s8(s) - 1 - k : k) * s->pixels;
+    g->pixels = s->ow - g->col < s->pixels ? s->ow - g->col : s->pixels;
 }
 
 /* A run of columns that are gathered alike: `count` of them, the first at input column `at`. */
@@ -51,26 +49,19 @@ typedef struct {
     int32_t runs, count;  // runs: 1, or one a pixel
     int32_t at, at_run;   // input column of the first; from one run to the next
     int32_t step;         // input columns from one to the next
-    int32_t to_run;       // pixels' windows from one run to the next
     int32_t each_a_pixel; // 1: each column is a window of its own
 } pl_run_s8_t;
 
 /* Windows that share columns are one run, and so are windows of one column; others are a run each. */
-static inline pl_run_s8_t pl_runs_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g)
+static inline void pl_runs_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g, pl_run_s8_t *t)
 {
-    pl_run_s8_t t = {1, (g->pixels - 1) * s->step + s->kw, g->col * s->sw - s->pl, 0, 1, 0, 0};
-    if (s->kw == 1) {
-        t.count = g->pixels;
-        t.step = s->sw;
-        t.each_a_pixel = 1;
-    } else if (s->step == s->kw) {
-        t.runs = g->pixels;
-        t.count = s->kw;
-        t.at_run = s->sw;
-        t.step = s->dw;
-        t.to_run = 1;
-    }
-    return t;
+    const int32_t alone = s->kw != 1 && s->step == s->kw;
+    t->runs = alone ? g->pixels : 1;
+    t->count = s->kw == 1 ? g->pixels : alone ? s->kw : (g->pixels - 1) * s->step + s->kw;
+    t->at = g->col * s->sw - s->pl;
+    t->at_run = s->sw;
+    t->step = s->kw == 1 ? s->sw : alone ? s->dw : 1;
+    t->each_a_pixel = s->kw == 1;
 }
 
 #endif
