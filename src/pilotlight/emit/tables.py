@@ -58,6 +58,17 @@ def _named(tree: Tree, ctype: str, known: dict[str, list[Member]]) -> str:
         return tree
     members = known.get(ctype)
     if members is None or len(members) < len(tree) or any(isinstance(t, str) and t.startswith(".") for t in tree):
-        return "{" + ", ".join(_named(t, "", known) for t in tree) + "}"
+        return "{" + ", ".join(_given(tree, {m.name: m.ctype for m in members or []}, known)) + "}"
     pairs = zip(members, tree, strict=False)
     return "{" + ", ".join(f".{m.name} = {_named(t, m.ctype, known)}" for m, t in pairs) + "}"
+
+
+def _given(tree: list[Tree], ctypes: dict[str, str], known: dict[str, list[Member]]) -> list[str]:
+    """Items as they were written; `.member =` takes the braces behind it along."""
+    items: list[str] = []
+    for item in tree:
+        if items and items[-1].endswith("="):
+            items[-1] += f" {_named(item, ctypes.get(items[-1].strip('. ='), ''), known)}"
+        else:
+            items.append(_named(item, "", known))
+    return items
