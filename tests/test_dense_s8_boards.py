@@ -31,6 +31,7 @@ def every_kind(family: Family, machine: board.Machine, cases: int) -> list[board
         (board.M4, DSP, 500),
         (board.M7, DSP, 500),
         (board.M33, DSP, 500),
+        (board.M55, DSP, 40),
         (board.M3, PORTABLE, 300),
         (board.RV32, PORTABLE, 300),
         (board.RV32, RV32, 500),

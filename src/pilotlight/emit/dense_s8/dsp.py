@@ -13,9 +13,10 @@ from pilotlight.emit.micro.s8.names import Block, Finish
 from pilotlight.emit.pack_f32 import Conv2d
 
 PIXELS = 3  # of the widest block
-STRIDES = (16, 32, 64, 128, 256, 510)  # values between windows that share nothing, so that few blocks serve many layers
+STRIDES = (8, 16, 32, 64, 128, 256, 510)  # values between windows that share nothing, so that few blocks serve many layers
 FARTHEST = 510  # values that a block can reach from one pixel to the next
-SHARED_BYTES, APART_BYTES = 1024, 512  # as large as a patch grows for fewer turns of its loops
+DEPTHWISE_BYTES = 832  # of a depthwise patch
+SHARED_BYTES, APART_BYTES = 1024, 768  # as large as a patch grows for fewer turns of its loops
 
 
 class Dsp:
@@ -95,14 +96,17 @@ class Dsp:
         rows = 2 if s.sh == 1 and s.oh > 1 else 1
         variant = Block("depthwise", 0, s.sw, finish=finish_of(layer))
         counts = {rows, 1} if s.oh % 2 else {rows}
-        walk = Walk(s, s.ow, rows, mixed=True)
+        pixels = s.ow
+        while 32 * ((pixels - 1) * s.sw + 3) > DEPTHWISE_BYTES and pixels > 1:
+            pixels = -(-pixels // 2)
+        walk = Walk(s, pixels, rows, mixed=True)
         return Kernel(
             header="depthwise_dsp_s8",
             ctype="pl_depthwise_dsp_t",
-            initializer=lambda reverse: initializer(fields(layer, s.ow, reverse), variant.constant, rows),
+            initializer=lambda reverse: initializer(fields(layer, pixels, reverse), variant.constant, rows),
             driver="pl_depthwise_dsp_s8",
             constants=(depthwise_words(layer),),
-            scratch=32 * ((s.ow - 1) * s.sw + 3),
+            scratch=32 * ((pixels - 1) * s.sw + 3),
             distance=walk.distance(),
             reverse=walk.reverse(),
             micro=frozenset({"pairs_s8"} | {replace(variant, count=n).name for n in counts}),

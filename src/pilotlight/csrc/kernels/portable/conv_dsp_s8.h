@@ -35,7 +35,11 @@ static inline void pl_gather_row_s16(const pl_conv_s8_t *s, const pl_run_s8_t *t
         }
     }
     const int8_t *from = at < end ? row + at * s->ic : 0;
-    if ((channels & 3) == 0) {
+    if ((channels & 3) == 0 && column == channels && next == channels && at < end) { // pixels side by side
+        pl_widen_s8(from, to, (end - at) * channels);
+        to += (end - at) * channels;
+        at = end;
+    } else if ((channels & 3) == 0) {
         for (; at < end; at += step, to += column, from += next) {
             pl_widen_s8(from, to, channels);
         }

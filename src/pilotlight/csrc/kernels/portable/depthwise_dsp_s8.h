@@ -76,56 +76,77 @@ static inline void pl_depthwise_twin_s8(const pl_dsp_depthwise_t *t, int32_t row
     }
 }
 
-/* Columns `first` up to, not including, `end` of the patch lie inside the image; the others hold the zero point and are
- * written once. */
+/* Fills the columns of a patch from `first` to before `end`. */
+static inline void pl_fill_columns_s8(int32_t *patch, int32_t first, int32_t end, int32_t word)
+{
+    for (int32_t i = 8 * first; i < 8 * end; i++) {
+        patch[i] = word;
+        PL_BARRIER(patch);
+    }
+}
+
+/* Some pixels of one or two output rows, all channels. Columns of the patch that lie outside the image hold the zero
+ * point. */
+static inline void pl_depthwise_group_s8(const pl_depthwise_dsp_t *d, const pl_group_s8_t *g, int32_t rows,
+                                         const int8_t *x,  // (ih, iw, ic)
+                                         const int32_t *w, // (ic, 8)
+                                         int8_t *y,        // (oh, ow, ic)
+                                         int32_t *patch)   // (columns, 4, 2)
+{
+    const pl_conv_s8_t *s = &d->s;
+    const int32_t columns = (g->pixels - 1) * s->sw + 3;
+    const int32_t at = g->col * s->sw - s->pl, top = g->row * s->sh - s->pt;
+    const int32_t first = at < 0 ? (at + columns < 0 ? columns : -at) : 0;
+    const int32_t end = at + columns < s->iw ? columns : s->iw - at;
+    int8_t *out = y + (g->row * s->ow + g->col) * s->ic;
+    pl_dsp_pairs_t p;
+    pl_dsp_depthwise_t t;
+    p.columns = end > first ? end - first : 0;
+    p.ic = s->ic;
+    p.zx = pl_word16(s->zx, s->zx);
+    t.x = patch;
+    t.pixels = g->pixels;
+    t.oc = s->ic;
+    t.y_row = s->ow * s->ic;
+    t.zy = s->q.zy;
+    t.lo = s->q.lo;
+    t.hi = s->q.hi;
+    pl_fill_columns_s8(patch, 0, first, p.zx);
+    pl_fill_columns_s8(patch, first + p.columns, columns, p.zx);
+    x += (at + first) * s->ic;
+    for (int32_t c = 0; c < s->ic; c += 4) {
+        const int32_t k = c + 4 <= s->ic ? c : s->ic - 4; // the last four may be partly those before them
+        for (int32_t half = 0; half < 2 && p.columns > 0; half++) {
+            const int32_t r = top + 2 * half;
+            p.a = r >= 0 && r < s->ih ? x + r * s->iw * s->ic + k : 0;
+            p.b = r + 1 >= 0 && r + 1 < s->ih && half < rows ? x + (r + 1) * s->iw * s->ic + k : 0;
+            p.to = patch + 8 * first + half;
+            pl_pairs_s8(&p);
+        }
+        t.w = w + 8 * k;
+        t.y = out + k;
+        pl_depthwise_block_s8(d->kind, rows, &t);
+    }
+}
+
 static inline void pl_depthwise_dsp_s8(const pl_depthwise_dsp_t *d,
                                        const int8_t *x,  // (n, ih, iw, ic)
                                        const int32_t *w, // (ic, 8)
                                        int8_t *y,        // (n, oh, ow, ic)
                                        void *scratch)    // the patch
 {
-    int32_t *patch = (int32_t *)scratch; // (columns, 4, 2)
     const pl_conv_s8_t *s = &d->s;
-    const int32_t columns = (s->ow - 1) * s->sw + 3;
-    const int32_t first = s->pl < columns ? s->pl : columns;
-    const int32_t inside = s->pl + s->iw < columns ? s->pl + s->iw : columns;
-    const int32_t groups = d->rows == 2 ? (int32_t)((uint32_t)(s->oh + 1) >> 1) : s->oh;
-    pl_dsp_pairs_t g;
-    pl_dsp_depthwise_t t;
-    g.columns = inside > first ? inside - first : 0;
-    g.ic = s->ic;
-    g.zx = pl_word16(s->zx, s->zx);
-    t.x = patch;
-    t.pixels = s->ow;
-    t.oc = s->ic;
-    t.y_row = s->ow * s->ic;
-    t.zy = s->q.zy;
-    t.lo = s->q.lo;
-    t.hi = s->q.hi;
-    for (int32_t i = 0; i < 8 * columns; i++) {
-        PL_BARRIER(patch);
-        patch[i] = g.zx;
-    }
+    const int32_t in_rows = d->rows == 2 ? (int32_t)((uint32_t)(s->oh + 1) >> 1) : s->oh;
+    const int32_t in_row = pl_groups_in_row_s8(s);
     for (int32_t i = 0; i < s->n; i++) {
-        const int32_t image = s->reverse ? s->n - 1 - i : i;
-        for (int32_t j = 0; j < groups; j++) {
-            const int32_t row = (s->reverse ? groups - 1 - j : j) * d->rows;
-            const int32_t rows = s->oh - row < d->rows ? 1 : d->rows;
-            const int32_t top = row * s->sh - s->pt;
-            const int8_t *in = x + image * s->ih * s->iw * s->ic;
-            int8_t *out = y + (image * s->oh + row) * s->ow * s->ic;
-            for (int32_t c = 0; c < s->ic; c += 4) {
-                const int32_t k = c + 4 <= s->ic ? c : s->ic - 4; // the last four may be partly those before them
-                for (int32_t half = 0; half < 2 && g.columns > 0; half++) {
-                    const int32_t r = top + 2 * half;
-                    g.a = r >= 0 && r < s->ih ? in + r * s->iw * s->ic + k : 0;
-                    g.b = r + 1 >= 0 && r + 1 < s->ih && half < rows ? in + (r + 1) * s->iw * s->ic + k : 0;
-                    g.to = patch + 8 * first + half;
-                    pl_pairs_s8(&g);
-                }
-                t.w = w + 8 * k;
-                t.y = out + k;
-                pl_depthwise_block_s8(d->kind, rows, &t);
+        for (int32_t j = 0; j < in_rows; j++) {
+            for (int32_t k = 0; k < in_row; k++) {
+                pl_group_s8_t g;
+                pl_group_s8(s, i, j, k, &g);
+                g.row = (s->reverse ? in_rows - 1 - j : j) * d->rows;
+                pl_depthwise_group_s8(d, &g, s->oh - g.row < d->rows ? 1 : d->rows,
+                                      x + g.image * s->ih * s->iw * s->ic, w, y + g.image * s->oh * s->ow * s->ic,
+                                      (int32_t *)scratch);
             }
         }
     }

@@ -52,22 +52,29 @@ def _plain(b: Block, prefix: str) -> str:
 
 
 def _choice(blocks: list[Block], prefix: str) -> str:
+    """By count, then by variant; the last of each needs no test."""
     kind, count = blocks[0].kind, _COUNTS[blocks[0].kind]
-    lines = [
-        f"static inline void pl_{kind}_block_s8(int32_t kind, int32_t {count}, {_ARGUMENTS[kind]})", "{",
-    ]  # fmt: skip
-    if len({b.variant for b in blocks}) == 1:
+    arguments = f"int32_t kind, int32_t {count}, {_ARGUMENTS[kind]}"
+    lines = [f"static inline void pl_{kind}_block_s8({arguments})", "{"]
+    counts = sorted({b.count for b in blocks}, reverse=True)
+    if len(blocks) == len(counts):
         lines.append("    (void)kind;")
-    if len({b.count for b in blocks}) == 1:
+    if len(counts) == 1:
         lines.append(f"    (void){count};")
-    for i, b in enumerate(blocks):
-        tests = [f"kind == {b.constant}"] if len({o.variant for o in blocks}) > 1 else []
-        tests += [f"{count} == {b.count}"] if len({o.count for o in blocks}) > 1 else []
-        test = " && ".join(tests)
-        word = "if" if i == 0 else "} else if"
-        if i == len(blocks) - 1:
-            lines.append("    } else {" if i else "    {")
-        else:
-            lines.append(f"    {word} ({test}) {{")
-        lines.append(f"        {prefix}_{b.name}(t);")
-    return "\n".join([*lines, "    }", "}", ""])
+    tests = [(f"{count} == {n}", _variants([b for b in blocks if b.count == n], prefix)) for n in counts]
+    return "\n".join([*lines, *_chain(tests), "}", ""])
+
+
+def _variants(blocks: list[Block], prefix: str) -> list[str]:
+    return _chain([(f"kind == {b.constant}", [f"    {prefix}_{b.name}(t);"]) for b in blocks])
+
+
+def _chain(tests: list[tuple[str, list[str]]]) -> list[str]:
+    """if … else if … else, one level deeper; a single case stands alone."""
+    if len(tests) == 1:
+        return tests[0][1]
+    lines: list[str] = []
+    for i, (test, body) in enumerate(tests):
+        word = f"if ({test}) {{" if i == 0 else f"}} else if ({test}) {{" if i < len(tests) - 1 else "} else {"
+        lines += [f"    {word}", *(f"    {line}" for line in body)]
+    return [*lines, "    }"]
