@@ -167,7 +167,7 @@ def _rows(
     quantized = np.clip(np.rint(weight / scale[:, None]), -127, 127).astype(np.int8)
     offset = np.rint(bias / (x.scale * scale)).astype(np.int64)
     m = multiplier(x.scale * scale * 4096.0)
-    check_accumulator(quantized, offset, m.shift, 255)
+    check_accumulator(quantized, offset, m.shift, 256)
     return quantized, offset - x.zero * quantized.astype(np.int64).sum(axis=1), m.value, 1 << m.shift
 
 

@@ -37,9 +37,9 @@ static inline void pl_q_add(const pl_q_add_t *t, const int8_t *x0, const int8_t 
     int32_t a = t->a, b = t->b, c = t->c;
 #if defined(__ARM_FEATURE_MVE)
     if (s0 + s1 == 2) {
-        const int32x4_t least = vdupq_n_s32(t->lo), most = vdupq_n_s32(t->hi), from = vdupq_n_s32(c);
+        const int32x4_t factor = vdupq_n_s32(a), least = vdupq_n_s32(t->lo), most = vdupq_n_s32(t->hi);
         for (; n >= 4; n -= 4, x0 += 4, x1 += 4, y += 4) {
-            const int32x4_t v = vmlaq_n_s32(vmlaq_n_s32(from, vldrbq_s32(x0), a), vldrbq_s32(x1), b);
+            const int32x4_t v = vmlaq_n_s32(vmlasq_n_s32(vldrbq_s32(x0), factor, c), vldrbq_s32(x1), b);
             vstrbq_s32(y, vminq_s32(vmaxq_s32(vshrq_n_s32(v, 16), least), most));
         }
     }
