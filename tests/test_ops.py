@@ -205,7 +205,7 @@ def test_functions() -> None:
         (x.abs() + 1).acosh(), (x / 4).atanh(), (x / 4).asin(), (x / 4).acos(), x.abs().log2(), x.abs().log10(),
         x.exp2(), x.sign(), x.frac(), x.expm1(), x.abs().log1p(), x.sigmoid(), x.isnan(), x.isinf(), x // 0.3,
         x.div(0.3, rounding_mode="trunc"), x.reciprocal(), x.abs().rsqrt(), x.to(torch.int64) % 3,
-        x.to(torch.int64) // -2,
+        x.to(torch.int64) // -2, torch.fmax(x, x.log()), torch.fmin(x.log(), x),
     )), torch.randn(4, 10))
 
 
