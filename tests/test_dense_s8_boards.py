@@ -19,9 +19,9 @@ DSP, PORTABLE, RV32 = Dsp(), Portable(), Rv32()
 
 
 def every_kind(family: Family, machine: board.Machine, cases: int) -> list[board.Planned]:
-    """So many rows, depthwise layers and convolutions each, and as many again of any kind."""
-    planned = [case for kind in (0, 2, 6, None) for case in board.plan(family, range(cases), machine, kind)]
-    assert len(planned) == 4 * cases
+    """So many rows, 3x3 depthwise, other depthwise layers and convolutions each, and as many again of any kind."""
+    planned = [case for kind in (0, 2, 4, 6, None) for case in board.plan(family, range(cases), machine, kind)]
+    assert len(planned) == 5 * cases
     return planned
 
 
@@ -60,7 +60,7 @@ def test_kernels_equal_the_reference_without_a_long_multiply(tmp_path: Path) -> 
 def test_every_kind_of_block_is_tried_often() -> None:
     planned = every_kind(DSP, board.M4, 500)
     tried = [{parse(name).kind for name in kernel.micro} for _, _, kernel, _ in planned]
-    for kind in ("conv", "row", "depthwise"):
+    for kind in ("conv", "row", "depthwise", "taps"):
         assert sum(kind in kinds for kinds in tried) >= 400, kind
     assert sum("conv" in kinds for kinds in tried) >= 500
     assert {parse(n).count for _, _, k, _ in planned for n in k.micro if "conv" in n} == {1, 2, 3}

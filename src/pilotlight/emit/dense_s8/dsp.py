@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pilotlight.emit.dense_s8.layer import Kernel, Layer
-from pilotlight.emit.dense_s8.pack_dsp import conv_streams, depthwise_words, packable, row_streams
-from pilotlight.emit.dense_s8.portable import Portable, is_row, round_up
+from pilotlight.emit.dense_s8.pack_dsp import conv_streams, depthwise_words, packable, row_streams, taps_streams
+from pilotlight.emit.dense_s8.portable import Portable, depthwise_pixels, is_row, round_up
 from pilotlight.emit.dense_s8.table import column_step, columns, fields, initializer
 from pilotlight.emit.dense_s8.walk import Walk
 from pilotlight.emit.micro.s8.names import Block, Finish
 from pilotlight.emit.pack_f32 import Conv2d
 
 PIXELS = 3  # of the widest block
-STRIDES = (8, 16, 32, 64, 128, 256, 510)  # values between windows that share nothing, so that few blocks serve many layers
+STRIDES = (8, 16, 32, 64, 128, 256, 510)  # values between windows that share nothing: few blocks for many layers
 FARTHEST = 510  # values that a block can reach from one pixel to the next
 DEPTHWISE_BYTES = 832  # of a depthwise patch
 SHARED_BYTES, APART_BYTES = 1024, 768  # as large as a patch grows for fewer turns of its loops
@@ -26,8 +26,10 @@ class Dsp:
         layer = replace(layer, shape=layer.shape.flattened())
         s = layer.shape
         if s.depthwise:
-            fits = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.ic >= 4 and s.sw <= 4
-            return self._depthwise(layer) if fits else Portable().plan(layer)
+            if s.ic < 4:
+                return Portable().plan(layer)
+            fits = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 4
+            return self._depthwise(layer) if fits else self._taps(layer)
         if is_row(s) and s.ic % 4 == 0 and packable(layer):
             return self._row(layer)
         return self._conv(layer)
@@ -110,6 +112,23 @@ class Dsp:
             distance=walk.distance(),
             reverse=walk.reverse(),
             micro=frozenset({"pairs_s8"} | {replace(variant, count=n).name for n in counts}),
+        )
+
+    def _taps(self, layer: Layer) -> Kernel:
+        s = layer.shape
+        pixels = depthwise_pixels(s)
+        variant = Block("taps", 4, finish=finish_of(layer))
+        walk = Walk(s, pixels)
+        return Kernel(
+            header="taps_dsp_s8",
+            ctype="pl_taps_dsp_t",
+            initializer=lambda reverse: initializer(fields(layer, pixels, reverse), variant.constant),
+            driver="pl_taps_dsp_s8",
+            constants=(taps_streams(layer),),
+            scratch=round_up(s.kh * ((pixels - 1) * s.sw + (s.kw - 1) * s.dw + 1) * s.ic),
+            distance=walk.distance(),
+            reverse=walk.reverse(),
+            micro=frozenset({variant.name}),
         )
 
 

@@ -69,3 +69,15 @@ def depthwise_words(layer: Layer) -> Array:
     halves = np.stack([w[:, 0], w[:, 1], w[:, 1], w[:, 2]], axis=2)  # (C, column, 4)
     words = np.ascontiguousarray(halves).view("<i4").reshape(len(w), 6)
     return np.concatenate([words, layer.bias[:, None].astype("<i4"), layer.m[:, None].astype("<i4")], axis=1).ravel()
+
+
+def taps_streams(layer: Layer) -> Array:
+    """By four channels, the last of them once more with those before where they are no multiple of four: starts, for
+    each tap the weights (0, 2) and (1, 3), multipliers."""
+    channels = layer.shape.ic
+    firsts = [*range(0, channels - 3, 4), *([channels - 4] if channels % 4 else [])]
+    which = np.array(firsts)[:, None] + np.arange(4)  # (blocks, 4)
+    w = layer.w.reshape(channels, -1)[which]  # (blocks, 4, taps)
+    halves = np.ascontiguousarray(w.transpose(0, 2, 1)[..., [0, 2, 1, 3]].astype("<i2"))
+    words = halves.view("<i4").reshape(len(which), -1)
+    return np.concatenate([layer.bias[which].astype("<i4"), words, layer.m[which].astype("<i4")], axis=1).ravel()

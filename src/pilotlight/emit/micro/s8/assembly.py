@@ -11,6 +11,7 @@ from pilotlight.emit.micro.s8.copy import pairs, widen
 from pilotlight.emit.micro.s8.depthwise import depthwise
 from pilotlight.emit.micro.s8.names import Block, ordered
 from pilotlight.emit.micro.s8.row import row
+from pilotlight.emit.micro.s8.taps import taps
 
 _HEAD = """\
 /* The int8 blocks of {prefix}.c for cores with Thumb-2 and the DSP extension. Elsewhere, and with PILOTLIGHT_PORTABLE,
@@ -25,6 +26,7 @@ _GENERATORS: dict[str, Callable[[Block], Function]] = {
     "conv": conv,
     "row": row,
     "depthwise": depthwise,
+    "taps": taps,
     "widen": lambda _: widen(),
     "pairs": lambda _: pairs(),
 }

@@ -8,10 +8,11 @@ _ARGUMENTS = {
     "conv": "const pl_dsp_conv_t *t",
     "row": "const pl_dsp_row_t *t",
     "depthwise": "const pl_dsp_depthwise_t *t",
+    "taps": "const pl_dsp_taps_t *t",
     "widen": "const int8_t *x, int16_t *y, int32_t n",
     "pairs": "const pl_dsp_pairs_t *t",
 }
-_COUNTS = {"conv": "pixels", "row": "filters", "depthwise": "rows"}
+_COUNTS = {"conv": "pixels", "row": "filters", "depthwise": "rows", "taps": "channels"}
 
 
 def dispatch(names: set[str], prefix: str) -> str:
@@ -35,6 +36,7 @@ def _twin(b: Block, prefix: str) -> str:
         "conv": f"t, {b.count}, {b.step // 2}, {int(b.wide)}, {b.finish.shift}",
         "row": f"t, {b.count}, {b.finish.shift}",
         "depthwise": f"t, {b.count}, {b.step}, {b.finish.shift}",
+        "taps": f"t, {b.finish.shift}",
         "widen": "x, y, n",
         "pairs": "t",
     }[b.kind]

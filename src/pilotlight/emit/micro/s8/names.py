@@ -3,6 +3,7 @@
     conv_s8_P_sS      P pixels whose windows are S bytes apart, pairs of filters
     row_s8_F          F filters over one row of inputs
     depthwise_s8_R_wS R output rows of four channels, 3x3, horizontal stride S
+    taps_s8_4         four channels of one pixel, depthwise with any kernel
     widen_s8, pairs_s8  bring inputs into the form that these read
 
 Endings: `_w` weights of 16 bits, `_kN` accumulators shifted left by N, `_c` limits tighter than int8.
@@ -17,9 +18,9 @@ from pilotlight.errors import PilotlightError
 
 _PATTERN = re.compile(
     r"(?:conv_s8_(?P<pixels>[123])_s(?P<stride>\d+)(?P<wide>_w)?|row_s8_(?P<filters>[28])"
-    r"|depthwise_s8_(?P<rows>[12])_w(?P<step>\d+)|widen_s8|pairs_s8)(?:_k(?P<shift>\d+))?(?P<clamp>_c)?"
+    r"|depthwise_s8_(?P<rows>[12])_w(?P<step>\d+)|taps_s8_(?P<channels>4)|widen_s8|pairs_s8)(?:_k(?P<shift>\d+))?(?P<clamp>_c)?"
 )
-KINDS = ("conv", "row", "depthwise", "widen", "pairs")
+KINDS = ("conv", "row", "depthwise", "taps", "widen", "pairs")
 
 
 @dataclass(frozen=True, order=True)
@@ -69,7 +70,7 @@ def parse(name: str) -> Block:
     found = _PATTERN.fullmatch(name)
     if found is None:
         raise PilotlightError(f"no micro-kernel is called {name!r}", kind="internal")
-    count = found["pixels"] or found["filters"] or found["rows"] or 0
+    count = found["pixels"] or found["filters"] or found["rows"] or found["channels"] or 0
     step = found["stride"] or found["step"] or 0
     finish = Finish(int(found["shift"] or 0), found["clamp"] is not None)
     return Block(name.split("_")[0], int(count), int(step), found["wide"] is not None, finish)
