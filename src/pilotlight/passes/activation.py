@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pilotlight.graph import Graph, Node
+from pilotlight.graph import Graph, Node, Shape
 from pilotlight.passes.behind import Readers
 
 DENSE = ("conv2d", "linear")
@@ -31,21 +31,42 @@ def fuse_clamps(graph: Graph) -> Graph:
 
 
 def absorb_padding(graph: Graph) -> Graph:
-    """Zeros padded around height and width in front of a convolution are the convolution's own padding."""
+    """Zeros padded around height and width in front of a convolution are the convolution's own padding.
+
+    A one-dimensional convolution reads (N, L, C) as (N, 1, L, C): there the padding stands in front of a reshape.
+    """
     producers = graph.producers()
-    for node in graph.nodes:
-        pad = producers.get(node.inputs[0]) if node.op in ("conv2d", "qconv2d") else None
-        if pad is not None and _is_spatial(pad, node.attrs.get("zx", 0)):
-            (_, top, left, _), (_, bottom, right, _) = pad.attrs["before"], pad.attrs["after"]
-            amounts = zip(node.attrs["pad"], (top, left, bottom, right), strict=True)
-            node.attrs["pad"] = tuple(a + b for a, b in amounts)
-            node.inputs[0] = pad.inputs[0]
+    for node in list(graph.nodes):
+        if node.op not in ("conv2d", "qconv2d"):
+            continue
+        pad = producers.get(node.inputs[0])
+        row = pad is not None and pad.op == "reshape" and producers.get(pad.inputs[0])
+        pad = row or pad
+        if pad is None or not _is_spatial(pad, node.attrs.get("zx", 0), node.inputs[0].shape):
+            continue
+        before, after = (_as_image(pad.attrs[side]) for side in ("before", "after"))
+        amounts = zip(node.attrs["pad"], (*before[1:3], *after[1:3]), strict=True)
+        node.attrs["pad"] = tuple(a + b for a, b in amounts)
+        node.inputs[0] = pad.inputs[0]
+        if row:
+            x = pad.inputs[0]
+            image = graph.fresh("reshape", x.dtype, (x.shape[0], 1, *x.shape[1:]))
+            image.quant = x.quant
+            reshape = Node("reshape", [x], [image], {"shape": image.shape}, node.place)
+            graph.nodes.insert(graph.nodes.index(node), reshape)
+            node.inputs[0] = image
     return graph
 
 
-def _is_spatial(node: Node, zero: int) -> bool:
-    """Whether a node pads height and width with what stands for zero."""
-    if node.op != "pad" or node.attrs["value"] != zero or len(node.attrs["before"]) != 4:
+def _as_image(sizes: tuple[int, ...], height: int = 0) -> tuple[int, ...]:
+    """(N, H, W, C) of what may be (N, L, C)."""
+    return sizes if len(sizes) == 4 else (sizes[0], height, *sizes[1:])
+
+
+def _is_spatial(node: Node, zero: int, image: Shape) -> bool:
+    """Whether a node pads height and width of an image with what stands for zero."""
+    if node.op != "pad" or node.attrs["value"] != zero or len(node.output.shape) not in (3, 4):
         return False
-    amounts = list(zip(node.attrs["before"], node.attrs["after"], strict=True))
-    return amounts[0] == amounts[3] == (0, 0) and all(a >= 0 for pair in amounts for a in pair)
+    before, after = (_as_image(node.attrs[side]) for side in ("before", "after"))
+    untouched = before[0] == after[0] == before[3] == after[3] == 0
+    return untouched and min(before + after) >= 0 and _as_image(node.output.shape, 1) == image
