@@ -187,6 +187,19 @@ def test_zero_padding_goes_into_the_convolution() -> None:
     check(net, (IMAGE,))
 
 
+def test_zero_padding_goes_into_the_one_dimensional_convolution() -> None:
+    net = Each(lambda conv, x: F.relu(conv(F.pad(x, (4, 0)))), nn.Conv1d(3, 5, 3, dilation=2))
+    graph = lowered(net, SERIES)
+    assert ops_of(graph) == ["conv2d"]
+    (conv,) = [node for node in graph.nodes if node.op == "conv2d"]
+    assert conv.attrs["pad"] == (0, 4, 0, 0)
+    check(net, (SERIES,))
+
+
+def test_padding_that_others_read_stays_for_them() -> None:
+    check(Each(lambda conv, x: conv(y := F.pad(x, (4, 0))).mean() + y, nn.Conv1d(3, 5, 3)), (SERIES,))
+
+
 @pytest.mark.parametrize(
     "pad",
     [lambda x: F.pad(x, (1, 1, 1, 1), value=2.0), lambda x: F.pad(x, (0, 0, 0, 0, 1, 0)),
