@@ -13,7 +13,7 @@ def fields(layer: Layer, pixels: int, reverse: bool) -> list[int]:
     s = layer.shape
     return [
         s.n, s.ih, s.iw, s.ic, s.oh, s.ow, s.oc, s.kh, s.kw, s.sh, s.sw, s.pt, s.pl, s.dh, s.dw, s.groups,
-        s.ic // s.groups, s.oc // s.groups, pixels, column_step(s), int(reverse), layer.zx,
+        s.ic // s.groups, s.oc // s.groups, pixels, -(-s.ow // pixels), column_step(s), int(reverse), layer.zx,
         layer.zy, layer.shift, layer.lo, layer.hi,
     ]  # fmt: skip
 

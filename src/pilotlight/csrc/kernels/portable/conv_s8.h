@@ -190,10 +190,9 @@ static inline void pl_conv_s8(const pl_conv_s8_t *s,
 {
     int8_t *const patch = (int8_t *)scratch; // (columns, kh, icg)
     const int32_t filled = (s->ocg + 3) & ~3;
-    const int32_t groups = pl_groups_in_row_s8(s);
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
-            for (int32_t k = 0; k < groups; k++) {
+            for (int32_t k = 0; k < s->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
                 const int8_t *image = x + g.image * s->ih * s->iw * s->ic;

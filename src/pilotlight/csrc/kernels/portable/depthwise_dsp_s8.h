@@ -137,10 +137,9 @@ static inline void pl_depthwise_dsp_s8(const pl_depthwise_dsp_t *d,
 {
     const pl_conv_s8_t *s = &d->s;
     const int32_t in_rows = d->rows == 2 ? (int32_t)((uint32_t)(s->oh + 1) >> 1) : s->oh;
-    const int32_t in_row = pl_groups_in_row_s8(s);
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < in_rows; j++) {
-            for (int32_t k = 0; k < in_row; k++) {
+            for (int32_t k = 0; k < s->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
                 g.row = (s->reverse ? in_rows - 1 - j : j) * d->rows;

@@ -60,12 +60,11 @@ static inline void pl_depthwise_rv_s8(const pl_depthwise_rv_t *d,
                                       void *scratch)    // the patch
 {
     const pl_conv_s8_t *s = &d->s;
-    const int32_t groups = pl_groups_in_row_s8(s);
     int8_t *const patch = (int8_t *)scratch; // (3, columns, ic)
     pl_rv_depthwise_t t = {patch, 0, s->ic, w, w + 5 * s->ic, y, 0, s->q.zy, s->q.lo, s->q.hi};
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
-            for (int32_t k = 0; k < groups; k++) {
+            for (int32_t k = 0; k < s->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
                 pl_gather_channels_s8(s, &g, x + g.image * s->ih * s->iw * s->ic, patch);

@@ -96,11 +96,10 @@ static inline void pl_depthwise_s8(const pl_conv_s8_t *s,
                                    void *scratch) // the patch
 {
     int8_t *const patch = (int8_t *)scratch; // (kh, columns, ic)
-    const int32_t groups = pl_groups_in_row_s8(s);
     const int32_t three = s->kh == 3 && s->kw == 3 && s->sw == 1 && s->dw == 1;
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
-            for (int32_t k = 0; k < groups; k++) {
+            for (int32_t k = 0; k < s->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
                 const int32_t row = ((g.pixels - 1) * s->sw + (s->kw - 1) * s->dw + 1) * s->ic;

@@ -19,6 +19,7 @@ typedef struct {
     int32_t groups;        // of channels
     int32_t icg, ocg;      // channels that a filter sees, filters in a group
     int32_t pixels;        // of an output row in one patch
+    int32_t in_row;        // patches in an output row
     int32_t step;          // columns from a pixel's window to the next: sw where windows share columns, else kw
     int32_t reverse;       // 1: from the last pixel to the first
     int32_t zx;            // what padded positions hold
@@ -30,17 +31,12 @@ typedef struct {
     int32_t image, row, col, pixels;
 } pl_group_s8_t;
 
-static inline int32_t pl_groups_in_row_s8(const pl_conv_s8_t *s)
-{
-    return (int32_t)((uint32_t)(s->ow + s->pixels - 1) / (uint32_t)s->pixels);
-}
-
 /* The groups of an output row start at multiples of `pixels`, walked in either direction. */
 static inline void pl_group_s8(const pl_conv_s8_t *s, int32_t i, int32_t j, int32_t k, pl_group_s8_t *g)
 {
     g->image = s->reverse ? s->n - 1 - i : i;
     g->row = s->reverse ? s->oh - 1 - j : j;
-    g->col = (s->reverse ? pl_groups_in_row_s8(s) - 1 - k : k) * s->pixels;
+    g->col = (s->reverse ? s->in_row - 1 - k : k) * s->pixels;
     g->pixels = s->ow - g->col < s->pixels ? s->ow - g->col : s->pixels;
 }
 

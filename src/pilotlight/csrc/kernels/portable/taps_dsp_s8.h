@@ -60,13 +60,13 @@ static inline void pl_taps_dsp_s8(const pl_taps_dsp_t *d,
                                   void *scratch) // the patch
 {
     const pl_conv_s8_t *s = &d->s;
-    const int32_t groups = pl_groups_in_row_s8(s), words = 8 + 2 * s->kh * s->kw;
+    const int32_t words = 8 + 2 * s->kh * s->kw;
     const int32_t fours = (int32_t)((uint32_t)s->ic >> 2);
     int8_t *const patch = (int8_t *)scratch; // (kh, columns, ic)
     pl_dsp_taps_t t = {patch, s->kh, s->kw, s->dw * s->ic, 0, w, w, y, s->q.zy, s->q.lo, s->q.hi};
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
-            for (int32_t k = 0; k < groups; k++) {
+            for (int32_t k = 0; k < s->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
                 int8_t *out = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->ic;
