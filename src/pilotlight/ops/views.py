@@ -19,7 +19,7 @@ from pilotlight.emit import loops
 from pilotlight.emit.step import Step, c_number
 from pilotlight.emit.walk import copy_distances, elementwise_distance
 from pilotlight.graph import Node, Shape, Value
-from pilotlight.ops.base import Op, Result, add_op, axis, lowers, register
+from pilotlight.ops.base import Op, Result, add_op, axis, lowers, register, same
 
 Item = TypeVar("Item")
 LARGE = 1 << 22  # elements above which a distance is not worth computing
@@ -212,6 +212,24 @@ class Concat(Op):
             return None
         writes = loops.element_indices(part.shape, strides, self._starts(node)[k])
         return k, *copy_distances(np.arange(part.elements), writes, part.dtype.size)
+
+
+@register
+class Shuffle(Op):
+    """The dimension `axis` as `sizes`, these in another `order`. Exists only while the layout is chosen."""
+
+    name = "shuffle"
+
+    def infer(self, node: Node) -> Result:
+        return same(node)
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        at, sizes, order = (node.attrs[k] for k in ("axis", "sizes", "order"))
+        pieces = args[0].unflatten(at, sizes).movedim([at + p for p in order], list(range(at, at + len(order))))
+        return pieces.reshape(args[0].shape)
+
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
+        return {**node.attrs, "axis": perm[node.attrs["axis"]]}
 
 
 @register

@@ -16,6 +16,7 @@ import numpy as np
 from pilotlight import ops
 from pilotlight.graph import Graph, Node, Shape, Value
 from pilotlight.passes.clean import remove_dead
+from pilotlight.passes.shuffle import join_shuffles, split_shuffles
 
 Perm = tuple[int, ...]
 
@@ -40,10 +41,10 @@ def is_reshape(perm: Perm, shape: Shape) -> bool:
 
 def optimize_layout(graph: Graph, *, keep_io: bool = False) -> Graph:
     """Run the rules until none applies; `keep_io` leaves inputs and outputs in PyTorch's order."""
-    layout = _Layout(graph, keep_io)
+    layout = _Layout(join_shuffles(graph), keep_io)
     while layout.borders() or layout.states() or layout.round() or layout.settle():
         pass
-    return remove_dead(graph)
+    return remove_dead(split_shuffles(graph))
 
 
 class _Layout:
