@@ -20,9 +20,8 @@ from test_passes import IMAGE, SERIES, Each, lowered
 from zoo import ZOO
 
 CHANNELS_LAST = (0, 2, 3, 1)
-# Channel shuffles, which also keep the halves between them from being channels last; a linear layer that draws
-# an image; the heads of an attention.
-OWN = {"shufflenet": 22, "autoencoder": 1, "encoder": 8, "bert_tiny": 8}
+# Channel shuffles; a linear layer that draws an image; the heads of an attention.
+OWN = {"shufflenet": 8, "autoencoder": 1, "encoder": 8, "bert_tiny": 8}
 
 
 def permutes(graph: Graph) -> int:
@@ -78,6 +77,13 @@ def test_plain_networks_need_no_transposition(name: str) -> None:
 OWN_TRANSPOSES: dict[str, tuple[Any, tuple[nn.Module, ...], torch.Tensor]] = {
     "shuffle": (lambda a, b, x: b(a(x).reshape(1, 2, 2, 8, 8).transpose(1, 2).reshape(1, 4, 8, 8)),
                 (conv(), conv(4, 4)), IMAGE),
+    "shuffle by three": (lambda a, b, x: b(a(x).reshape(1, 3, 4, 8, 8).transpose(1, 2).reshape(1, 12, 8, 8)),
+                         (conv(3, 12), conv(12, 4)), IMAGE),
+    "shuffle of rows": (lambda a, b, x: b(a(x).reshape(1, 4, 2, 4, 8).transpose(2, 3).reshape(1, 4, 8, 8)),
+                        (conv(), conv(4, 4)), IMAGE),
+    "two shuffles and a split": (
+        lambda a, b, x: b(F.channel_shuffle(torch.cat(F.channel_shuffle(a(x), 2).chunk(2, 1)[::-1], 1), 2)),
+        (conv(), conv(4, 4)), IMAGE),
     "image to sequence": (lambda a, fc, x: fc(a(x).flatten(2).transpose(1, 2)), (conv(), nn.Linear(4, 3)), IMAGE),
     "height and width": (lambda a, b, x: b(a(x).transpose(2, 3)), (conv(), conv(4, 4)), IMAGE),
     "flatten in another order": (lambda a, x: a(x).permute(0, 3, 1, 2).flatten(1), (conv(),), IMAGE),
@@ -96,9 +102,13 @@ def test_transposes_that_the_model_asks_for(name: str, torch_layout: bool) -> No
     check(Each(function, *layers), (x,), runs=1, torch_layout=torch_layout)
 
 
-def test_one_transposition_a_shuffle() -> None:
-    function, layers, x = OWN_TRANSPOSES["shuffle"]
-    assert permutes(lowered(Each(function, *layers), x)) == 1
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("shuffle", 1), ("shuffle by three", 1), ("shuffle of rows", 1), ("two shuffles and a split", 2)],
+)
+def test_one_transposition_a_shuffle(name: str, count: int) -> None:
+    function, layers, x = OWN_TRANSPOSES[name]
+    assert permutes(lowered(Each(function, *layers), x)) == count
 
 
 def test_image_to_sequence_is_free() -> None:
