@@ -72,16 +72,6 @@ def test_a_long_sum_of_equal_terms_stays_exact_enough() -> None:
     assert_close(y, double(x).sum(1), double(x).sum(1), 1_000_000)
 
 
-@many
-@given(sizes, st.integers(2, 300), sizes, seeds, st.sampled_from([0, 1]))
-def test_variance(outer: int, axis: int, inner: int, seed: int, correction: int) -> None:
-    x = floats(rng_of(seed), outer, axis, inner, shift=1.0)
-    y = np.empty((outer, inner), np.float32)
-    call("pl_reduce_var_f32", x, y, outer, axis, inner, float(correction))
-    reference = double(x).var(1, correction=correction)
-    assert_close(y, reference, reference + double(x).square().mean(1), axis)
-
-
 EXTREMES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "reduce_amax": lambda x: x.amax(1),
     "reduce_amin": lambda x: x.amin(1),
@@ -499,31 +489,6 @@ def test_adding_at_an_index(outer: int, size: int, inner: int, count: int, seed:
         y = x.copy()
         call(f"pl_{name}_add_f32", v, index, y, outer, size, count, inner)
         torch.testing.assert_close(torch.from_numpy(y), expected, rtol=0, atol=1e-5)
-
-
-@many
-@given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.sampled_from([8, 16, 32, 64]), seeds)
-def test_strided_copy(shape: list[int], bits: int, seed: int) -> None:
-    """Permute, flip, expand and step at once."""
-    rng = rng_of(seed)
-    x = elements(rng, bits, *(size * 2 for size in shape))
-    view = x[tuple(slice(None, None, 2) if rng.random() < 0.5 else slice(0, n) for n in shape)]
-    view = view.transpose(rng.permutation(len(shape)))
-    view = view[tuple(slice(None, None, -1) if rng.random() < 0.3 else slice(None) for _ in shape)]
-    if len(shape) < 6 and rng.random() < 0.5:
-        view = np.broadcast_to(view[None], (3, *view.shape))
-    missing = 6 - view.ndim
-    y = np.empty(view.shape, x.dtype)
-    step = bits // 8
-    fields = {
-        "size": (1,) * missing + view.shape,
-        "x": (0,) * missing + tuple(s // step for s in view.strides),
-        "y": (0,) * missing + tuple(s // step for s in y.strides),
-    }
-    from portable_kernels import pointer
-
-    call(f"pl_copy_u{bits}", fields, pointer(x, view.__array_interface__["data"][0] - x.ctypes.data), y)
-    np.testing.assert_array_equal(y, view)
 
 
 @many

@@ -10,6 +10,7 @@
 typedef struct {
     pl_conv_s8_t s;
     int32_t kind;       // PL_CONV_*: which blocks
+    int32_t fours;      // how many of the channels are widened by four, which changes their order
     int32_t column;     // values from one column of the patch to the next
     int32_t stride;     // values from one pixel's window to the next
     int32_t steps;      // of four taps in a window
@@ -22,12 +23,14 @@ static inline void pl_conv_block_s8(int32_t kind, int32_t pixels, const pl_dsp_c
 static inline void pl_widen_s8(const int8_t *x, int16_t *y, int32_t n);
 
 /* One kernel row of a run of columns; row is null outside the image. Columns go into the patch `column` apart. */
-static inline void pl_gather_row_s16(const pl_conv_s8_t *s, const pl_run_s8_t *t, int32_t at, const int8_t *row,
+static inline void pl_gather_row_s16(const pl_conv_dsp_t *d, const pl_run_s8_t *t, int32_t at, const int8_t *row,
                                      int16_t *to, int32_t column)
 {
+    const pl_conv_s8_t *s = &d->s;
     const int32_t channels = s->icg, step = t->step, next = step * s->ic;
     const int32_t last = at + (t->count - 1) * step; // input column
     const int32_t end = row ? (last < s->iw ? last + 1 : s->iw) : at;
+    const int32_t fours = d->fours;
     const int16_t zx = (int16_t)s->zx;
     for (; at < 0 && at <= last; at += step, to += column) {
         for (int32_t k = 0; k < channels; k++) {
@@ -35,13 +38,16 @@ static inline void pl_gather_row_s16(const pl_conv_s8_t *s, const pl_run_s8_t *t
         }
     }
     const int8_t *from = at < end ? row + at * s->ic : 0;
-    if ((channels & 3) == 0 && column == channels && next == channels && at < end) { // pixels side by side
+    if (fours == channels && column == channels && next == channels && at < end) { // pixels side by side
         pl_widen_s8(from, to, (end - at) * channels);
         to += (end - at) * channels;
         at = end;
-    } else if ((channels & 3) == 0) {
+    } else if (fours > 0) {
         for (; at < end; at += step, to += column, from += next) {
-            pl_widen_s8(from, to, channels);
+            pl_widen_s8(from, to, fours);
+            for (int32_t k = fours; k < channels; k++) {
+                to[k] = from[k];
+            }
         }
     } else if (channels == 3) {
         for (; at < end; at += step, to += column, from += next) {
@@ -74,7 +80,7 @@ static inline void pl_gather_s16(const pl_conv_dsp_t *d, const pl_group_s8_t *g,
         int32_t row = g->row * s->sh - s->pt;
         for (int32_t r = 0; r < s->kh; r++) {
             const int8_t *from = row >= 0 && row < s->ih ? x + row * s->iw * s->ic : 0;
-            pl_gather_row_s16(s, &t, t.at + i * t.at_run, from, patch + r * s->icg, column);
+            pl_gather_row_s16(d, &t, t.at + i * t.at_run, from, patch + r * s->icg, column);
             row += s->dh;
         }
         patch += d->stride;
