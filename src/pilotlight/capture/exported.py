@@ -20,6 +20,7 @@ from pilotlight import ops
 from pilotlight.capture.builder import Builder
 from pilotlight.errors import PilotlightError, UnsupportedError
 from pilotlight.graph import Graph, Place, Port, Quantization, State, Value, verify
+from pilotlight.graph.digest import digest
 from pilotlight.graph.dtypes import from_torch
 
 TORCH_FOLDER = str(Path(torch.__file__).parent)
@@ -131,6 +132,7 @@ class _Importer:
             self.graph.quantization = Quantization("pt2e", self.graph.origin)  # the user's own
         self.graph.macs = sum(ops.get(n.op).macs(n) for n in self.graph.nodes)
         verify(self.graph)
+        self.graph.sha256 = digest(self.graph)
         return self.graph
 
     def _inputs(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import dataclass, field
@@ -181,7 +180,7 @@ def _metadata(
     return {
         "name": common["name"],
         "generator": f"pilotlight {__version__}",
-        "model_sha256": hashlib.sha256(f"{weights.sha256()}{plan.graph}".encode()).hexdigest(),
+        "model_sha256": plan.graph.sha256,
         "sources": sources,
         "asm_stack": asm_stack,
         "inputs": [{k: v for k, v in p.items() if k not in hidden} for p in common["inputs"]],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 
 from pilotlight.graph import Value
@@ -36,12 +34,6 @@ class Weights:
 
     def blob(self) -> bytes:
         return b"".join(self._parts)
-
-    def sha256(self) -> str:
-        digest = hashlib.sha256()
-        for part in self._parts:
-            digest.update(part)
-        return digest.hexdigest()
 
 
 def c_array(name: str, blob: bytes) -> str:

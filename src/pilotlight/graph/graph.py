@@ -130,6 +130,7 @@ class Graph:
     nodes: list[Node] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
     macs: int = 0  # of the captured model, before any pass
+    sha256: str = ""  # of the captured model as well
     origin: Any = None  # what the front end keeps for the comparison with PyTorch
     quantization: Quantization | None = None
     fallbacks: list[Any] = field(default_factory=list)  # float operators inside an integer model, with reasons
