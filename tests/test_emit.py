@@ -251,6 +251,11 @@ def test_the_hash_tells_models_apart() -> None:
     assert len({digest(0), digest(1), digest(0, 5)}) == 3
 
 
+def test_the_hash_is_the_models_not_the_boards() -> None:
+    boards = ("host", "mps2-an386", "riscv32-virt")
+    assert len({pl.compile(zoo_graph("mlp"), board=b).module.metadata["model_sha256"] for b in boards}) == 1
+
+
 def test_the_same_model_gives_the_same_files() -> None:
     first, second = (pl.compile(zoo_graph("several")).module.files for _ in range(2))
     assert {k: hashlib.sha256(str(v).encode()).digest() for k, v in first.items()} == {
