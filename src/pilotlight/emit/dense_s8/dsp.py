@@ -45,20 +45,21 @@ class Dsp:
         pixels = self._pixels(s, stride, column, shared) if stride <= FARTHEST else 1
         steps = -(-values // 4)
         wide = not packable(layer)
+        pair_words = 4 + steps * (4 if wide else 2)
         finish = finish_of(layer)
         variant = Block("conv", 0, 2 * stride if pixels > 1 else 0, wide, finish)
         counts = {n for size in {pixels, s.ow % pixels or pixels} for n in block_sizes(size)}
         walk = Walk(s, pixels, groups=s.groups)
-        permuted = channels % 4 == 0
+        fours = channels // 4 * 4 if channels % 4 == 0 or s.kh * s.kw == 1 else 0  # what is aligned can be widened
         size = columns(s, pixels) * column if shared else (pixels - 1) * stride + values
         return Kernel(
             header="conv_dsp_s8",
             ctype="pl_conv_dsp_t",
             initializer=lambda reverse: initializer(
-                fields(layer, pixels, reverse), variant.constant, column, stride, steps, 4 + steps * (4 if wide else 2)
+                fields(layer, pixels, reverse), variant.constant, fours, column, stride, steps, pair_words
             ),
             driver="pl_conv_dsp_s8",
-            constants=(conv_streams(layer, column, permuted, wide),),
+            constants=(conv_streams(layer, column, fours, wide),),
             scratch=round_up(2 * (size + 3)),
             distance=walk.distance(),
             reverse=walk.reverse(),
@@ -101,7 +102,8 @@ class Dsp:
         pixels = s.ow
         while 32 * ((pixels - 1) * s.sw + 3) > DEPTHWISE_BYTES and pixels > 1:
             pixels = -(-pixels // 2)
-        walk = Walk(s, pixels, rows, mixed=True)
+        exact = s.ic % 4 == 0  # otherwise the last four channels are read together with those before
+        walk = Walk(s, pixels, rows, groups=s.ic // 4 if exact else 1, mixed=not exact)
         return Kernel(
             header="depthwise_dsp_s8",
             ctype="pl_depthwise_dsp_t",

@@ -13,18 +13,18 @@ def packable(layer: Layer) -> bool:
     return bool(np.all(256 * largest + largest.max(initial=0) < 2**31))
 
 
-def conv_streams(layer: Layer, column: int, permuted: bool, wide: bool) -> Array:
+def conv_streams(layer: Layer, column: int, fours: int, wide: bool) -> Array:
     """For each group of channels and pair of filters: start, taps, multipliers.
 
-    Taps go by columns, each kh * icg values padded to `column`, then to a multiple of four; `permuted`: every four in
-    the order 0, 2, 1, 3, which is how `widen_s8` leaves the inputs.
+    Taps go by columns, each kh * icg values padded to `column`, then to a multiple of four. The first `fours` channels
+    are in the order 0, 2, 1, 3 of every four, which is how `widen_s8` leaves the inputs.
     """
     s = layer.shape
-    by_column = layer.w.transpose(0, 2, 1, 3).reshape(s.oc, s.kw, -1).astype(np.int64)
+    channels = np.arange(s.ic // s.groups)
+    channels[:fours] = channels[:fours].reshape(-1, 4)[:, [0, 2, 1, 3]].ravel()
+    by_column = layer.w[..., channels].transpose(0, 2, 1, 3).reshape(s.oc, s.kw, -1).astype(np.int64)
     w: Array = np.pad(by_column, ((0, 0), (0, 0), (0, column - by_column.shape[2]))).reshape(s.oc, -1)
     w = np.pad(w, ((0, 0), (0, -w.shape[1] % 4)))
-    if permuted:
-        w = w.reshape(s.oc, -1, 4)[:, :, [0, 2, 1, 3]].reshape(s.oc, -1)
     per_group = s.oc // s.groups
     odd = per_group % 2
     pairs = np.pad(w.reshape(s.groups, per_group, -1), ((0, 0), (0, odd), (0, 0))).reshape(-1, 2, w.shape[1])
