@@ -92,3 +92,12 @@ def test_wide_weights_are_taken_only_where_the_bound_fails() -> None:
     bias = layer.bias.copy()
     bias[3] = 1 << 24
     assert any(name.endswith("_w") for name in Dsp().plan(replace(layer, bias=bias)).micro)
+
+
+def test_small_code_makes_do_with_fewer_blocks() -> None:
+    layers = [dense.random_layer(2, Conv2d(1, 5, 5, c, 5, 5, 8, 1, 1))[0] for c in (4, 12, 20, 40, 100)]
+    blocks = {
+        small: {name for layer in layers for name in Dsp(small).plan(layer).micro if name.startswith("conv_s8_3")}
+        for small in (False, True)
+    }
+    assert len(blocks[False]) == 5 and len(blocks[True]) == 2

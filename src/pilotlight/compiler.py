@@ -159,7 +159,7 @@ def compile(
     target_board = boards.load(board) if isinstance(board, str) else board
     if chosen.weights_in or chosen.arena_in:
         target_board.placement(chosen.weights_in, chosen.arena_in)  # refuses unknown memories before any work
-    target = Target.of(target_board)
+    target = Target.of(target_board, small=chosen.optimize == "size")
     lowered = graph.clone()
     if name is not None:
         lowered.name = name

@@ -13,10 +13,11 @@ class Target:
 
     isa: frozenset[str] = frozenset()
     fused: bool = False  # a fused multiply-add costs no more than a multiply and an add
+    small: bool = False  # little code counts more than speed
 
     @staticmethod
-    def of(board: Board) -> Target:
-        return Target(board.isa, board.fused)
+    def of(board: Board, small: bool = False) -> Target:
+        return Target(board.isa, board.fused, small)
 
     @property
     def float_assembly(self) -> bool:

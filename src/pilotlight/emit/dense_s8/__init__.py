@@ -22,13 +22,13 @@ from pilotlight.emit.target import Target
 __all__ = ["Family", "Kernel", "Layer", "assembly", "dispatch", "family", "is_block"]
 
 
-def family(target: Target, optimize: str = "speed") -> Family:
-    """The kernels for a core; `optimize` "size" prefers little code."""
-    if "mve" in target.isa and optimize == "speed":
+def family(target: Target) -> Family:
+    """The kernels for a core."""
+    if "mve" in target.isa:
         return Helium()
-    if {"thumb2", "dsp"} <= target.isa and optimize == "speed":
-        return Dsp()
-    if {"rv32", "mul"} <= target.isa and optimize == "speed":
+    if {"thumb2", "dsp"} <= target.isa:
+        return Dsp(target.small)
+    if {"rv32", "mul"} <= target.isa:
         return Rv32()
     return Portable()
 

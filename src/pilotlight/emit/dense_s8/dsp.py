@@ -14,13 +14,17 @@ from pilotlight.emit.pack_f32 import Conv2d
 
 PIXELS = 3  # of the widest block
 STRIDES = (8, 16, 32, 64, 128, 256, 510)  # values between windows that share nothing: few blocks for many layers
+FEW_STRIDES = (32, 128, 510)
 FARTHEST = 510  # values that a block can reach from one pixel to the next
 DEPTHWISE_BYTES = 832  # of a depthwise patch
 SHARED_BYTES, APART_BYTES = 1024, 768  # as large as a patch grows for fewer turns of its loops
 
 
 class Dsp:
-    """Falls back to portable C where no block fits."""
+    """Falls back to portable C where no block fits; `small` makes do with fewer blocks."""
+
+    def __init__(self, small: bool = False):
+        self.strides = FEW_STRIDES if small else STRIDES
 
     def plan(self, layer: Layer) -> Kernel:
         layer = replace(layer, shape=layer.shape.flattened())
@@ -41,7 +45,7 @@ class Dsp:
         column = s.kh * channels
         column += shared and column * column_step(s) % 2
         values = s.kw * column
-        stride = column_step(s) * column if shared else next((n for n in STRIDES if n >= values), values)
+        stride = column_step(s) * column if shared else next((n for n in self.strides if n >= values), values)
         pixels = self._pixels(s, stride, column, shared) if stride <= FARTHEST else 1
         steps = -(-values // 4)
         wide = not packable(layer)

@@ -42,6 +42,10 @@ static inline void pl_gather_row_s16(const pl_conv_dsp_t *d, const pl_run_s8_t *
         pl_widen_s8(from, to, (end - at) * channels);
         to += (end - at) * channels;
         at = end;
+    } else if (fours == channels) {
+        for (; at < end; at += step, to += column, from += next) {
+            pl_widen_s8(from, to, channels);
+        }
     } else if (fours > 0) {
         for (; at < end; at += step, to += column, from += next) {
             pl_widen_s8(from, to, fours);
