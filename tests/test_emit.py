@@ -218,6 +218,9 @@ def test_metadata_is_complete_and_true(name: str) -> None:
                          (f"{up}_WEIGHTS_SIZE", meta["weights_bytes"])):
         assert f"#define {macro} {value}u" in header
     assert re.fullmatch(r"[0-9a-f]{64}", meta["model_sha256"])
+    assert {pool: row["bytes"] for pool, row in meta["pools"].items()} == {
+        pool: meta[f"{pool}_bytes"] for pool in ("arena", "state", "weights")
+    }
     assert meta["arena_lower_bound"] <= meta["arena_bytes"]
     assert set(meta["sources"]) <= set(build.module.files)
     for side, ports in (("inputs", build.lowered.inputs), ("outputs", build.lowered.outputs)):

@@ -168,11 +168,21 @@ def compile(
     for node in prepared.nodes:
         ops.get(node.op).prepare(node, prepared, target)
     plan = make_plan(prepared, keep_inputs=chosen.keep_inputs)
-    module = emit_module(plan, target, keep_inputs=chosen.keep_inputs, source=source)
+    module = emit_module(
+        plan, target, keep_inputs=chosen.keep_inputs, source=source, memories=_memories(target_board, chosen)
+    )
     build = Build(graph, lowered, plan, module, target_board, chosen)
     if chosen.max_ram is not None or chosen.max_flash is not None:
         check_budget(build)
     return build
+
+
+def _memories(board: Board, options: Options) -> dict[str, str]:
+    """The board's memory of each pool; the host has none."""
+    if board.is_host:
+        return {}
+    place = board.placement(options.weights_in, options.arena_in)
+    return {"arena": place.arena, "state": place.arena, "weights": place.weights}
 
 
 def cache_folder() -> Path:

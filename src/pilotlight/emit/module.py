@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,11 @@ class _Collected:
     micro: set[str] = field(default_factory=set)
 
 
-def emit_module(plan: Plan, target: Target, *, keep_inputs: bool = False, source: str = "") -> Module:
-    """Everything that a project needs to run the planned model."""
+def emit_module(
+    plan: Plan, target: Target, *, keep_inputs: bool = False, source: str = "",
+    memories: Mapping[str, str] | None = None,
+) -> Module:
+    """Everything that a project needs to run the planned model; `memories` names the board's memory of each pool."""
     graph, name = plan.graph, plan.graph.name
     weights = Weights()
     collected = _steps(plan, weights)
@@ -100,6 +104,10 @@ def emit_module(plan: Plan, target: Target, *, keep_inputs: bool = False, source
         files[f"{name}_kernels.S"] = micro_text
         sources.append(f"{name}_kernels.S")
     metadata = _metadata(plan, common, sources, asm_stack, weights)
+    metadata["pools"] = {
+        pool: {"bytes": metadata[f"{pool}_bytes"], "memory": (memories or {}).get(pool)}
+        for pool in ("arena", "state", "weights")
+    }
     files["CMakeLists.txt"] = _render(
         "CMakeLists.txt", **common, sources=sources, assembly=any(s.endswith(".S") for s in sources)
     )
