@@ -9,15 +9,15 @@ static inline void pl_q_mean(const pl_q_out_t *q, const int8_t *x, int8_t *y, in
                              int32_t inner, int32_t begin, int32_t m)
 {
     for (int32_t o = 0; o < outer; o++, x += axis * inner, y += inner) {
-        int32_t i = 0;
-        for (; i + 4 <= inner; i += 4) {
+        const int32_t fours = inner & ~3;
+        for (int32_t i = 0; i < fours; i += 4) {
             pl_q_sums_t s = {{begin, begin, begin, begin}};
             pl_q_sum4(&s, x + i, axis, inner);
             for (int32_t k = 0; k < 4; k++) {
                 y[i + k] = pl_q_out(q, s.a[k], m);
             }
         }
-        for (; i < inner; i++) {
+        for (int32_t i = fours; i < inner; i++) {
             const int8_t *p = x + i;
             int32_t a = begin;
             for (int32_t n = axis; n > 0; n--, p += inner) {

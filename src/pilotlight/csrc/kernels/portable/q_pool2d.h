@@ -18,8 +18,8 @@ PL_Q_APART void pl_q_avg_window(const pl_q_out_t *q, const int8_t *x, int8_t *y,
                                 const pl_span_t *h, int32_t iw, int32_t c, int32_t zx, int32_t m)
 {
     const int32_t begin = -zx * (v->end - v->first) * (h->end - h->first);
-    int32_t k = 0;
-    for (; k + 4 <= c; k += 4) {
+    const int32_t fours = c & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
+    for (int32_t k = 0; k < fours; k += 4) {
         int32_t a0 = begin, a1 = begin, a2 = begin, a3 = begin;
         for (int32_t r = v->first; r < v->end; r++) {
             const int8_t *p = x + (r * iw + h->first) * c + k;
@@ -35,7 +35,7 @@ PL_Q_APART void pl_q_avg_window(const pl_q_out_t *q, const int8_t *x, int8_t *y,
         y[k + 2] = pl_q_out(q, a2, m);
         y[k + 3] = pl_q_out(q, a3, m);
     }
-    for (; k < c; k++) {
+    for (int32_t k = fours; k < c; k++) {
         int32_t a = begin;
         for (int32_t r = v->first; r < v->end; r++) {
             for (int32_t t = h->first; t < h->end; t++) {
@@ -118,11 +118,11 @@ static inline void pl_q_max_window(const pl_q_out_t *q, const int8_t *x, int8_t 
 {
     const int32_t rows = pl_q_taps(v), columns = pl_q_taps(h), step = h->step * c, row = v->step * iw * c;
     const int8_t *first = x + (v->first * iw + h->first) * c;
-    int32_t k = 0;
-    for (; k + 4 <= c; k += 4) {
+    const int32_t fours = c & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
+    for (int32_t k = 0; k < fours; k += 4) {
         pl_q_max4(first + k, y + k, rows, columns, step, row);
     }
-    for (; k < c; k++) {
+    for (int32_t k = fours; k < c; k++) {
         int32_t a = -128;
         for (int32_t r = 0; r < rows; r++) {
             for (int32_t t = 0; t < columns; t++) {
@@ -132,7 +132,7 @@ static inline void pl_q_max_window(const pl_q_out_t *q, const int8_t *x, int8_t 
         }
         y[k] = (int8_t)a;
     }
-    for (k = 0; k < c && (q->lo != -128 || q->hi != 127); k++) {
+    for (int32_t k = 0; k < c && (q->lo != -128 || q->hi != 127); k++) {
         y[k] = (int8_t)pl_q_clamp(y[k], q->lo, q->hi);
     }
 }
