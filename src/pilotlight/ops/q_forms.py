@@ -20,16 +20,11 @@ from pilotlight.ops.q_matmul import make_qmatmul
 from pilotlight.ops.q_mean import make_qmean
 from pilotlight.ops.q_norm import make_qnorm
 from pilotlight.ops.q_pool import make_qavg_pool2d, make_qmax_pool2d
-from pilotlight.ops.q_recipe import Affine, Recipe
+from pilotlight.ops.q_recipe import Affine, Recipe, affine
 from pilotlight.ops.q_recurrent import make_qgru, make_qlstm
 from pilotlight.ops.q_resize import make_qresize2d
 from pilotlight.ops.q_softmax import make_qsoftmax
 from pilotlight.ops.q_table import make_qtable, make_requantize
-
-
-def affine(value: Value) -> Affine:
-    assert value.quant is not None
-    return Affine(value.quant.scale, value.quant.zero_point)
 
 
 def cook(q: Integer, recipe: Recipe, *activations: Value) -> list[Node]:

@@ -33,6 +33,12 @@ class Affine(NamedTuple):
     zero: int
 
 
+def affine(value: Value) -> Affine:
+    """What the integers of a value stand for."""
+    assert value.quant is not None
+    return Affine(value.quant.scale, value.quant.zero_point)
+
+
 @dataclass(frozen=True)
 class Recipe:
     """An integer node without its activations: the constants come behind them in `inputs`."""

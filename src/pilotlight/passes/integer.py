@@ -16,17 +16,12 @@ from pilotlight.graph import Graph, Node, Quant, Value
 from pilotlight.graph.dtypes import DType
 from pilotlight.ops.base import Integer
 from pilotlight.ops.q_quantize import make_dequantize
-from pilotlight.ops.q_recipe import Affine
+from pilotlight.ops.q_recipe import affine
 from pilotlight.passes.clean import remove_dead
 from pilotlight.passes.recurrent import quantize_layers
 
 FULL = ((-128, 127), (-127, 127), (-32768, 32767), (-32767, 32767))  # limits of a whole type
 MOVES = ("reshape", "permute", "slice", "expand", "flip", "concat", "pad", "copy")
-
-
-def affine(value: Value) -> Affine:
-    assert value.quant is not None
-    return Affine(value.quant.scale, value.quant.zero_point)
 
 
 @dataclass
@@ -77,7 +72,6 @@ class _Rewriter:
         value, wanted = self.real[node.inputs[0]], Quant(node.attrs["scale"], node.attrs["zero"])
         if value.quant == wanted and value.dtype == node.output.dtype and _limits(node) in FULL:
             self.graph.replace(node.output, value)
-            self._rename(node.output, value)
             return
         form = ops.integer_form("requantize")
         assert form is not None
@@ -149,11 +143,6 @@ class _Rewriter:
         out.quant = last.outputs[0].quant
         last.outputs = [out, *last.outputs[1:]]
         self.nodes += made
-
-    def _rename(self, old: Value, new: Value) -> None:
-        for node in self.graph.nodes:
-            if old in node.inputs:
-                node.inputs = [new if v is old else v for v in node.inputs]
 
 
 def to_integers(graph: Graph) -> Graph:
