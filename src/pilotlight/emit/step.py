@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ class Step:
 
     def __init__(
         self,
-        index: int,
+        index: int | str,
         locate: Callable[[Value], tuple[str, int]],
         scratch: int | None = None,
         reverse: bool = False,
@@ -36,6 +37,30 @@ class Step:
         self.micro: set[str] = set()  # assembly micro-kernels
         self._locate = locate
         self._scratch = scratch
+
+    def locate(self, value: Value) -> tuple[str, int]:
+        """The name of the base pointer of a value's memory, and the bytes from there."""
+        return self._locate(value)
+
+    @property
+    def scratch_offset(self) -> int:
+        """Where in the arena the bytes are that `Op.scratch` asked for."""
+        return self._scratch or 0
+
+    def take(self, inner: Step) -> None:
+        """Ask for everything that a step inside this one asks for."""
+        self.tables += inner.tables
+        self.use(*inner.kernels)
+        self.micro |= inner.micro
+
+    @contextlib.contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Lines inside braces: `head` is such as `for (;;)`."""
+        self.line(f"{head} {{")
+        outside, self.lines = self.lines, []
+        yield
+        inside = "\n".join(self.lines)
+        self.lines = [*outside, *(f"    {line}" if line else "" for line in inside.split("\n")), "}"]
 
     def use(self, *headers: str) -> None:
         """Name kernel headers (csrc/kernels/portable/NAME.h) that this step needs."""

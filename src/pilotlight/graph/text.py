@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from pilotlight.graph.dtypes import to_torch
 from pilotlight.graph.graph import Graph, Node, Value
 
 
 def value_text(value: Value) -> str:
     if value.is_constant and value.elements == 1:
         assert value.data is not None
-        return f"{value.data.reshape(-1)[0]:g}" if value.dtype.kind == "f" else str(value.data.reshape(-1)[0])
+        number = to_torch(value.data).reshape(-1)[0].item()
+        return f"{number:g}" if isinstance(number, float) else str(number)
     return ("$" if value.is_constant else "%") + value.name
 
 
@@ -26,6 +28,8 @@ def _attr(value: Any) -> str:
         return f"{value:g}"
     if isinstance(value, np.ndarray):
         return f"array{list(value.shape)}"
+    if isinstance(value, Graph):
+        return f"@{value.name}"
     return str(value)
 
 
@@ -51,6 +55,8 @@ def graph_text(graph: Graph) -> str:
         text = node_text(node)
         place = str(node.place)
         lines.append(f"  {text:<100}  # {place}" if place else f"  {text}")
+        for inner in node.subgraphs.values():
+            lines += [f"    {line}" for line in graph_text(inner).split("\n")]
     for port in graph.outputs:
         order = "" if port.perm is None else f"  # PyTorch's {list(port.shape)} permuted by {list(port.perm)}"
         lines.append(f"  output {typed(port.value)}{order}")

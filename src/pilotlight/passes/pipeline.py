@@ -37,7 +37,10 @@ def passes(keep_io: bool = False, float_io: bool = False) -> list[tuple[str, Pas
 
 
 def optimize(graph: Graph, *, keep_io: bool = False, float_io: bool = False, check: bool = False) -> Graph:
-    """Run every pass; with `check` the graph is verified after each."""
+    """Run every pass, on subgraphs first; with `check` the graph is verified after each."""
+    for node in graph.nodes:
+        for attribute, inner in node.subgraphs.items():
+            node.attrs[attribute] = optimize(inner, keep_io=True, float_io=True, check=check)
     for name, step in passes(keep_io, float_io):
         graph = step(graph)
         if check:

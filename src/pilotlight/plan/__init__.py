@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from pilotlight.graph import Graph, Node, State, Value
@@ -29,6 +30,10 @@ class Plan:
     _in_state: dict[Value, State]
     _scratch: dict[Node, str]
 
+    def home(self, value: Value) -> Home:
+        """The value whose bytes hold this one, and where in them it begins."""
+        return self._homes[value]
+
     def locate(self, value: Value) -> tuple[str, int]:
         """("arena" | "state", byte offset) of a value that is not a constant."""
         home = self._homes[value]
@@ -54,10 +59,20 @@ class Plan:
         return sorted((b for b in self.buffers if b.first <= step <= b.last), key=lambda b: -b.size)
 
 
-def make_plan(graph: Graph, *, keep_inputs: bool = False) -> Plan:
-    """Order the nodes, find lifetimes, place every buffer."""
+def make_plan(
+    graph: Graph, *, keep_inputs: bool = False, borrow_inputs: bool = False, borrowed: Collection[Value] = ()
+) -> Plan:
+    """Order the nodes, find lifetimes, place every buffer.
+
+    With `borrow_inputs` the inputs stay where somebody else keeps them: they take no bytes and are never overwritten.
+    What is `borrowed` besides is computed in memory of somebody else.
+    """
     graph = reorder(graph)
-    found = find_lifetimes(graph, keep_inputs=keep_inputs)
+    found = find_lifetimes(graph, keep_inputs=keep_inputs or borrow_inputs)
+    if borrow_inputs:
+        elsewhere = {found.homes[value].root.name for value in (*(port.value for port in graph.inputs), *borrowed)}
+        found.buffers = [b for b in found.buffers if b.name not in elsewhere]
+        found.overlaps = [o for o in found.overlaps if not {o.input, o.output} & elsewhere]
     arena = plan_arena(found.buffers, found.overlaps, align=ALIGN)
     offsets: dict[State, int] = {}
     size = 0

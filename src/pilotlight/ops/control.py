@@ -1,0 +1,214 @@
+"""Control flow: nodes that own subgraphs and run them as the data says.
+
+A subgraph is planned by itself. Its inputs stay in the memory of the graph around it, what it computes on the way
+lives in the scratch memory of the control node, and its results are copied out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pilotlight.capture.builder import Builder
+from pilotlight.emit.step import Step
+from pilotlight.emit.target import Target
+from pilotlight.graph import Graph, Node, Value
+from pilotlight.graph.evaluate import evaluate
+from pilotlight.ops.base import Op, Result, get, lowers, register
+
+
+class Control(Op):
+    """What all control nodes share: subgraphs that are prepared and planned like a model of their own."""
+
+    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
+        from pilotlight.plan import make_plan
+
+        node.attrs["plans"] = {}
+        for name, inner in node.subgraphs.items():
+            for step in inner.nodes:
+                get(step.op).prepare(step, inner, target)
+            node.attrs["plans"][name] = make_plan(inner, borrow_inputs=True)
+
+    def scratch(self, node: Node) -> int:
+        return max((plan.arena.size for plan in node.attrs.get("plans", {}).values()), default=0)
+
+
+def _macs(graph: Graph) -> int:
+    return sum(get(node.op).macs(node) for node in graph.nodes)
+
+
+def _result(graph: Graph) -> Result:
+    return [(port.value.dtype, port.value.shape) for port in graph.outputs]
+
+
+def _bytes(c: Step, value: Value) -> str:
+    return c.write(value, "uint8_t")
+
+
+def _places(c: Step, graph: Graph, values: list[Value]) -> dict[Value, tuple[str, int]]:
+    """Where the inputs of a subgraph are, given the values they stand for."""
+    return {port.value: c.locate(value) for port, value in zip(graph.inputs, values, strict=True)}
+
+
+@register
+class Cond(Control):
+    """`then(inputs[1:])` if `inputs[0]`, else `otherwise(inputs[1:])`."""
+
+    name = "cond"
+
+    def infer(self, node: Node) -> Result:
+        return _result(node.attrs["then"])
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        return tuple(evaluate(node.attrs["then" if args[0] else "otherwise"], args[1:]))
+
+    def macs(self, node: Node) -> int:
+        """Those of the larger branch."""
+        return max(_macs(inner) for inner in node.subgraphs.values())
+
+    def emit(self, node: Node, c: Step) -> None:
+        from pilotlight.emit.inner import Inner
+
+        pred, *operands = node.inputs
+        for head, name, tag in ((f"if (*{c.read(pred)})", "then", "t"), ("else", "otherwise", "e")):
+            with c.block(head):
+                inner = Inner(c, tag, node.attrs["plans"][name], _places(c, node.attrs[name], operands))
+                inner.write_steps()
+                inner.copy_out(lambda k: _bytes(c, node.outputs[k]))
+
+
+@register
+class While(Control):
+    """The first `carried` inputs go through `body` as long as `test` of all inputs gives true."""
+
+    name = "while"
+
+    def infer(self, node: Node) -> Result:
+        return _result(node.attrs["body"])
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        count = node.attrs["carried"]
+        carried, rest = args[:count], args[count:]
+        while evaluate(node.attrs["test"], [*carried, *rest])[0]:
+            carried = evaluate(node.attrs["body"], [*carried, *rest])
+        return tuple(carried)
+
+    def macs(self, node: Node) -> int:
+        """Those of one turn: how many there will be is not known."""
+        return sum(_macs(inner) for inner in node.subgraphs.values())
+
+    def emit(self, node: Node, c: Step) -> None:
+        from pilotlight.emit.inner import Inner
+
+        count = node.attrs["carried"]
+        _begin(c, node, count)
+        values = [*node.outputs, *node.inputs[count:]]
+        with c.block("for (;;)"):
+            test = Inner(c, "t", node.attrs["plans"]["test"], _places(c, node.attrs["test"], values))
+            test.write_steps()
+            with c.block(f"if (!*{test.read(test.plan.graph.outputs[0].value, 'uint8_t')})"):
+                c.line("break;")
+            body = Inner(c, "b", node.attrs["plans"]["body"], _places(c, node.attrs["body"], values))
+            body.write_steps()
+            body.copy_out(lambda k: _bytes(c, node.outputs[k]))
+
+
+@register
+class Scan(Control):
+    """`body` once for each slice of the inputs behind the first `carried`, `sliced` of them; its results behind the
+    carried ones are stacked."""
+
+    name = "scan"
+
+    def infer(self, node: Node) -> Result:
+        carried, length = node.attrs["carried"], node.attrs["length"]
+        result = _result(node.attrs["body"])
+        return result[:carried] + [(dtype, (length, *shape)) for dtype, shape in result[carried:]]
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        count, sliced = node.attrs["carried"], node.attrs["sliced"]
+        carried, slices, rest = args[:count], args[count : count + sliced], args[count + sliced :]
+        stacked: list[list[torch.Tensor]] = [[] for _ in node.outputs[count:]]
+        for turn in range(node.attrs["length"]):
+            results = evaluate(node.attrs["body"], [*carried, *(x[turn].contiguous() for x in slices), *rest])
+            carried = results[:count]
+            for row, result in zip(stacked, results[count:], strict=True):
+                row.append(result)
+        pairs = zip(stacked, node.outputs[count:], strict=True)
+        return (*carried, *(torch.stack(r) if r else torch.zeros(v.shape, dtype=v.dtype.torch) for r, v in pairs))
+
+    def macs(self, node: Node) -> int:
+        return int(node.attrs["length"]) * _macs(node.attrs["body"])
+
+    def emit(self, node: Node, c: Step) -> None:
+        from pilotlight.emit.inner import Inner
+
+        count, sliced, length = (node.attrs[k] for k in ("carried", "sliced", "length"))
+        _begin(c, node, count)
+        turn = f"turn_{c.index}"
+        with c.block(f"for (int32_t {turn} = 0; {turn} < {length}; {turn}++)"):
+            inner = node.attrs["body"]
+            places = _places(c, inner, [*node.outputs[:count], *node.inputs[count:]])
+            for k, port in enumerate(inner.inputs[count : count + sliced]):
+                base, offset = places[port.value]
+                name = f"x{c.index}_{k}"
+                c.line(f"const uint8_t *const {name} = ({base} + {offset}) + {turn} * {port.value.bytes};")
+                places[port.value] = (name, 0)
+            body = Inner(c, "b", node.attrs["plans"]["body"], places)
+            body.write_steps()
+
+            def target(k: int) -> str:
+                start = _bytes(c, node.outputs[k])
+                return start if k < count else f"{start} + {turn} * {inner.outputs[k].value.bytes}"
+
+            body.copy_out(target)
+
+
+def _begin(c: Step, node: Node, count: int) -> None:
+    """What a loop carries starts as the first inputs, in the memory of the results."""
+    c.use("mem")
+    for value, result in zip(node.inputs[:count], node.outputs[:count], strict=True):
+        if value.bytes:
+            c.call("pl_copy", _bytes(c, result), c.read(value, "uint8_t"), value.bytes)
+
+
+@lowers("cond")
+def cond(b: Builder, pred: Value, true_fn: Any, false_fn: Any, operands: list[Value]) -> list[Value]:
+    kept = [v for v in operands if isinstance(v, Value) and not v.is_constant]
+    then = b.subgraph(true_fn, operands, "then")
+    otherwise = b.subgraph(false_fn, operands, "otherwise")
+    return b.nodes("cond", [pred, *kept], then=then, otherwise=otherwise)
+
+
+@lowers("while_loop")
+def while_loop(
+    b: Builder, cond_fn: Any, body_fn: Any, carried_inputs: list[Value], additional_inputs: list[Value],
+    mutated_arg_indices: str = "",
+) -> list[Value]:
+    if mutated_arg_indices:
+        raise b.refuse("a while_loop that changes its inputs in place is not supported")
+    carried = [v if isinstance(v, Value) else _number(b, v) for v in carried_inputs]
+    operands = [*carried, *additional_inputs]
+    kept = [v for v in additional_inputs if isinstance(v, Value) and not v.is_constant]
+    test = b.subgraph(cond_fn, operands, "test", carried=len(carried))
+    body = b.subgraph(body_fn, operands, "body", carried=len(carried))
+    return b.nodes("while", [*carried, *kept], test=test, body=body, carried=len(carried))
+
+
+@lowers("scan")
+def scan(
+    b: Builder, combine_fn: Any, init: list[Value], xs: list[Value], additional_inputs: list[Value]
+) -> list[Value]:
+    length = xs[0].shape[0]
+    kept = [v for v in additional_inputs if isinstance(v, Value) and not v.is_constant]
+    body = b.subgraph(combine_fn, [*init, *xs, *additional_inputs], "body", carried=len(init) + len(xs))
+    return b.nodes(
+        "scan", [*init, *xs, *kept], body=body, carried=len(init), sliced=len(xs), length=length,
+    )
+
+
+def _number(b: Builder, number: Any) -> Value:
+    if not isinstance(number, bool | int | float):
+        raise b.refuse(f"a loop that carries {number!r} is not supported", "carry tensors")
+    return b.constant(torch.tensor(number), hint="carried")
