@@ -16,6 +16,7 @@ def digest(graph: Graph) -> str:
     lines = [typed(port.value) for port in (*graph.inputs, *graph.outputs)]
     lines += [node_text(node) for node in graph.nodes]
     lines += [f"{typed(state.value)} -> {typed(state.next)}" for state in graph.states]
+    lines += [digest(inner) for node in graph.nodes for inner in node.subgraphs.values()]
     sha.update("\n".join(lines).encode())
     for array in [*(v.data for v in graph.constants()), *(s.initial for s in graph.states)]:
         sha.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

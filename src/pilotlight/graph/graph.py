@@ -81,6 +81,11 @@ class Node:
         (value,) = self.outputs
         return value
 
+    @property
+    def subgraphs(self) -> dict[str, Graph]:
+        """What a control node runs: its attributes that are graphs."""
+        return {name: value for name, value in self.attrs.items() if isinstance(value, Graph)}
+
     def __repr__(self) -> str:
         from pilotlight.graph.text import node_text
 
@@ -196,10 +201,17 @@ class Graph:
 
     def clone(self) -> Graph:
         """A copy that passes may change; the constants' arrays are shared, they are never written."""
-        memo: dict[int, Any] = {id(v.data): v.data for v in self.values() if v.data is not None}
-        memo |= {id(s.initial): s.initial for s in self.states}
+        memo: dict[int, Any] = {id(array): array for array in self._arrays()}
         memo |= {id(kept): kept for kept in (self.origin, self.quantization)}
         return copy.deepcopy(self, memo)
+
+    def _arrays(self) -> Iterator[np.ndarray]:
+        """The data of every constant and state, subgraphs included."""
+        yield from (v.data for v in self.values() if v.data is not None)
+        yield from (s.initial for s in self.states)
+        for node in self.nodes:
+            for graph in node.subgraphs.values():
+                yield from graph._arrays()
 
     def __str__(self) -> str:
         from pilotlight.graph.text import graph_text

@@ -61,6 +61,8 @@ def _check_nodes(graph: Graph, known: set[Value], fail: Fail) -> None:
             known.add(value)
         if node.op not in operators:
             raise fail(f"there is no operator {node.op}, in {node}")
+        for graph in node.subgraphs.values():
+            verify(graph, f"{node.op} of {node.place}")
         expected = ops.get(node.op).infer(node)
         if [(v.dtype, v.shape) for v in node.outputs] != expected:
             raise fail(f"{node} should give {expected}")
