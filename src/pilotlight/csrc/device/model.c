@@ -37,6 +37,7 @@ const uint32_t pl_model_outputs = 0u PL_MODEL_OUTPUTS(COUNT);
 pl_port_t pl_model_input(uint32_t index)
 {
     pl_port_t port = {0, 0u};
+    (void)index; /* a model may have none */
     PL_MODEL_INPUTS(PORT)
     return port;
 }
@@ -44,6 +45,7 @@ pl_port_t pl_model_input(uint32_t index)
 pl_port_t pl_model_output(uint32_t index)
 {
     pl_port_t port = {0, 0u};
+    (void)index; /* a model may have none */
     PL_MODEL_OUTPUTS(PORT)
     return port;
 }

@@ -1,0 +1,50 @@
+"""Command line of the conformance run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import torch
+
+from conformance import results
+from conformance.opinfo import DTYPES, OpInfoSource
+from conformance.run import run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="conformance", description=__doc__)
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this operator (repeatable)")
+    parser.add_argument("--dtype", action="append", choices=list(DTYPES), help="this dtype (repeatable)")
+    parser.add_argument("--resume", action="store_true", help="keep the results that are there")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--limit", type=int, help="at most so many samples of an operator and dtype")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "conformance")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    source = OpInfoSource(tuple(args.dtype or DTYPES))
+    names = [n for n in source.operators() if not args.only or n in args.only or n.partition(".")[0] in args.only]
+    if args.resume:
+        names = [n for n in names if not results.path_of(args.folder, n).exists()]
+    lost = run(
+        source, names, args.folder, processes=args.processes,
+        keep=lambda case: args.limit is None or case.index < args.limit,
+        say=lambda text: print(text, file=sys.stderr, flush=True),
+    )
+    paths = [results.path_of(args.folder, n) for n in (source.operators() if not args.only else names)]
+    operators = [results.read(path) for path in paths if path.exists()]
+    if args.only:
+        for operator in operators:
+            for dtype, index, outcome, reason in operator.problems():
+                print(f"{operator.name} {dtype} #{index} {outcome}: {reason}")
+    print(results.summary(operators))
+    if lost:
+        print(f"no result: {', '.join(lost)}")
+    return 1 if lost or results.totals(operators)["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""Generated C → a program on this computer: every warning an error, sanitizers on, one compiler call a batch."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from compiled import STRICT
+from pilotlight.compiler import Build, Running
+from pilotlight.device.host import HostDevice
+from pilotlight.toolchain import BuildInfo
+from pilotlight.toolchain.folder import read_folder
+from pilotlight.toolchain.objects import DEVICE_SOURCES, SANITIZE
+from pilotlight.toolchain.ports import ports_header
+from pilotlight.toolchain.sizes import Sizes
+
+_FLAGS = ["-O1", *(flag for flag in SANITIZE if flag != "-g")]
+
+
+class CompilerError(Exception):
+    """The C compiler's own words."""
+
+
+def _gcc(args: list[str], folder: Path) -> None:
+    done = subprocess.run(["gcc", *args], cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "error" in line or "undefined" in line]
+        raise CompilerError((lines or done.stderr.splitlines() or ["no message"])[0])
+
+
+@cache
+def _server(folder: Path) -> list[str]:
+    """The part of the program that no model changes."""
+    names = ("server.c", "io_host.c")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        _gcc(["-O1", "-std=c99", "-c", str(DEVICE_SOURCES / name), "-o", f"{name}.o"], folder)
+    return [str(folder / f"{name}.o") for name in names]
+
+
+def run_strictly(build: Build, inputs: list[torch.Tensor], folder: Path, timeout: float = 60.0) -> list[torch.Tensor]:
+    """Outputs of a build; CompilerError for a warning, PilotlightError for a crash or a sanitizer's finding."""
+    server = _server(folder.parent / "server")
+    source = build.write(folder)
+    model = read_folder(source)
+    (source / "pl_ports.h").write_text(ports_header(model))
+    driver = ["-I.", "-I", str(DEVICE_SOURCES), str(DEVICE_SOURCES / "model.c")]
+    _gcc([*STRICT, *_FLAGS, *driver, *model.sources, *server, "-o", "program"], source)
+    sizes = Sizes(None, model.weights_bytes, 0, None, 0, "built with sanitizers")
+    info = BuildInfo(model, build.board, None, source, source / "program", None, sizes, None, None, (), True)
+    with HostDevice(info, timeout) as device:
+        return Running(device, build.lowered).flat(list(inputs))

@@ -1,0 +1,131 @@
+"""Is a result PyTorch's? Decided element by element, from PyTorch in float32 and in float64.
+
+Integers and booleans must equal PyTorch's in float32, or in float64 where the two disagree. NaN and infinities
+must be where PyTorch has them. A finite float is right when it is
+
+- within 4 units in the last place of PyTorch's float32 result, or
+- no further from float64 than eight times PyTorch's own distance, plus 4 units in the last place, plus 16 units
+  in the last place of the terms it is made of.
+
+How large those terms are is measured: the inputs are moved by a relative 2^-32, up and down, and the smaller of
+the two changes of the result, divided by 2^-32, is the size of the terms. (The smaller: a result that jumps, such
+as floor at an integer, jumps in one direction only, and the terms do not excuse a jump.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from conformance.cases import Case
+
+ULPS = 4.0
+TIMES_OWN = 8.0
+TERM_ULPS = 16.0
+NUDGE = 2.0**-32
+PAIRS = 4
+
+
+class Truth:
+    """PyTorch's answers for one case."""
+
+    def __init__(self, case: Case):
+        self.case = case
+        self.single = case.call(_clones(case.leaves()))
+        self.exact = self._wide(case.leaves())
+        if self.exact is None or [e.shape for e in self.exact] != [s.shape for s in self.single]:
+            self.exact = self.single
+
+    def differs(self, outputs: Sequence[torch.Tensor]) -> str | None:
+        """What is wrong with these outputs, or None."""
+        terms: list[torch.Tensor] | None = None
+        for number, (got, single) in enumerate(zip(outputs, self.single, strict=True)):
+            assert self.exact is not None
+            exact = self.exact[number]
+            what = f"output {number}: "
+            if got.shape != single.shape or got.dtype != single.dtype:
+                return f"{what}{got.dtype}{list(got.shape)} instead of {single.dtype}{list(single.shape)}"
+            bad = _unlike(got, single, exact, None)
+            if bad.any() and single.is_floating_point():
+                terms = terms or self._terms()
+                bad = _unlike(got, single, exact, terms[number])
+            if bad.any():
+                at = tuple(int(i) for i in bad.nonzero()[0])
+                return (f"{what}{int(bad.sum())} of {bad.numel()} elements differ, the first at {list(at)}: "
+                        f"got {got[at].item()!r}, PyTorch has {single[at].item()!r}, in float64 {exact[at].item()!r}")
+        return None
+
+    def _wide(self, leaves: Sequence[Any]) -> list[torch.Tensor] | None:
+        try:
+            with _default_dtype(torch.float64):
+                return self.case.call([_widen(x) for x in _clones(leaves)])
+        except Exception:  # an operator without float64 is judged by float32
+            return None
+
+    def _terms(self) -> list[torch.Tensor]:
+        """The size of what each output element is made of."""
+        assert self.exact is not None
+        sizes = [torch.zeros(x.shape, dtype=torch.float64) for x in self.exact]
+        generator = torch.Generator().manual_seed(0)
+        for _ in range(PAIRS):
+            signs = [torch.randint(0, 2, x.shape, generator=generator).double() * 2 - 1 if _is_float(x) else None
+                     for x in self.case.leaves()]
+            up, down = (
+                self._wide([x if s is None else x.double() * (1 + way * NUDGE * s)
+                            for x, s in zip(self.case.leaves(), signs, strict=True)])
+                for way in (1, -1)
+            )
+            if up is None or down is None or len(up) != len(sizes):
+                continue
+            for k, (a, b, e) in enumerate(zip(up, down, self.exact, strict=True)):
+                if a.shape == b.shape == e.shape:
+                    least = torch.minimum((a.double() - e.double()).abs(), (b.double() - e.double()).abs())
+                    sizes[k] = torch.maximum(sizes[k], least.nan_to_num(0.0, 0.0) / NUDGE)
+        return sizes
+
+
+def _unlike(
+    got: torch.Tensor, single: torch.Tensor, exact: torch.Tensor, terms: torch.Tensor | None
+) -> torch.Tensor:
+    """Which elements are wrong."""
+    if not single.is_floating_point():
+        return (got != single) & (got != exact)
+    ulp = torch.finfo(single.dtype).eps
+    tiny = torch.finfo(single.dtype).smallest_normal * ulp
+    g, s, e = got.double(), single.double(), exact.double()
+    same = (g == s) | (g.isnan() & s.isnan())
+    near = (g - s).abs() <= ULPS * (ulp * s.abs() + tiny)
+    allowed = TIMES_OWN * (s - e).abs() + ULPS * (ulp * e.abs() + tiny)
+    if terms is not None:
+        allowed = allowed + TERM_ULPS * ulp * terms
+    right = (g - e).abs() <= allowed
+    finite = g.isfinite() & s.isfinite()
+    return ~(same | (finite & (near | right)))
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, torch.Tensor) and x.is_floating_point()
+
+
+def _clones(leaves: Sequence[Any]) -> list[Any]:
+    """With strides kept: some operators look at them."""
+    return [x.clone(memory_format=torch.preserve_format) if isinstance(x, torch.Tensor) else x for x in leaves]
+
+
+def _widen(x: Any) -> Any:
+    if isinstance(x, torch.Tensor) and x.dtype == torch.float32:
+        return x.double()
+    return torch.float64 if x is torch.float32 else x
+
+
+@contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)

@@ -1,0 +1,38 @@
+"""PyTorch's own operator database (OpInfo) as a source of cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from conformance.cases import Case
+
+DTYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
+
+
+class OpInfoSource:
+    """Every OpInfo that has samples for one of the dtypes."""
+
+    def __init__(self, dtypes: tuple[str, ...] = tuple(DTYPES)):
+        self.dtypes = dtypes
+
+    @cached_property
+    def _table(self) -> dict[str, Any]:
+        from torch.testing._internal.common_methods_invocations import op_db  # seconds: only when asked for
+
+        return {f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name: op for op in op_db}
+
+    def operators(self) -> list[str]:
+        return [name for name, op in self._table.items() if any(DTYPES[d] in op.dtypes for d in self.dtypes)]
+
+    def cases(self, operator: str) -> Iterator[Case]:
+        op = self._table[operator]
+        for dtype in self.dtypes:
+            if DTYPES[dtype] not in op.dtypes:
+                continue
+            torch.manual_seed(0)  # samples draw from the global generator
+            for index, sample in enumerate(op.sample_inputs("cpu", DTYPES[dtype], requires_grad=False)):
+                yield Case(operator, dtype, index, op.op, (sample.input, *sample.args), dict(sample.kwargs))

@@ -1,0 +1,75 @@
+"""Many operators on several processes: each child takes a few operators and is thrown away after them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from conformance.batch import Judge
+from conformance.cases import Case, Source, Verdict
+from conformance.results import Operator, collect, write
+
+PATIENCE = 900.0  # seconds for one child
+
+
+def judge_operators(source: Source, names: Sequence[str], work: Path, keep: Callable[[Case], bool]) -> list[Operator]:
+    """The operators' cases share batches: most operators have fewer cases than a batch holds."""
+    cases = [case for name in names for case in source.cases(name) if keep(case)]
+    verdicts: dict[str, list[Verdict]] = {name: [] for name in names}
+    for verdict in Judge(work).judge(cases):
+        verdicts[verdict.case.operator].append(verdict)
+    return [collect(name, found) for name, found in verdicts.items()]
+
+
+def _child(source: Source, names: Sequence[str], folder: Path, keep: Callable[[Case], bool]) -> None:
+    with tempfile.TemporaryDirectory(prefix="pilotlight-") as work:
+        for operator in judge_operators(source, names, Path(work), keep):
+            write(folder, operator)
+
+
+def run(
+    source: Source, names: Sequence[str], folder: Path, *, processes: int = 2, together: int = 6,
+    keep: Callable[[Case], bool] = lambda case: True, say: Callable[[str], None] = lambda text: None,
+) -> list[str]:
+    """Writes one result file an operator; returns the operators whose child died, tried alone once more."""
+    groups = [list(names[i : i + together]) for i in range(0, len(names), together)]
+    children: dict[int, tuple[list[str], float]] = {}
+    lost: list[str] = []
+    done = 0
+    started = time.monotonic()
+    while groups or children:
+        while groups and len(children) < processes:
+            group = groups.pop(0)
+            pid = os.fork()
+            if pid == 0:
+                os.setsid()
+                try:
+                    _child(source, group, folder, keep)
+                    os._exit(0)
+                except BaseException as error:
+                    print(f"{group}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+                    os._exit(1)
+            children[pid] = (group, time.monotonic())
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            for child, (_, since) in children.items():
+                if time.monotonic() - since > PATIENCE:
+                    os.killpg(child, signal.SIGKILL)
+            time.sleep(0.05)
+            continue
+        group, since = children.pop(pid)
+        if status == 0:
+            done += len(group)
+        elif len(group) > 1:
+            groups = [[name] for name in group] + groups
+        else:
+            lost += group
+        say(f"{done}/{len(names)} operators, {time.monotonic() - started:.0f} s: "
+            f"{group[0]}{f' … {group[-1]}' if len(group) > 1 else ''} took {time.monotonic() - since:.0f} s"
+            f"{'' if status == 0 else ' and died'}")
+    return lost
