@@ -12,6 +12,8 @@ from pilotlight.emit.micro.s8.depthwise import depthwise
 from pilotlight.emit.micro.s8.names import Block, ordered
 from pilotlight.emit.micro.s8.row import row
 from pilotlight.emit.micro.s8.taps import taps
+from pilotlight.emit.micro.s8.tiles import spread, tiles
+from pilotlight.emit.micro.s8.winograd import winograd
 
 _HEAD = """\
 /* The int8 blocks of {prefix}.c for cores with Thumb-2 and the DSP extension. Elsewhere, and with PILOTLIGHT_PORTABLE,
@@ -27,8 +29,11 @@ _GENERATORS: dict[str, Callable[[Block], Function]] = {
     "row": row,
     "depthwise": depthwise,
     "taps": taps,
+    "winograd": winograd,
     "widen": lambda _: widen(),
     "pairs": lambda _: pairs(),
+    "tiles": lambda _: tiles(),
+    "spread": lambda _: spread(),
 }
 
 

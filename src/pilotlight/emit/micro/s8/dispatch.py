@@ -9,10 +9,13 @@ _ARGUMENTS = {
     "row": "const pl_dsp_row_t *t",
     "depthwise": "const pl_dsp_depthwise_t *t",
     "taps": "const pl_dsp_taps_t *t",
+    "winograd": "pl_dsp_winograd_t *t",
     "widen": "const int8_t *x, int16_t *y, int32_t n",
     "pairs": "const pl_dsp_pairs_t *t",
+    "tiles": "const pl_dsp_tiles_t *t",
+    "spread": "const int8_t *x, int8_t *y, int32_t n",
 }
-_COUNTS = {"conv": "pixels", "row": "filters", "depthwise": "rows", "taps": "channels"}
+_COUNTS = {"conv": "pixels", "row": "filters", "depthwise": "rows", "taps": "channels", "winograd": "filters"}
 
 
 def dispatch(names: set[str], prefix: str) -> str:
@@ -37,8 +40,11 @@ def _twin(b: Block, prefix: str) -> str:
         "row": f"t, {b.count}, {b.finish.shift}",
         "depthwise": f"t, {b.count}, {b.step}, {b.finish.shift}",
         "taps": f"t, {b.finish.shift}",
+        "winograd": f"t, {b.finish.shift}",
         "widen": "x, y, n",
         "pairs": "t",
+        "tiles": "t",
+        "spread": "x, y, n",
     }[b.kind]
     return (
         f"static inline void {prefix}_{b.name}({_ARGUMENTS[b.kind]})\n"
@@ -47,7 +53,7 @@ def _twin(b: Block, prefix: str) -> str:
 
 
 def _plain(b: Block, prefix: str) -> str:
-    passed = "x, y, n" if b.kind == "widen" else "t"
+    passed = "x, y, n" if b.kind in ("widen", "spread") else "t"
     return (
         f"static inline void pl_{b.kind}_s8({_ARGUMENTS[b.kind]})\n{{\n    {prefix}_{b.name}({passed});\n}}\n"
     )

@@ -4,9 +4,11 @@
     row_s8_F          F filters over one row of inputs
     depthwise_s8_R_wS R output rows of four channels, 3x3, horizontal stride S
     taps_s8_4         four channels of one pixel, depthwise with any kernel
-    widen_s8, pairs_s8  bring inputs into the form that these read
+    winograd_s8_4_uU  four filters at two tiles, 3x3 in Winograd's form, U pairs of channels in a turn
+    widen_s8, pairs_s8, tiles_s8, spread_s8  bring inputs into the form that these read
 
-Endings: `_w` weights of 16 bits, `_kN` accumulators shifted left by N, `_c` limits tighter than int8.
+Endings: `_w` weights of 16 bits (Winograd: more than one turn), `_kN` accumulators shifted left by N, `_c` limits
+tighter than int8.
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ from pilotlight.errors import PilotlightError
 
 _PATTERN = re.compile(
     r"(?:conv_s8_(?P<pixels>[123])_s(?P<stride>\d+)(?P<wide>_w)?|row_s8_(?P<filters>[28])"
-    r"|depthwise_s8_(?P<rows>[12])_w(?P<step>\d+)|taps_s8_(?P<channels>4)|widen_s8|pairs_s8)(?:_k(?P<shift>\d+))?(?P<clamp>_c)?"
+    r"|depthwise_s8_(?P<rows>[12])_w(?P<step>\d+)|taps_s8_(?P<channels>4)"
+    r"|winograd_s8_(?P<quad>4)_u(?P<unroll>\d+)(?P<turns>_w)?|widen_s8|pairs_s8|tiles_s8|spread_s8)"
+    r"(?:_k(?P<shift>\d+))?(?P<clamp>_c)?"
 )
-KINDS = ("conv", "row", "depthwise", "taps", "widen", "pairs")
+KINDS = ("conv", "row", "depthwise", "taps", "winograd", "widen", "pairs", "tiles", "spread")
 
 
 @dataclass(frozen=True, order=True)
@@ -47,7 +51,8 @@ class Block:
     @property
     def variant(self) -> str:
         """What a layer's table names: everything but the count."""
-        step = {"conv": f"_s{self.step}", "depthwise": f"_w{self.step}"}.get(self.kind, "")
+        letter = {"conv": "s", "depthwise": "w", "winograd": "u"}.get(self.kind)
+        step = f"_{letter}{self.step}" if letter else ""
         return f"{self.kind}_s8{step}{'_w' if self.wide else ''}{self.finish}"
 
     @property
@@ -70,10 +75,11 @@ def parse(name: str) -> Block:
     found = _PATTERN.fullmatch(name)
     if found is None:
         raise PilotlightError(f"no micro-kernel is called {name!r}", kind="internal")
-    count = found["pixels"] or found["filters"] or found["rows"] or found["channels"] or 0
-    step = found["stride"] or found["step"] or 0
+    count = found["pixels"] or found["filters"] or found["rows"] or found["channels"] or found["quad"] or 0
+    step = found["stride"] or found["step"] or found["unroll"] or 0
+    wide = (found["wide"] or found["turns"]) is not None
     finish = Finish(int(found["shift"] or 0), found["clamp"] is not None)
-    return Block(name.split("_")[0], int(count), int(step), found["wide"] is not None, finish)
+    return Block(name.split("_")[0], int(count), int(step), wide, finish)
 
 
 def ordered(names: set[str]) -> list[Block]:
