@@ -202,20 +202,3 @@ def vector_norm(
     else:
         y = reduce(b, {1: "sum", float("inf"): "amax"}.get(ord, "amin"), apply(b, "abs", self), dim)
     return b.reshape(y, b.results[0][1])
-
-
-@lowers("_cdist_forward.default")
-def cdist(b: Builder, x1: Value, x2: Value, p: float, compute_mode: int | None = None) -> Value:
-    """Distances of every row of x1 (..., M, K) from every row of x2 (..., N, K)."""
-    from pilotlight.ops.pointwise import apply
-
-    if p not in (1, 2, float("inf")):
-        raise b.refuse(f"distances of order {p} are not supported; expected 1, 2 or inf")
-    left = b.reshape(x1, (*x1.shape[:-1], 1, x1.shape[-1]))
-    right = b.reshape(x2, (*x2.shape[:-2], 1, *x2.shape[-2:]))
-    gaps = apply(b, "sub", left, right)
-    if p == 2:
-        y = apply(b, "sqrt", reduce(b, "sum", apply(b, "square", gaps), [-1]))
-    else:
-        y = reduce(b, "sum" if p == 1 else "amax", apply(b, "abs", gaps), [-1])
-    return b.reshape(y, b.results[0][1])
