@@ -9,7 +9,9 @@ from pathlib import Path
 import torch
 
 from conformance import results
+from conformance.boards import BOARDS, chosen, run_boards
 from conformance.opinfo import DTYPES, OpInfoSource
+from conformance.report import write_report
 from conformance.run import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,6 +24,8 @@ def main() -> int:
     parser.add_argument("--resume", action="store_true", help="keep the results that are there")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--limit", type=int, help="at most so many samples of an operator and dtype")
+    parser.add_argument("--boards", type=int, default=300, metavar="COUNT", help="samples that also run on boards")
+    parser.add_argument("--report", type=Path, default=ROOT / "docs" / "operators.md")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "conformance")
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -43,7 +47,17 @@ def main() -> int:
     print(results.summary(operators))
     if lost:
         print(f"no result: {', '.join(lost)}")
-    return 1 if lost or results.totals(operators)["wrong"] else 0
+    right = not lost and not results.totals(operators)["wrong"]
+    if args.only:
+        return 0 if right else 1
+    lines = []
+    for board in BOARDS if args.boards else ():
+        counts = run_boards(source, chosen(operators, args.boards), board, args.folder, args.processes)
+        lines.append(f"{board}: {', '.join(f'{n} {k}' for k, n in sorted(counts.items()))}")
+        print(lines[-1])
+        right = right and set(counts) == {"pass"}
+    write_report(operators, args.report, lines)
+    return 0 if right else 1
 
 
 if __name__ == "__main__":

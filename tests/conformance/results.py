@@ -102,5 +102,5 @@ def by_reason(operators: list[Operator], outcome: str) -> list[tuple[str, int, d
 def general(reason: str) -> str:
     """A reason with shapes and numbers left out, so that equal ones can be counted."""
     text = re.sub(r"\[[^\]]*\]|\([\d, ]*\)", "[…]", reason)
-    text = re.sub(r"(?<![\w.])-?\d+(\.\d+)?(e[-+]?\d+)?|'?-?(nan|inf)'?", "N", text)
+    text = re.sub(r"(?<![\w.])-?\d+(\.\d+)?(e[-+]?\d+)?|-?\b(nan|inf)\b", "N", text)
     return re.sub(r"tensors_\d+", "tensors_N", text)

@@ -1,0 +1,81 @@
+"""docs/operators.md from the result files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from conformance.opinfo import DTYPES
+from conformance.results import Operator, general, summary, totals
+
+_HEAD = """# Operators
+
+Written by `make conformance`; do not edit. PyTorch ships samples for its operators (OpInfo). Every sample in float32,
+int64 and bool becomes a module, is captured, compiled to C, built with all warnings as errors and sanitizers on, run on
+the host and compared with eager PyTorch: integers exactly, floats against float64 (`tests/conformance/judge.py` has the
+rule). A sample that the compiler refuses must be refused by name. The columns show samples passed / run.
+
+{summary}.
+"""
+
+_LEFT_OUT = {
+    "random": "Random numbers: recognised by PyTorch's tag `nondeterministic_seeded`.",
+    "uninitialised": "Uninitialised memory: there is no right answer.",
+    "export": "`torch.export` itself fails, or eager PyTorch does.",
+    "no-tensor": "The result has no tensor in it.",
+    "outside": "An operator that is neither core ATen nor on the list of what exports leave behind "
+    "(`tests/conformance/scope.py`), or a dtype that is not covered (complex numbers, float64).",
+}
+
+
+def write_report(operators: Iterable[Operator], path: Path, boards: Sequence[str] = ()) -> None:
+    rows = sorted(operators, key=lambda o: o.name.lower())
+    on_boards = f"The same on emulated boards, some of the samples that pass: {'; '.join(boards)}.\n" if boards else ""
+    parts = [_HEAD.format(summary=_sentence(rows)), on_boards, "## Samples by operator\n", _table(rows)]
+    parts.append(_left_out(rows))
+    path.write_text("\n".join(part for part in parts if part))
+
+
+def _sentence(rows: list[Operator]) -> str:
+    return summary(rows).partition("; left out")[0]
+
+
+def _table(rows: list[Operator]) -> str:
+    lines = ["| operator | " + " | ".join(DTYPES) + " | refused because |", "|---|" + "---|" * (len(DTYPES) + 1)]
+    for operator in rows:
+        if operator.run:
+            cells = [_cell(operator, dtype) for dtype in DTYPES]
+            lines.append(f"| {operator.name} | {' | '.join(cells)} | {_reasons(operator)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(operator: Operator, dtype: str) -> str:
+    """Samples passed / run."""
+    row = operator.rows.get(dtype)
+    return f"{row.counts.get('pass', 0)} / {row.run}" if row is not None and row.run else ""
+
+
+def _reasons(operator: Operator) -> str:
+    counts = Counter(
+        f"{'**wrong:** ' if outcome == 'wrong' else ''}{general(reason)}"
+        for _, _, outcome, reason in operator.problems() if outcome in ("refused", "wrong")
+    )
+    return "; ".join(f"{reason} ({count})" for reason, count in counts.most_common()).replace("|", "\\|")
+
+
+def _left_out(rows: list[Operator]) -> str:
+    total = totals(rows)
+    lines = ["## Samples that do not count\n"]
+    for kind, why in _LEFT_OUT.items():
+        lines.append(f"**{total[kind]} samples.** {why}\n")
+        groups: dict[str, Counter[str]] = {}
+        for operator in rows:
+            for _, _, outcome, reason in operator.problems():
+                if outcome == kind:
+                    groups.setdefault(general(reason), Counter())[operator.name] += 1
+        for reason, names in sorted(groups.items()):
+            listed = ", ".join(f"{name} ({count})" for name, count in sorted(names.items()))
+            lines.append(f"- {f'{reason}: ' if reason else ''}{listed}")
+        lines.append("")
+    return "\n".join(lines)
