@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 
 import dense_s8_cases as dense
 from pilotlight.emit.dense_s8 import Family, Kernel, Layer, assembly, dispatch
+from pilotlight.emit.dense_s8.portable import Portable
 
 
 @dataclass(frozen=True)
@@ -196,18 +198,26 @@ Planned = tuple[Layer, np.ndarray, Kernel, bool]
 
 
 def plan(family: Family, seeds: range, machine: Machine, kind: int | None = None) -> list[Planned]:
-    """The random layers that fit the board, every third walked backward."""
-    planned: list[Planned] = []
-    room = machine.flash - 0x18000
-    for seed in seeds:
-        layer, x = dense.random_layer(seed, kind=kind)
+    """The random layers that fit one image."""
+    images = fill(family, (dense.random_layer(seed, kind=kind) for seed in seeds), machine)
+    return images[0]
+
+
+def fill(family: Family, layers: Iterable[tuple[Layer, np.ndarray]], machine: Machine) -> list[list[Planned]]:
+    """As many images as the layers need, every third walked backward. Those beyond the RAM are left out."""
+    images: list[list[Planned]] = []
+    room, code = 0, 0x8000 if isinstance(family, Portable) else 0x18000
+    for index, (layer, x) in enumerate(layers):
         kernel = family.plan(layer)
-        size = x.nbytes + sum(c.nbytes + 16 for c in kernel.constants) + x.nbytes + 300
-        size += layer.shape.n * layer.shape.oh * layer.shape.ow * layer.shape.oc
-        if room > size and _arena(layer, x) + kernel.scratch + 2048 < machine.ram:
-            room -= size
-            planned.append((layer, x, kernel, seed % 3 == 0))
-    return planned
+        if _arena(layer, x) + kernel.scratch + 2048 >= machine.ram:
+            continue
+        size = x.nbytes + sum(c.nbytes + 16 for c in kernel.constants) + _outputs(layer) + 250
+        if room < size:
+            images.append([])
+            room = machine.flash - code
+        room -= size
+        images[-1].append((layer, x, kernel, index % 3 == 0))
+    return images
 
 
 def _outputs(layer: Layer) -> int:
@@ -269,11 +279,14 @@ def source(planned: list[Planned], prefix: str) -> tuple[str, str, bytes]:
 
 
 def build(folder: Path, machine: Machine, planned: list[Planned], change: tuple[str, str] | None = None) -> Path:
-    """The image that runs all layers; `change` replaces a text in the assembly, to see it fail."""
+    """The image that runs all layers; `change` replaces a text in the assembly and the kernels' C, to see it fail."""
     text, blocks, blob = source(planned, "test")
     if change is not None:
-        assert change[0] in blocks
+        headers = {path.name: path.read_text() for path in dense.PORTABLE.glob("*.h")}
+        assert any(change[0] in part for part in (blocks, *headers.values()))
         blocks = blocks.replace(*change)
+        for name, header in headers.items():
+            (folder / name).write_text(header.replace(*change))
     (folder / "main.c").write_text(text + (_RISCV if machine.riscv else _ARM))
     (folder / "blocks.S").write_text(blocks)
     (folder / "blob.bin").write_bytes(blob)

@@ -23,10 +23,10 @@ Case = tuple[Layer, np.ndarray, Kernel]
 _LINKER = """
 ENTRY(reset)
 SECTIONS {
-    . = 0x0; .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) }
+    . = 0x0; .text : { KEEP(*(.vectors)) *(.text*) }
     . = 0x01000000; .bss (NOLOAD) : { *(.bss*) *(COMMON) }
     stack = 0x01200000;
-    . = 0x21000000; .blob : { *(.blob) }
+    . = 0x21000000; .blob : { *(.blob) *(.rodata*) }
 }
 """
 

@@ -9,6 +9,7 @@ import pytest
 
 import dense_s8_board as board
 import dense_s8_cases as dense
+from dense_s8_edges import edges, ties
 from pilotlight.emit.dense_s8 import Family, assembly, dispatch
 from pilotlight.emit.dense_s8.dsp import Dsp
 from pilotlight.emit.dense_s8.portable import Portable
@@ -16,65 +17,78 @@ from pilotlight.emit.dense_s8.rv32 import Rv32
 from pilotlight.emit.micro.s8.names import parse
 
 DSP, PORTABLE, RV32 = Dsp(), Portable(), Rv32()
+CASES = 500
 
 
-def every_kind(family: Family, machine: board.Machine, cases: int) -> list[board.Planned]:
-    """So many rows, 3x3 depthwise, other depthwise layers and convolutions each, and as many again of any kind."""
-    planned = [case for kind in (0, 2, 4, 6, None) for case in board.plan(family, range(cases), machine, kind)]
-    assert len(planned) == 5 * cases
-    return planned
+def run(machine: board.Machine, images: list[list[board.Planned]], folder: Path) -> int:
+    """How many layers the board computed; the first that differs is the failure."""
+    for part, planned in enumerate(images):
+        place = folder / str(part)
+        place.mkdir()
+        failed = board.boot(machine, board.build(place, machine, planned))
+        assert failed == 0, planned[failed - 1][0].shape if failed <= len(planned) else "fault"
+    return sum(map(len, images))
 
 
 @pytest.mark.parametrize(
-    ("machine", "family", "cases"),
+    ("machine", "family"),
     [
-        (board.M4, DSP, 500),
-        (board.M7, DSP, 500),
-        (board.M33, DSP, 500),
-        (board.M55, DSP, 40),
-        (board.M3, PORTABLE, 300),
-        (board.RV32, PORTABLE, 300),
-        (board.RV32, RV32, 500),
+        (board.M4, DSP),
+        (board.M7, DSP),
+        (board.M33, DSP),
+        (board.M3, PORTABLE),
+        (board.RV32, PORTABLE),
+        (board.RV32, RV32),
     ],
     ids=lambda value: getattr(value, "qemu", type(value).__name__),
 )
-def test_kernels_equal_the_reference(machine: board.Machine, family: Family, cases: int, tmp_path: Path) -> None:
-    planned = every_kind(family, machine, cases)
-    failed = board.boot(machine, board.build(tmp_path, machine, planned))
-    assert failed == 0, planned[failed - 1][0].shape if failed <= len(planned) else "fault"
+def test_kernels_equal_the_reference(machine: board.Machine, family: Family, tmp_path: Path) -> None:
+    layers = dense.every_kind(CASES) + edges()
+    assert run(machine, board.fill(family, layers, machine), tmp_path) == len(layers)
 
 
 def test_kernels_equal_the_reference_without_a_long_multiply(tmp_path: Path) -> None:
     """Cortex-M0, in as many images as its flash needs."""
-    done = 0
-    for part in range(8):
-        planned = board.plan(PORTABLE, range(100 * part, 100 * part + 100), board.MICROBIT)
-        folder = tmp_path / str(part)
-        folder.mkdir()
-        failed = board.boot(board.MICROBIT, board.build(folder, board.MICROBIT, planned))
-        assert failed == 0, planned[failed - 1][0].shape if failed <= len(planned) else "fault"
-        done += len(planned)
-    assert done >= 500
+    images = board.fill(PORTABLE, dense.every_kind(CASES) + edges(), board.MICROBIT)
+    done = [kernel.driver for planned in images for _, _, kernel, _ in planned]
+    assert min(done.count(name) for name in ("pl_row_s8", "pl_conv_s8", "pl_depthwise_s8")) >= CASES
+    run(board.MICROBIT, images, tmp_path)
+
+
+def test_kernels_for_the_dsp_extension_run_on_a_core_with_helium(tmp_path: Path) -> None:
+    run(board.M55, board.fill(DSP, dense.every_kind(40), board.M55), tmp_path)
 
 
 def test_every_kind_of_block_is_tried_often() -> None:
-    planned = every_kind(DSP, board.M4, 500)
+    (planned,) = board.fill(DSP, dense.every_kind(CASES), board.M4)
     tried = [{parse(name).kind for name in kernel.micro} for _, _, kernel, _ in planned]
     for kind in ("conv", "row", "depthwise", "taps"):
-        assert sum(kind in kinds for kinds in tried) >= 400, kind
-    assert sum("conv" in kinds for kinds in tried) >= 500
+        assert sum(kind in kinds for kinds in tried) >= CASES, kind
     assert {parse(n).count for _, _, k, _ in planned for n in k.micro if "conv" in n} == {1, 2, 3}
     assert any("_w" in n for _, _, k, _ in planned for n in k.micro if "conv" in n)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [("smmlar", "smmla"), ("asr r5, r5, #8", "asr r5, r5, #7"), ("smlabt", "smlabb"), ("ssat r0, #8", "ssat r0, #9")],
-    ids=lambda change: change[0],
-)
-def test_a_flipped_constant_is_noticed(change: tuple[str, str], tmp_path: Path) -> None:
-    planned = board.plan(DSP, range(100), board.M4)
-    assert board.boot(board.M4, board.build(tmp_path, board.M4, planned, change)) != 0
+CHANGES: list[tuple[board.Machine, Family, str, str]] = [
+    (board.M4, DSP, "smmlar", "smmla"),
+    (board.M4, DSP, "asr r5, r5, #8", "asr r5, r5, #7"),
+    (board.M4, DSP, "smlabt", "smlabb"),
+    (board.M4, DSP, "ssat r0, #8", "ssat r0, #9"),
+    (board.RV32, RV32, "srli s4, s4, 31", "srli s4, s4, 30"),
+    (board.RV32, RV32, "0(t0)", "1(t0)"),
+    (board.M3, PORTABLE, "(uint32_t)product >> 31", "(uint32_t)product >> 30"),
+    (board.MICROBIT, PORTABLE, "+ 0x8000", "+ 0x7fff"),
+    (board.M3, PORTABLE, "for (; k > 0; k--)", "for (; k > 1; k--)"),
+    (board.RV32, PORTABLE, "ocg - f < 4 ?", "ocg - f < 3 ?"),
+    (board.RV32, PORTABLE, "pixels - p >= PL_PIXELS_S8", "pixels - p + 1 >= PL_PIXELS_S8"),
+]
+
+
+@pytest.mark.parametrize(("machine", "family", "old", "new"), CHANGES, ids=[change[2] for change in CHANGES])
+def test_a_flipped_constant_is_noticed(
+    machine: board.Machine, family: Family, old: str, new: str, tmp_path: Path
+) -> None:
+    planned = board.plan(family, range(100), machine) + board.fill(family, ties(), machine)[0]
+    assert board.boot(machine, board.build(tmp_path, machine, planned, (old, new))) != 0
 
 
 @pytest.mark.parametrize("core", ["-mcpu=cortex-m4", "-mcpu=cortex-m33+nodsp", "-mcpu=cortex-m3", "-mcpu=cortex-m0"])
