@@ -15,6 +15,7 @@ from pilotlight.capture.reference import Reference, example_inputs, functionaliz
 from pilotlight.compiler import Build
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Port
+from pilotlight.graph.dtypes import convert, to_torch
 from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.measure.compare import OutputMatch, Truth
 from pilotlight.measure.profile import Profile, profile
@@ -118,13 +119,13 @@ def read_inputs(path: Path, ports: list[Port]) -> tuple[list[list[torch.Tensor]]
 def _samples(path: Path, array: np.ndarray, port: Port) -> list[torch.Tensor]:
     """Sample i is a[i], or a[i:i+1] where the model's own first dimension is 1 and the array has none."""
     shape, dtype = port.shape, port.value.dtype
-    if array.dtype != dtype.numpy and array.dtype.kind == "f" and dtype.kind == "f":
-        array = array.astype(dtype.numpy)
+    if array.dtype != dtype.numpy and array.dtype.kind == "f" and dtype.kind in "fh":
+        array = convert(array, dtype)
     if array.dtype != dtype.numpy:
         raise PilotlightError(
             f"{path}: input {port.name} is {array.dtype}; expected {dtype}", kind="wrong-input"
         )
-    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    tensor = to_torch(np.ascontiguousarray(array))
     if array.shape[1:] == shape:
         return list(tensor)
     if shape and shape[0] == 1 and array.shape[1:] == shape[1:]:
@@ -171,9 +172,14 @@ def run_session(
                 torch.equal(a.nan_to_num(), b.nan_to_num())
                 for left, right in zip(outputs, again, strict=True) for a, b in zip(left, right, strict=True)
             )
-    names = [p.name for p in build.graph.outputs]
-    quantized = build.lowered.quantization is not None
-    matches = same_bits(build, inputs, outputs, names) if quantized else truth.compare(outputs, names)
+    names = [p.name for p in build.graph.outputs if not p.is_size]
+    quantization = build.lowered.quantization
+    if quantization is None:
+        matches = truth.compare(outputs, names)
+    elif quantization.weights_only:
+        matches = Truth(quantization.program, inputs).compare(outputs, names)
+    else:
+        matches = same_bits(build, inputs, outputs, names)
     dev = running.device
     measured = profile(build.info, dev.counts) if dev.counts is not None and dev.counts.runs else None
     session = Session(build, outputs, truth, matches, repeated, measured, dev.counts_reason, dev.stack)
@@ -181,7 +187,7 @@ def run_session(
     session.figures["instructions"] = measured.instructions if measured else None
     session.figures["cycles_estimate"] = measured.cycles if measured else None
     session.accuracy = accuracy(session, inputs, labels) if labels is not None else None
-    session.snr_db = snr_db(session) if quantized else None
+    session.snr_db = None if quantization is None else snr_db(session)
     return session
 
 
@@ -194,7 +200,8 @@ def same_bits(
     """
     want = evaluate_runs(build.lowered, inputs)
     rows = []
-    for k, (name, port) in enumerate(zip(names, build.lowered.outputs, strict=True)):
+    ports = [p for p in build.lowered.outputs if not p.is_size]
+    for k, (name, port) in enumerate(zip(names, ports, strict=True)):
         apart = [float((got[k].double() - w[k].double()).abs().max()) if w[k].numel() else 0.0
                  for got, w in zip(outputs, want, strict=True)]
         producer = build.lowered.producers().get(port.value)
@@ -229,7 +236,7 @@ def accuracy(session: Session, inputs: list[list[torch.Tensor]], labels: torch.T
     board, pytorch = classes(session.outputs), classes(session.truth.single)
     quantization = session.build.graph.quantization
     pt2e = None
-    if quantization is not None:
+    if quantization is not None and not quantization.weights_only:
         reference = Reference(functionalize(quantization.program))
         with one_thread():
             pt2e = right(classes([reference(*row) for row in inputs]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,20 @@ import torch
 
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import FLOAT32, DType, Graph, Node, Place, Value
-from pilotlight.graph.dtypes import from_torch
+from pilotlight.graph.dtypes import convert, from_torch, to_numpy, to_torch
+
+LARGEST = 2**31 - 1  # bytes: what a signed 32-bit offset reaches
+
+
+def check_size(dtype: DType, shape: Sequence[int], what: str) -> None:
+    """Offsets and loop counters of generated code have 32 bits: a larger tensor is an error, not a wrong result."""
+    size = math.prod(shape) * dtype.size
+    if size > LARGEST:
+        raise PilotlightError(
+            f"{what} gives {dtype}{list(shape)}, {size:,} bytes; a tensor may have {LARGEST:,}",
+            hint="use smaller dimensions",
+            kind="too-large",
+        )
 
 
 class Builder:
@@ -20,6 +34,8 @@ class Builder:
         self.graph = graph
         self.place = Place()
         self.channel_scales: dict[Value, tuple[np.ndarray, int]] = {}  # of quantized weights: scales and their axis
+        self.subgraph: Callable[..., Graph] = _no_subgraph  # `subgraph(fx module, operands, name, carried)`
+        self.count: Value | None = None  # of the current node: how many rows of its result there are in a run
         self.results: list[tuple[DType, tuple[int, ...]]] = []  # what PyTorch says the current ATen node gives
 
     def nodes(self, op: str, inputs: Sequence[Value], hint: str | None = None, **attrs: Any) -> list[Value]:
@@ -27,7 +43,12 @@ class Builder:
         from pilotlight import ops
 
         node = Node(op, list(inputs), [], attrs, self.place)
-        for dtype, shape in ops.get(op).infer(node):
+        results = ops.get(op).infer(node)
+        for dtype, shape in results:
+            check_size(dtype, shape, op)
+        if not any(math.prod(shape) for _, shape in results):  # nothing to compute
+            return [self.constant(torch.empty(shape, dtype=dtype.torch)) for dtype, shape in results]
+        for dtype, shape in results:
             node.outputs.append(self.graph.fresh(hint or op, dtype, shape))
         self.graph.nodes.append(node)
         return node.outputs
@@ -40,11 +61,11 @@ class Builder:
     def constant(self, data: Any, dtype: DType | None = None, hint: str = "const") -> Value:
         if isinstance(data, torch.Tensor):
             from_torch(data.dtype, "a constant")
-            data = data.detach().cpu().numpy()
-        return self.graph.constant(np.asarray(data, dtype=dtype.numpy if dtype else None), hint)
+            data = to_numpy(data)
+        return self.graph.constant(convert(np.asarray(data), dtype) if dtype else np.asarray(data), hint)
 
     def scalar(self, number: float | int | bool, dtype: DType = FLOAT32) -> Value:
-        return self.constant(np.asarray(number).astype(dtype.numpy), hint="scalar")
+        return self.constant(convert(np.asarray(number), dtype), hint="scalar")
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value:
         shape = tuple(int(s) for s in shape)
@@ -61,7 +82,7 @@ class Builder:
         if x.dtype == dtype:
             return x
         if x.data is not None and x.elements == 1:
-            return self.constant(x.data.astype(dtype.numpy), hint="scalar")
+            return self.constant(convert(x.data, dtype), hint="scalar")
         return self.node("cast", [x], dtype=dtype)
 
     def expand(self, x: Value, shape: Sequence[int]) -> Value:
@@ -91,9 +112,9 @@ class Builder:
         args = [] if node is None else [self.known(v) for v in node.inputs]
         if node is None or not args or any(a is None for a in args):
             return None
-        results = ops.get(node.op).reference(node, [torch.from_numpy(a) for a in args if a is not None])
+        results = ops.get(node.op).reference(node, [to_torch(a) for a in args if a is not None])
         result = results[node.outputs.index(x)] if isinstance(results, tuple) else results
-        return result.detach().contiguous().numpy().reshape(x.shape)
+        return to_numpy(result).reshape(x.shape)
 
     def need_constant(self, x: Value, what: str) -> np.ndarray:
         data = self.known(x)
@@ -103,3 +124,7 @@ class Builder:
 
     def refuse(self, what: str, hint: str | None = None) -> PilotlightError:
         return PilotlightError(what, where=str(self.place), hint=hint, kind="unsupported")
+
+
+def _no_subgraph(*_: Any, **__: Any) -> Graph:
+    raise PilotlightError("this front end has no subgraphs", kind="unsupported")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import logging
+import math
 import operator
 import re
 import warnings
@@ -15,13 +17,15 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
+from torch.utils import _pytree as pytree
 
 from pilotlight import ops
-from pilotlight.capture.builder import Builder
+from pilotlight.capture import symbols, widths
+from pilotlight.capture.builder import Builder, check_size
 from pilotlight.errors import PilotlightError, UnsupportedError
-from pilotlight.graph import Graph, Place, Port, Quantization, State, Value, verify
+from pilotlight.graph import INT64, Graph, Place, Port, Quantization, State, Value, verify
 from pilotlight.graph.digest import digest
-from pilotlight.graph.dtypes import from_torch
+from pilotlight.graph.dtypes import from_torch, to_numpy
 
 TORCH_FOLDER = str(Path(torch.__file__).parent)
 
@@ -103,21 +107,26 @@ def _short(target: Any) -> str:
     return str(target).removeprefix("aten.")
 
 
-class _Importer:
-    """Walks an exported graph once."""
+class _Walker:
+    """Walks the nodes of an fx graph once."""
 
-    def __init__(self, program: ExportedProgram, original: ExportedProgram, name: str):
-        self.program = program
-        self.graph = Graph(name, origin=original)
-        self.builder = Builder(self.graph)
+    def __init__(
+        self, module: torch.fx.GraphModule, graph: Graph, problems: list[PilotlightError], sizes: symbols.Symbols,
+        around: Place | None = None,
+    ):
+        self.module = module
+        self.symbols = sizes
+        self.around = around  # the place of the control node that owns this graph
+        self.graph = graph
+        self.problems = problems
         self.values: dict[torch.fx.Node, Any] = {}
-        self.problems: list[PilotlightError] = []
+        self.builder = Builder(graph)
+        self.builder.subgraph = self._subgraph
 
-    def run(self) -> Graph:
-        self._inputs()
-        for node in self.program.graph.nodes:
+    def walk(self) -> None:
+        for node in self.module.graph.nodes:
             if node.op == "call_function":
-                self.builder.place = place_of(node)
+                self.builder.place = self.around or place_of(node)
                 try:
                     self.values[node] = self._call(node)
                 except PilotlightError as problem:
@@ -125,6 +134,157 @@ class _Importer:
                     self.problems.append(problem)
             elif node.op == "get_attr":
                 self._attribute(node)
+
+    def _constant(self, tensor: torch.Tensor, target: str) -> Value | torch.Tensor | None:
+        if tensor.dtype == torch.float64:
+            return tensor.detach()
+        try:
+            return self.builder.constant(tensor, hint=re.sub(r"\W", "_", target))
+        except PilotlightError as problem:
+            problem.where = target
+            self.problems.append(problem)
+            return None
+
+    def _attribute(self, node: torch.fx.Node) -> None:
+        item = getattr(self.module, str(node.target), None)
+        self.values[node] = self._constant(item, str(node.target)) if isinstance(item, torch.Tensor) else item
+
+    def _subgraph(self, module: torch.fx.GraphModule, operands: Sequence[Any], name: str, carried: int = 0) -> Graph:
+        """What a control node runs. Its inputs are the first `carried` operands and those that are not constants."""
+        inner = _Walker(module, Graph(name), self.problems, self.symbols, self.builder.place)
+        placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+        for k, (node, operand) in enumerate(zip(placeholders, operands, strict=True)):
+            if not isinstance(operand, Value):
+                inner.values[node] = operand
+            elif operand.data is not None and k >= carried:
+                inner.values[node] = inner.graph.constant(operand.data, operand.name)
+            else:
+                shape = static_shape(node.meta["val"], f"input {node.name} of {name}")
+                value = inner.graph.fresh(node.name, operand.dtype, shape)
+                inner.graph.inputs.append(Port(node.name, value, shape))
+                inner.values[node] = value
+        before = len(self.problems)
+        inner.walk()
+        if len(self.problems) > before:
+            raise self.problems.pop()  # back to the caller, whose node has no result now
+        (output,) = [n for n in module.graph.nodes if n.op == "output"]
+        results = output.args[0] if isinstance(output.args[0], list | tuple) else [output.args[0]]
+        for k, node in enumerate(results):
+            result = inner.values.get(node) if isinstance(node, torch.fx.Node) else node
+            if not isinstance(result, Value):
+                raise self.builder.refuse(f"result {k} of {name} is {result!r}, not a tensor", "return tensors only")
+            inner.graph.outputs.append(Port(str(k), result, result.shape))
+        return inner.graph
+
+    def _call(self, node: torch.fx.Node) -> Any:
+        if node.target is operator.getitem:
+            source, index = node.args
+            results = self.values.get(source)  # type: ignore[arg-type]
+            return results[index] if isinstance(results, list | tuple) else results  # type: ignore[index]
+        if str(node.target).startswith(("aten._assert", "aten.sym_constrain")):
+            return None
+        value = node.meta.get("val")
+        if isinstance(value, symbols.SYMBOLIC) and str(node.target) != "aten._local_scalar_dense.default":
+            return value  # a number that the data decides; who needs it asks self.symbols
+        lowering = ops.lowering(_short(node.target))
+        if lowering is None:
+            raise PilotlightError(
+                f"operator {_name(node.target)} is not supported",
+                hint="replace it by supported operators, or add one: docs/adding-an-operator.md",
+                kind="unsupported",
+            )
+        arguments = self._bind(node)
+        if arguments is None:
+            return None  # an argument is missing because its own operator was refused
+        tensors = _tensors(node.meta.get("val"))
+        doubles = any(widths.is_float64(a) for a in pytree.tree_leaves(arguments))
+        if doubles or any(t.dtype == torch.float64 for t in tensors):
+            result = widths.evaluated(self.builder, node, self.values)
+            if result is not None:
+                return result
+            arguments = pytree.tree_map(self._single, arguments)
+        self.builder.count = None
+        self.builder.results = [
+            (from_torch(t.dtype, f"the result of {_name(node.target)}"), self.symbols.shape(t, _name(node.target)))
+            for t in tensors
+        ]
+        if tensors and not any(math.prod(shape) for _, shape in self.builder.results):
+            empty = [self.builder.constant(torch.empty(s, dtype=d.torch)) for d, s in self.builder.results]
+            return empty if isinstance(node.meta["val"], list | tuple) else empty[0]
+        moves = ops.moves_data(_short(node.target)) or isinstance(node.target, torch._ops.HigherOrderOperator)
+        if symbols.varies(node):
+            lowering = symbols.around(self.symbols, node, lowering)
+        result = widths.lower(self.builder, lowering, moves, arguments)
+        if self.builder.count is not None:
+            self.symbols.define(next(n for n in value.shape if type(n) is not int), self.builder.count)
+        elif isinstance(value, symbols.SYMBOLIC):
+            self.symbols.define(value, result)
+            return value
+        self._check(node, result)
+        return result
+
+    def _single(self, item: Any) -> Any:
+        return self.builder.constant(item.to(torch.float32)) if widths.is_float64(item) else item
+
+    def _bind(self, node: torch.fx.Node) -> dict[str, Any] | None:
+        """Arguments by the names of the operator's schema, defaults filled in, tensors as values."""
+        missing = False
+        bound: dict[str, Any]
+
+        def convert(item: Any, kind: str = "") -> Any:
+            nonlocal missing
+            if isinstance(item, torch.fx.Node):
+                value = self.values.get(item)
+                missing |= value is None
+                if isinstance(value, symbols.SYMBOLIC):
+                    as_tensor = kind in ("Tensor", "number", "Scalar")
+                    number = self.symbols.value if as_tensor else None
+                    return number(self.builder, value) if number else self.symbols.maximum(value, str(node))
+                return value
+            if isinstance(item, list | tuple):
+                return [convert(i, kind) for i in item]
+            return item
+
+        if isinstance(node.target, torch._ops.HigherOrderOperator):
+            names = [n for n in inspect.signature(type(node.target).__call__).parameters if n != "self"]
+            bound = dict(zip(names, map(convert, node.args), strict=False))
+            bound |= {name: convert(item) for name, item in node.kwargs.items()}
+            return None if missing else bound
+        schema = node.target._schema  # type: ignore[union-attr]
+        bound = {}
+        for position, argument in enumerate(schema.arguments):
+            if position < len(node.args) and not argument.kwarg_only:
+                bound[argument.name] = convert(node.args[position], str(argument.type))
+            elif argument.name in node.kwargs:
+                bound[argument.name] = convert(node.kwargs[argument.name], str(argument.type))
+            elif argument.has_default_value():
+                bound[argument.name] = argument.default_value
+        bound = {("input" if k == "self" and "self" not in bound else k): v for k, v in bound.items()}
+        return None if missing else bound
+
+    def _check(self, node: torch.fx.Node, result: Any) -> None:
+        """A lowering must give what PyTorch says the operator gives."""
+        values = list(result) if isinstance(result, list | tuple) else [result]
+        for value, (dtype, shape) in zip(values, self.builder.results, strict=False):
+            if value is not None and (value.dtype != dtype or value.shape != shape):
+                raise PilotlightError(
+                    f"operator {_name(node.target)} with these arguments is not supported "
+                    f"(it gives {dtype}{list(shape)}, the lowering gives {value.dtype}{list(value.shape)})",
+                    kind="unsupported",
+                )
+
+
+class _Importer(_Walker):
+    """An exported program's own inputs and outputs around the walk."""
+
+    def __init__(self, program: ExportedProgram, original: ExportedProgram, name: str):
+        sizes = symbols.Symbols(program.range_constraints)
+        super().__init__(program.graph_module, Graph(name, origin=original), [], sizes)
+        self.program = program
+
+    def run(self) -> Graph:
+        self._inputs()
+        self.walk()
         if self.problems:
             raise UnsupportedError(self.problems)
         self._outputs()
@@ -158,6 +318,7 @@ class _Importer:
         try:
             dtype = from_torch(tensor.dtype, f"input {node.name}")
             shape = static_shape(tensor, f"input {node.name}")
+            check_size(dtype, shape, f"input {node.name}")
         except PilotlightError as problem:
             self.problems.append(problem)
             return None
@@ -170,87 +331,12 @@ class _Importer:
             return self.program.state_dict[target]
         return self.program.constants[target]
 
-    def _constant(self, tensor: torch.Tensor, target: str) -> Value | None:
-        try:
-            return self.builder.constant(tensor, hint=re.sub(r"\W", "_", target))
-        except PilotlightError as problem:
-            problem.where = target
-            self.problems.append(problem)
-            return None
-
     def _state(self, target: str, tensor: torch.Tensor) -> Value:
         dtype = from_torch(tensor.dtype, f"buffer {target}")
         value = self.graph.fresh(re.sub(r"\W", "_", target), dtype, tensor.shape)
-        initial = tensor.detach().cpu().contiguous().numpy().copy()
+        initial = to_numpy(tensor).copy()
         self.graph.states.append(State(target, value, value, initial))
         return value
-
-    def _attribute(self, node: torch.fx.Node) -> None:
-        item = getattr(self.program.graph_module, str(node.target), None)
-        if isinstance(item, torch.Tensor):
-            self.values[node] = self._constant(item, str(node.target))
-
-    def _call(self, node: torch.fx.Node) -> Any:
-        if node.target is operator.getitem:
-            source, index = node.args
-            results = self.values.get(source)  # type: ignore[arg-type]
-            return results[index] if isinstance(results, list | tuple) else results  # type: ignore[index]
-        if str(node.target).startswith(("aten._assert", "aten.sym_constrain", "aten.sym_size")):
-            return None
-        lowering = ops.lowering(_short(node.target))
-        if lowering is None:
-            raise PilotlightError(
-                f"operator {_name(node.target)} is not supported",
-                hint="replace it by supported operators, or add one: docs/adding-an-operator.md",
-                kind="unsupported",
-            )
-        arguments = self._bind(node)
-        if arguments is None:
-            return None  # an argument is missing because its own operator was refused
-        self.builder.results = [
-            (from_torch(t.dtype, f"the result of {_name(node.target)}"), static_shape(t, _name(node.target)))
-            for t in _tensors(node.meta.get("val"))
-        ]
-        result = lowering(self.builder, **arguments)
-        self._check(node, result)
-        return result
-
-    def _bind(self, node: torch.fx.Node) -> dict[str, Any] | None:
-        """Arguments by the names of the operator's schema, defaults filled in, tensors as values."""
-        missing = False
-
-        def convert(item: Any) -> Any:
-            nonlocal missing
-            if isinstance(item, torch.fx.Node):
-                value = self.values.get(item)
-                missing |= value is None
-                return value
-            if isinstance(item, list | tuple):
-                return [convert(i) for i in item]
-            return item
-
-        schema = node.target._schema  # type: ignore[union-attr]
-        bound: dict[str, Any] = {}
-        for position, argument in enumerate(schema.arguments):
-            if position < len(node.args) and not argument.kwarg_only:
-                bound[argument.name] = convert(node.args[position])
-            elif argument.name in node.kwargs:
-                bound[argument.name] = convert(node.kwargs[argument.name])
-            elif argument.has_default_value():
-                bound[argument.name] = argument.default_value
-        bound = {("input" if k == "self" and "self" not in bound else k): v for k, v in bound.items()}
-        return None if missing else bound
-
-    def _check(self, node: torch.fx.Node, result: Any) -> None:
-        """A lowering must give what PyTorch says the operator gives."""
-        values = list(result) if isinstance(result, list | tuple) else [result]
-        for value, (dtype, shape) in zip(values, self.builder.results, strict=False):
-            if value is not None and (value.dtype != dtype or value.shape != shape):
-                raise PilotlightError(
-                    f"operator {_name(node.target)} with these arguments is not supported "
-                    f"(it gives {dtype}{list(shape)}, the lowering gives {value.dtype}{list(value.shape)})",
-                    kind="unsupported",
-                )
 
     def _outputs(self) -> None:
         by_target = {s.name: s for s in self.graph.states}
@@ -258,8 +344,11 @@ class _Importer:
         specs = self.program.graph_signature.output_specs
         results: list[Any] = list(output.args[0])
         count = 0
+        varying: list[tuple[int, int, Any]] = []  # output, axis, size
         for spec, node in zip(specs, results, strict=True):
             value: Any = self.values.get(node) if isinstance(node, torch.fx.Node) else node
+            if widths.is_float64(value):
+                from_torch(value.dtype, f"output {count}")
             if spec.kind == OutputKind.BUFFER_MUTATION:
                 assert spec.target is not None
                 by_target[spec.target].next = value
@@ -271,6 +360,7 @@ class _Importer:
                         kind="unsupported",
                     )
                 self.graph.outputs.append(Port(str(count), value, value.shape))
+                varying += [(count, axis, size) for axis, size in enumerate(node.meta["val"].shape) if type(size) is not int]
                 count += 1
             elif spec.kind == OutputKind.USER_INPUT_MUTATION:
                 raise PilotlightError(
@@ -278,6 +368,11 @@ class _Importer:
                     hint="make the tensor a registered buffer, or clone it first",
                     kind="unsupported",
                 )
+        for number, axis, size in varying:
+            port = self.graph.outputs[number]
+            port.sizes += ((axis, len(self.graph.outputs)),)
+            total = self.builder.cast(self.symbols.value(self.builder, size), INT64)
+            self.graph.outputs.append(Port(f"{port.name}_size_{axis}", total, (), is_size=True))
 
 
 def _tensors(val: Any) -> list[torch.Tensor]:
@@ -308,6 +403,6 @@ def place_of(node: torch.fx.Node) -> Place:
     module = re.sub(r"^L\['self'\]\.?|^L__self___?", "", paths[-1]) if paths else ""
     source = ""
     for file, line in re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or ""):
-        if not file.startswith(TORCH_FOLDER):
+        if not file.startswith((TORCH_FOLDER, "<")):
             source = f"{Path(file).name}:{line}"
     return Place(module, source)

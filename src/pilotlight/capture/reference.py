@@ -18,16 +18,17 @@ def _narrow(item: Any) -> Any:
 
 
 class _Wide(torch.fx.Interpreter):
-    """Runs a graph with every float32 replaced by another float type."""
+    """Runs a graph with every float32 replaced by another float type, and halves as well where that is wider."""
 
     def __init__(self, module: torch.fx.GraphModule, dtype: torch.dtype):
         super().__init__(module)
         self.dtype = dtype
+        self.narrow = {torch.float32} if dtype == torch.float32 else {torch.float32, torch.float16, torch.bfloat16}
 
     def widen(self, item: Any) -> Any:
-        if isinstance(item, torch.Tensor) and item.dtype == torch.float32:
+        if isinstance(item, torch.Tensor) and item.dtype in self.narrow:
             return item.to(self.dtype)
-        return self.dtype if item is torch.float32 else item
+        return self.dtype if isinstance(item, torch.dtype) and item in self.narrow else item
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         if str(target).startswith("quantized_decomposed."):  # defined for float32 alone
@@ -109,7 +110,7 @@ def variations(inputs: Sequence[torch.Tensor], count: int = 7, seed: int = 0) ->
             if x.is_floating_point():
                 spread = float(x.std()) if x.numel() > 1 else 1.0
                 spread = spread if spread > 0 else max(float(x.abs().max()) if x.numel() else 1.0, 1.0) * 0.1
-                row.append(x + spread * torch.randn(x.shape, generator=generator))
+                row.append((x + spread * torch.randn(x.shape, generator=generator)).to(x.dtype))
             else:
                 order = torch.randperm(x.numel(), generator=generator)
                 row.append(x.reshape(-1)[order].reshape(x.shape))

@@ -66,8 +66,8 @@ def parse_input(text: str) -> torch.Tensor:
             kind="usage",
         )
     sizes = [] if shape == "scalar" else [int(s) for s in shape.split("x")]
-    if kind.kind == "f":
-        return torch.randn(sizes, generator=torch.Generator().manual_seed(0))
+    if kind.kind in "fh":
+        return torch.randn(sizes, generator=torch.Generator().manual_seed(0)).to(kind.torch)
     return torch.zeros(sizes, dtype=kind.torch)
 
 

@@ -75,6 +75,8 @@ def port_meaning(port: Port) -> str:
     text = f"{port.value.dtype.name} ({shape})"
     if port.quant is not None:
         text += f", standing for (integer - {port.quant.zero_point}) * {port.quant.scale:.9g}"
+    if port.value.dtype.kind == "h":
+        text += ", the bits of a 16-bit float each"
     if port.value.dtype.kind == "b":
         text += ", 0 or 1 in a byte each"
     if port.perm is not None:

@@ -66,12 +66,19 @@ def element_indices(shape: Shape, operand_strides: Sequence[int], offset: int = 
 def literal(value: Value) -> str:
     """A constant of one element as C."""
     assert value.data is not None
-    number = value.data.reshape(-1)[0]
-    if value.dtype.kind == "f":
+    return element(value.dtype, value.data)
+
+
+def element(dtype: DType, data: np.ndarray) -> str:
+    """An array of one element as C."""
+    if dtype.kind == "h":
+        return f"{data.reshape(-1).view(np.uint16)[0]:#06x}u"
+    number = data.reshape(-1)[0]
+    if dtype.kind == "f":
         return c_float(float(number))
-    if value.dtype.kind == "b":
+    if dtype.kind == "b":
         return "1" if number else "0"
-    if value.dtype.name == "int64":
+    if dtype.name == "int64":
         return f"INT64_C({int(number)})" if int(number) != -(2**63) else "(-INT64_C(9223372036854775807) - 1)"
     return str(int(number))
 

@@ -1,10 +1,10 @@
 """The model as plain data."""
 
-from pilotlight.graph.dtypes import BOOL, BY_NAME, FLOAT32, INT8, INT16, INT32, INT64, DType
+from pilotlight.graph.dtypes import BFLOAT16, BOOL, BY_NAME, FLOAT16, FLOAT32, INT8, INT16, INT32, INT64, UINT8, DType
 from pilotlight.graph.graph import Graph, Node, Place, Port, Quant, Quantization, Shape, State, Value
 from pilotlight.graph.verify import verify
 
 __all__ = [
-    "BOOL", "BY_NAME", "FLOAT32", "INT8", "INT16", "INT32", "INT64", "DType", "Graph", "Node", "Place", "Port",
-    "Quant", "Quantization", "Shape", "State", "Value", "verify",
+    "BFLOAT16", "BOOL", "BY_NAME", "FLOAT16", "FLOAT32", "INT8", "INT16", "INT32", "INT64", "UINT8", "DType", "Graph",
+    "Node", "Place", "Port", "Quant", "Quantization", "Shape", "State", "Value", "verify",
 ]

@@ -18,7 +18,7 @@ class DType:
     c: str
     numpy: np.dtype
     torch: torch.dtype
-    kind: str  # "f" float, "i" signed, "u" unsigned, "b" bool
+    kind: str  # "f" float, "h" a float stored in 16 bits, "i" signed, "u" unsigned, "b" bool
 
     @property
     def size(self) -> int:
@@ -32,6 +32,8 @@ class DType:
 
 
 FLOAT32 = DType("float32", "float", np.dtype(np.float32), torch.float32, "f")
+FLOAT16 = DType("float16", "uint16_t", np.dtype(np.float16), torch.float16, "h")
+BFLOAT16 = DType("bfloat16", "uint16_t", np.dtype(np.uint16), torch.bfloat16, "h")  # numpy has none: its bits
 INT64 = DType("int64", "int64_t", np.dtype(np.int64), torch.int64, "i")
 INT32 = DType("int32", "int32_t", np.dtype(np.int32), torch.int32, "i")
 INT16 = DType("int16", "int16_t", np.dtype(np.int16), torch.int16, "i")
@@ -39,7 +41,7 @@ INT8 = DType("int8", "int8_t", np.dtype(np.int8), torch.int8, "i")
 UINT8 = DType("uint8", "uint8_t", np.dtype(np.uint8), torch.uint8, "u")
 BOOL = DType("bool", "uint8_t", np.dtype(np.bool_), torch.bool, "b")
 
-ALL = (FLOAT32, INT64, INT32, INT16, INT8, UINT8, BOOL)
+ALL = (FLOAT32, FLOAT16, BFLOAT16, INT64, INT32, INT16, INT8, UINT8, BOOL)
 BY_NAME = {d.name: d for d in ALL}
 BY_TORCH = {d.torch: d for d in ALL}
 BY_NUMPY = {d.numpy: d for d in ALL}
@@ -55,3 +57,20 @@ def from_torch(dtype: torch.dtype, what: str = "a tensor") -> DType:
             kind="dtype",
         )
     return BY_TORCH[dtype]
+
+
+def to_numpy(tensor: torch.Tensor) -> np.ndarray:
+    """A tensor's elements as a dense array of its type's `numpy`."""
+    tensor = tensor.detach().cpu().contiguous()
+    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+def to_torch(array: np.ndarray) -> torch.Tensor:
+    """The tensor that shares an array's memory; numpy's uint16 is bfloat16."""
+    tensor = torch.from_numpy(array)
+    return tensor.view(torch.bfloat16) if tensor.dtype == torch.uint16 else tensor
+
+
+def convert(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """Elements of one type as another's, rounded and wrapped around as PyTorch does it."""
+    return to_numpy(to_torch(np.asarray(array)).to(dtype.torch))

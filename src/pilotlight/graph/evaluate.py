@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from pilotlight.graph.dtypes import to_numpy, to_torch
 from pilotlight.graph.graph import Graph, Value
-from pilotlight.graph.ports import from_memory, to_memory
+from pilotlight.graph.ports import from_memory, to_memory, visible
 
 
 def evaluate(graph: Graph, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -32,13 +33,15 @@ def trace(
 
     values: dict[Value, torch.Tensor] = {}
     for port, x in zip(graph.inputs, inputs, strict=True):
-        values[port.value] = torch.from_numpy(to_memory(port, x))
+        values[port.value] = to_torch(to_memory(port, x))
     for state in graph.states:
-        values[state.value] = (carried or {}).get(state.name, torch.from_numpy(state.initial))
+        values[state.value] = (carried or {}).get(state.name, to_torch(state.initial))
     for value in graph.constants():
-        values[value] = torch.from_numpy(value.data)
+        assert value.data is not None
+        values[value] = to_torch(value.data)
     for node in graph.nodes:
         results = ops.get(node.op).reference(node, [values[v] for v in node.inputs])
         results = results if isinstance(results, tuple | list) else (results,)
         values.update(zip(node.outputs, results, strict=True))
-    return values, [from_memory(port, values[port.value].numpy()) for port in graph.outputs]
+    outputs = [from_memory(port, to_numpy(values[port.value])) for port in graph.outputs]
+    return values, visible(graph.outputs, outputs)

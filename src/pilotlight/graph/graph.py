@@ -105,6 +105,8 @@ class Port:
     shape: Shape
     perm: tuple[int, ...] | None = None
     quant: Quant | None = None  # PyTorch's tensor is float, the memory holds integers
+    sizes: tuple[tuple[int, int], ...] = ()  # (axis, which output says how much of it there is in this run)
+    is_size: bool = False  # such an output itself, which PyTorch does not have
 
 
 @dataclass(eq=False)
@@ -119,10 +121,15 @@ class State:
 
 @dataclass
 class Quantization:
-    """How a graph came to have integers: the mode, and PT2E's own quantized program for comparison."""
+    """How a graph came to have integers: the mode, and PyTorch's own quantized program for comparison."""
 
     mode: str
     program: Any
+
+    @property
+    def weights_only(self) -> bool:
+        """Inputs and results of layers are float: compared with PyTorch as float models are."""
+        return self.mode.startswith("weights-")
 
 
 @dataclass

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
 from pilotlight.errors import PilotlightError
+from pilotlight.graph.dtypes import to_numpy, to_torch
 from pilotlight.graph.graph import Port
 
 
@@ -35,15 +37,26 @@ def to_memory(port: Port, given: Any) -> np.ndarray:
         x = steps.clamp(limits.min, limits.max).to(port.value.dtype.torch)
     if port.perm is not None:
         x = x.permute(port.perm)
-    return x.contiguous().numpy().reshape(port.value.shape)
+    return to_numpy(x).reshape(port.value.shape)
 
 
 def from_memory(port: Port, array: np.ndarray) -> torch.Tensor:
     """What the model wrote as a tensor in PyTorch's order; integers that stand for real numbers become float."""
-    y = torch.from_numpy(np.array(array))
+    y = to_torch(np.array(array))
     if port.perm is not None:
         y = y.permute([port.perm.index(i) for i in range(len(port.perm))]).contiguous()
     y = y.reshape(port.shape)
     if port.quant is not None:
         y = (y.to(torch.float32) - port.quant.zero_point) * port.quant.scale
     return y
+
+
+def visible(ports: Sequence[Port], tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """What PyTorch would give: outputs cut to the sizes that this run decided, the sizes themselves left out."""
+    found = []
+    for port, tensor in zip(ports, tensors, strict=True):
+        for axis, where in port.sizes:
+            tensor = tensor.narrow(axis, 0, int(tensors[where]))
+        if not port.is_size:
+            found.append(tensor)
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilotlight.capture.builder import Builder
 from pilotlight.graph import Value
 from pilotlight.graph.dtypes import from_torch
-from pilotlight.ops.base import lowers, unused
+from pilotlight.ops.base import lowers, moves, unused
 from pilotlight.ops.pointwise import apply
 
 Operand = Value | float | int
@@ -123,12 +123,12 @@ def pow_tensor(b: Builder, self: Value, exponent: Value) -> Value:
     return apply(b, "pow", self, exponent)
 
 
-@lowers("where.self")
+@moves("where.self")
 def where(b: Builder, condition: Value, self: Value, other: Value) -> Value:
     return apply(b, "where", condition, self, other)
 
 
-@lowers("masked_fill.Scalar", "masked_fill.Tensor")
+@moves("masked_fill.Scalar", "masked_fill.Tensor")
 def masked_fill(b: Builder, self: Value, mask: Value, value: Operand) -> Value:
     filler = b.cast(value, self.dtype) if isinstance(value, Value) else b.scalar(value, self.dtype)
     return apply(b, "where", mask, filler, self)
@@ -141,19 +141,19 @@ def bitwise_not(b: Builder, self: Value) -> Value:
     return apply(b, "bitwise_xor", self, -1 if self.dtype.kind == "i" else 255)
 
 
-@lowers("clone.default", "alias.default", "lift_fresh_copy.default", "detach.default", "contiguous.default",
+@moves("clone.default", "alias.default", "lift_fresh_copy.default", "detach.default", "contiguous.default",
         "dropout.default", "_assert_tensor_metadata.default")
 def identity(b: Builder, **arguments: Value) -> Value:
     return next(iter(arguments.values()))
 
 
-@lowers("copy.default")
+@moves("copy.default")
 def copy(b: Builder, self: Value, src: Value, non_blocking: bool = False) -> Value:
     """`self[...] = src`: the new contents with self's shape and type."""
     return b.expand(b.cast(src, self.dtype), self.shape)
 
 
-@lowers("_to_copy.default", "to.dtype", "_to_dtype.default")
+@moves("_to_copy.default", "to.dtype", "_to_dtype.default")
 def to_copy(b: Builder, self: Value, dtype: object = None, **rest: object) -> Value:
     unused(**rest)
     return self if dtype is None else b.cast(self, from_torch(dtype))  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ from pilotlight.graph import DType, Graph, Node, Quant, Shape, Value
 if TYPE_CHECKING:
     from pilotlight.emit.step import Step
     from pilotlight.emit.target import Target
+    from pilotlight.ops.areas import Area, Part
 
 Result = list[tuple[DType, Shape]]
 Lowering = Callable[..., "Value | tuple[Value | None, ...] | list[Value]"]
@@ -62,6 +63,10 @@ class Op:
         `x.permute(perm)`; None where the operator depends on the order of its dimensions."""
         return None
 
+    def part(self, node: Node, area: Area) -> Part | None:
+        """How this operator computes an area of its output, an image; None where it cannot without the rest."""
+        return None
+
     def view_offset(self, node: Node) -> int | None:
         """Where the output lies inside the first input's bytes, when nothing has to be moved or computed."""
         return None
@@ -100,6 +105,7 @@ IntegerForm = Callable[[Integer], "list[Node] | None"]
 _OPS: dict[str, Op] = {}
 _INTEGER: dict[str, IntegerForm] = {}
 _LOWERINGS: dict[str, Lowering] = {}
+_MOVES: set[str] = set()
 
 OpClass = TypeVar("OpClass", bound=type[Op])
 LoweringFunction = TypeVar("LoweringFunction", bound=Lowering)
@@ -127,6 +133,16 @@ def lowers(*aten: str) -> Callable[[LoweringFunction], LoweringFunction]:
         return function
 
     return wrap
+
+
+def moves(*aten: str) -> Callable[[LoweringFunction], LoweringFunction]:
+    """`lowers` for operators that only move elements, whatever these are: 16-bit floats stay as they are stored."""
+    _MOVES.update(aten)
+    return lowers(*aten)
+
+
+def moves_data(aten: str) -> bool:
+    return aten in _MOVES
 
 
 def integer(*names: str) -> Callable[[IntegerForm], IntegerForm]:

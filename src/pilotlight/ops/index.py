@@ -15,7 +15,8 @@ import torch
 from pilotlight.capture.builder import Builder
 from pilotlight.emit.step import Step
 from pilotlight.graph import BOOL, FLOAT32, INT32, INT64, Node, Value
-from pilotlight.ops.base import Op, Result, axis, lowers, register, same
+from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
+from pilotlight.ops.nonzero import compress, nonzero_of
 from pilotlight.ops.pointwise import apply
 from pilotlight.ops.reduce import reduce
 
@@ -154,7 +155,7 @@ def take(b: Builder, x: Value, at: int, ids: Value) -> Value:
     return b.reshape(y, (*x.shape[:at], *ids.shape, *x.shape[at + 1 :]))
 
 
-@lowers("embedding.default")
+@moves("embedding.default")
 def embedding(
     b: Builder, weight: Value, indices: Value, padding_idx: int = -1, scale_grad_by_freq: bool = False,
     sparse: bool = False,
@@ -181,7 +182,7 @@ def embedding_bag(
     return b.reshape(y, (bags, weight.shape[1])), None, None, None
 
 
-@lowers("index_select.default")
+@moves("index_select.default")
 def index_select(b: Builder, self: Value, dim: int, index: Value) -> Value:
     if not self.shape:
         return self
@@ -196,9 +197,6 @@ def _joined(b: Builder, x: Value, indices: Sequence[Value | None]) -> tuple[Valu
     """
     dims = [d for d, index in enumerate(indices) if index is not None]
     chosen = [index for index in indices if index is not None]
-    if any(index.dtype.kind == "b" or index.dtype.name == "uint8" for index in chosen):
-        raise b.refuse("indexing with a mask is not supported: the size of the result depends on data",
-                       "use torch.where or masked_fill")
     if dims != list(range(dims[0], dims[-1] + 1)):
         x = b.permute(x, [*dims, *(d for d in range(len(x.shape)) if d not in dims)])
         dims = list(range(len(dims)))
@@ -214,21 +212,41 @@ def _joined(b: Builder, x: Value, indices: Sequence[Value | None]) -> tuple[Valu
     return merged, dims[0], joined
 
 
-@lowers("index.Tensor")
+def _is_mask(index: Value | None) -> bool:
+    return index is not None and (index.dtype.kind == "b" or index.dtype.name == "uint8")
+
+
+def _without_masks(b: Builder, indices: Sequence[Value | None]) -> list[Value | None]:
+    """Masks as the indices of their true elements, one for each dimension that they cover."""
+    result: list[Value | None] = []
+    for index in indices:
+        if index is None or not _is_mask(index):
+            result.append(index)
+            continue
+        rows = nonzero_of(b, index)
+        for d in range(rows.shape[1]):
+            column = b.node("slice", [rows], ranges=((0, rows.shape[0], 1), (d, d + 1, 1)))
+            result.append(b.reshape(column, (rows.shape[0],)))
+    return result
+
+
+@moves("index.Tensor")
 def index_tensor(b: Builder, self: Value, indices: Sequence[Value | None]) -> Value:
-    x, at, ids = _joined(b, self, indices)
+    chosen = [index for index in indices if index is not None]
+    if len(chosen) == 1 and _is_mask(chosen[0]) and indices[0] is not None and chosen[0].shape:
+        return compress(b, self, b.cast(chosen[0], BOOL))
+    x, at, ids = _joined(b, self, _without_masks(b, indices))
     return b.reshape(take(b, x, at, ids), b.results[0][1])
 
 
-@lowers("index_put.default")
+@moves("index_put.default")
 def index_put(
     b: Builder, self: Value, indices: Sequence[Value | None], values: Value, accumulate: bool = False
 ) -> Value:
     dims = [d for d, index in enumerate(indices) if index is not None]
-    masks = [index for index in indices if index is not None and index.dtype == BOOL]
-    if masks and len(dims) == 1 and not accumulate and values.elements == 1:
-        mask = b.reshape(masks[0], masks[0].shape + (1,) * (len(self.shape) - len(masks[0].shape)))
-        return apply(b, "where", mask, b.cast(b.reshape(values, ()), self.dtype), self)
+    masks = [b.cast(index, BOOL) for index in indices if index is not None and _is_mask(index)]
+    if masks:
+        return _put_mask(b, self, masks[0], dims, values, accumulate)
     if dims != list(range(dims[0], dims[-1] + 1)):
         raise b.refuse("index_put with indices of dimensions that are not neighbours is not supported")
     x, at, ids = _joined(b, self, indices)
@@ -240,12 +258,35 @@ def index_put(
     return b.reshape(y, self.shape)
 
 
+def _put_mask(
+    b: Builder, x: Value, mask: Value, dims: Sequence[int], values: Value, accumulate: bool
+) -> Value:
+    """x with values where the mask is true: the same for each true element, or one row after the other."""
+    at, covered = dims[0], len(mask.shape)
+    if len(dims) != 1:
+        raise b.refuse("index_put with a mask next to other indices is not supported", "use torch.where")
+    inner = x.shape[at + covered :]
+    values = b.cast(values, x.dtype)
+    if len(values.shape) <= len(inner) or values.shape[-len(inner) - 1] == 1:
+        spread = b.reshape(mask, mask.shape + (1,) * len(inner))
+        lead = values.shape[: max(len(values.shape) - len(inner) - 1, 0)]
+        rows = b.reshape(values, (*lead, *(1,) * covered, *values.shape[-len(inner) :])) if inner and lead else values
+        new = apply(b, "add", x, rows) if accumulate else rows
+        return apply(b, "where", spread, new, x)
+    if at or accumulate:
+        raise b.refuse("index_put with a mask and a row for each true element is supported in front only",
+                       "use torch.where")
+    rows = b.expand(values, (values.shape[0], *inner))
+    flat = b.reshape(x, (mask.elements, *inner))
+    return b.reshape(b.node("place", [flat, b.reshape(mask, (mask.elements,)), rows]), x.shape)
+
+
 def _check_add(b: Builder, x: Value, add: bool) -> None:
     if add and x.dtype != FLOAT32:
         raise b.refuse(f"adding {x.dtype} elements at an index is not supported; expected float32")
 
 
-@lowers("index_copy.default")
+@moves("index_copy.default")
 def index_copy(b: Builder, self: Value, dim: int, index: Value, source: Value) -> Value:
     at = axis(dim, len(self.shape))
     return b.node("put", [self, b.reshape(index, (index.elements,)), source], axis=at, add=False)
@@ -265,7 +306,7 @@ def _fitted(b: Builder, x: Value, ids: Value, at: int) -> Value:
     return x if sizes == x.shape else b.node("slice", [x], ranges=tuple((0, n, 1) for n in sizes))
 
 
-@lowers("gather.default")
+@moves("gather.default")
 def gather(b: Builder, self: Value, dim: int, index: Value, sparse_grad: bool = False) -> Value:
     at = axis(dim, len(self.shape))
     if not self.shape:
@@ -283,12 +324,12 @@ def _scatter(b: Builder, x: Value, dim: int, ids: Value, v: Value, add: bool) ->
     return b.node("scatter", [x, ids, v], axis=at, add=add)
 
 
-@lowers("scatter.src")
+@moves("scatter.src")
 def scatter_src(b: Builder, self: Value, dim: int, index: Value, src: Value) -> Value:
     return _scatter(b, self, dim, index, src, False)
 
 
-@lowers("scatter.value")
+@moves("scatter.value")
 def scatter_value(b: Builder, self: Value, dim: int, index: Value, value: float) -> Value:
     return _scatter(b, self, dim, index, b.expand(b.scalar(value, self.dtype), index.shape), False)
 
@@ -298,7 +339,7 @@ def scatter_add(b: Builder, self: Value, dim: int, index: Value, src: Value) -> 
     return _scatter(b, self, dim, index, src, True)
 
 
-@lowers("slice_scatter.default")
+@moves("slice_scatter.default")
 def slice_scatter(
     b: Builder, self: Value, src: Value, dim: int = 0, start: int | None = None, end: int | None = None,
     step: int = 1,
@@ -311,7 +352,7 @@ def slice_scatter(
     return _put_rows(b, self, src, at, rows)
 
 
-@lowers("select_scatter.default")
+@moves("select_scatter.default")
 def select_scatter(b: Builder, self: Value, src: Value, dim: int, index: int) -> Value:
     at = axis(dim, len(self.shape))
     row = index % self.shape[at]
@@ -324,7 +365,7 @@ def _put_rows(b: Builder, x: Value, v: Value, at: int, rows: range) -> Value:
     return b.node("put", [x, ids, v], axis=at, add=False) if rows else x
 
 
-@lowers("unfold.default")
+@moves("unfold.default")
 def unfold(b: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
     """Windows of `size` along one dimension, side by side in a new last one."""
     at = axis(dimension, len(self.shape))
@@ -335,7 +376,7 @@ def unfold(b: Builder, self: Value, dimension: int, size: int, step: int) -> Val
     return b.permute(y, [*order, at + 1])
 
 
-@lowers("diagonal.default")
+@moves("diagonal.default")
 def diagonal(b: Builder, self: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
     rank = len(self.shape)
     first, second = axis(dim1, rank), axis(dim2, rank)

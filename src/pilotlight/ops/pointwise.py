@@ -20,6 +20,7 @@ from pilotlight.emit import loops
 from pilotlight.emit.step import Step
 from pilotlight.graph import BOOL, FLOAT32, DType, Node, Shape, Value
 from pilotlight.graph.dtypes import from_torch
+from pilotlight.ops.areas import Area, Part, same_part
 from pilotlight.ops.base import Op, Result, add_op, lowers
 
 
@@ -152,9 +153,16 @@ class Pointwise(Op):
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         return self.row.torch(*args)
 
+    def headers(self, compute: DType, result: DType) -> tuple[str, ...]:
+        """The kernel headers that the expression needs."""
+        return self.row.needs if compute.kind == "f" else ()
+
     def instruction(self, operands: tuple[tuple[str, int], ...], compute: DType, result: DType) -> loops.Instruction:
         expression = self.row.ci if self.row.ci and compute.kind != "f" else self.row.c
         return loops.Instruction(expression, operands, compute, result)
+
+    def part(self, node: Node, area: Area) -> Part | None:
+        return same_part(node, area)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return pointwise_overlaps(node)
@@ -163,15 +171,17 @@ class Pointwise(Op):
         return node.attrs
 
     def emit(self, node: Node, c: Step) -> None:
-        if node.inputs[-1].dtype.kind == "f":
-            c.use(*self.row.needs)
+        c.use(*self.headers(node.inputs[-1].dtype, node.output.dtype))
         refs = tuple(("in", k) for k in range(len(node.inputs)))
         operands = [loops.broadcast(v, node.output.shape) for v in node.inputs]
         loops.pointwise(c, node.output, operands, [self.instruction(refs, node.inputs[-1].dtype, node.output.dtype)])
 
 
+_SHORT = {"float16": "f16", "bfloat16": "bf16"}
+
+
 class Cast(Pointwise):
-    """Conversion between element types; `attrs["dtype"]`."""
+    """Conversion between element types, by way of float32 where one is stored in 16 bits; `attrs["dtype"]`."""
 
     def __init__(self) -> None:
         super().__init__(Row("cast", "", torch.clone))
@@ -183,11 +193,22 @@ class Cast(Pointwise):
         return args[0].to(node.attrs["dtype"].torch)
 
     def instruction(self, operands: tuple[tuple[str, int], ...], compute: DType, result: DType) -> loops.Instruction:
+        number = f"pl_from_{_SHORT[compute.name]}({{0}})" if compute.kind == "h" else "{0}"
         if result.kind == "b":
-            expression = "{0} != 0"
+            expression = f"{number} != 0"
+        elif result.kind == "h":
+            expression = f"pl_to_{_SHORT[result.name]}({number if compute.kind in 'fh' else '(float){0}'})"
+        elif result.kind == "f":
+            expression = f"(float){number}"
+        elif compute.kind in "fh":
+            expression = f"pl_to_{'i64' if result.name in ('int64', 'uint8') else 'i32'}_f32({number})"
         else:
-            expression = "(float){0}" if result.kind == "f" else "{0} + 0"
+            expression = "{0} + 0"
         return loops.Instruction(expression, operands, compute, result)
+
+    def headers(self, compute: DType, result: DType) -> tuple[str, ...]:
+        half = ("half",) if "h" in (compute.kind, result.kind) else ()
+        return (*half, "to_int_f32") if compute.kind in "fh" and result.kind in "iu" else half
 
 
 @dataclass(frozen=True)
@@ -217,6 +238,9 @@ class Fused(Op):
             results.append(op_of(item.op).reference(inner, operands))
         return results[-1].expand(node.output.shape)
 
+    def part(self, node: Node, area: Area) -> Part | None:
+        return same_part(node, area)
+
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return pointwise_overlaps(node)
 
@@ -224,8 +248,7 @@ class Fused(Op):
         body = []
         for item in node.attrs["body"]:
             op = op_of(item.op)
-            if item.compute.kind == "f":
-                c.use(*op.row.needs)
+            c.use(*op.headers(item.compute, item.result))
             body.append(op.instruction(item.operands, item.compute, item.result))
         operands = [loops.broadcast(v, node.output.shape) for v in node.inputs]
         loops.pointwise(c, node.output, operands, body)

@@ -16,10 +16,12 @@ import torch.nn.functional as F
 
 from pilotlight.capture.builder import Builder
 from pilotlight.emit import loops
-from pilotlight.emit.step import Step, c_number
+from pilotlight.emit.step import Step
 from pilotlight.emit.walk import copy_distances, elementwise_distance
 from pilotlight.graph import Node, Shape, Value
-from pilotlight.ops.base import Op, Result, add_op, axis, lowers, register, same
+from pilotlight.graph.dtypes import convert
+from pilotlight.ops.areas import Area, Part, same_part, window_part
+from pilotlight.ops.base import Op, Result, add_op, axis, moves, register, same
 
 Item = TypeVar("Item")
 LARGE = 1 << 22  # elements above which a distance is not worth computing
@@ -163,6 +165,10 @@ class Concat(Op):
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
         return {"axis": perm[node.attrs["axis"]]}
 
+    def part(self, node: Node, area: Area) -> Part | None:
+        """Side by side in their channels, the parts lie in the same place."""
+        return same_part(node, area) if node.attrs["axis"] == 3 else None
+
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         """Along the outermost axis the parts are written one after the other. Otherwise each is spread over the whole
         output, so that only the part moved first may lie there."""
@@ -252,13 +258,23 @@ class Pad(Op):
         sides = {side: unpermuted(node.attrs[side], perm) for side in ("before", "after")}
         return {**sides, "value": node.attrs["value"]}
 
+    def part(self, node: Node, area: Area) -> Part | None:
+        a = node.attrs
+        found = window_part(node, area, (1, 1), (1, 1), a["before"][1:3], (1, 1))
+        if found is None or a["before"][0] or a["after"][0]:
+            return None
+        read, ((_, top, bottom), (_, left, right)) = found
+        before, after = (0, top, left, a["before"][3]), (0, bottom, right, a["after"][3])
+        return Part({**a, "before": before, "after": after}, [read])
+
     def emit(self, node: Node, c: Step) -> None:
         x, out = node.inputs[0], node.output
         before = node.attrs["before"]
+        filler = loops.element(out.dtype, convert(np.asarray(node.attrs["value"]), out.dtype))
         c.use("mem")
         c.line("{")
         c.line(f"    {out.dtype.c} *y = {c.write(out)}; // ({', '.join(map(str, out.shape))})")
-        loops.nest(c, [out.elements], [f"y[i] = {c_number(node.attrs['value'])};", "PL_BARRIER(y);"])
+        loops.nest(c, [out.elements], [f"y[i] = {filler};", "PL_BARRIER(y);"])
         c.line("}")
         strides = loops.contiguous(out.shape)
         kept = tuple(
@@ -273,22 +289,22 @@ class Pad(Op):
 # ---- ATen ------------------------------------------------------------------------------------------------------
 
 
-@lowers("view.default", "reshape.default", "_unsafe_view.default", "view_copy.default", "_reshape_copy.default")
+@moves("view.default", "reshape.default", "_unsafe_view.default", "view_copy.default", "_reshape_copy.default")
 def view(b: Builder, self: Value, size: Sequence[int] = (), shape: Sequence[int] = ()) -> Value:
     return b.reshape(self, tuple(b.results[0][1]))
 
 
-@lowers("flatten.using_ints", "unflatten.int", "squeeze.default", "squeeze.dim", "squeeze.dims", "unsqueeze.default")
+@moves("flatten.using_ints", "unflatten.int", "squeeze.default", "squeeze.dim", "squeeze.dims", "unsqueeze.default")
 def shape_only(b: Builder, self: Value, **_: object) -> Value:
     return b.reshape(self, b.results[0][1])
 
 
-@lowers("permute.default")
+@moves("permute.default")
 def permute(b: Builder, self: Value, dims: Sequence[int]) -> Value:
     return b.permute(self, tuple(axis(d, len(self.shape)) for d in dims))
 
 
-@lowers("transpose.int")
+@moves("transpose.int")
 def transpose(b: Builder, self: Value, dim0: int, dim1: int) -> Value:
     perm = list(range(len(self.shape)))
     if perm:
@@ -297,12 +313,12 @@ def transpose(b: Builder, self: Value, dim0: int, dim1: int) -> Value:
     return b.permute(self, perm)
 
 
-@lowers("t.default")
+@moves("t.default")
 def t(b: Builder, self: Value) -> Value:
     return b.permute(self, tuple(reversed(range(len(self.shape)))))
 
 
-@lowers("expand.default")
+@moves("expand.default")
 def expand(b: Builder, self: Value, size: Sequence[int], implicit: bool = False) -> Value:
     return b.expand(self, b.results[0][1])
 
@@ -313,7 +329,7 @@ def slice_axis(b: Builder, x: Value, dim: int, start: int, stop: int, step: int 
     return x if ranges[dim] == (0, x.shape[dim], 1) else b.node("slice", [x], ranges=tuple(ranges))
 
 
-@lowers("slice.Tensor")
+@moves("slice.Tensor")
 def slice_(
     b: Builder, self: Value, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Value:
@@ -322,14 +338,14 @@ def slice_(
     return slice_axis(b, self, dim, first, max(first, last), step)
 
 
-@lowers("select.int")
+@moves("select.int")
 def select(b: Builder, self: Value, dim: int, index: int) -> Value:
     dim = axis(dim, len(self.shape))
     index %= self.shape[dim]
     return b.reshape(slice_axis(b, self, dim, index, index + 1), b.results[0][1])
 
 
-@lowers("split_with_sizes.default", "split.Tensor", "split.sizes", "chunk.default", "tensor_split.sections",
+@moves("split_with_sizes.default", "split.Tensor", "split.sizes", "chunk.default", "tensor_split.sections",
         "tensor_split.indices")
 def split(b: Builder, self: Value, dim: int = 0, **_: object) -> list[Value]:
     dim, start, parts = axis(dim, len(self.shape)), 0, []
@@ -339,7 +355,7 @@ def split(b: Builder, self: Value, dim: int = 0, **_: object) -> list[Value]:
     return parts
 
 
-@lowers("unbind.int")
+@moves("unbind.int")
 def unbind(b: Builder, self: Value, dim: int = 0) -> list[Value]:
     dim = axis(dim, len(self.shape))
     return [
@@ -347,7 +363,7 @@ def unbind(b: Builder, self: Value, dim: int = 0) -> list[Value]:
     ]
 
 
-@lowers("cat.default", "concat.default")
+@moves("cat.default", "concat.default")
 def cat(b: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
     dtype, shape = b.results[0]
     parts = [b.cast(v, dtype) for v in tensors if v.shape != (0,) and v.elements]
@@ -355,7 +371,7 @@ def cat(b: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
     return parts[0] if len(parts) == 1 else b.node("concat", parts, axis=dim)
 
 
-@lowers("stack.default")
+@moves("stack.default")
 def stack(b: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
     dtype, shape = b.results[0]
     dim = axis(dim, len(shape))
@@ -363,7 +379,7 @@ def stack(b: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
     return parts[0] if len(parts) == 1 else b.node("concat", parts, axis=dim)
 
 
-@lowers("constant_pad_nd.default")
+@moves("constant_pad_nd.default")
 def constant_pad(b: Builder, self: Value, pad: Sequence[int], value: float = 0) -> Value:
     rank = len(self.shape)
     before, after = [0] * rank, [0] * rank
@@ -371,11 +387,11 @@ def constant_pad(b: Builder, self: Value, pad: Sequence[int], value: float = 0) 
         before[rank - 1 - i], after[rank - 1 - i] = pad[2 * i], pad[2 * i + 1]
     if not any(before) and not any(after):
         return self
-    number = float(value) if self.dtype.kind == "f" else int(value)
+    number = float(value) if self.dtype.kind in "fh" else int(value)
     return b.node("pad", [self], before=tuple(before), after=tuple(after), value=number)
 
 
-@lowers("pad.default")
+@moves("pad.default")
 def pad(b: Builder, self: Value, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Value:
     if mode == "constant":
         return constant_pad(b, self, pad, value or 0)
@@ -385,12 +401,12 @@ def pad(b: Builder, self: Value, pad: Sequence[int], mode: str = "constant", val
     return x
 
 
-@lowers("reflection_pad1d.default", "reflection_pad2d.default", "reflection_pad3d.default")
+@moves("reflection_pad1d.default", "reflection_pad2d.default", "reflection_pad3d.default")
 def reflection_pad(b: Builder, self: Value, padding: Sequence[int]) -> Value:
     return pad(b, self, padding, "reflect")
 
 
-@lowers("replication_pad1d.default", "replication_pad2d.default", "replication_pad3d.default")
+@moves("replication_pad1d.default", "replication_pad2d.default", "replication_pad3d.default")
 def replication_pad(b: Builder, self: Value, padding: Sequence[int]) -> Value:
     return pad(b, self, padding, "replicate")
 
@@ -412,13 +428,13 @@ def _pad_axis(b: Builder, x: Value, dim: int, before: int, after: int, mode: str
     return middle if len(parts) == 1 else b.node("concat", parts, axis=dim)
 
 
-@lowers("flip.default")
+@moves("flip.default")
 def flip(b: Builder, self: Value, dims: Sequence[int]) -> Value:
     which = tuple(sorted({axis(d, len(self.shape)) for d in dims}))
     return b.node("flip", [self], dims=which) if which else self
 
 
-@lowers("roll.default")
+@moves("roll.default")
 def roll(b: Builder, self: Value, shifts: Sequence[int], dims: Sequence[int] = ()) -> Value:
     shape, x = self.shape, self
     if not dims:
@@ -432,7 +448,7 @@ def roll(b: Builder, self: Value, shifts: Sequence[int], dims: Sequence[int] = (
     return b.reshape(x, shape)
 
 
-@lowers("repeat.default")
+@moves("repeat.default")
 def repeat(b: Builder, self: Value, repeats: Sequence[int]) -> Value:
     lead = len(repeats) - len(self.shape)
     shape = (1,) * lead + self.shape

@@ -6,6 +6,7 @@ import torch
 
 from pilotlight import ops
 from pilotlight.graph import Graph, Node, Value
+from pilotlight.graph.dtypes import to_numpy, to_torch
 
 GROWTH = 4096  # bytes a folded constant may be larger than what it was computed from
 
@@ -17,10 +18,10 @@ def fold_constants(graph: Graph) -> Graph:
         if node.inputs and all(v.is_constant for v in node.inputs):
             before = sum(v.bytes for v in node.inputs)
             if sum(v.bytes for v in node.outputs) <= before + GROWTH:
-                args = [torch.from_numpy(v.data) for v in node.inputs]
+                args = [to_torch(v.data) for v in node.inputs if v.data is not None]
                 results = ops.get(node.op).reference(node, args)
                 for value, result in zip(node.outputs, _as_list(results), strict=True):
-                    value.data = result.detach().contiguous().numpy().reshape(value.shape)
+                    value.data = to_numpy(result).reshape(value.shape)
                 continue
         kept.append(node)
     graph.nodes = kept

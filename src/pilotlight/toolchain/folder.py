@@ -71,7 +71,7 @@ def read_folder(path: Path) -> ModelFolder:
 
 
 def _port(row: dict[str, Any]) -> Port:
-    dtype = np.dtype(row["dtype"])
+    dtype = np.dtype("uint16" if row["dtype"] == "bfloat16" else row["dtype"])  # numpy has no bfloat16
     shape = tuple(int(n) for n in row["c_shape"])
     port = Port(row["name"], row["c_name"], dtype, shape, int(row["bytes"]))
     if math.prod(shape) * dtype.itemsize != port.bytes:

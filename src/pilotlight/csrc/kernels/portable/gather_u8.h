@@ -4,7 +4,7 @@
 #include "alias.h"
 #include "index.h"
 
-/* y[o, j, i] = x[o, ids[o, j, i], i] for elements of 1 byte: x (outer, size, inner), ids and y
+/* y[o, j, i] = x[o, ids[o, j, i], i] for elements of one size: x (outer, size, inner), ids and y
  * (outer, count, inner). */
 static inline void pl_gather_u8(const pl_u8 *x, const int64_t *ids, pl_u8 *y, int32_t outer, int32_t size,
                                  int32_t count, int32_t inner)

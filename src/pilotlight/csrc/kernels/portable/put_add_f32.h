@@ -2,6 +2,7 @@
 #define PL_PUT_ADD_F32_H
 
 #include "index.h"
+#include "number_f32.h"
 
 /* Rows added into place, for index_add and accumulating index_put: v (outer, count, inner) is added to rows ids
  * (count) of y (outer, size, inner). */
@@ -12,7 +13,7 @@ static inline void pl_put_add_f32(const float *v, const int64_t *ids, float *y, 
         for (int32_t i = 0; i < count; i++) {
             float *row = y + pl_index(ids[i], size) * inner; // (inner)
             for (int32_t k = 0; k < inner; k++) {
-                row[k] += *v++;
+                row[k] = pl_add_f32(row[k], *v++);
             }
         }
     }

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "number_f32.h"
+
 /* Products along an axis. x (outer, axis, inner) -> y (outer, inner), walked in y's order: a lane is read before its result is
  * written, so y may lie on x. */
 static inline void pl_reduce_prod_f32(const float *x, float *y, int32_t outer, int32_t axis, int32_t inner)
@@ -12,7 +14,7 @@ static inline void pl_reduce_prod_f32(const float *x, float *y, int32_t outer, i
             const float *lane = x + (o * axis * inner + i);
             float product = 1.0f;
             for (int32_t k = 0; k < axis; k++) {
-                product *= lane[k * inner];
+                product = pl_mul_f32(product, lane[k * inner]);
             }
             y[o * inner + i] = product;
         }

@@ -2,6 +2,7 @@
 #define PL_SCATTER_ADD_F32_H
 
 #include "index.h"
+#include "number_f32.h"
 
 /* y[o, ids[o, j, i], i] += v[o, j, i]: y (outer, size, inner) holds the tensor already, ids and v
  * (outer, count, inner). */
@@ -11,7 +12,8 @@ static inline void pl_scatter_add_f32(const float *v, const int64_t *ids, float 
     for (int32_t o = 0; o < outer; o++, y += size * inner) {
         for (int32_t j = 0; j < count; j++) {
             for (int32_t i = 0; i < inner; i++) {
-                y[pl_index(*ids++, size) * inner + i] += *v++;
+                float *at = y + (pl_index(*ids++, size) * inner + i);
+                *at = pl_add_f32(*at, *v++);
             }
         }
     }

@@ -4,7 +4,7 @@
 #include "alias.h"
 #include "index.h"
 
-/* y[o, ids[o, j, i], i] = v[o, j, i] for elements of 1 byte: y (outer, size, inner) holds the tensor already, ids
+/* y[o, ids[o, j, i], i] = v[o, j, i] for elements of one size: y (outer, size, inner) holds the tensor already, ids
  * and v (outer, count, inner); one element for all where v_step is 0. */
 static inline void pl_scatter_u8(const pl_u8 *v, const int64_t *ids, pl_u8 *y, int32_t outer, int32_t size,
                                   int32_t count, int32_t inner, int32_t v_step)

@@ -3,11 +3,13 @@
 
 #include <stdint.h>
 
+#include "number_f32.h"
+
 /* Whether a comes before b in the order of a sort: NaN is above every number, equals keep the order they had. */
 static inline int pl_before_f32(float a, int64_t ia, float b, int64_t ib, int32_t descending)
 {
-    const int less = a < b || (b != b && a == a);
-    const int more = a > b || (a != a && b == b);
+    const int less = a < b || (pl_is_nan_f32(b) && !pl_is_nan_f32(a));
+    const int more = a > b || (pl_is_nan_f32(a) && !pl_is_nan_f32(b));
     if (less != more) {
         return descending ? more : less;
     }
