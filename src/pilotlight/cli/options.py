@@ -78,6 +78,8 @@ class Request:
     quantize: str | None = None
     calibrate: Path | None = None
     observer: str = "minmax"
+    min_weights: int | None = None
+    group: int | None = None
 
     def compile(self, talk: Talk, *, to_run: bool = False) -> Build:
         return self.compile_graphs(talk, to_run=to_run)[0]
@@ -107,7 +109,9 @@ class Request:
 
     def graphs(self, talk: Talk, *, need_quantization: bool = False) -> Graphs:
         """The captured graph, quantized if that was asked for; what the model's own file prints goes to stderr."""
-        if (self.quantize is None) != (self.calibrate is None) or (need_quantization and self.quantize is None):
+        optional = (self.quantize or "").startswith("weights-")  # such models need no ranges of activations
+        alone = (self.quantize is None) != (self.calibrate is None) and not optional
+        if alone or (need_quantization and (self.quantize is None or self.calibrate is None)):
             raise PilotlightError(
                 "--quantize and --calibrate go together",
                 hint="give both: --quantize int8 --calibrate data.npz, with one array per input", kind="usage",
@@ -123,14 +127,16 @@ class Request:
                     hint='keep what runs it as a script under if __name__ == "__main__"',
                     kind="user-code",
                 ) from error
-        if self.quantize is None or self.calibrate is None:
+        if self.quantize is None:
             return Graphs(graph, graph, [], None)
-        with talk.stage(f"quantizing with {self.calibrate.name}"):
+        with talk.stage(f"quantizing with {self.calibrate.name}" if self.calibrate else "quantizing weights"):
             from pilotlight.quantize import quantize
             from pilotlight.session import read_inputs
 
-            samples, labels = read_inputs(self.calibrate, graph.inputs)
-            return Graphs(graph, quantize(graph, samples, self.quantize, observer=self.observer), samples, labels)
+            samples, labels = read_inputs(self.calibrate, graph.inputs) if self.calibrate else ([], None)
+            choices = {k: v for k, v in (("min_weights", self.min_weights), ("group", self.group)) if v is not None}
+            quantized = quantize(graph, samples, self.quantize, observer=self.observer, **choices)
+            return Graphs(graph, quantized, samples, labels)
 
 
 def common(function: _Function) -> _Function:
@@ -173,7 +179,11 @@ _MODEL: tuple[Callable[[Any], Any], ...] = (
     click.option("--name", metavar="NAME", help="The model's name in C; by default the name in MODEL."),
 )
 _QUANTIZATION: dict[str, Callable[[Any], Any]] = {
-    "quantize": click.option("--quantize", metavar="MODE", help="Compute in integers: int8. Needs --calibrate."),
+    "quantize": click.option(
+        "--quantize", metavar="MODE",
+        help="int8 computes in integers and needs --calibrate; weights-int8 and weights-int4 store the weights of "
+        "large linear layers so and compute in float.",
+    ),
     "calibrate": click.option(
         "--calibrate", type=click.Path(path_type=Path), metavar="FILE.npz",
         help="Sample inputs that show the ranges: one array per input, samples along the first axis.",
@@ -181,6 +191,14 @@ _QUANTIZATION: dict[str, Callable[[Any], Any]] = {
     "observer": click.option(
         "--observer", type=click.Choice(["minmax", "moving-average", "percentile", "mse"]), default="minmax",
         show_default=True, help="How ranges are found in the calibration data.",
+    ),
+    "min_weights": click.option(
+        "--min-weights", type=click.IntRange(min=1), metavar="N",
+        help="weights-int8, weights-int4: layers with fewer weights stay float; 1024 unless told.",
+    ),
+    "group": click.option(
+        "--group", type=click.IntRange(min=8), metavar="N",
+        help="weights-int4: so many weights share a scale; 32 unless told.",
     ),
 }
 _CHOICES: dict[str, Callable[[Any], Any]] = {

@@ -88,9 +88,13 @@ Shape = Conv2d | Linear
 
 def initializer(shape: Shape, lo: float = -math.inf, hi: float = math.inf, reverse: bool = False) -> str:
     """The C initializer of the layer's struct: outputs limited to lo..hi, walked forward or in reverse."""
+    return f"{{{', '.join(map(str, fields(shape, reverse)))}, {limits(lo, hi)}}}"
+
+
+def limits(lo: float, hi: float) -> str:
+    """The last members of such a struct: PL_ACT_* and its limits."""
     act = activation(lo, hi)
-    limits = f"{_literal(lo)}, {_literal(hi)}" if act in ("LIMIT", "CLAMP") else "0.0f, 0.0f"
-    return f"{{{', '.join(map(str, fields(shape, reverse)))}, PL_ACT_{act}, {limits}}}"
+    return f"PL_ACT_{act}, " + (f"{_literal(lo)}, {_literal(hi)}" if act in ("LIMIT", "CLAMP") else "0.0f, 0.0f")
 
 
 def activation(lo: float, hi: float) -> str:

@@ -7,7 +7,7 @@ import math
 from pilotlight.graph import Graph, Node, Shape
 from pilotlight.passes.behind import Readers
 
-DENSE = ("conv2d", "linear")
+DENSE = ("conv2d", "linear", "wlinear8", "wlinear4")
 
 
 def fuse_clamps(graph: Graph) -> Graph:
@@ -37,7 +37,7 @@ def absorb_padding(graph: Graph) -> Graph:
     """
     producers = graph.producers()
     for node in list(graph.nodes):
-        if node.op not in ("conv2d", "qconv2d"):
+        if node.op not in ("conv2d", "qconv2d", "qconv2d_s16"):
             continue
         pad = producers.get(node.inputs[0])
         row = pad is not None and pad.op == "reshape" and producers.get(pad.inputs[0])

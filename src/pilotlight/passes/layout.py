@@ -196,7 +196,7 @@ class _Layout:
         x, weight, bias = node.inputs
         reshape = self.producers.get(x)
         above = self.producers.get(reshape.inputs[0]) if reshape is not None and reshape.op == "reshape" else None
-        if above is None or above.op != "permute" or weight.data is None:
+        if above is None or above.op != "permute" or weight.data is None or "weight_group" in node.attrs:
             return False
         perm, source = above.attrs["perm"], above.inputs[0]
         if perm[0] != 0 or source.shape[0] != x.shape[0]:

@@ -12,6 +12,7 @@ from pilotlight.passes.constant_channels import drop_constant_channels
 from pilotlight.passes.fuse import fuse_pointwise
 from pilotlight.passes.integer import integer_ports, to_integers
 from pilotlight.passes.layout import optimize_layout
+from pilotlight.passes.weights import keep_integer_weights
 from pilotlight.passes.windows import absorb_windows
 
 Pass = Callable[[Graph], Graph]
@@ -25,6 +26,7 @@ def passes(keep_io: bool = False, float_io: bool = False) -> list[tuple[str, Pas
         ("fold scale and shift", fold_affine),
         ("fuse clamps", fuse_clamps),
         ("go integer", to_integers),
+        ("keep weights integer", keep_integer_weights),
         ("make ports integer", (lambda g: g) if float_io else integer_ports),
         ("absorb padding", absorb_padding),
         ("drop constant channels", drop_constant_channels),

@@ -1,4 +1,7 @@
-"""Float graph and sample inputs → int8 graph, through PT2E; `pilotlight.quantize(graph, calibration=samples)`."""
+"""Float graph and sample inputs → int8 graph, through PT2E; `pilotlight.quantize(graph, calibration=samples)`.
+
+Weight-only modes need no samples: `pilotlight.quantize(graph, mode="weights-int8")`.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,25 @@ from pilotlight.capture.exported import capture_exported
 from pilotlight.capture.reference import example_inputs, one_thread
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Quantization
+from pilotlight.quantize import weights
+from pilotlight.quantize.weights import GROUP, MIN_WEIGHTS
 
 
 def quantize(
-    graph: Graph, calibration: Iterable[Any], mode: str = "int8", *, observer: str = "minmax", limit: int = 512
+    graph: Graph, calibration: Iterable[Any] = (), mode: str = "int8", *, observer: str = "minmax", limit: int = 512,
+    min_weights: int = MIN_WEIGHTS, group: int = GROUP,
 ) -> Graph:
-    """Quantize a captured graph with sample inputs: an iterable of input tuples, or of single tensors."""
+    """Quantize a captured graph with sample inputs: an iterable of input tuples, or of single tensors.
+
+    `min_weights` and `group` are for the weight-only modes: layers with fewer weights stay float, and so many
+    int4 weights share a scale.
+    """
+    if mode in weights.MODES:
+        return weights.quantize_weights(graph, mode, min_weights=min_weights, group=group)
     if mode != "int8":
-        raise PilotlightError(f"unknown quantization {mode!r}", hint="known: int8", kind="usage")
+        raise PilotlightError(
+            f"unknown quantization {mode!r}", hint=f"known: int8, {', '.join(weights.MODES)}", kind="usage"
+        )
     program: ExportedProgram = graph.origin
     example = example_inputs(program)
     samples = [_checked(sample, example, i) for i, sample in zip(range(limit), calibration, strict=False)]

@@ -1,0 +1,168 @@
+"""Linear layers and 1x1 convolutions with float inputs and integer weights: x (..., I), w (O, I), y (..., O).
+
+    X   = the row's inputs as integers with a common exponent    (30 bits; int4: 23 bits, an exponent per chunk)
+    sum = Σ X·w, for int4 Σ over chunks of 2^shift · step · Σ X·w                               (exact)
+    y   = sum * unit * scale + bias                                            (float32, rounded after each)
+
+The exact sums make the result the same on every core. It is as near to the sum of float products as float32 can say,
+as long as a row's numbers are within 2^30 (int4: 2^23 within a chunk of 32) of one another.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from pilotlight.emit import pack_f32, pack_weights
+from pilotlight.emit.step import Step
+from pilotlight.emit.target import Target
+from pilotlight.graph import FLOAT32, Graph, Node
+from pilotlight.ops.base import Op, Result, register
+from pilotlight.ops.conv import NO_CLAMP, clamped
+
+LEAST_EXPONENT = 40  # PL_FIXED_LEAST
+
+
+def exponent(x: np.ndarray) -> np.ndarray:
+    """The exponents, as float32 stores them, of the largest of each last dimension."""
+    bits = x.view(np.uint32) & 0x7FFFFFFF
+    return np.maximum(bits.max(axis=-1, initial=0) >> 23, LEAST_EXPONENT).astype(np.int64)
+
+
+def as_integers(x: np.ndarray, e: np.ndarray, bits: int) -> np.ndarray:
+    """x in units of 2^(e - 126 - bits), halves away from zero."""
+    units = np.ldexp(np.abs(x.astype(np.float64)), (bits + 126 - e)[..., None].astype(np.int32))
+    return (np.sign(x) * np.floor(units + 0.5)).astype(np.int64)
+
+
+def as_float(total: np.ndarray) -> np.ndarray:
+    """int64 sums as float32 in the two steps of `pl_fixed_sum`."""
+    low = total.astype(np.int32)
+    high = ((total - low) >> 32).astype(np.int32)
+    return high.astype(np.float32) * np.float32(2.0**32) + low.astype(np.float32)
+
+
+class WLinear(Op):
+    """What both widths share; inputs x, w int8 (O, I), ..., scale (O), bias (O); attrs: clamp."""
+
+    header = ""
+
+    def infer(self, node: Node) -> Result:
+        return [(FLOAT32, (*node.inputs[0].shape[:-1], node.inputs[-1].elements))]
+
+    def sums(self, node: Node, x: np.ndarray, args: list[torch.Tensor]) -> np.ndarray:
+        """Rows of finite numbers → sum * unit."""
+        raise NotImplementedError(type(self).__name__)
+
+    def weights(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        """The real numbers that the weights stand for, as the kernel computes them."""
+        raise NotImplementedError(type(self).__name__)
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        x, scale, bias = args[0], args[-2], args[-1]
+        rows = x.reshape(-1, x.shape[-1])
+        finite = rows.isfinite().all(dim=1)
+        sums = torch.from_numpy(self.sums(node, torch.where(finite[:, None], rows, 0.0).numpy(), args))
+        y = sums * scale + bias
+        y[~finite] = F.linear(rows[~finite], self.weights(node, args), bias)
+        return clamped(node, y.reshape(*x.shape[:-1], len(bias)))
+
+    def macs(self, node: Node) -> int:
+        return node.output.elements * node.inputs[0].shape[-1]
+
+    def shape(self, node: Node) -> tuple[int, int, int]:
+        """Rows, inputs, outputs."""
+        i, o = node.inputs[0].shape[-1], node.output.shape[-1]
+        return (node.output.elements // o if o else 0), i, o
+
+    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        return {(0, 0): pack_weights.forward_distance(*self.shape(node))}
+
+    def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        return {(0, 0): pack_weights.reverse_distance(*self.shape(node))}
+
+    def numbers(self, node: Node) -> list[int]:
+        """The members of the kernel's struct up to `reverse`."""
+        return list(self.shape(node))
+
+    def emit(self, node: Node, c: Step) -> None:
+        c.use(self.header)
+        clamp = pack_f32.limits(*node.attrs.get("clamp", NO_CLAMP))
+        fields = f"{{{', '.join(map(str, [*self.numbers(node), int(c.reverse)]))}, {clamp}}}"
+        table = c.table(f"pl_{self.header}_t", "linear", fields)
+        x, *constants = node.inputs
+        reads = [c.read(v, ctype) for v, ctype in zip(constants, self.ctypes(), strict=True)]
+        c.call(f"pl_{self.header}", table, c.read(x), *reads, c.write(node.output), c.scratch("int32_t"))
+
+    def ctypes(self) -> list[str]:
+        return ["int8_t", "float", "float"]
+
+
+@register
+class WLinear8(WLinear):
+    """Inputs x, w (O, I), scale (O), bias (O)."""
+
+    name = "wlinear8"
+    header = "linear_w8"
+
+    def sums(self, node: Node, x: np.ndarray, args: list[torch.Tensor]) -> np.ndarray:
+        e = exponent(x)
+        total = as_integers(x, e, 30) @ args[1].numpy().astype(np.int64).T
+        return as_float(total) * np.ldexp(np.float32(1), e - 156)[:, None]
+
+    def weights(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        return args[1].float() * args[2][:, None]
+
+    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
+        weight = node.inputs[1]
+        assert weight.data is not None
+        node.inputs[1] = graph.constant(pack_weights.pack_w8(weight.data), weight.name)
+
+    def scratch(self, node: Node) -> int:
+        return 4 * node.inputs[0].shape[-1]
+
+
+@register
+class WLinear4(WLinear):
+    """Inputs x, w (O, I) in -8..7, steps int32 (O, groups), scale (O), bias (O); attrs: group, bits (of an input)."""
+
+    name = "wlinear4"
+    header = "linear_w4"
+
+    def grid(self, node: Node) -> pack_weights.Grid:
+        return pack_weights.Grid(node.inputs[0].shape[-1], node.attrs["group"])
+
+    def sums(self, node: Node, x: np.ndarray, args: list[torch.Tensor]) -> np.ndarray:
+        grid, bits = self.grid(node), node.attrs["bits"]
+        lowest = exponent(x) - grid.room
+        w, steps = args[1].numpy().astype(np.int64), args[2].numpy().astype(np.int64)
+        total = np.zeros((len(x), len(w)), np.int64)
+        for at in range(0, grid.inputs, grid.chunk):
+            part = np.ascontiguousarray(x[:, at : at + grid.chunk])
+            e = np.maximum(exponent(part), lowest)
+            sums = as_integers(part, e, bits) @ w[:, at : at + grid.chunk].T
+            total += sums * (steps[:, at // grid.group] << (e - lowest)[:, None])
+        return as_float(total) * np.ldexp(np.float32(1), lowest - 126 - bits)[:, None]
+
+    def weights(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        steps = args[2].repeat_interleave(node.attrs["group"], 1)[:, : args[1].shape[1]]
+        return (args[1] * steps).float() * args[3][:, None]
+
+    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
+        x, weight, steps, scale, bias = node.inputs
+        assert weight.data is not None and steps.data is not None
+        packed = graph.constant(pack_weights.pack_w4(weight.data, self.grid(node)), weight.name)
+        node.inputs = [x, packed, graph.constant(pack_weights.pack_steps(steps.data), steps.name), scale, bias]
+
+    def scratch(self, node: Node) -> int:
+        grid = self.grid(node)
+        return 4 * (grid.width + grid.chunks)
+
+    def numbers(self, node: Node) -> list[int]:
+        grid = self.grid(node)
+        per = node.attrs["group"] // grid.chunk
+        return [*self.shape(node), grid.width, grid.chunk, per, grid.groups, node.attrs["bits"], grid.room]
+
+    def ctypes(self) -> list[str]:
+        return ["uint32_t", "uint16_t", "float", "float"]
