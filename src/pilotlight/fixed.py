@@ -3,6 +3,11 @@
     rhmul(a, b) = (int64(a) * b + 2^31) >> 32
     y = clamp(zero_point + rhmul(acc << k, M))        M = rint(scale * 2^(32-k)), one k per layer
 
+16-bit activations have zero point 0. Where their accumulator is not proven to fit 32 bits it has 64, and a rounded right
+shift stands in front:
+
+    y = clamp(zero_point + rhmul((acc + 2^(p-1)) >> p, M))        M = rint(scale * 2^(32+p)), one p per layer
+
 One rounded high multiply is an instruction of its own on Cortex-M with DSP (SMMULR, SMMLAR) and Helium (VRMULH), one
 64-bit multiply elsewhere. The C, the assembly and this file give the same bits.
 """
@@ -26,10 +31,11 @@ def rhmul(a: np.ndarray, b: np.ndarray | int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Multiplier:
-    """Real factors as integers: `value` (per channel, or one) and the left shift `shift` of the accumulator."""
+    """Real factors as integers: `value` (per channel, or one), and the shift of the accumulator, left or right."""
 
     value: np.ndarray  # int32
     shift: int
+    down: int = 0
 
 
 def multiplier(scale: np.ndarray | float) -> Multiplier:
@@ -41,11 +47,33 @@ def multiplier(scale: np.ndarray | float) -> Multiplier:
     return Multiplier(np.rint(factors * 2.0 ** (32 - shift)).astype(np.int32), shift)
 
 
+def wide_multiplier(scale: np.ndarray | float, largest: np.ndarray | int) -> Multiplier:
+    """The multiplier for accumulators up to `largest` per channel: as above where 32 bits hold them, else with the
+    smallest right shift that makes them fit."""
+    m, top = multiplier(scale), int(np.max(largest))
+    if top << m.shift < 2**31:
+        return m
+    down = 0
+    while (top + ((1 << down) >> 1)) >> down >= 2**31:
+        down += 1
+    factors = np.rint(np.atleast_1d(np.asarray(scale, np.float64)) * 2.0 ** (32 + down))
+    if np.any(factors >= 2**31):
+        channel = int(np.argmax(factors))
+        raise PilotlightError(
+            f"the result of output channel {channel} can reach {top * float(np.max(scale)):.3g} steps of its scale, "
+            "beyond 2^30",
+            hint="give this layer a larger output range in calibration, or keep it in float",
+            kind="overflow",
+        )
+    return Multiplier(factors.astype(np.int32), 0, down)
+
+
 def requantize(
     acc: np.ndarray, m: Multiplier, zero_point: int, limits: tuple[int, int] = INT8, dtype: type = np.int8
 ) -> np.ndarray:
     """Accumulators (last axis: channels) as the next layer's integers."""
-    scaled = rhmul(acc.astype(np.int64) << m.shift, m.value)
+    shifted = ((acc.astype(np.int64) + ((1 << m.down) >> 1)) >> m.down) << m.shift
+    scaled = rhmul(shifted, m.value)
     return np.clip(scaled + zero_point, *limits).astype(dtype)
 
 

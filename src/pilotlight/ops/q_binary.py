@@ -27,6 +27,7 @@ class Binary(Op):
     """A table of integers and runs of the output."""
 
     kind = ""
+    header = "q_binary"
     numbers: tuple[str, ...] = ()
 
     def infer(self, node: Node) -> Result:
@@ -49,10 +50,12 @@ class Binary(Op):
         at = [" + ".join(f"{n} * {s}" for n, s in zip(names, row, strict=True) if s) for row in strides]
         pointers = (c.write(out), *map(c.read, node.inputs))
         y, x0, x1 = (f"{p} + ({a})" if a else p for p, a in zip(pointers, at, strict=True))
-        c.use("q_binary")
-        table = c.table(f"pl_q_{self.kind}_t", self.kind, {k: node.attrs[k] for k in self.numbers})
-        call = f"pl_q_{self.kind}({table}, {x0}, {x1}, {y}, {run}, {steps[1]}, {steps[2]});"
+        c.use(self.header)
+        call = f"pl_q_{self.kind}({self.table(node, c)}, {x0}, {x1}, {y}, {run}, {steps[1]}, {steps[2]});"
         loops.nest(c, sizes, [wrap(call, "    ")])
+
+    def table(self, node: Node, c: Step) -> str:
+        return c.table(f"pl_q_{self.kind}_t", self.kind, {k: node.attrs[k] for k in self.numbers})
 
 
 @register

@@ -69,6 +69,10 @@ class QPool(Op):
         return [(INT8, (n, *node.attrs["size"], c))]
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        return narrow(self.pooled(node, args))
+
+    def pooled(self, node: Node, args: list[torch.Tensor]) -> np.ndarray:
+        """The results before they get their type."""
         x, a = wide(args[0]), node.attrs
         y = np.empty((x.shape[0], *a["size"], x.shape[3]), np.int64)
         for cell in cells(args[0].shape, a, self.adaptive):
@@ -78,7 +82,7 @@ class QPool(Op):
                 y[:, *cell.at] = requantized((window - a["zx"]).sum(axis=(1, 2)), m, a)
             else:
                 y[:, *cell.at] = np.clip(window.max(axis=(1, 2)), a["lo"], a["hi"])
-        return narrow(y)
+        return y
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         """Output pixels are written one after the other, each while its window is read."""
@@ -91,17 +95,21 @@ class QPool(Op):
         written = np.arange(1, len(first) + 1) * c
         return {(0, 0): forward_distance(first, written)}
 
-    def emit(self, node: Node, c: Step) -> None:
+    def pool_fields(self, node: Node) -> str:
+        """The members of `pl_pool2d_t`."""
         n, ih, iw, channels = node.inputs[0].shape
         a = node.attrs
         pool = [n, ih, iw, channels, *a["size"]]
         for key in ("kernel", "stride", "pad", "dilation"):
             pool += a[key] if not self.adaptive else (1, 1)
-        pool += [int(a.get("count_padding", 0)), a.get("divisor", 0)]
+        return _list([*pool, int(a.get("count_padding", 0)), a.get("divisor", 0)])
+
+    def emit(self, node: Node, c: Step) -> None:
+        a = node.attrs
         extra = [a.get("zx", 0), a.get("first", 0), int(self.adaptive)]
         out = out_table({"up": 1, "zero": 0, **a})
         c.use("q_pool2d")
-        table = c.table("pl_q_pool2d_t", "pool", f"{{{{{_list(pool)}}}, {out}, {_list(extra)}}}")
+        table = c.table("pl_q_pool2d_t", "pool", f"{{{{{self.pool_fields(node)}}}, {out}, {_list(extra)}}}")
         constants = [c.read(v) for v in node.inputs]
         c.call(f"pl_q_{'avg' if self.average else 'max'}_pool2d", table, *constants, c.write(node.output))
 

@@ -4,17 +4,22 @@ Three rewrites run over the nodes in order, so that integers flow as far as they
 - an operator that only moves data moves integers, and the dequantize goes behind it;
 - quantize after dequantize is nothing, or a table where the scales differ;
 - an operator that has an integer form (`ops.integer_form`) and whose result is only read by a quantize takes both in.
-What is left in float is named with its reason.
+An operator of which any input or the result has 16 bits takes its 16-bit form (`q16_recipe`): what has 8 is widened in
+front, exactly, and narrowed behind. What is left in float is named with its reason.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pilotlight import ops
+from pilotlight.fixed import INT8 as LIMITS8
+from pilotlight.fixed import INT16 as LIMITS16
 from pilotlight.graph import Graph, Node, Quant, Value
-from pilotlight.graph.dtypes import DType
-from pilotlight.ops.base import Integer
+from pilotlight.graph.dtypes import INT8, INT16, DType
+from pilotlight.ops.base import Integer, IntegerForm
+from pilotlight.ops.q16_recipe import find_wide_form, narrows
+from pilotlight.ops.q16_requantize import narrowed, rescale, widened
 from pilotlight.ops.q_quantize import make_dequantize
 from pilotlight.ops.q_recipe import affine
 from pilotlight.passes.clean import remove_dead
@@ -75,7 +80,8 @@ class _Rewriter:
             return
         form = ops.integer_form("requantize")
         assert form is not None
-        made = form(Integer(self.graph, node, [value], wanted, node.output.dtype, _limits(node)))
+        q = Integer(self.graph, node, [value], wanted, node.output.dtype, _limits(node))
+        made = rescale(q) if _has_int16(q) else form(q)
         if made is None:
             self.nodes.append(node)
             return
@@ -117,19 +123,17 @@ class _Rewriter:
         return first if same else None
 
     def _convert(self, node: Node, target: Node) -> bool:
-        form = ops.integer_form(node.op)
-        if form is None:
-            self.reasons[node] = f"{node.op} has no integer form"
-            return False
         inputs = [v if v.is_constant else self.real.get(v) for v in node.inputs]
         if any(v is None for v in inputs):
             self.reasons[node] = "an input is float"
             return False
         quant = Quant(target.attrs["scale"], target.attrs["zero"])
         known = [v for v in inputs if v is not None]
-        made = form(Integer(self.graph, node, known, quant, target.output.dtype, _limits(target)))
+        made, reason = _integer_nodes(
+            Integer(self.graph, node, known, quant, target.output.dtype, _limits(target))
+        )
         if made is None:
-            self.reasons[node] = f"{node.op} with these arguments has no integer form"
+            self.reasons[node] = reason
             return False
         outs = [r.output for r in self.users.get(node.outputs[0], [])]
         self._finish(made, outs[0])
@@ -143,6 +147,56 @@ class _Rewriter:
         out.quant = last.outputs[0].quant
         last.outputs = [out, *last.outputs[1:]]
         self.nodes += made
+
+
+def _has_int16(q: Integer) -> bool:
+    return INT16 in (q.dtype, *(v.dtype for v in q.inputs if not v.is_constant))
+
+
+def _integer_nodes(q: Integer) -> tuple[list[Node] | None, str]:
+    """The nodes of an operator's integer form, or None and the reason."""
+    name = q.node.op
+    kind, form = ("16-bit", find_wide_form(name)) if _has_int16(q) else ("integer", ops.integer_form(name))
+    if form is None and q.dtype == INT8 and ops.integer_form(name) is not None:
+        return _in_eight_bits(q)
+    if form is None:
+        return None, f"{name} has no {kind} form"
+    made = _in_sixteen_bits(q, form) if kind == "16-bit" else form(q)
+    return made, f"{name} with these arguments has no {kind} form"
+
+
+def _in_sixteen_bits(q: Integer, form: IntegerForm) -> list[Node] | None:
+    """Inputs of 8 bits are widened, and so is the result while it is computed."""
+    nodes: list[Node] = []
+    inputs = []
+    for value in q.inputs:
+        if value.dtype == INT8 and not value.is_constant:
+            nodes.append(widened(q, value))
+            value = nodes[-1].output
+        inputs.append(value)
+    if q.dtype == INT16 or narrows(q.node.op):
+        made = form(replace(q, inputs=inputs))
+        return None if made is None else nodes + made
+    fine = Quant(q.quant.scale / 128, 0)  # 255 steps to either side are within 32,767 of these
+    made = form(replace(q, inputs=inputs, quant=fine, dtype=INT16, limits=LIMITS16))
+    return None if made is None else [*nodes, *made, narrowed(q, made[-1].outputs[0], fine)]
+
+
+def _in_eight_bits(q: Integer) -> tuple[list[Node] | None, str]:
+    """An operator with no 16-bit form and a narrow result reads its inputs in 8 bits."""
+    nodes, inputs = [], []
+    for value in q.inputs:
+        if value.dtype == INT16 and not value.is_constant:
+            assert value.quant is not None
+            coarse = Quant(value.quant.scale * 256, 0)
+            nodes.append(narrowed(replace(q, quant=coarse, limits=LIMITS8), value, value.quant))
+            value = nodes[-1].output
+        inputs.append(value)
+    form = ops.integer_form(q.node.op)
+    assert form is not None
+    made = form(replace(q, inputs=inputs))
+    reason = f"{q.node.op} with these arguments has no integer form"
+    return (None if made is None else [*nodes, *made]), reason
 
 
 def to_integers(graph: Graph) -> Graph:

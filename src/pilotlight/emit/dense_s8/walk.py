@@ -6,6 +6,8 @@ output is written.
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import numpy.typing as npt
 
@@ -45,6 +47,14 @@ class Walk:
         self.read_to = reads(bottom, right, (part + 1) * inputs, -NEVER)
         self.written_from = writes(first, col, part * outputs)
         self.written_to = writes(last, end, (part + 1) * outputs)
+
+    def scaled(self, input_bytes: int, output_bytes: int) -> Walk:
+        """The same walk over elements of more than one byte."""
+        other = copy.copy(self)
+        other.input_size, other.output_size = self.input_size * input_bytes, self.output_size * output_bytes
+        other.read_from, other.read_to = self.read_from * input_bytes, self.read_to * input_bytes
+        other.written_from, other.written_to = self.written_from * output_bytes, self.written_to * output_bytes
+        return other
 
     def distance(self) -> int:
         """The largest safe `output - input`: what is written so far stays below what later steps read."""

@@ -1,0 +1,22 @@
+"""16-bit tensors side by side: those with another scale are rescaled first, then data is moved."""
+
+from __future__ import annotations
+
+from pilotlight.graph import Node
+from pilotlight.ops.base import Integer
+from pilotlight.ops.q16_recipe import cook, wide_form
+from pilotlight.ops.q16_requantize import make_rescale
+from pilotlight.ops.q_recipe import Affine, affine
+
+
+@wide_form("concat")
+def concat(q: Integer) -> list[Node] | None:
+    if any(v.is_constant for v in q.inputs):
+        return None
+    y, nodes, parts = Affine(q.quant.scale, q.quant.zero_point), [], []
+    for x in q.inputs:
+        if x.quant != q.quant:
+            nodes.append(cook(q, make_rescale(affine(x), y, 16), x))
+            x = nodes[-1].output
+        parts.append(x)
+    return [*nodes, q.make("concat", parts, **q.node.attrs)]

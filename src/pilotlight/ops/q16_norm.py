@@ -1,0 +1,90 @@
+"""Layer norm and rms norm of 16-bit rows: the formula of `q_norm` with
+
+    spread = n·Σ x² - sum² + rint(eps·n²/sx²)          64 bits, nothing behind the point
+At most three steps of 32,767 from float.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from pilotlight.emit.step import Step
+from pilotlight.fixed import INT16, rhmul
+from pilotlight.graph import Node
+from pilotlight.ops.base import Integer, register
+from pilotlight.ops.q16_recipe import as_int16, cook, wide_form
+from pilotlight.ops.q_norm import LONGEST, QNorm, inverse_root
+from pilotlight.ops.q_recipe import LIMIT, Affine, Limits, Recipe, affine, overflow, wide
+
+
+@register
+class QNorm16(QNorm):
+    """attrs: size, center, zero, eps, up, shift, fraction, lo, hi; inputs x, w (size), b (size). In place."""
+
+    name = "qnorm_s16"
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        a, n = node.attrs, node.attrs["size"]
+        v = wide(args[0]).reshape(-1, n)
+        w, b = (wide(c).reshape(-1) for c in args[1:])
+        total = v.sum(axis=1, keepdims=True) * a["center"]
+        spread = n * (v * v).sum(axis=1, keepdims=True) - total * total + a["eps"]
+        inverses = np.array([inverse_root(int(s)) for s in spread.reshape(-1)]).reshape(-1, 2)
+        t = rhmul((n * v - total) * a["up"], inverses[:, :1] << 14)
+        shift = inverses[:, 1:] + a["shift"]
+        right, left = np.maximum(shift, 0), np.maximum(-shift, 0)
+        z = ((t << left) + ((1 << right) >> 1)) >> right
+        y = np.clip((rhmul(z, w) + b) >> a["fraction"], a["lo"], a["hi"])
+        return as_int16(y.reshape(args[0].shape))
+
+    def emit(self, node: Node, c: Step) -> None:
+        a, (x, w, b) = node.attrs, node.inputs
+        fields = {
+            "rows": x.elements // a["size"], "n": a["size"], "center": a["center"], "zero": 0,
+            "eps_hi": f"{a['eps'] >> 32}u", "eps_lo": f"{a['eps'] & 0xffffffff}u",
+            **{k: a[k] for k in ("up", "shift", "fraction", "lo", "hi")},
+        }
+        c.use("q_norm_s16")
+        table = c.table("pl_q_norm_t", "norm", fields)
+        c.call("pl_q_norm_s16", table, c.read(x), c.read(w), c.read(b), c.write(node.output))
+
+
+def make_qnorm16(
+    x: Affine, y: Affine, size: int, eps: float, weight: np.ndarray | None = None, bias: np.ndarray | None = None,
+    center: bool = True, limits: Limits = INT16,
+) -> Recipe:
+    """Layer norm over the last `size` numbers, or rms norm without `center`."""
+    x, y = Affine(*x), Affine(*y)
+    w = np.ones(size) if weight is None else np.asarray(weight, np.float64).reshape(size)
+    b = np.zeros(size) if bias is None else np.asarray(bias, np.float64).reshape(size)
+    largest = math.sqrt(size) * 1.001  # of a normalized number
+    up = 31 - (65535 * size).bit_length()
+    bits = 30 - math.ceil(math.log2(largest))
+    for fraction in range(12, -1, -1):
+        factors = np.rint(w / y.scale * 2.0 ** (32 - bits + fraction))
+        offsets = np.rint(b / y.scale * 2.0**fraction) + ((1 << fraction) >> 1)
+        reach = largest * np.abs(w) / y.scale * 2.0**fraction + np.abs(offsets)
+        if max(np.abs(factors).max(), reach.max()) < LIMIT - 1:
+            break
+    else:
+        raise overflow(float(np.abs(w).max() / y.scale))
+    attrs = {
+        "size": size, "center": center, "zero": 0, "eps": min(int(np.rint(eps * size * size / x.scale**2)), 1 << 62),
+        "up": 1 << up, "shift": 13 + up - bits, "fraction": fraction, "lo": limits[0], "hi": limits[1],
+    }
+    return Recipe("qnorm_s16", attrs, (factors.astype(np.int32), offsets.astype(np.int32)))
+
+
+@wide_form("layer_norm", "rms_norm")
+def norm(q: Integer) -> list[Node] | None:
+    """The affine constants follow x in the order (scale, shift), those that there are."""
+    a, x = q.node.attrs, q.inputs[0]
+    if any(not v.is_constant for v in q.inputs[1:]) or a["size"] > LONGEST:
+        return None
+    given = iter(v.data for v in q.inputs[1:])
+    weight, bias, *_ = [next(given) if has else None for has in a["affine"]] + [None]
+    y, center = Affine(q.quant.scale, q.quant.zero_point), q.node.op == "layer_norm"
+    return [cook(q, make_qnorm16(affine(x), y, a["size"], a["eps"], weight, bias, center, q.limits), x)]
