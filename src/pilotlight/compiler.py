@@ -14,23 +14,25 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from pilotlight import boards, device, ops, toolchain
+from pilotlight import boards, device, toolchain
 from pilotlight.boards import Board
 from pilotlight.emit.module import Module, emit_module
 from pilotlight.emit.target import Target
 from pilotlight.errors import DoesNotFitError, PilotlightError
 from pilotlight.graph import Graph
-from pilotlight.graph.ports import describe_port, from_memory, to_memory
+from pilotlight.graph.ports import describe_port, from_memory, to_memory, visible
 from pilotlight.limits import check_budget, explain_overflow
 from pilotlight.passes.pipeline import optimize as run_passes
+from pilotlight.passes.prepare import prepare
 from pilotlight.plan import Plan, make_plan
+from pilotlight.tune.ram import Saving, save_ram
 
 
 @dataclass(frozen=True)
 class Options:
     """What the user may choose about a build."""
 
-    optimize: str = "speed"  # or "size"
+    optimize: str = "speed"  # or "size" or "ram"
     keep_inputs: bool = False
     float_io: bool = False  # quantized models: float inputs and outputs in the C API
     torch_layout: bool = False  # inputs and outputs in PyTorch's order instead of channels last
@@ -50,6 +52,7 @@ class Build:
     module: Module
     board: Board
     options: Options
+    saving: Saving | None = None  # of optimizing for RAM
     _folder: Path | None = None
     _temporary: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
 
@@ -143,8 +146,9 @@ class Running:
                 kind="wrong-input",
             )
         arrays = [to_memory(port, x) for port, x in zip(ports, inputs, strict=True)]
-        results = self.device.run(arrays)
-        return [from_memory(port, array) for port, array in zip(self.graph.outputs, results, strict=True)]
+        written = self.device.run(arrays)
+        outputs = [from_memory(port, array) for port, array in zip(self.graph.outputs, written, strict=True)]
+        return visible(self.graph.outputs, outputs)
 
     def reset(self) -> None:
         self.device.reset()
@@ -164,14 +168,15 @@ def compile(
     if name is not None:
         lowered.name = name
     run_passes(lowered, keep_io=chosen.torch_layout, float_io=chosen.float_io)
-    prepared = lowered.clone()
-    for node in prepared.nodes:
-        ops.get(node.op).prepare(node, prepared, target)
-    plan = make_plan(prepared, keep_inputs=chosen.keep_inputs)
+    saving = None
+    if chosen.optimize == "ram":
+        lowered, plan, saving = save_ram(lowered, target, chosen.keep_inputs)
+    else:
+        plan = make_plan(prepare(lowered, target), keep_inputs=chosen.keep_inputs)
     module = emit_module(
         plan, target, keep_inputs=chosen.keep_inputs, source=source, memories=_memories(target_board, chosen)
     )
-    build = Build(graph, lowered, plan, module, target_board, chosen)
+    build = Build(graph, lowered, plan, module, target_board, chosen, saving)
     if chosen.max_ram is not None or chosen.max_flash is not None:
         check_budget(build)
     return build

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,11 @@ class Builder:
         self.subgraph: Callable[..., Graph] = _no_subgraph  # `subgraph(fx module, operands, name, carried)`
         self.count: Value | None = None  # of the current node: how many rows of its result there are in a run
         self.results: list[tuple[DType, tuple[int, ...]]] = []  # what PyTorch says the current ATen node gives
+
+    def expect(self, results: Iterable[tuple[DType, tuple[int, ...]]]) -> None:
+        """Begin an ATen node: what PyTorch says that it gives."""
+        self.results = list(results)
+        self.count = None
 
     def nodes(self, op: str, inputs: Sequence[Value], hint: str | None = None, **attrs: Any) -> list[Value]:
         """Append a node and return its outputs."""

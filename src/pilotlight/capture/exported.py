@@ -203,11 +203,10 @@ class _Walker:
             if result is not None:
                 return result
             arguments = pytree.tree_map(self._single, arguments)
-        self.builder.count = None
-        self.builder.results = [
+        self.builder.expect(
             (from_torch(t.dtype, f"the result of {_name(node.target)}"), self.symbols.shape(t, _name(node.target)))
             for t in tensors
-        ]
+        )
         if tensors and not any(math.prod(shape) for _, shape in self.builder.results):
             empty = [self.builder.constant(torch.empty(s, dtype=d.torch)) for d, s in self.builder.results]
             return empty if isinstance(node.meta["val"], list | tuple) else empty[0]
@@ -360,7 +359,8 @@ class _Importer(_Walker):
                         kind="unsupported",
                     )
                 self.graph.outputs.append(Port(str(count), value, value.shape))
-                varying += [(count, axis, size) for axis, size in enumerate(node.meta["val"].shape) if type(size) is not int]
+                sizes = enumerate(node.meta["val"].shape)
+                varying += [(count, axis, size) for axis, size in sizes if type(size) is not int]
                 count += 1
             elif spec.kind == OutputKind.USER_INPUT_MUTATION:
                 raise PilotlightError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import torch
 from torch.export import ExportedProgram
@@ -58,7 +59,7 @@ class Truth:
             wide, narrow = [exact(*row) for row in nudged], [single(*row) for row in nudged]
             self.copies += [wide, narrow]
             distances = [_distance(a, b) for a, b in zip(_columns(narrow), _columns(wide), strict=True)]
-            self._own = [max(a, b) for a, b in zip(self._own, distances, strict=True)]
+            self._own = [max(a, b) if isfinite(b) else a for a, b in zip(self._own, distances, strict=True)]
 
     def compare(self, outputs: list[Outputs], names: Sequence[str]) -> list[OutputMatch]:
         """The board's outputs, run by run, against the truth."""
@@ -72,18 +73,19 @@ class Truth:
             else:
                 wrong = self._unexplained(k, got)
                 error = float(max((float((g.double() - w.double()).abs().max()) for g, w in zip(got, want, strict=True)
-                                   if g.numel()), default=0.0))
+                                   if g.numel() and g.shape == w.shape), default=0.0))
                 rows.append(OutputMatch(name, not wrong, error, 0.0, 0.0))
         return rows
 
     def _unexplained(self, k: int, got: Outputs) -> bool:
         """Whether an integer output holds a value that PyTorch never gives for inputs this close."""
         for run, values in enumerate(got):
-            same = (values == self.exact[run][k]) | (values == self.single[run][k])
-            for copy in self.copies:
-                if run < len(copy):
-                    same |= values == copy[run][k]
-            if not bool(same.all()):
+            candidates = [self.exact[run][k], self.single[run][k], *(c[run][k] for c in self.copies if run < len(c))]
+            same = torch.zeros(values.shape, dtype=torch.bool)
+            for candidate in candidates:
+                if candidate.shape == values.shape:
+                    same |= values == candidate
+            if not bool(same.all()) or all(c.shape != values.shape for c in candidates):
                 return True
         return False
 
@@ -110,9 +112,12 @@ def _finite(x: torch.Tensor) -> torch.Tensor:
 
 
 def _distance(got: Sequence[torch.Tensor], want: Sequence[torch.Tensor]) -> float:
-    """The largest absolute difference; equal infinities and NaN against NaN count as none, one alone as infinite."""
+    """The largest absolute difference; equal infinities and NaN against NaN count as none, one alone as infinite,
+    and so does another shape."""
     most = 0.0
     for g, w in zip(got, want, strict=True):
+        if g.shape != w.shape:
+            return float("inf")
         g, w = g.double(), w.double()
         same = (g == w) | (g.isnan() & w.isnan())
         difference = torch.where(same, torch.zeros_like(w), (g - w).abs())
