@@ -215,7 +215,7 @@ class _Walker:
             lowering = symbols.around(self.symbols, node, lowering)
         result = widths.lower(self.builder, lowering, moves, arguments)
         if self.builder.count is not None:
-            self.symbols.define(next(n for n in value.shape if type(n) is not int), self.builder.count)
+            self.symbols.define(next(n for n in tensors[0].shape if type(n) is not int), self.builder.count)
         elif isinstance(value, symbols.SYMBOLIC):
             self.symbols.define(value, result)
             return value
