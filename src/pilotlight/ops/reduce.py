@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,8 @@ class Row:
     torch: Callable[..., torch.Tensor]  # (x, dim=, keepdim=True)
     kernels: dict[str, str]  # by the input's dtype: header and function pl_NAME
     result: DType | None = None  # None: the input's
+    empty: float | None = None  # of no elements at all; None: PyTorch raises an error
+    on_bool: str = ""  # the row that means the same for bool
 
 
 def _prod(x: torch.Tensor, dim: Sequence[int], keepdim: bool) -> torch.Tensor:
@@ -45,13 +48,13 @@ def _over(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
 
 
 ROWS = [
-    Row("sum", torch.sum, {"float32": "reduce_sum_f32", "int64": "reduce_sum_i64"}),
-    Row("mean", torch.mean, {"float32": "reduce_mean_f32"}),
-    Row("amax", torch.amax, {"float32": "reduce_amax_f32", "int64": "reduce_amax_i64"}),
-    Row("amin", torch.amin, {"float32": "reduce_amin_f32", "int64": "reduce_amin_i64"}),
-    Row("prod", _prod, {"float32": "reduce_prod_f32"}),
-    Row("any", torch.any, {"bool": "reduce_any_u8"}),
-    Row("all", torch.all, {"bool": "reduce_all_u8"}),
+    Row("sum", torch.sum, {"float32": "reduce_sum_f32", "int64": "reduce_sum_i64"}, empty=0),
+    Row("mean", torch.mean, {"float32": "reduce_mean_f32"}, empty=math.nan),
+    Row("amax", torch.amax, {"float32": "reduce_amax_f32", "int64": "reduce_amax_i64"}, on_bool="any"),
+    Row("amin", torch.amin, {"float32": "reduce_amin_f32", "int64": "reduce_amin_i64"}, on_bool="all"),
+    Row("prod", _prod, {"float32": "reduce_prod_f32", "int64": "reduce_prod_i64"}, empty=1),
+    Row("any", torch.any, {"bool": "reduce_any_u8"}, empty=0),
+    Row("all", torch.all, {"bool": "reduce_all_u8"}, empty=1),
     Row("argmax", _over(torch.argmax), {"float32": "argmax_f32", "int64": "argmax_i64"}, INT64),
     Row("argmin", _over(torch.argmin), {"float32": "argmin_f32", "int64": "argmin_i64"}, INT64),
 ]
@@ -101,19 +104,26 @@ class Reduce(Op):
 
 for _row in ROWS:
     add_op(_row.name, Reduce(_row))
-_KERNELS = {row.name: row.kernels for row in ROWS}
+_BY_NAME = {row.name: row for row in ROWS}
 
 
 def reduce(b: Builder, op: str, x: Value, dims: Sequence[int] | None) -> Value:
-    """Reduce over any dimensions; the result keeps them as size 1."""
-    rank = len(x.shape)
+    """Reduce over any dimensions; the result keeps them as size 1. Integers without a kernel are reduced as int64."""
+    rank, row = len(x.shape), _BY_NAME[op]
     if rank == 0:
         return reduce(b, op, b.reshape(x, (1,)), (0,))
     axes = sorted({axis(d, rank) for d in dims}) if dims else list(range(rank))
-    if x.dtype.name not in _KERNELS[op]:
-        raise b.refuse(f"{op} of {x.dtype} is not supported; expected {' or '.join(_KERNELS[op])}")
+    if x.dtype == BOOL and row.on_bool:
+        return reduce(b, row.on_bool, x, dims)
+    if x.dtype.name not in row.kernels:
+        if x.dtype.kind == "f" or "int64" not in row.kernels:
+            raise b.refuse(f"{op} of {x.dtype} is not supported; expected {' or '.join(row.kernels)}")
+        return b.cast(reduce(b, op, b.cast(x, INT64), dims), row.result or x.dtype)
     if any(x.shape[a] == 0 for a in axes):
-        raise b.refuse(f"{op} over a dimension of size 0 is not supported")
+        if row.empty is None:
+            raise b.refuse(f"{op} over a dimension of size 0 is not supported")
+        shape = tuple(1 if i in axes else size for i, size in enumerate(x.shape))
+        return b.expand(b.scalar(row.empty, row.result or x.dtype), shape)
     if axes == list(range(axes[0], axes[-1] + 1)):
         return b.node(op, [x], axes=tuple(axes))
     rest = [d for d in range(rank) if d not in axes]
@@ -167,7 +177,9 @@ def _variance(b: Builder, x: Value, dims: Sequence[int] | None, correction: floa
     count = int(np.prod([x.shape[a] for a in axes]))
     mean = reduce(b, "mean", x, axes)
     squares = reduce(b, "mean", apply(b, "square", apply(b, "sub", x, mean)), axes)
-    return squares if correction == 0 else apply(b, "mul", squares, count / max(count - correction, 1e-30))
+    if correction == 0:
+        return squares
+    return apply(b, "mul", squares, count / (count - correction) if count > correction else math.inf)
 
 
 @lowers("var.correction")
@@ -193,12 +205,23 @@ def vector_norm(
     b: Builder, self: Value, ord: float = 2, dim: Sequence[int] | None = None, keepdim: bool = False,
     dtype: object = None,
 ) -> Value:
+    return b.reshape(norm(b, b.cast(self, FLOAT32), ord, dim), b.results[0][1])
+
+
+def norm(b: Builder, x: Value, order: float, dims: Sequence[int] | None) -> Value:
+    """The root of the sum of powers, with its limits: the number of elements that are not 0, the largest, the least."""
     from pilotlight.ops.pointwise import apply
 
-    if self.dtype != FLOAT32 or ord not in (1, 2, float("inf"), float("-inf")):
-        raise b.refuse(f"the norm of order {ord} of {self.dtype} is not supported; expected 1, 2, inf of float32")
-    if ord == 2:
-        y = apply(b, "sqrt", reduce(b, "sum", apply(b, "square", self), dim))
-    else:
-        y = reduce(b, {1: "sum", float("inf"): "amax"}.get(ord, "amin"), apply(b, "abs", self), dim)
-    return b.reshape(y, b.results[0][1])
+    if order == 2:
+        return apply(b, "sqrt", reduce(b, "sum", apply(b, "square", x), dims))
+    if order == 0:
+        return reduce(b, "sum", b.cast(apply(b, "ne", x, 0), FLOAT32), dims)
+    sizes = apply(b, "abs", x)
+    if math.isinf(order):
+        axes = [axis(d, len(x.shape)) for d in dims] if dims else range(len(x.shape))
+        if order > 0 and any(x.shape[a] == 0 for a in axes):
+            return reduce(b, "sum", sizes, dims)  # no elements: 0
+        return reduce(b, "amax" if order > 0 else "amin", sizes, dims)
+    if order == 1:
+        return reduce(b, "sum", sizes, dims)
+    return apply(b, "pow", reduce(b, "sum", apply(b, "pow", sizes, float(order)), dims), 1 / order)

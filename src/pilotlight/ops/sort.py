@@ -1,105 +1,136 @@
-"""Sorting and the k largest along one dimension; stable, NaN above every number."""
+"""Sorting, the k largest, an element by its rank, the most frequent one: along one dimension, one table row each.
+
+Sorting is stable, NaN stands above every number. Every operator gives values and where they stood.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from pilotlight.capture.builder import Builder
 from pilotlight.emit.step import Step
-from pilotlight.graph import FLOAT32, INT64, Node, Value
-from pilotlight.ops.base import Op, Result, axis, lowers, register
+from pilotlight.graph import INT64, Node, Value
+from pilotlight.ops.base import Op, Result, add_op, axis, lowers
 from pilotlight.ops.softmax import lanes
 
+Pair = tuple[torch.Tensor, ...]
 
-@register
-class Sort(Op):
-    """attrs: axis, descending. Outputs the values and where they stood."""
 
-    name = "sort"
+@dataclass(frozen=True)
+class Row:
+    """One operator; kernels pl_NAME_f32 and pl_NAME_i64."""
+
+    name: str
+    torch: Callable[[torch.Tensor, dict[str, Any]], Pair]
+    arguments: tuple[str, ...]  # attributes that the kernel takes behind the shape
+    size: Callable[[int, dict[str, Any]], int]  # of the axis in the results
+
+
+def _cut(values: torch.Tensor, ids: torch.Tensor, at: int, start: int, count: int) -> Pair:
+    return tuple(v.narrow(at, start, count).contiguous() for v in (values, ids))
+
+
+def _topk(x: torch.Tensor, a: dict[str, Any]) -> Pair:
+    return _cut(*torch.sort(x, dim=a["axis"], descending=a["largest"], stable=True), a["axis"], 0, a["k"])
+
+
+def _rank(x: torch.Tensor, a: dict[str, Any]) -> Pair:
+    if a["rank"] < 0:
+        return tuple((torch.median if a["rank"] == -1 else torch.nanmedian)(x, a["axis"], keepdim=True))
+    return _cut(*torch.sort(x, dim=a["axis"], stable=True), a["axis"], a["rank"], 1)
+
+
+ROWS = [
+    Row("sort", lambda x, a: tuple(torch.sort(x, dim=a["axis"], descending=a["descending"], stable=True)),
+        ("descending",), lambda size, a: size),
+    Row("topk", _topk, ("k", "largest"), lambda size, a: a["k"]),
+    Row("rank", _rank, ("rank",), lambda size, a: 1),
+    Row("mode", lambda x, a: tuple(torch.mode(x, a["axis"], keepdim=True)), (), lambda size, a: 1),
+]
+
+
+class Order(Op):
+    """attrs: axis and those of the row. Outputs the values and where they stood."""
+
+    def __init__(self, row: Row):
+        self.row = row
 
     def infer(self, node: Node) -> Result:
-        shape = node.inputs[0].shape
-        return [(FLOAT32, shape), (INT64, shape)]
+        x, at = node.inputs[0], node.attrs["axis"]
+        shape = (*x.shape[:at], self.row.size(x.shape[at], node.attrs), *x.shape[at + 1 :])
+        return [(x.dtype, shape), (INT64, shape)]
 
-    def reference(self, node: Node, args: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        a = node.attrs
-        return tuple(torch.sort(args[0], dim=a["axis"], descending=a["descending"], stable=True))
+    def reference(self, node: Node, args: list[torch.Tensor]) -> Pair:
+        return self.row.torch(args[0], node.attrs)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         """A lane is copied to its place before it is sorted there."""
-        return {(0, 0): 0} if lanes(node.inputs[0].shape, node.attrs["axis"])[2] == 1 else {}
+        dense = lanes(node.inputs[0].shape, node.attrs["axis"])[2] == 1
+        return {(0, 0): 0} if self.row.name == "sort" and dense else {}
 
     def emit(self, node: Node, c: Step) -> None:
         x, a = node.inputs[0], node.attrs
-        c.use("sort_f32")
-        results = (c.write(v) for v in node.outputs)
-        c.call("pl_sort_f32", c.read(x), *results, *lanes(x.shape, a["axis"]), int(a["descending"]))
+        kernel = f"{self.row.name}_{'f32' if x.dtype.kind == 'f' else 'i64'}"
+        c.use(kernel)
+        results, extra = (c.write(v) for v in node.outputs), (int(a[name]) for name in self.row.arguments)
+        c.call(f"pl_{kernel}", c.read(x), *results, *lanes(x.shape, a["axis"]), *extra)
 
 
-@register
-class TopK(Op):
-    """attrs: axis, k, largest. Outputs the values in order and where they stood; of equals the first."""
-
-    name = "topk"
-
-    def infer(self, node: Node) -> Result:
-        shape = list(node.inputs[0].shape)
-        shape[node.attrs["axis"]] = node.attrs["k"]
-        return [(FLOAT32, tuple(shape)), (INT64, tuple(shape))]
-
-    def reference(self, node: Node, args: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        a = node.attrs
-        values, ids = torch.sort(args[0], dim=a["axis"], descending=a["largest"], stable=True)
-        return values.narrow(a["axis"], 0, a["k"]).contiguous(), ids.narrow(a["axis"], 0, a["k"]).contiguous()
-
-    def emit(self, node: Node, c: Step) -> None:
-        x, a = node.inputs[0], node.attrs
-        c.use("topk_f32")
-        results = (c.write(v) for v in node.outputs)
-        c.call("pl_topk_f32", c.read(x), *results, *lanes(x.shape, a["axis"]), a["k"], int(a["largest"]))
+for _row in ROWS:
+    add_op(_row.name, Order(_row))
 
 
 # ---- ATen --------------------------------------------------------------------------------------------------
 
 
-def _float(b: Builder, x: Value) -> Value:
-    if x.dtype != FLOAT32 or not x.shape:
-        raise b.refuse(f"sorting {x.dtype}{list(x.shape)} is not supported; expected a float32 tensor")
-    return x
+def _order(b: Builder, op: str, x: Value, dim: int, **attrs: Any) -> tuple[Value, ...]:
+    """Integers are compared as int64; a zero-dim tensor is one element along its only dimension."""
+    compared = b.reshape(b.cast(x, x.dtype if x.dtype.kind == "f" else INT64), x.shape or (1,))
+    values, ids = b.nodes(op, [compared], axis=axis(dim, len(compared.shape)), **attrs)
+    results = [b.cast(values, x.dtype), ids]
+    return tuple(b.reshape(v, shape) for v, (_, shape) in zip(results, b.results, strict=False))
 
 
 @lowers("sort.default", "sort.stable")
 def sort(
     b: Builder, self: Value, dim: int = -1, descending: bool = False, stable: bool | None = None
 ) -> tuple[Value, ...]:
-    x = _float(b, self)
-    return tuple(b.nodes("sort", [x], axis=axis(dim, len(x.shape)), descending=descending))
+    return _order(b, "sort", self, dim, descending=descending)
 
 
 @lowers("topk.default")
 def topk(
     b: Builder, self: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Value, ...]:
-    x = _float(b, self)
-    return tuple(b.nodes("topk", [x], axis=axis(dim, len(x.shape)), k=k, largest=largest))
-
-
-def _ranked(b: Builder, x: Value, dim: int, rank: int) -> tuple[Value, Value]:
-    """The element of one rank along a dimension, and where it stood."""
-    x = _float(b, x)
-    at = axis(dim, len(x.shape))
-    both = b.nodes("sort", [x], axis=at, descending=False)
-    ranges = tuple((rank, rank + 1, 1) if d == at else (0, n, 1) for d, n in enumerate(x.shape))
-    value, where = (b.node("slice", [v], ranges=ranges) for v in both)
-    return b.reshape(value, b.results[0][1]), b.reshape(where, b.results[1][1])
-
-
-@lowers("median.dim")
-def median(b: Builder, self: Value, dim: int = -1, keepdim: bool = False) -> tuple[Value, ...]:
-    """The lower one of two in the middle."""
-    return _ranked(b, self, dim, (self.shape[axis(dim, len(self.shape))] - 1) // 2)
+    return _order(b, "topk", self, dim, k=k, largest=largest)
 
 
 @lowers("kthvalue.default")
 def kthvalue(b: Builder, self: Value, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Value, ...]:
-    return _ranked(b, self, dim, k - 1)
+    return _order(b, "rank", self, dim, rank=k - 1)
+
+
+@lowers("mode.default")
+def mode(b: Builder, self: Value, dim: int = -1, keepdim: bool = False) -> tuple[Value, ...]:
+    return _order(b, "mode", self, dim)
+
+
+MEDIANS = {"median": -1, "nanmedian": -2}  # the lower one of two in the middle
+
+
+def _lower_median(name: str, rank: int) -> None:
+    @lowers(f"{name}.dim")
+    def along(b: Builder, self: Value, dim: int = -1, keepdim: bool = False) -> tuple[Value, ...]:
+        return _order(b, "rank", self, dim, rank=rank)
+
+    @lowers(f"{name}.default")
+    def all(b: Builder, self: Value) -> Value:
+        return _order(b, "rank", b.reshape(self, (self.elements,)), 0, rank=rank)[0]
+
+
+for _name, _rank_of in MEDIANS.items():
+    _lower_median(_name, _rank_of)
