@@ -7,6 +7,7 @@ import ctypes
 import subprocess
 import zlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ from poison import Watch
 from portable_kernels import FOLDER, pointer
 from q_cases import KINDS, MAKERS, Case, dequantized, expected, graph_of, large, quantized
 
-BOARDS = ["microbit", "mps2-an385", "mps2-an386", "mps2-an505", "mps3-an547", "riscv32-virt"]
+BOARDS = ["microbit", "mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547", "riscv32-virt"]
 
 
 def cases_of(name: str, count: int, seed: int = 0) -> list[Case]:
@@ -46,7 +47,11 @@ def rows_of(cases: list[Case], seed: int = 1, more: int = 0) -> list[list[torch.
 
 
 def assert_same(graph: Graph, row: list[torch.Tensor], got: list[torch.Tensor]) -> None:
-    for port, want, y in zip(graph.outputs, expected(graph, row), got, strict=True):
+    assert_bytes(graph, expected(graph, row), got)
+
+
+def assert_bytes(graph: Graph, wanted: list[torch.Tensor], got: list[torch.Tensor]) -> None:
+    for port, want, y in zip(graph.outputs, wanted, got, strict=True):
         assert y.dtype == want.dtype
         same = y.numpy().tobytes() == want.contiguous().numpy().tobytes()
         assert same, f"{port.name}: {graph.producers()[port.value]}"
@@ -123,14 +128,61 @@ def test_one_wrong_constant_is_found(name: str, tmp_path: Path) -> None:
             assert_same(build.graph, row, library.run(row))
 
 
+Batch = tuple[Graph, list[list[torch.Tensor]], list[list[torch.Tensor]]]
+
+
+@cache
+def batches(names: tuple[str, ...], room: int) -> list[Batch]:
+    """Eight cases an operator with 63 inputs each and the outputs to expect, in models of at most `room` bytes of
+    inputs and outputs and of no more of them than a board's protocol can number."""
+    groups: list[list[Case]] = []
+    taken = ports = 0
+    for case in (case for name in names for case in cases_of(name, 8, seed=7)):
+        alone = graph_of([case])
+        both = [p.value for p in (*alone.inputs, *alone.outputs)]
+        size = sum(v.elements * v.dtype.size + 16 for v in both)
+        if not groups or taken + size > room or ports + len(both) > 255:
+            groups.append([])
+            taken = ports = 0
+        groups[-1].append(case)
+        taken, ports = taken + size, ports + len(both)
+    made = []
+    for cases in groups:
+        graph, rows = graph_of(cases), rows_of(cases, seed=3, more=58)
+        made.append((graph, rows, [expected(graph, row) for row in rows]))
+    return made
+
+
 @pytest.mark.parametrize("board", BOARDS)
 def test_boards_give_the_same_bytes(board: str) -> None:
-    cases = [case for name in MAKERS for case in cases_of(name, 2 if board == "microbit" else 8, seed=7)]
-    graph = graph_of(cases)
+    for graph, rows, wanted in batches(tuple(MAKERS), 9000 if board == "microbit" else 1 << 20):
+        with pl.compile(graph, board=board).open(board, count=False) as running:
+            for row, want in zip(rows, wanted, strict=True):
+                assert_bytes(graph, want, running.flat(row))
+
+
+@pytest.mark.parametrize(
+    ("board", "name", "old", "new"),
+    [
+        ("mps2-an386", "mean", "ror #8", "ror #16"),
+        ("mps2-an386", "pool", "ssub8", "usub8"),
+        ("mps2-an386", "add", "#8, %0, asr #16", "#8, %0, asr #15"),
+        ("mps2-an386", "matmul", "smmulr", "smmul"),
+        ("mps3-an547", "add", "vshrq_n_s32(v, 16)", "vrshrq_n_s32(v, 16)"),
+        ("mps2-an385", "matmul", "(uint32_t)product >> 31", "(uint32_t)product >> 31 & 0u"),
+        ("riscv32-virt", "matmul", "(uint32_t)product >> 31", "(uint32_t)product >> 31 & 0u"),
+        ("microbit", "matmul", "+ 0x8000", "+ 0x7f00"),
+    ],
+)
+def test_one_wrong_instruction_is_found_on_boards(board: str, name: str, old: str, new: str) -> None:
+    ((graph, rows, wanted),) = batches((name,), 1 << 20)
     build = pl.compile(graph, board=board)
-    with build.open(board, count=False) as running:
-        for row in rows_of(cases, seed=3):
-            assert_same(graph, row, running.flat(row))
+    text = build.module.files["net.c"]
+    assert isinstance(text, str) and old in text
+    build.module.files["net.c"] = text.replace(old, new)
+    with build.open(board, count=False) as running, pytest.raises(AssertionError, match="y"):
+        for row, want in zip(rows, wanted, strict=True):
+            assert_bytes(graph, want, running.flat(row))
 
 
 def snr(y: torch.Tensor, real: torch.Tensor) -> float:
