@@ -204,8 +204,8 @@ _QUANTIZATION: dict[str, Callable[[Any], Any]] = {
 _CHOICES: dict[str, Callable[[Any], Any]] = {
     "float_io": click.option("--float-io", is_flag=True, help="Quantized models: float inputs and outputs in C."),
     "optimize": click.option(
-        "--optimize", type=click.Choice(["speed", "size"]), default="speed", show_default=True,
-        help="What the C compiler optimizes for.",
+        "--optimize", type=click.Choice(["speed", "size", "ram"]), default="speed", show_default=True,
+        help="What counts most: few instructions, little code, or little RAM even if parts are computed twice.",
     ),
     "keep_inputs": click.option("--keep-inputs", is_flag=True, help="A run leaves its inputs as they were."),
     "torch_layout": click.option(

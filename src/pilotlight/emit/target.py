@@ -14,6 +14,8 @@ class Target:
     isa: frozenset[str] = frozenset()
     fused: bool = False  # a fused multiply-add costs no more than a multiply and an add
     small: bool = False  # little code counts more than speed
+    lean: bool = False  # little scratch memory counts more than speed
+    roomy: bool = False  # flash may be spent on speed
 
     @staticmethod
     def of(board: Board, small: bool = False) -> Target:

@@ -18,6 +18,7 @@ from pilotlight.emit import pack_f32
 from pilotlight.emit.step import Step
 from pilotlight.emit.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node, Value
+from pilotlight.ops.areas import Area, Part, window_part
 from pilotlight.ops.base import Op, Result, lowers, register
 
 NO_CLAMP = (-math.inf, math.inf)
@@ -56,6 +57,14 @@ class Conv2d(Op):
     def macs(self, node: Node) -> int:
         kh, kw = node.attrs["kernel"]
         return node.output.elements * kh * kw * (node.inputs[0].shape[3] // node.attrs["groups"])
+
+    def part(self, node: Node, area: Area) -> Part | None:
+        a = node.attrs
+        found = window_part(node, area, a["kernel"], a["stride"], a["pad"][:2], a["dilation"])
+        if found is None:
+            return None
+        read, ((_, top, bottom), (_, left, right)) = found
+        return Part({**a, "pad": (top, left, bottom, right)}, [read, *(None for _ in node.inputs[1:])])
 
     def shape(self, node: Node) -> pack_f32.Conv2d:
         """The kernel's view of the shapes."""

@@ -13,9 +13,22 @@ from pilotlight.capture.builder import Builder
 from pilotlight.emit.step import Step
 from pilotlight.emit.walk import forward_distance
 from pilotlight.graph import FLOAT32, INT64, Node, Value
+from pilotlight.ops.areas import Area, Part, window_part
 from pilotlight.ops.base import Op, Result, add_op, lowers
 from pilotlight.ops.conv import pair
 from pilotlight.ops.reduce import reduce
+
+
+def pool_part(node: Node, area: Area, average: bool) -> Part | None:
+    """Padding is the same before and behind in the attributes, so an average that counts it cannot be cut."""
+    a = node.attrs
+    if average and a["count_padding"] and not a["divisor"] and any(a["pad"]):
+        return None
+    found = window_part(node, area, a["kernel"], a["stride"], a["pad"], a["dilation"])
+    if found is None:
+        return None
+    read, ((_, top, _), (_, left, _)) = found
+    return Part({**a, "size": area.size, "pad": (top, left)}, [read, *(None for _ in node.inputs[1:])])
 
 
 class Pool(Op):
@@ -54,6 +67,9 @@ class Pool(Op):
                 (h, w), a["kernel"], a["stride"], a["pad"], a["dilation"], strict=True
             )
         )
+
+    def part(self, node: Node, area: Area) -> Part | None:
+        return None if self.kind.startswith("adaptive") else pool_part(node, area, self.kind == "avg")
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         """Output pixels are written one after the other, a few channels at a time: what is left to read of a window
@@ -154,6 +170,10 @@ class MaxPoolIndex(Pool):
             x, a["kernel"], a["stride"], a["pad"], a["dilation"], ceil_mode=ceil, return_indices=True
         )
         return tuple(v.permute(0, 2, 3, 1).contiguous() for v in both)
+
+    def part(self, node: Node, area: Area) -> Part | None:
+        """Indices count within the whole image."""
+        return None
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return {}

@@ -12,6 +12,7 @@ import torch
 from pilotlight.emit import loops
 from pilotlight.emit.step import Step
 from pilotlight.graph import INT8, Node
+from pilotlight.ops.areas import Area, Part, same_part
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.q_recipe import Affine, Recipe
 from pilotlight.ops.q_table import lookup, table_of
@@ -36,6 +37,10 @@ class QConcat(Op):
 
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
         return {**node.attrs, "axis": perm[node.attrs["axis"]]}
+
+    def part(self, node: Node, area: Area) -> Part | None:
+        """Side by side in their channels, the parts lie in the same place."""
+        return same_part(node, area) if node.attrs["axis"] == 3 else None
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         """Only along the outermost axis are the parts written one after the other."""

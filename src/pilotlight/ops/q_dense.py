@@ -20,6 +20,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Node
 from pilotlight.graph.dtypes import INT8
 from pilotlight.ops import base
+from pilotlight.ops.areas import Area, Part
 from pilotlight.ops.base import Integer, Op, Result, integer, register
 
 
@@ -89,6 +90,9 @@ class QConv2d(Dense):
 
     def macs(self, node: Node) -> int:
         return base.get("conv2d").macs(node)
+
+    def part(self, node: Node, area: Area) -> Part | None:
+        return base.get("conv2d").part(node, area)
 
     def layer(self, node: Node) -> dense_s8.Layer:
         from pilotlight.ops.conv import Conv2d

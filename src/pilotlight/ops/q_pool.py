@@ -18,7 +18,9 @@ from pilotlight.emit.step import Step
 from pilotlight.emit.walk import forward_distance
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node, Shape
+from pilotlight.ops.areas import Area, Part
 from pilotlight.ops.base import Op, Result, add_op
+from pilotlight.ops.pool import pool_part
 from pilotlight.ops.q_mean import make_qmean
 from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, out_attrs, out_table, requantized, requantizer, wide
 
@@ -83,6 +85,9 @@ class QPool(Op):
             else:
                 y[:, *cell.at] = np.clip(window.max(axis=(1, 2)), a["lo"], a["hi"])
         return y
+
+    def part(self, node: Node, area: Area) -> Part | None:
+        return None if self.adaptive else pool_part(node, area, self.average)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         """Output pixels are written one after the other, each while its window is read."""

@@ -15,6 +15,7 @@ from pilotlight.emit.step import Step, c_float
 from pilotlight.fixed import INT8 as LIMITS8
 from pilotlight.fixed import INT16 as LIMITS16
 from pilotlight.graph import FLOAT32, INT8, INT16, Node
+from pilotlight.ops.areas import Area, Part, same_part
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.q_recipe import Affine, Limits, Recipe
 
@@ -38,6 +39,9 @@ class Quantize(Op):
 
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
         return node.attrs
+
+    def part(self, node: Node, area: Area) -> Part | None:
+        return same_part(node, area)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return {(0, 0): 0} if node.attrs["bits"] == 8 else {}
@@ -63,6 +67,9 @@ class Dequantize(Op):
 
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
         return node.attrs
+
+    def part(self, node: Node, area: Area) -> Part | None:
+        return same_part(node, area)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         """Element i is read before its four bytes are written."""

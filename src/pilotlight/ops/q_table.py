@@ -15,6 +15,7 @@ import torch
 from pilotlight.emit.step import Step
 from pilotlight.fixed import INT8
 from pilotlight.graph import Node
+from pilotlight.ops.areas import Area, Part, same_part
 from pilotlight.ops.base import Op, Result, register, same
 from pilotlight.ops.q_recipe import Affine, Limits, Recipe
 
@@ -40,6 +41,9 @@ class Table(Op):
 
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
         return node.attrs
+
+    def part(self, node: Node, area: Area) -> Part | None:
+        return same_part(node, area)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return {(0, 0): 0}

@@ -26,7 +26,7 @@ from pilotlight.toolchain.ports import ports_header
 from pilotlight.toolchain.sizes import Sizes, flash_bytes, model_sizes
 from pilotlight.toolchain.stack import NO_ANALYSIS, stack_bytes
 
-_OPTIMIZE = {"speed": "-O2", "size": "-Os"}
+_OPTIMIZE = {"speed": "-O2", "size": "-Os", "ram": "-O2"}
 # What the server and the start-up code use besides the model, with room for a fault's message.
 _HARNESS_STACK = 576
 

@@ -58,6 +58,7 @@ _THUMB_CALL = re.compile(rf"^blx?({_CONDITION})?$")
 _THUMB_BRANCH = re.compile(rf"^b(?P<condition>{_CONDITION})?(\.n|\.w)?$")
 _ALWAYS_POPS = ("pop", "pop.w", "vpop", "ldm", "ldm.w", "ldmia", "ldmia.w", "vldmia")
 _NUMBER = re.compile(r"#(-?\d+)")
+_WORD_TABLE = re.compile(r"^pc, \[\w+, \w+, lsl #2\]$")  # what a compiler makes of many cases; calls never look so
 
 
 class Thumb:
@@ -74,7 +75,7 @@ class Thumb:
             return Step(jumps=(instruction.target,), falls_through=branch.group("condition") is not None)
         if name.startswith(("cbz", "cbnz", "wls", "le")) and instruction.target is not None:
             return Step(jumps=(instruction.target,))
-        if name.startswith(("tbb", "tbh")):
+        if name.startswith(("tbb", "tbh")) or (name.startswith("ldr") and _WORD_TABLE.match(operands)):
             return Step(falls_through=False, table=True)
         if operands.startswith("pc,") and name.startswith(("mov", "add", "ldr")):
             if operands == "pc, lr" or "[sp], #" in operands:

@@ -27,10 +27,10 @@ def family(target: Target) -> Family:
     if "mve" in target.isa:
         return Helium()
     if {"thumb2", "dsp"} <= target.isa:
-        return Dsp(target.small)
+        return Dsp(target.small, target.lean)
     if {"rv32", "mul"} <= target.isa:
         return Rv32()
-    return Portable()
+    return Portable(target.lean)
 
 
 def is_block(name: str) -> bool:

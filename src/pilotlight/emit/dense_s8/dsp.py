@@ -16,22 +16,23 @@ PIXELS = 3  # of the widest block
 STRIDES = (8, 16, 32, 64, 128, 256, 510)  # values between windows that share nothing: few blocks for many layers
 FEW_STRIDES = (32, 128, 510)
 FARTHEST = 510  # values that a block can reach from one pixel to the next
-DEPTHWISE_BYTES = 832  # of a depthwise patch
+DEPTHWISE_BYTES, LEAN_BYTES = 832, 256  # of a depthwise patch
 SHARED_BYTES, APART_BYTES = 1024, 768  # as large as a patch grows for fewer turns of its loops
 
 
 class Dsp:
-    """Falls back to portable C where no block fits; `small` makes do with fewer blocks."""
+    """Falls back to portable C where no block fits; `small` makes do with fewer blocks, `lean` with smaller patches."""
 
-    def __init__(self, small: bool = False):
+    def __init__(self, small: bool = False, lean: bool = False):
         self.strides = FEW_STRIDES if small else STRIDES
+        self.lean = lean
 
     def plan(self, layer: Layer) -> Kernel:
         layer = replace(layer, shape=layer.shape.flattened())
         s = layer.shape
         if s.depthwise:
             if s.ic < 4:
-                return Portable().plan(layer)
+                return Portable(self.lean).plan(layer)
             fits = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 4
             return self._depthwise(layer) if fits else self._taps(layer)
         if is_row(s) and s.ic % 4 == 0 and packable(layer):
@@ -73,7 +74,7 @@ class Dsp:
     def _pixels(self, s: Conv2d, stride: int, column: int, shared: bool) -> int:
         """How many pixels share a patch."""
         pixels = min(PIXELS, s.ow)
-        while pixels < s.ow:
+        while pixels < s.ow and not self.lean:
             more = pixels + PIXELS
             size = 2 * columns(s, more) * column if shared else 2 * more * stride
             if size > (SHARED_BYTES if shared else APART_BYTES):
@@ -100,11 +101,12 @@ class Dsp:
 
     def _depthwise(self, layer: Layer) -> Kernel:
         s = layer.shape
-        rows = 2 if s.sh == 1 and s.oh > 1 else 1
+        rows = 2 if s.sh == 1 and s.oh > 1 and not self.lean else 1
         variant = Block("depthwise", 0, s.sw, finish=finish_of(layer))
         counts = {rows, 1} if s.oh % 2 else {rows}
         pixels = s.ow
-        while 32 * ((pixels - 1) * s.sw + 3) > DEPTHWISE_BYTES and pixels > 1:
+        most = LEAN_BYTES if self.lean else DEPTHWISE_BYTES
+        while 32 * ((pixels - 1) * s.sw + 3) > most and pixels > 1:
             pixels = -(-pixels // 2)
         exact = s.ic % 4 == 0  # otherwise the last four channels are read together with those before
         walk = Walk(s, pixels, rows, groups=s.ic // 4 if exact else 1, mixed=not exact)
@@ -122,7 +124,7 @@ class Dsp:
 
     def _taps(self, layer: Layer) -> Kernel:
         s = layer.shape
-        pixels = depthwise_pixels(s)
+        pixels = depthwise_pixels(s, self.lean)
         variant = Block("taps", 4, finish=finish_of(layer))
         walk = Walk(s, pixels)
         return Kernel(

@@ -12,11 +12,14 @@ from pilotlight.emit.dense_s8.walk import Walk
 from pilotlight.emit.pack_f32 import Conv2d
 
 BLOCK = 4  # filters
-PIXELS = 6  # in a patch: a multiple of what a core computes at once, two or three
+PIXELS, LEAN_PIXELS = 6, 2  # in a patch: a multiple of what a core computes at once, two or three
 
 
 class Portable:
-    """The family that every target has."""
+    """The family that every target has; `lean` makes do with the smallest patches."""
+
+    def __init__(self, lean: bool = False):
+        self.lean = lean
 
     def plan(self, layer: Layer) -> Kernel:
         layer = replace(layer, shape=layer.shape.flattened())
@@ -29,7 +32,7 @@ class Portable:
     def _conv(self, layer: Layer) -> Kernel:
         s = layer.shape
         column = s.kh * s.ic // s.groups
-        pixels = pixels_at_once(s, PIXELS, column)
+        pixels = min(LEAN_PIXELS, s.ow) if self.lean else pixels_at_once(s, PIXELS, column)
         walk = Walk(s, pixels, groups=s.groups)
         return Kernel(
             header="conv_s8",
@@ -58,7 +61,7 @@ class Portable:
 
     def _depthwise(self, layer: Layer) -> Kernel:
         s = layer.shape
-        pixels = depthwise_pixels(s)
+        pixels = depthwise_pixels(s, self.lean)
         width = (pixels - 1) * s.sw + (s.kw - 1) * s.dw + 1
         walk = Walk(s, pixels)
         return Kernel(
@@ -96,10 +99,10 @@ def is_row(s: Conv2d) -> bool:
     return s.flattened() == Conv2d(1, 1, 1, s.ic, 1, 1, s.oc, 1, 1)
 
 
-def depthwise_pixels(s: Conv2d) -> int:
+def depthwise_pixels(s: Conv2d, lean: bool = False) -> int:
     """As many pixels of a row as keep the patch small, all channels of the kernel's rows."""
     pixels = 1
-    while pixels < s.ow and s.kh * (pixels * s.sw + (s.kw - 1) * s.dw + 1) * s.ic <= 2048:
+    while pixels < s.ow and not lean and s.kh * (pixels * s.sw + (s.kw - 1) * s.dw + 1) * s.ic <= 2048:
         pixels += 1
     return pixels
 

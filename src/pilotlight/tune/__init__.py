@@ -1,0 +1,1 @@
+"""Search over ways to compute a model."""
