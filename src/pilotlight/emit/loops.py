@@ -83,7 +83,8 @@ def element(dtype: DType, data: np.ndarray) -> str:
     return str(int(number))
 
 
-def _index(names: Sequence[str], strides: Sequence[int], offset: int) -> str:
+def position(names: Sequence[str], strides: Sequence[int], offset: int) -> str:
+    """The element that a strided operand reads, as C: the loops' variables times their strides."""
     parts = []
     for name, stride in zip(names, strides, strict=True):
         if stride == 1:
@@ -119,7 +120,8 @@ def index_names(rank: int) -> list[str]:
 class Instruction:
     """One pointwise operator inside a loop: an expression of operands, each an input or an earlier result."""
 
-    expression: str  # C, operands as {0}, {1}, ...; {T} the compute type, {U} its unsigned twin
+    expression: str  # C, operands as {0}, {1}, ...; {T} the compute type, {U} its unsigned twin, {bits} its width,
+    # {most} the farthest that it can be shifted to the right
     operands: tuple[tuple[str, int], ...]  # ("in", k) or ("t", k)
     compute: DType
     result: DType
@@ -139,7 +141,7 @@ def pointwise(c: Step, out: Value, operands: Sequence[Operand], body: Sequence[I
             continue
         shape = ", ".join(map(str, operand.value.shape))
         c.line(f"    const {operand.value.dtype.c} *x{pointer} = {c.read(operand.value)}; // ({shape})")
-        terms[k] = f"x{pointer}[{_index(names, strides[1 + pointer], operand.offset)}]"
+        terms[k] = f"x{pointer}[{position(names, strides[1 + pointer], operand.offset)}]"
         pointer += 1
     c.line(f"    {out.dtype.c} *y = {c.write(out)}; // ({', '.join(map(str, out.shape))})")
 
@@ -157,12 +159,15 @@ def pointwise(c: Step, out: Value, operands: Sequence[Operand], body: Sequence[I
             lines.append(f"const {operands[k].value.dtype.c} {loaded[k]} = {terms[k]};")
         return loaded[k]
 
-    target = f"y[{_index(names, strides[0], 0)}]"
+    target = f"y[{position(names, strides[0], 0)}]"
     for number, instruction in enumerate(body):
         texts = [operand_text(*ref) for ref in instruction.operands]
         compute, result = instruction.compute, instruction.result
         unsigned = "uint64_t" if compute.size == 8 else "uint32_t"
-        expression = instruction.expression.format(*texts, T=compute.c, U=unsigned)
+        bits = 8 * compute.size
+        expression = instruction.expression.format(
+            *texts, T=compute.c, U=unsigned, bits=bits, most=bits - (compute.kind == "i")
+        )
         if result.kind != "f" and instruction.expression != "{0}":
             expression = f"({result.c})({expression})"
         if number == len(body) - 1:
@@ -197,7 +202,7 @@ def copy(
     c.line("{")
     c.line(f"    const {source.dtype.c} *x = {c.read(source)}; // ({', '.join(map(str, source.shape))})")
     c.line(f"    {out.dtype.c} *y = {c.write(out)}; // ({', '.join(map(str, out.shape))})")
-    target, origin = _index(names, y, out_offset), _index(names, x, offset)
+    target, origin = position(names, y, out_offset), position(names, x, offset)
     if run > 1 or not sizes:
         c.use("mem")
         nest(c, sizes, [f"pl_copy(&y[{target}], &x[{origin}], {run * itemsize});"], reverse)

@@ -25,12 +25,7 @@ def sub(b: Builder, self: Value, other: Operand, alpha: float = 1) -> Value:
 def div_mode(b: Builder, self: Value, other: Operand, rounding_mode: str | None = None) -> Value:
     if rounding_mode == "floor":
         return apply(b, "floor_divide", self, other)
-    quotient = apply(b, "div", self, other)
-    if rounding_mode is None:
-        return quotient
-    if b.results[0][0].kind != "f":
-        raise b.refuse("division of integers toward zero is not supported", "use rounding_mode='floor'")
-    return apply(b, "trunc", quotient)
+    return apply(b, "trunc_divide" if rounding_mode == "trunc" else "div", self, other)
 
 
 @lowers("rsub.Tensor", "rsub.Scalar")
@@ -61,7 +56,8 @@ def hardtanh(b: Builder, self: Value, min_val: float, max_val: float) -> Value:
 def clamp(b: Builder, self: Value, min: Operand | None = None, max: Operand | None = None) -> Value:
     for bound, scalar, tensor in ((min, "clamp_min", "maximum"), (max, "clamp_max", "minimum")):
         if bound is not None:
-            self = apply(b, tensor if isinstance(bound, Value) else scalar, self, bound)
+            exact = isinstance(bound, Value) or bound != bound  # NaN as a bound wins
+            self = apply(b, tensor if exact else scalar, self, bound)
     return self
 
 
@@ -100,6 +96,7 @@ def softplus(b: Builder, self: Value, beta: float, threshold: float) -> Value:
 
 @lowers("pow.Tensor_Scalar")
 def pow_scalar(b: Builder, self: Value, exponent: float) -> Value:
+    self = b.cast(self, b.results[0][0])
     if exponent == 2:
         return apply(b, "square", self)
     if exponent == 0.5:
@@ -110,7 +107,7 @@ def pow_scalar(b: Builder, self: Value, exponent: float) -> Value:
         return self
     if exponent == 3:
         return apply(b, "mul", apply(b, "square", self), self)
-    return apply(b, "pow", self, float(exponent))
+    return apply(b, "pow", self, exponent)
 
 
 @lowers("pow.Scalar")

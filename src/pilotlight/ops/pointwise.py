@@ -35,8 +35,10 @@ class Row:
     arity: int = 1
     result: str = "same"  # "same": the operands' type; "bool"
     compute: str = "same"  # "same"; "float": integers become float32 first; "bool": everything becomes bool first
-    needs: tuple[str, ...] = ()  # kernel headers
+    needs: tuple[str, ...] = ()  # kernel headers of `c`
     ci: str = ""
+    cb: str = ""  # the expression for bool where `ci` is not right for it
+    ci_needs: tuple[str, ...] = ()  # kernel headers of `ci`
 
 
 def _f(name: str, function: Callable[..., torch.Tensor], aten: str | None = None) -> Row:
@@ -45,10 +47,20 @@ def _f(name: str, function: Callable[..., torch.Tensor], aten: str | None = None
     return Row(name, f"pl_{name}_f32({{0}})", function, overloads, compute="float", needs=(f"{name}_f32",))
 
 
+def _whole(name: str, function: Callable[..., torch.Tensor]) -> Row:
+    """The same for one that leaves integers as they are."""
+    return Row(name, f"pl_{name}_f32({{0}})", function, (f"{name}.default",), needs=(f"{name}_f32",), ci="{0}")
+
+
+def _shifts(side: str) -> tuple[str, ...]:
+    named = tuple(f"bitwise_{side}_shift.{operands}" for operands in ("Tensor", "Tensor_Scalar", "Scalar_Tensor"))
+    return (*named, f"__{side[0]}shift__.Tensor", f"__{side[0]}shift__.Scalar")
+
+
 _WRAP = "({{T}})(({{U}}){{0}} {0} ({{U}}){{1}})"  # integers wrap around as PyTorch's do
 
 ROWS = [
-    Row("add", "{0} + {1}", torch.add, arity=2, ci=_WRAP.format("+")),
+    Row("add", "{0} + {1}", torch.add, arity=2, ci=_WRAP.format("+"), cb="{0} | {1}"),
     Row("sub", "{0} - {1}", torch.sub, arity=2, ci=_WRAP.format("-")),
     Row("mul", "{0} * {1}", torch.mul, ("mul.Tensor", "mul.Scalar"), arity=2, ci=_WRAP.format("*")),
     Row("div", "{0} / {1}", torch.div, ("div.Tensor", "div.Scalar"), arity=2, compute="float"),
@@ -63,7 +75,8 @@ ROWS = [
     Row("clamp_min", "{0} < {1} ? {1} : {0}", torch.maximum, arity=2),
     Row("clamp_max", "{0} > {1} ? {1} : {0}", torch.minimum, arity=2),
     Row("neg", "-{0}", torch.neg, ("neg.default",), ci="({T})(0 - ({U}){0})"),
-    Row("abs", "pl_abs_f32({0})", torch.abs, ("abs.default",), needs=("abs_f32",), ci="{0} < 0 ? -{0} : {0}"),
+    Row("abs", "pl_abs_f32({0})", torch.abs, ("abs.default",), needs=("abs_f32",),
+        ci="({T})({0} < 0 ? 0u - ({U}){0} : ({U}){0})"),
     Row("square", "{0} * {0}", torch.square, ("square.default",), ci="({T})(({U}){0} * ({U}){0})"),
     Row("reciprocal", "1.0f / {0}", torch.reciprocal, ("reciprocal.default",), compute="float"),
     Row("rsqrt", "1.0f / pl_sqrt_f32({0})", torch.rsqrt, ("rsqrt.default",), compute="float", needs=("sqrt_f32",)),
@@ -89,10 +102,10 @@ ROWS = [
     _f("asinh", torch.asinh),
     _f("acosh", torch.acosh),
     _f("atanh", torch.atanh),
-    _f("floor", torch.floor),
-    _f("ceil", torch.ceil),
-    _f("round", torch.round),
-    _f("trunc", torch.trunc),
+    _whole("floor", torch.floor),
+    _whole("ceil", torch.ceil),
+    _whole("round", torch.round),
+    _whole("trunc", torch.trunc),
     _f("silu", F.silu),
     _f("mish", F.mish),
     _f("gelu", F.gelu, aten=""),
@@ -103,23 +116,34 @@ ROWS = [
         F.hardsigmoid, ("hardsigmoid.default",)),
     Row("leaky_relu", "{0} > 0.0f ? {0} : {0} * {1}", lambda x, slope: torch.where(x > 0, x, x * slope),
         arity=2),
-    Row("pow", "pl_pow_f32({0}, {1})", torch.pow, arity=2, compute="float", needs=("pow_f32",)),
+    Row("pow", "pl_pow_f32({0}, {1})", torch.pow, arity=2, needs=("pow_f32",), ci="pl_pow_i64({0}, {1})",
+        ci_needs=("pow_i64",)),
+    Row("gcd", "", torch.gcd, ("gcd.default",), 2, ci="pl_gcd_i64({0}, {1})", ci_needs=("gcd_i64",)),
+    Row("lcm", "", torch.lcm, ("lcm.default",), 2, ci="pl_lcm_i64({0}, {1})", ci_needs=("gcd_i64",)),
+    Row("logaddexp", "pl_logaddexp_f32({0}, {1})", torch.logaddexp, ("logaddexp.default",), 2, compute="float",
+        needs=("logaddexp_f32",)),
+    Row("nextafter", "pl_nextafter_f32({0}, {1})", torch.nextafter, ("nextafter.default",), 2,
+        needs=("nextafter_f32",)),
     Row("atan2", "pl_atan2_f32({0}, {1})", torch.atan2, ("atan2.default",), 2, compute="float",
         needs=("atan2_f32",)),
     Row("fmod", "pl_fmod_f32({0}, {1})", torch.fmod, ("fmod.Tensor", "fmod.Scalar"), 2, needs=("fmod_f32",),
         ci="{1} == 0 ? 0 : {0} % {1}"),
     Row("remainder", "pl_remainder_f32({0}, {1})", torch.remainder,
         ("remainder.Tensor", "remainder.Scalar"), 2, needs=("remainder_f32",),
-        ci="{1} == 0 ? 0 : ({0} % {1} + {1}) % {1}"),
+        ci="{1} == 0 ? 0 : {0} % {1} + ({0} % {1} != 0 && ({0} < 0) != ({1} < 0) ? {1} : 0)"),
     Row("floor_divide", "pl_floor_divide_f32({0}, {1})", torch.floor_divide,
         ("floor_divide.default", "floor_divide.Scalar"), 2, needs=("floor_divide_f32",),
         ci="{1} == 0 ? 0 : {0} / {1} - (({0} % {1} != 0) && (({0} < 0) != ({1} < 0)))"),
-    Row("sign", "{0} > 0.0f ? 1.0f : ({0} < 0.0f ? -1.0f : {0} * 0.0f)", torch.sign,
+    Row("trunc_divide", "pl_trunc_f32({0} / {1})", lambda x, y: torch.div(x, y, rounding_mode="trunc"), arity=2,
+        needs=("trunc_f32",), ci="{1} == 0 ? 0 : {0} / {1}"),
+    Row("sign", "(float)(({0} > 0.0f) - ({0} < 0.0f))", torch.sign,
         ("sign.default", "sgn.default"), ci="({0} > 0) - ({0} < 0)"),
     Row("copysign", "pl_copysign_f32({0}, {1})", torch.copysign, ("copysign.Tensor", "copysign.Scalar"), 2,
         compute="float", needs=("bits_f32",)),
-    Row("hypot", "pl_sqrt_f32({0} * {0} + {1} * {1})", torch.hypot, ("hypot.default",), 2, compute="float",
-        needs=("sqrt_f32",)),
+    Row("hypot", "pl_hypot_f32({0}, {1})", torch.hypot, ("hypot.default",), 2, compute="float",
+        needs=("hypot_f32",)),
+    Row("signbit", "pl_bits({0}) >> 31 != 0u", torch.signbit, ("signbit.default",), result="bool", needs=("bits_f32",),
+        ci="{0} < 0"),
     Row("isnan", "{0} != {0}", torch.isnan, ("isnan.default",), result="bool", ci="0"),
     Row("isinf", "{0} - {0} != 0.0f && {0} == {0}", torch.isinf, ("isinf.default",), result="bool", ci="0"),
     Row("where", "{0} ? {1} : {2}", torch.where, arity=3),
@@ -136,6 +160,10 @@ ROWS = [
     Row("bitwise_and", "{0} & {1}", torch.bitwise_and, ("bitwise_and.Tensor", "bitwise_and.Scalar"), arity=2),
     Row("bitwise_or", "{0} | {1}", torch.bitwise_or, ("bitwise_or.Tensor", "bitwise_or.Scalar"), arity=2),
     Row("bitwise_xor", "{0} ^ {1}", torch.bitwise_xor, ("bitwise_xor.Tensor", "bitwise_xor.Scalar"), arity=2),
+    Row("left_shift", "", torch.bitwise_left_shift, _shifts("left"), 2,
+        ci="{1} < 0 || {1} >= {bits} ? 0 : ({T})(({U}){0} << {1})"),
+    Row("right_shift", "", torch.bitwise_right_shift, _shifts("right"), 2,
+        ci="{0} >> ({1} < 0 || {1} > {most} ? {most} : {1})"),
 ]
 BY_NAME = {row.name: row for row in ROWS}
 
@@ -155,10 +183,12 @@ class Pointwise(Op):
 
     def headers(self, compute: DType, result: DType) -> tuple[str, ...]:
         """The kernel headers that the expression needs."""
-        return self.row.needs if compute.kind == "f" else ()
+        return self.row.needs if compute.kind == "f" else self.row.ci_needs
 
     def instruction(self, operands: tuple[tuple[str, int], ...], compute: DType, result: DType) -> loops.Instruction:
         expression = self.row.ci if self.row.ci and compute.kind != "f" else self.row.c
+        if compute.kind == "b" and self.row.cb:
+            expression = self.row.cb
         return loops.Instruction(expression, operands, compute, result)
 
     def part(self, node: Node, area: Area) -> Part | None:
