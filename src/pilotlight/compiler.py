@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from pilotlight.limits import check_budget, explain_overflow
 from pilotlight.passes.pipeline import optimize as run_passes
 from pilotlight.passes.prepare import prepare
 from pilotlight.plan import Plan, make_plan
+from pilotlight.tune import flash
 from pilotlight.tune.ram import Saving, save_ram
 
 
@@ -40,6 +41,10 @@ class Options:
     arena_in: str | None = None
     max_ram: int | None = None
     max_flash: int | None = None
+
+    @property
+    def has_budget(self) -> bool:
+        return self.max_ram is not None or self.max_flash is not None
 
 
 @dataclass
@@ -121,6 +126,10 @@ class Build:
     def _recompiled(self, board: Board) -> Build:
         return compile(self.graph, board=board, options=replace(self.options, weights_in=None, arena_in=None))
 
+    def for_speed(self) -> Build:
+        """The same model compiled for speed, whatever it needs."""
+        return compile(self.graph, self.board, options=replace(self.options, optimize="speed", max_ram=None))
+
     def close(self) -> None:
         for folder in self._temporary:
             folder.cleanup()
@@ -173,13 +182,44 @@ def compile(
         lowered, plan, saving = save_ram(lowered, target, chosen.keep_inputs)
     else:
         plan = make_plan(prepare(lowered, target), keep_inputs=chosen.keep_inputs)
-    module = emit_module(
-        plan, target, keep_inputs=chosen.keep_inputs, source=source, memories=_memories(target_board, chosen)
-    )
-    build = Build(graph, lowered, plan, module, target_board, chosen, saving)
-    if chosen.max_ram is not None or chosen.max_flash is not None:
-        check_budget(build)
-    return build
+
+    def build(plan: Plan) -> Build:
+        memories = _memories(target_board, chosen)
+        module = emit_module(plan, target, keep_inputs=chosen.keep_inputs, source=source, memories=memories)
+        return Build(graph, lowered, plan, module, target_board, chosen, saving)
+
+    built = build(plan)
+    if chosen.has_budget:
+        check_budget(built)
+    return _faster(built, target, build) if chosen.optimize == "speed" else built
+
+
+def _faster(small: Build, target: Target, build: Callable[[Plan], Build]) -> Build:
+    """With flash spent on fewer instructions, as far as the budgets and the board allow."""
+    options, board = small.options, small.board
+    found = flash.bargains(small.lowered, target)
+    if not found or board.is_host:
+        return small
+    if options.max_flash is None:
+        memory = board.memory(board.placement(options.weights_in, options.arena_in).weights)
+        room = memory.size // 2 - small.module.metadata["weights_bytes"]
+        taken = flash.affordable([bargain for bargain in found if bargain.rate >= flash.WORTH], room)
+    else:
+        sizes = small.info.sizes
+        taken = flash.affordable(found, options.max_flash - (sizes.code or 0) - sizes.weights)
+    most = None
+    if options.max_ram is not None:
+        besides = small.plan.state_size + (small.info.sizes.static or 0) + (small.info.stack or 0)
+        most = options.max_ram - besides - flash.STACK
+    while taken:
+        fast = build(flash.spend(small.lowered, target, taken, small.plan, most, options.keep_inputs))
+        try:
+            if options.has_budget:
+                check_budget(fast)
+            return fast
+        except PilotlightError:
+            taken.pop()
+    return small
 
 
 def _memories(board: Board, options: Options) -> dict[str, str]:

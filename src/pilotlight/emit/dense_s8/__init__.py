@@ -19,7 +19,7 @@ from pilotlight.emit.micro import helium_dispatch as helium
 from pilotlight.emit.micro import rv_s8, s8
 from pilotlight.emit.target import Target
 
-__all__ = ["Family", "Kernel", "Layer", "assembly", "dispatch", "family", "is_block"]
+__all__ = ["Family", "Kernel", "Layer", "assembly", "code_bytes", "dispatch", "family", "is_block"]
 
 
 def family(target: Target) -> Family:
@@ -27,7 +27,7 @@ def family(target: Target) -> Family:
     if "mve" in target.isa:
         return Helium()
     if {"thumb2", "dsp"} <= target.isa:
-        return Dsp(target.small, target.lean)
+        return Dsp(target.small, target.lean, target.roomy)
     if {"rv32", "mul"} <= target.isa:
         return Rv32()
     return Portable(target.lean)
@@ -41,6 +41,12 @@ def is_block(name: str) -> bool:
 def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
     """The text of the blocks' functions `PREFIX_NAME` for NAME_kernels.S, and the stack bytes of each."""
     return _of(names).assembly(names, prefix)
+
+
+def code_bytes(name: str) -> int:
+    """What a block's code takes at most."""
+    lines = assembly({name}, "")[0].splitlines()
+    return 4 * sum(line.startswith("    ") and not line.lstrip().startswith(".") for line in lines)
 
 
 def dispatch(names: set[str], prefix: str) -> str:

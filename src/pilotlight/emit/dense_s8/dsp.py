@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pilotlight.emit.dense_s8 import cost, winograd
 from pilotlight.emit.dense_s8.layer import Kernel, Layer
 from pilotlight.emit.dense_s8.pack_dsp import conv_streams, depthwise_words, packable, row_streams, taps_streams
 from pilotlight.emit.dense_s8.portable import Portable, depthwise_pixels, is_row, round_up
@@ -21,11 +22,13 @@ SHARED_BYTES, APART_BYTES = 1024, 768  # as large as a patch grows for fewer tur
 
 
 class Dsp:
-    """Falls back to portable C where no block fits; `small` makes do with fewer blocks, `lean` with smaller patches."""
+    """Falls back to portable C where no block fits; `small` makes do with fewer blocks, `lean` with smaller patches,
+    `roomy` spends flash on speed."""
 
-    def __init__(self, small: bool = False, lean: bool = False):
+    def __init__(self, small: bool = False, lean: bool = False, roomy: bool = False):
         self.strides = FEW_STRIDES if small else STRIDES
         self.lean = lean
+        self.roomy = roomy
 
     def plan(self, layer: Layer) -> Kernel:
         layer = replace(layer, shape=layer.shape.flattened())
@@ -37,7 +40,10 @@ class Dsp:
             return self._depthwise(layer) if fits else self._taps(layer)
         if is_row(s) and s.ic % 4 == 0 and packable(layer):
             return self._row(layer)
-        return self._conv(layer)
+        direct = self._conv(layer)
+        if self.roomy and winograd.fits(layer):
+            return min(direct, winograd.plan(layer, finish_of(layer)), key=lambda kernel: kernel.instructions)
+        return direct
 
     def _conv(self, layer: Layer) -> Kernel:
         s = layer.shape
@@ -69,6 +75,7 @@ class Dsp:
             distance=walk.distance(),
             reverse=walk.reverse(),
             micro=frozenset({"widen_s8"} | {replace(variant, count=n).name for n in counts}),
+            instructions=cost.conv(s, pixels, steps, wide, size),
         )
 
     def _pixels(self, s: Conv2d, stride: int, column: int, shared: bool) -> int:

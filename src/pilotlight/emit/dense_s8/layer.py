@@ -51,6 +51,12 @@ class Kernel:
     distance: int | None  # forward: the largest safe `output - input` in bytes; None: they must not overlap
     reverse: int | None  # backward: the smallest; None: it cannot walk backward
     micro: frozenset[str] = frozenset()  # assembly blocks
+    instructions: int = 0  # estimated, where a family has a choice
+
+    @property
+    def flash(self) -> int:
+        """Bytes of constants."""
+        return sum(c.nbytes for c in self.constants)
 
     @property
     def ctypes(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pilotlight.emit.dense_s8 import cost
 from pilotlight.emit.dense_s8.layer import Array, Kernel, Layer
 from pilotlight.emit.dense_s8.portable import round_up
 from pilotlight.emit.dense_s8.table import fields, initializer
@@ -13,7 +14,7 @@ from pilotlight.emit.micro.s8.names import Block, Finish
 ROWS, PIXELS = 2, 4  # outputs of two tiles
 LONGEST = 8  # pairs of channels in one turn: what the offset of a load reaches back over
 ORDER = [1, 2, 0, 3]  # of rows and columns
-SPARE = 256  # bytes, PL_WINOGRAD_SPARE
+SPARE = 128  # bytes, PL_WINOGRAD_SPARE
 
 
 def fits(layer: Layer) -> bool:
@@ -41,6 +42,7 @@ def plan(layer: Layer, finish: Finish) -> Kernel:
         distance=walk.distance(),
         reverse=walk.reverse(),
         micro=frozenset({"tiles_s8", "spread_s8", block.name}),
+        instructions=cost.winograd(s, unroll),
     )
 
 

@@ -27,7 +27,6 @@ typedef struct {
 typedef struct {
     const int8_t *x;               // the first pixel of 4 rows of 6, at the last four channels
     int32_t row, column, channels; // bytes to the next row, column, four channels
-    int32_t *t;                    // spare memory (4 rows, 6 columns, 2)
     int32_t *v_end;                // behind the result, (pairs of channels, 16, 2 tiles)
     int32_t fours;                 // of channels
 } pl_dsp_tiles_t;
@@ -37,13 +36,13 @@ typedef struct {
 typedef struct {
     const int32_t *v;         // (pairs of channels, 16, 2 tiles)
     const int32_t *w, *w_end; // stream of the first four filters, behind the last
-    int32_t *u;               // spare memory (4 columns, 2 rows, 2 tiles, 4 filters)
+    int32_t *u;               // spare memory (left and right pixel, 2 rows, 2 tiles, 4 filters)
     int32_t steps;            // pairs of channels
     int32_t zy, lo, hi;
     int8_t *y[8]; // first filter's outputs (row, tile, column); they move on
 } pl_dsp_winograd_t;
 
-enum { PL_WINOGRAD_SPARE = 64 }; // words of spare memory: u, and before it t
+enum { PL_WINOGRAD_SPARE = 32 }; // words of u
 
 /* Written for each model. */
 static inline void pl_spread_s8(const int8_t *x, int8_t *y, int32_t n);
@@ -87,21 +86,27 @@ static inline void pl_tiles_twin_s8(const pl_dsp_tiles_t *t)
         v -= 64;
         for (int32_t i = 0; i < 12; i++) { // column i / 2, channels of half i % 2
             const int8_t *from = x + (i >> 1) * t->column;
-            int32_t *to = t->t + i; // rows 0, 1, 2, 3
+            int32_t *to = v + 8 * (i >> 1) + (i & 1); // rows 1, 2, 0, 3
             const int32_t d0 = pl_pair16(from, i & 1), d1 = pl_pair16(from + t->row, i & 1);
             const int32_t d2 = pl_pair16(from + 2 * t->row, i & 1), d3 = pl_pair16(from + 3 * t->row, i & 1);
             to[0] = pl_add16(d1, d2);
-            to[12] = pl_subtract16(d2, d1);
-            to[24] = pl_subtract16(d0, d2);
-            to[36] = pl_subtract16(d3, d1);
+            to[2] = pl_subtract16(d2, d1);
+            to[4] = pl_subtract16(d0, d2);
+            to[6] = pl_subtract16(d3, d1);
         }
-        for (int32_t i = 0; i < 16; i++) { // row i / 4, half i / 2 % 2, tile i % 2
-            const int32_t *d = t->t + (i >> 2) * 12 + (i & 1) * 4 + (i >> 1 & 1);
-            int32_t *to = v + (i >> 1 & 1) * 32 + (i >> 2) * 2 + (i & 1); // columns 1, 2, 0, 3
-            to[0] = pl_add16(d[2], d[4]);
-            to[8] = pl_subtract16(d[4], d[2]);
-            to[16] = pl_subtract16(d[0], d[4]);
-            to[24] = pl_subtract16(d[6], d[2]);
+        for (int32_t row = 0; row < 4; row++) {
+            int32_t d[12]; // (6 columns, 2)
+            for (int32_t i = 0; i < 12; i++) {
+                d[i] = v[8 * (i >> 1) + 2 * row + (i & 1)];
+            }
+            for (int32_t i = 0; i < 4; i++) { // half i / 2, tile i % 2
+                const int32_t *at = d + 4 * (i & 1) + (i >> 1);
+                int32_t *to = v + 32 * (i >> 1) + 2 * row + (i & 1); // columns 1, 2, 0, 3
+                to[0] = pl_add16(at[2], at[4]);
+                to[8] = pl_subtract16(at[4], at[2]);
+                to[16] = pl_subtract16(at[0], at[4]);
+                to[24] = pl_subtract16(at[6], at[2]);
+            }
         }
         x -= t->channels;
     }
@@ -125,22 +130,29 @@ static inline void pl_winograd_twin_s8(pl_dsp_winograd_t *t, int32_t shift)
     const int32_t place = 4 * t->steps, words = 16 * place + 8;
     for (const int32_t *w = t->w; w != t->w_end; w += words) {
         for (int32_t i = 0; i < 32; i++) { // column i / 8, tile i / 4 % 2, filter i % 4
-            const int32_t *v = t->v + (i >> 3) * 8 + (i >> 2 & 1), *g = w + (i >> 3) * 4 * place + (i & 3);
-            const uint32_t first = pl_place_s8(v, g, t->steps), second = pl_place_s8(v + 2, g + place, t->steps);
-            const uint32_t zero = pl_place_s8(v + 4, g + 2 * place, t->steps);
-            const uint32_t third = pl_place_s8(v + 6, g + 3 * place, t->steps);
-            int32_t *u = t->u + (i >> 3) * 16 + (i & 7);
-            u[0] = (int32_t)(first + second + zero);
-            u[8] = (int32_t)(first - second + third);
+            const int32_t column = i >> 3;
+            const int32_t *v = t->v + column * 8 + (i >> 2 & 1), *g = w + column * 4 * place + (i & 3);
+            const uint32_t one = pl_place_s8(v, g, t->steps), two = pl_place_s8(v + 2, g + place, t->steps);
+            uint32_t sum = one + two + pl_place_s8(v + 4, g + 2 * place, t->steps);
+            for (int32_t row = 0; row < 2; row++) {
+                int32_t *left = t->u + 8 * row + (i & 7), *right = left + 16;
+                const uint32_t before = column == 0 ? 0u : (uint32_t)*left;
+                if (column < 2) {
+                    *right = (int32_t)(column == 0 ? sum : before - sum);
+                    *left = (int32_t)(before + sum);
+                } else if (column == 2) {
+                    *left = (int32_t)(before + 2u * sum);
+                } else {
+                    *right = (int32_t)((uint32_t)*right + 2u * sum);
+                }
+                sum = one - two + (row == 0 ? pl_place_s8(v + 6, g + 3 * place, t->steps) : 0u);
+            }
         }
         for (int32_t i = 0; i < 16; i++) { // row i / 8, tile i / 4 % 2, filter i % 4
             const int32_t *u = t->u + i, *end = w + words - 8 + (i >> 1 & 1) * 4 + (i & 1);
-            const uint32_t first = (uint32_t)u[0], second = (uint32_t)u[16];
-            const int32_t left = (int32_t)(first + second + 2u * (uint32_t)u[32]);
-            const int32_t right = (int32_t)(first - second + 2u * (uint32_t)u[48]);
             int8_t **y = t->y + (i >> 2) * 2;
-            *y[0]++ = pl_requantize_s8(&q, end[0] + left / 4, end[2]);
-            *y[1]++ = pl_requantize_s8(&q, end[0] + right / 4, end[2]);
+            *y[0]++ = pl_requantize_s8(&q, end[0] + u[0] / 4, end[2]);
+            *y[1]++ = pl_requantize_s8(&q, end[0] + u[16] / 4, end[2]);
         }
     }
 }
@@ -173,16 +185,16 @@ static inline void pl_border_s8(const pl_conv_s8_t *s, int32_t top, int32_t left
  * lies outside the output goes to spare memory. */
 static inline void pl_winograd_tiles_s8(const pl_winograd_dsp_t *d, int32_t row, int32_t col, const int32_t *w,
                                         int8_t *y,     // (oh, ow, oc)
-                                        int32_t *v,    // (pairs of channels, 16, 2 tiles), then u
+                                        int32_t *u,    // then v, (pairs of channels, 16, 2 tiles)
                                         int8_t *spare) // (oc), where the output has odd sizes
 {
     const pl_conv_s8_t *s = &d->s;
     const int32_t fours = (int32_t)((uint32_t)s->oc >> 2);
     pl_dsp_winograd_t t;
-    t.v = v;
+    t.v = u + PL_WINOGRAD_SPARE;
     t.w = w;
     t.w_end = w + fours * d->quad_words;
-    t.u = v + 16 * s->ic;
+    t.u = u;
     t.steps = (int32_t)((uint32_t)s->ic >> 1);
     t.zy = s->q.zy;
     t.lo = s->q.lo;
@@ -209,11 +221,10 @@ static inline void pl_winograd_dsp_s8(const pl_winograd_dsp_t *d,
                                       void *scratch)
 {
     const pl_conv_s8_t *s = &d->s;
-    int32_t *const v = (int32_t *)scratch; // the border's inputs are in it until they become v
+    int32_t *const u = (int32_t *)scratch; // and the border's inputs, which v overtakes as it grows downward
     const int32_t fours = (int32_t)((uint32_t)s->ic >> 2), in_column = (int32_t)((uint32_t)(s->oh + 1) >> 1);
     pl_dsp_tiles_t t;
-    t.t = v + 16 * s->ic;
-    t.v_end = t.t;
+    t.v_end = u + PL_WINOGRAD_SPARE + 16 * s->ic;
     t.fours = fours;
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < in_column; j++) {
@@ -229,15 +240,15 @@ static inline void pl_winograd_dsp_s8(const pl_winograd_dsp_t *d,
                     t.column = s->ic;
                     t.channels = 4;
                 } else {
-                    pl_border_s8(s, top, left, from, v);
-                    t.x = (const int8_t *)(v + 24 * (fours - 1));
+                    pl_border_s8(s, top, left, from, u);
+                    t.x = (const int8_t *)(u + 24 * (fours - 1));
                     t.row = 4;
                     t.column = 16;
                     t.channels = 96;
                 }
                 pl_tiles_s8(&t);
-                pl_winograd_tiles_s8(d, row, col, w, y + image * s->oh * s->ow * s->oc, v,
-                                     (int8_t *)(t.t + PL_WINOGRAD_SPARE));
+                pl_winograd_tiles_s8(d, row, col, w, y + image * s->oh * s->ow * s->oc, u,
+                                     (int8_t *)t.v_end);
             }
         }
     }

@@ -1,19 +1,20 @@
 """The inputs of Winograd's form: `tiles_s8` for two tiles, `spread_s8` for what lies at the border.
 
-First by rows of a column, into spare memory (4 rows, 6 columns, 2 halves); then by columns of a row. A word holds two
-channels; four channels at a time, the last first, because border inputs lie where the results are written.
+First by rows of each column, then by columns of each row; between the two a row lies where its results will. A word
+holds two channels; four channels at a time, the last first, because border inputs lie where results are written.
 """
 
 from __future__ import annotations
 
-from pilotlight.emit.micro.asm import Core, Function, RegisterList
+from pilotlight.emit.micro.asm import Core, Function, RegisterList, Shifted
 from pilotlight.emit.micro.s8.conv import SAVED
 
-X, ROW, ROW3, COLUMN, T = (Core(n) for n in range(5))
+V, ROW, ROW3, COLUMN, X = (Core(n) for n in range(5))
 ODD, EVEN, SPARE = [Core(n) for n in range(5, 9)], [Core(n) for n in range(9, 13)], Core(14)
-V, VALUES = Core(0), [Core(n) for n in range(1, 13)]  # of the second half
+VALUES = [Core(n) for n in range(1, 13)]  # of a row
 FORMS = ((2, "ssub16", 0, 2), (3, "ssub16", 3, 1), (0, "sadd16", 1, 2), (1, "ssub16", 2, 1))  # place, then of which
-FRAME = 32  # x, row, 3 rows, column, t, channels, v, fours
+FOUR = 256  # bytes of the results of four channels
+FRAME = 28  # v, row, 3 rows, column, x, channels, fours
 
 
 def spread() -> Function:
@@ -31,30 +32,29 @@ def spread() -> Function:
 def tiles() -> Function:
     f = Function("tiles_s8", stack=4 * len(SAVED.registers) + FRAME)
     f.add("push", SAVED)
-    f.add("ldmia", Core(0), RegisterList(tuple(Core(n) for n in range(1, 8))))  # x, row, column, channels, t, v, fours
+    f.add("ldmia", Core(0), RegisterList(tuple(Core(n) for n in range(1, 7))))  # x, row, column, channels, v_end, fours
     f.add("sub", "sp", "sp", FRAME)
-    f.add("strd", Core(1), Core(2), "[sp]")
-    f.add("add", Core(8), Core(2), "r2, lsl #1")
-    f.add("strd", Core(8), Core(3), "[sp, #8]")
-    f.add("strd", Core(5), Core(4), "[sp, #16]")
-    f.add("strd", Core(6), Core(7), "[sp, #24]")
+    f.add("sub", Core(5), Core(5), FOUR)
+    f.add("strd", Core(5), Core(2), "[sp]")
+    f.add("add", Core(2), Core(2), Shifted(Core(2), 1))
+    f.add("strd", Core(2), Core(3), "[sp, #8]")
+    f.add("strd", Core(1), Core(4), "[sp, #16]")
+    f.add("str", Core(6), "[sp, #24]")
     f.label("four")
-    f.add("ldmia", "sp", RegisterList((X, ROW, ROW3, COLUMN, T)))
+    f.add("ldmia", "sp", RegisterList((V, ROW, ROW3, COLUMN, X)))
     for column in range(6):
         _column(f, column)
-    f.add("ldr", V, "[sp, #24]")
-    f.add("sub", V, V, 256)
-    f.add("str", V, "[sp, #24]")
     for row in range(4):
         _row(f, row)
     x, channels, fours = VALUES[:3]
-    f.add("ldr", x, "[sp]")
-    f.add("ldr", channels, "[sp, #20]")
-    f.add("ldr", fours, "[sp, #28]")
+    f.add("sub", V, V, FOUR)
+    f.add("str", V, "[sp]")
+    f.add("ldrd", x, channels, "[sp, #16]")
+    f.add("ldr", fours, "[sp, #24]")
     f.add("sub", x, x, channels)
-    f.add("str", x, "[sp]")
+    f.add("str", x, "[sp, #16]")
     f.add("subs", fours, fours, 1)
-    f.add("str", fours, "[sp, #28]")
+    f.add("str", fours, "[sp, #24]")
     f.add("bne", "four")
     f.add("add", "sp", "sp", FRAME)
     f.add("pop", SAVED)
@@ -63,7 +63,7 @@ def tiles() -> Function:
 
 
 def _column(f: Function, column: int) -> None:
-    """Rows 1, 2, 0, 3 of a column into spare memory."""
+    """Rows 1, 2, 0, 3 of a column."""
     for d, where in zip(ODD, (f"[{X}]", f"[{X}, {ROW}]", f"[{X}, {ROW}, lsl #1]", f"[{X}, {ROW3}]"), strict=True):
         f.add("ldr", d, where)
     if column < 5:
@@ -76,15 +76,13 @@ def _column(f: Function, column: int) -> None:
         even, odd = (EVEN[0], ODD[0]) if op == "sadd16" else (EVEN[a], ODD[a])
         f.add(op, even, EVEN[a], EVEN[b])
         f.add(op, odd, ODD[a], ODD[b])
-        f.add("strd", even, odd, f"[{T}, #{48 * row + 8 * column}]")
+        f.add("strd", even, odd, f"[{V}, #{32 * column + 8 * row}]")
 
 
 def _row(f: Function, row: int) -> None:
     """Columns 1, 2, 0, 3 of a row, both tiles."""
-    f.add("ldr", SPARE, "[sp, #16]")
-    if row:
-        f.add("add", SPARE, SPARE, 48 * row)
-    f.add("ldmia", SPARE, RegisterList(tuple(VALUES)))
+    for column in range(6):
+        f.add("ldrd", *VALUES[2 * column : 2 * column + 2], f"[{V}, #{32 * column + 8 * row}]")
     for half in (0, 1):
         d = VALUES[half::2]
         for column, op, a, b in FORMS:

@@ -16,8 +16,8 @@ ACC = RegisterList(tuple(Core(n) for n in range(4, 12)))  # (tile, filter)
 W0, W1 = Core(12), Core(14)
 PAIR = 128  # bytes from a pair of channels to the next
 SUMS = 4 * len(ACC.registers)
-FRAME = 48  # v, end of a place, w_end, u, zy, lo, hi, u at, y, y_end, from a place's end to the next, u_end
-_PLACE_END, _W_END, _U, _ZY, _LO, _U_AT, _Y, _BACK, _U_END = 4, 8, 12, 16, 20, 28, 32, 40, 44
+FRAME = 44  # v, end of a place, w_end, lo, hi, u, column, zy, y, y_end, from a place's end to the next
+_PLACE_END, _W_END, _LO, _U, _COLUMN, _ZY, _Y, _BACK = 4, 8, 12, 20, 24, 28, 32, 40
 
 
 def winograd(block: Block) -> Function:
@@ -30,25 +30,27 @@ def winograd(block: Block) -> Function:
         f.add("add", X0, X0, V)
         f.add("add", X0, X0, 8)
         f.add("str", X0, f"[sp, #{_PLACE_END}]")
-    f.add("ldr", X0, f"[sp, #{_U}]")
-    f.add("str", X0, f"[sp, #{_U_AT}]")
+    f.add("mov", X0, 0)
+    f.add("str", X0, f"[sp, #{_COLUMN}]")
     f.label("column")
     _place(f, block, "one", 0)
     f.add("push", ACC)
     _place(f, block, "two", SUMS)
     f.add("push", ACC)
     _place(f, block, "zero", 2 * SUMS)
-    _keep(f, 2 * SUMS)
+    _keep(f, 0, 2 * SUMS)
     f.add("pop", ACC)  # one + two
-    for i, (a, b) in enumerate(zip(ACC.registers[::2], ACC.registers[1::2], strict=True)):
+    for i, a, b in _pairs():
         f.add("ldrd", X0, X1, f"[sp, #{8 * i}]")  # one
         f.add("rsb", a, a, f"{X0}, lsl #1")
         f.add("rsb", b, b, f"{X1}, lsl #1")
     f.add("add", "sp", "sp", SUMS)
     _place(f, block, "three", 0)
-    _keep(f, 0)
-    f.add("ldr", X1, f"[sp, #{_U_END}]")
-    f.add("cmp", X0, X1)
+    _keep(f, 1, 0)
+    f.add("ldr", X1, f"[sp, #{_COLUMN}]")
+    f.add("add", X1, X1, 1)
+    f.add("str", X1, f"[sp, #{_COLUMN}]")
+    f.add("cmp", X1, 4)
     f.add("bne", "column")
     _outputs(f, block)
     f.add("ldr", Core(10), f"[sp, #{_W_END}]")
@@ -69,13 +71,11 @@ def _begin(f: Function, block: Block) -> None:
     f.add("ldmia", Memory(Core(0), update=True), RegisterList((v, w, w_end, u, steps, zy, lo, hi)))
     f.add("str", v, "[sp]")
     f.add("mov", W, w)
-    f.add("strd", w_end, u, f"[sp, #{_W_END}]")
-    f.add("strd", zy, lo, f"[sp, #{_ZY}]")
-    f.add("str", hi, f"[sp, #{_LO + 4}]")
+    f.add("strd", w_end, lo, f"[sp, #{_W_END}]")
+    f.add("strd", hi, u, f"[sp, #{_LO + 4}]")
+    f.add("str", zy, f"[sp, #{_ZY}]")
     f.add("add", y_end, y, 32)
     f.add("strd", y, y_end, f"[sp, #{_Y}]")
-    f.add("add", u, u, 4 * 2 * SUMS)
-    f.add("str", u, f"[sp, #{_U_END}]")
     if block.wide:
         f.add("lsl", steps, steps, 7)
         f.add("sub", steps, steps, 8)
@@ -113,15 +113,48 @@ def _place(f: Function, block: Block, name: str, pushed: int) -> None:
         f.add("sub", V, V, X1)
 
 
-def _keep(f: Function, pushed: int) -> None:
-    """The sums of an output row into u."""
-    f.add("ldr", X0, f"[sp, #{_U_AT + pushed}]")
-    f.add("stmia", Memory(X0, update=True), ACC)
-    f.add("str", X0, f"[sp, #{_U_AT + pushed}]")
+def _keep(f: Function, row: int, pushed: int) -> None:
+    """The sums of one column into those of an output row's left and right pixels, by what the column is to them:
+    one: both are this; two: left is their sum, right their difference; zero: twice this to left; three: to right."""
+    u, column = X0, X1
+    f.add("ldrd", u, column, f"[sp, #{_U + pushed}]")
+    f.add("tbb", f"[pc, {column}]")
+    f.label(f"columns{row}")
+    f.add(".byte", ", ".join(f"(.L{name}{row} - .Lcolumns{row}) / 2" for name in ("first", "second", "left", "right")))
+    f.label(f"second{row}")
+    if row:
+        f.add("add", u, u, SUMS)
+    for i, a, b in _pairs():
+        f.add("ldrd", W0, W1, f"[{u}, #{8 * i}]")
+        for sum_, one in ((a, W0), (b, W1)):
+            f.add("add", sum_, sum_, one)
+            f.add("rsb", one, sum_, f"{one}, lsl #1")
+        f.add("strd", W0, W1, f"[{u}, #{2 * SUMS + 8 * i}]")
+    f.add("b", f"kept{row}")
+    f.label(f"right{row}")
+    f.add("add", u, u, 2 * SUMS)
+    f.label(f"left{row}")
+    if row:
+        f.add("add", u, u, SUMS)
+    for i, a, b in _pairs():
+        f.add("ldrd", W0, W1, f"[{u}, #{8 * i}]")
+        f.add("add", a, W0, f"{a}, lsl #1")
+        f.add("add", b, W1, f"{b}, lsl #1")
+    f.add("b", f"kept{row}")
+    f.label(f"first{row}")
+    if row:
+        f.add("add", u, u, SUMS)
+    f.label(f"kept{row}")
+    f.add("stmia", u, ACC)
+
+
+def _pairs() -> list[tuple[int, Core, Core]]:
+    numbers = [register for register in ACC.registers if isinstance(register, Core)]
+    return list(zip(range(4), numbers[::2], numbers[1::2], strict=True))
 
 
 def _outputs(f: Function, block: Block) -> None:
-    """From the four columns to outputs: two filters of two neighbouring pixels at a time."""
+    """From sums to outputs: two filters of two neighbouring pixels at a time."""
     u, y, zy, left, right = Core(0), Core(2), Core(3), Core(4), Core(5)
     first, second = (Core(6), Core(7)), (Core(8), Core(9))
     more = (Core(10), Core(11))
@@ -133,16 +166,7 @@ def _outputs(f: Function, block: Block) -> None:
     f.add("ldrd", left, right, f"[{y}]")
     for pair in (0, 8):
         f.add("ldrd", *first, f"[{u}, #{pair}]")
-        f.add("ldrd", *second, f"[{u}, #{64 + pair}]")
-        f.add("ldrd", *more, f"[{u}, #{128 + pair}]")
-        for a, b in zip(first, second, strict=True):
-            f.add("add", a, a, b)
-            f.add("sub", b, a, f"{b}, lsl #1")
-        for a, c in zip(first, more, strict=True):
-            f.add("add", a, a, f"{c}, lsl #1")
-        f.add("ldrd", *more, f"[{u}, #{192 + pair}]")
-        for b, c in zip(second, more, strict=True):
-            f.add("add", b, b, f"{c}, lsl #1")
+        f.add("ldrd", *second, f"[{u}, #{2 * SUMS + pair}]")
         f.add("ldmia", Memory(W, update=True), RegisterList((*biases, *multipliers)))
         for sums in (first, second):
             for a, bias, m in zip(sums, biases, multipliers, strict=True):
