@@ -35,25 +35,32 @@ static inline float pl_scale_f32(float a, int32_t n)
     return (a * pl_pow2(half)) * pl_pow2(n - half);
 }
 
-/* e^x for |x| >= 87 and NaN, apart from what is inlined everywhere. */
-static PL_COLD float pl_exp_edge_f32(float x)
+/* e^x for |x| >= 87 and NaN from y = e^r and n, apart from what is inlined everywhere. */
+static PL_COLD float pl_exp_edge_f32(float x, float y, int32_t n)
 {
-    float shifted;
-    x = x > 89.0f ? 89.0f : x;
-    x = x < -104.0f ? -104.0f : x;
-    x = 1.0f + pl_exp_reduced(x, &shifted);
-    return pl_scale_f32(x, pl_shifted_integer(shifted));
+    if (x > 89.0f) {
+        return pl_inf();
+    }
+    return x < -104.0f ? 0.0f : pl_scale_f32(y, n);
 }
 
 /* e^x, at most 1.1 ulp from the exact value. Where the result is a normal number, n goes straight into its
  * exponent: only n's low bits are left after the shift. */
 static inline float pl_exp_f32(float x)
 {
-    float shifted, y;
+    float shifted;
+    const float y = 1.0f + pl_exp_reduced(x, &shifted);
     if ((pl_bits(x) & 0x7fffffffu) >= 0x42ae0000u) {
-        return pl_exp_edge_f32(x);
+        return pl_exp_edge_f32(x, y, pl_shifted_integer(shifted));
     }
-    y = 1.0f + pl_exp_reduced(x, &shifted);
+    return pl_from_bits(pl_bits(y) + (pl_bits(shifted) << 23));
+}
+
+/* The same for |x| < 87. */
+static inline float pl_exp_inner_f32(float x)
+{
+    float shifted;
+    const float y = 1.0f + pl_exp_reduced(x, &shifted);
     return pl_from_bits(pl_bits(y) + (pl_bits(shifted) << 23));
 }
 
