@@ -84,9 +84,7 @@ class Step:
     def table(self, ctype: str, hint: str, fields: Mapping[str, Any] | str) -> str:
         """A constant struct from its fields or its initializer; returns the expression that points to it."""
         name = f"{hint}_{self.index}"
-        if not isinstance(fields, str):
-            fields = "{" + ", ".join(f".{k} = {c_number(v)}" for k, v in fields.items()) + "}"
-        self.tables.append(Table(ctype, name, fields))
+        self.tables.append(Table(ctype, name, fields if isinstance(fields, str) else initializer(fields)))
         return f"&{name}"
 
     def line(self, text: str) -> None:
@@ -95,6 +93,11 @@ class Step:
     def call(self, function: str, *args: Any) -> None:
         """A call, one line where it fits."""
         self.line(wrap(f"{function}({', '.join(str(a) for a in args)});", "    "))
+
+
+def initializer(fields: Mapping[str, Any]) -> str:
+    """A C struct by the names of its fields."""
+    return "{" + ", ".join(f".{k} = {c_number(v)}" for k, v in fields.items()) + "}"
 
 
 def c_number(value: Any) -> str:

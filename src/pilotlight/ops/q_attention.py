@@ -11,6 +11,7 @@ There is no int8 between the two products: scores and probabilities keep their o
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -63,8 +64,7 @@ class QAttention(Op):
         a = node.attrs
         q, k, v = (wide(x) - a[z] for x, z in zip(args[:3], ("zq", "zk", "zv"), strict=True))
         k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
-        scores = q @ np.swapaxes(k, -1, -2)
-        keep = np.ones(scores.shape, bool) if len(args) == 3 else np.broadcast_to(args[3].numpy(), scores.shape)
+        scores, keep = self.scores(node, q @ np.swapaxes(k, -1, -2), args)
         if a["causal"]:
             keep = keep & (np.tri(*scores.shape[-2:]) > 0)
         top = np.where(keep, scores, -LIMIT).max(axis=-1, keepdims=True)
@@ -76,6 +76,12 @@ class QAttention(Op):
         share = rhmul(e << (30 - a["bits"]), inverses[..., :1] << 14) >> (inverses[..., 1:] + 15 - a["bits"])
         return narrow(requantized(((share + 128) >> 8) @ v, a["m"], a))
 
+    def scores(self, node: Node, products: np.ndarray, args: list[torch.Tensor]) -> tuple[np.ndarray, np.ndarray]:
+        """The scores (N, H, L, S) and which keys are seen."""
+        if len(args) == 3:
+            return products, np.ones(products.shape, bool)
+        return products, np.broadcast_to(args[3].numpy(), products.shape)
+
     def macs(self, node: Node) -> int:
         (n, h, rows, width), (keys, depth) = node.inputs[0].shape, node.inputs[2].shape[2:]
         return n * h * rows * keys * (width + depth)
@@ -83,21 +89,26 @@ class QAttention(Op):
     def scratch(self, node: Node) -> int:
         return 4 * node.inputs[1].shape[2]
 
-    def emit(self, node: Node, c: Step) -> None:
+    def fields(self, node: Node) -> dict[str, Any]:
+        """What pl_q_attention_t holds besides the distances in a mask."""
         a, (q, k, v) = node.attrs, node.inputs[:3]
         batch, heads, rows, width = q.shape
-        fields = {
+        shape = {
             "batch": batch, "heads": heads, "kv_heads": k.shape[1], "rows": rows, "keys": k.shape[2], "width": width,
             "depth": v.shape[3],
         }
-        mask = "0"
+        numbers = {name: a[name] for name in ("causal", "zq", "zk", "zv", "reach", "factor", "bits", "m")}
+        return shape | numbers | {"up": a["up_u"], "out": out_table(a)}
+
+    def emit(self, node: Node, c: Step) -> None:
+        q, k, v = node.inputs[:3]
+        fields, mask = self.fields(node), "0"
         if len(node.inputs) > 3:
-            strides = broadcast(node.inputs[3], (batch, heads, rows, k.shape[2])).strides
+            strides = broadcast(node.inputs[3], (*q.shape[:3], k.shape[2])).strides
             fields |= dict(zip(("m_batch", "m_head", "m_row", "m_key"), strides, strict=True))
             mask = c.read(node.inputs[3])
-        fields |= {name: a[name] for name in ("causal", "zq", "zk", "zv", "reach", "factor", "bits", "m")}
         c.use("q_attention")
-        table = c.table("pl_q_attention_t", "attention", fields | {"up": a["up_u"], "out": out_table(a)})
+        table = c.table("pl_q_attention_t", "attention", fields)
         pointers = (c.read(q), c.read(k), c.read(v), mask, c.scratch("int32_t"), c.write(node.output))
         c.call("pl_q_attention", table, *pointers)
 

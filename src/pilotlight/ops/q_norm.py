@@ -13,6 +13,7 @@ with w = rint(weight/sy · 2^(32 - bits + fraction)), b = rint((bias/sy + zy)·2
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -39,6 +40,28 @@ def inverse_root(spread: int) -> tuple[int, int]:
     return (1 << 31) // root, j
 
 
+def normalized(v: np.ndarray, w: np.ndarray, b: np.ndarray, a: dict[str, Any]) -> np.ndarray:
+    """The formula for rows v (rows, n)."""
+    n, v = a["size"], v - a["zero"]
+    total = v.sum(axis=1, keepdims=True) * a["center"]
+    spread = ((n * (v * v).sum(axis=1, keepdims=True) - total * total) << 16) + a["eps"]
+    inverses = np.array([inverse_root(int(s)) for s in spread.reshape(-1)]).reshape(-1, 2)
+    t = rhmul((n * v - total) * a["up"], inverses[:, :1] << 14)
+    shift = inverses[:, 1:] + a["shift"]
+    right, left = np.maximum(shift, 0), np.maximum(-shift, 0)
+    z = ((t << left) + ((1 << right) >> 1)) >> right
+    return np.clip((rhmul(z, w) + b) >> a["fraction"], a["lo"], a["hi"])
+
+
+def table_fields(a: dict[str, Any], rows: int) -> dict[str, Any]:
+    """The fields of pl_q_norm_t."""
+    return {
+        "rows": rows, "n": a["size"], "center": a["center"], "zero": a["zero"],
+        "eps_hi": f"{a['eps'] >> 32}u", "eps_lo": f"{a['eps'] & 0xffffffff}u",
+        **{k: a[k] for k in ("up", "shift", "fraction", "lo", "hi")},
+    }
+
+
 @register
 class QNorm(Op):
     """attrs: size (elements of a row), center, zero, eps, up, shift, fraction, lo, hi; inputs x, w (size), b (size).
@@ -50,30 +73,16 @@ class QNorm(Op):
         return same(node)
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
-        a, n = node.attrs, node.attrs["size"]
-        v = wide(args[0]).reshape(-1, n) - a["zero"]
+        rows = wide(args[0]).reshape(-1, node.attrs["size"])
         w, b = (wide(c).reshape(-1) for c in args[1:])
-        total = v.sum(axis=1, keepdims=True) * a["center"]
-        spread = ((n * (v * v).sum(axis=1, keepdims=True) - total * total) << 16) + a["eps"]
-        inverses = np.array([inverse_root(int(s)) for s in spread.reshape(-1)]).reshape(-1, 2)
-        t = rhmul((n * v - total) * a["up"], inverses[:, :1] << 14)
-        shift = inverses[:, 1:] + a["shift"]
-        right, left = np.maximum(shift, 0), np.maximum(-shift, 0)
-        z = ((t << left) + ((1 << right) >> 1)) >> right
-        y = np.clip((rhmul(z, w) + b) >> a["fraction"], a["lo"], a["hi"])
-        return narrow(y.reshape(args[0].shape))
+        return narrow(normalized(rows, w, b, node.attrs).reshape(args[0].shape))
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return {(0, 0): 0}
 
     def emit(self, node: Node, c: Step) -> None:
         a, (x, w, b) = node.attrs, node.inputs
-        eps = a["eps"]
-        fields = {
-            "rows": x.elements // a["size"], "n": a["size"], "center": a["center"], "zero": a["zero"],
-            "eps_hi": f"{eps >> 32}u", "eps_lo": f"{eps & 0xffffffff}u",
-            **{k: a[k] for k in ("up", "shift", "fraction", "lo", "hi")},
-        }
+        fields = table_fields(a, x.elements // a["size"])
         c.use("q_norm")
         table = c.table("pl_q_norm_t", "norm", fields)
         c.call("pl_q_norm", table, c.read(x), c.read(w), c.read(b), c.write(node.output))
@@ -92,20 +101,33 @@ def make_qnorm(
         )
     w = np.ones(size) if weight is None else np.asarray(weight, np.float64).reshape(size)
     b = np.zeros(size) if bias is None else np.asarray(bias, np.float64).reshape(size)
-    largest = math.sqrt(size) * 1.001  # of a normalized number
+    fraction, factors, offsets = affine_numbers(y, size, w, b)
+    attrs = {**row_numbers(x, size, eps, center, limits), "fraction": fraction}
+    return Recipe("qnorm", attrs, (factors, offsets))
+
+
+def _bits(size: int) -> int:
+    """Fraction bits of a normalized number, which is at most sqrt(size)."""
+    return 30 - math.ceil(math.log2(math.sqrt(size) * 1.001))
+
+
+def row_numbers(x: Affine, size: int, eps: float, center: bool, limits: Limits) -> dict[str, Any]:
+    """What normalizes rows of `size` numbers."""
     up = 30 - (255 * size).bit_length() + 1
-    bits = 30 - math.ceil(math.log2(largest))
+    return {
+        "size": size, "center": center, "zero": 0 if center else int(x.zero),
+        "eps": min(int(np.rint(eps * size * size / x.scale**2 * 65536.0)), 1 << 62),
+        "up": 1 << up, "shift": 5 + up - _bits(size), "lo": limits[0], "hi": limits[1],
+    }
+
+
+def affine_numbers(y: Affine, size: int, w: np.ndarray, b: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
+    """`fraction`, and scale and shift of the normalized numbers in y's steps: as many bits as 32 hold."""
+    largest = math.sqrt(size) * 1.001
     for fraction in range(16, 0, -1):
-        factors = np.rint(w / y.scale * 2.0 ** (32 - bits + fraction))
+        factors = np.rint(w / y.scale * 2.0 ** (32 - _bits(size) + fraction))
         offsets = np.rint((b / y.scale + y.zero) * 2.0**fraction) + (1 << (fraction - 1))
         reach = largest * np.abs(w) / y.scale * 2.0**fraction + np.abs(offsets)
         if max(np.abs(factors).max(), reach.max()) < LIMIT - 1:
-            break
-    else:
-        raise overflow(float(np.abs(w).max() / y.scale))
-    attrs = {
-        "size": size, "center": center, "zero": 0 if center else int(x.zero),
-        "eps": min(int(np.rint(eps * size * size / x.scale**2 * 65536.0)), 1 << 62),
-        "up": 1 << up, "shift": 5 + up - bits, "fraction": fraction, "lo": limits[0], "hi": limits[1],
-    }
-    return Recipe("qnorm", attrs, (factors.astype(np.int32), offsets.astype(np.int32)))
+            return fraction, factors.astype(np.int32), offsets.astype(np.int32)
+    raise overflow(float(np.abs(w).max() / y.scale))
