@@ -12,6 +12,8 @@ class PilotlightError(Exception):
     or board, `hint` says what to do, `kind` is a stable word for programs that read `--json`.
     """
 
+    exit_code = 2
+
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None, kind: str = "error"):
         super().__init__(message)
         self.message = message
@@ -59,6 +61,12 @@ class DoesNotFitError(PilotlightError):
             hint="choose a larger board, put weights or arena into another memory, or make the model smaller",
             kind="does-not-fit",
         )
+
+
+class LossError(PilotlightError):
+    """The result is not what it should be: quantization loses more than the user allows."""
+
+    exit_code = 1
 
 
 class MissingToolError(PilotlightError):

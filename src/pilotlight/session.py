@@ -19,6 +19,7 @@ from pilotlight.graph.dtypes import convert, to_torch
 from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.measure.compare import OutputMatch, Truth
 from pilotlight.measure.profile import Profile, profile
+from pilotlight.quantize.widths import widths
 from pilotlight.toolchain import BuildInfo
 
 
@@ -261,6 +262,6 @@ def figures(build: Build, info: BuildInfo | None = None) -> dict[str, Any]:
     return {
         "macs": meta["macs"], "macs_executed": meta["macs_executed"],
         "instructions": None, "cycles_estimate": None,
-        "flash": flash, "ram": ram,
+        "flash": flash, "ram": ram, "quantization": widths(build),
         "unknown": [text for text in (sizes.reason, info.stack_reason) if text],
     }

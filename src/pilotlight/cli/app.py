@@ -19,7 +19,6 @@ from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 
 _COMMANDS = ("boards", "inspect", "compile", "run", "profile", "compare")
-_FAILED = 2
 _INTERRUPTED = 130
 
 
@@ -63,8 +62,9 @@ class App(click.Group):
             sys.stderr.close()
             code = 0
         except Exception as error:
-            talk.fail(_as_error(error), traceback.format_exc())
-            code = _FAILED
+            failure = _as_error(error)
+            talk.fail(failure, traceback.format_exc())
+            code = failure.exit_code
         sys.exit(code or 0)
 
 

@@ -80,6 +80,8 @@ class Request:
     observer: str = "minmax"
     min_weights: int | None = None
     group: int | None = None
+    wide: tuple[str, ...] = ()
+    max_loss: float | None = None
 
     def compile(self, talk: Talk, *, to_run: bool = False) -> Build:
         return self.compile_graphs(talk, to_run=to_run)[0]
@@ -129,13 +131,18 @@ class Request:
                 ) from error
         if self.quantize is None:
             return Graphs(graph, graph, [], None)
-        with talk.stage(f"quantizing with {self.calibrate.name}" if self.calibrate else "quantizing weights"):
+        told = f"quantizing with {self.calibrate.name}" if self.calibrate else "quantizing weights"
+        with talk.stage(told) as stage:
             from pilotlight.quantize import quantize
             from pilotlight.session import read_inputs
 
             samples, labels = read_inputs(self.calibrate, graph.inputs) if self.calibrate else ([], None)
-            choices = {k: v for k, v in (("min_weights", self.min_weights), ("group", self.group)) if v is not None}
-            quantized = quantize(graph, samples, self.quantize, observer=self.observer, **choices)
+            names = ("min_weights", "group", "max_loss")
+            choices = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+            quantized = quantize(
+                graph, samples, self.quantize, observer=self.observer, wide=self.wide, labels=labels,
+                progress=stage.done, **choices,
+            )
             return Graphs(graph, quantized, samples, labels)
 
 
@@ -181,8 +188,8 @@ _MODEL: tuple[Callable[[Any], Any], ...] = (
 _QUANTIZATION: dict[str, Callable[[Any], Any]] = {
     "quantize": click.option(
         "--quantize", metavar="MODE",
-        help="int8 computes in integers and needs --calibrate; weights-int8 and weights-int4 store the weights of "
-        "large linear layers so and compute in float.",
+        help="int8 and int16x8 compute in integers, auto chooses between them; they need --calibrate. weights-int8 "
+        "and weights-int4 store the weights of large linear layers so and compute in float.",
     ),
     "calibrate": click.option(
         "--calibrate", type=click.Path(path_type=Path), metavar="FILE.npz",
@@ -191,6 +198,15 @@ _QUANTIZATION: dict[str, Callable[[Any], Any]] = {
     "observer": click.option(
         "--observer", type=click.Choice(["minmax", "moving-average", "percentile", "mse"]), default="minmax",
         show_default=True, help="How ranges are found in the calibration data.",
+    ),
+    "wide": click.option(
+        "--wide", multiple=True, metavar="MODULE",
+        help="int8: the results of this module, or this input, have 16 bits; may be given again.",
+    ),
+    "max_loss": click.option(
+        "--max-loss", type=Percent(), metavar="PERCENT",
+        help="auto: the accuracy that may be lost on the labels of --calibrate, 0.5% unless told; without labels the "
+        "error of an output as a share of its size. `run` exits with 1 if the board loses more on the labels.",
     ),
     "min_weights": click.option(
         "--min-weights", type=click.IntRange(min=1), metavar="N",

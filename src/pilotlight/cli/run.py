@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pilotlight.cli.options import Percent, Request, model_command
+from pilotlight.cli.options import Request, model_command
 from pilotlight.cli.talk import Talk
 
 DIFFERENT = 1
@@ -20,12 +20,9 @@ CALIBRATION_RUNS = 16  # of a quantized model, where no --inputs are given
               "array named label holds their classes.")
 @click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS",
               help="How long the board may take to answer.")
-@click.option("--max-loss", type=Percent(), metavar="PERCENT",
-              help="Exit with 1 if the board's accuracy on the labels is lower than PyTorch's by more, such as 0.5%.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html",
               help="Also write an HTML report.")
-def command(talk: Talk, request: Request, data: Path | None, timeout: float, report: Path | None,
-            max_loss: float | None) -> int:
+def command(talk: Talk, request: Request, data: Path | None, timeout: float, report: Path | None) -> int:
     """Build a model, boot the board, run it and compare what came out with PyTorch.
 
     Runs the example inputs and seven seeded variations, or all of --inputs, in one boot; models with state
@@ -52,6 +49,9 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
         talk.note(f"wrote {report}")
     talk.result(result, run_title(build.name, build.board), summary_table(result, build.board))
     loss = session.accuracy.loss if session.accuracy else None
+    max_loss = request.max_loss
+    if request.quantize == "auto" and data is None:
+        max_loss = None  # it was held on all calibration samples, whose bytes are the board's
     if max_loss is not None and (loss is None or loss > max_loss):
         reason = "there are no labels to tell" if loss is None else f"accuracy fell by {loss:.2%}"
         talk.note(f"above --max-loss: {reason}, allowed {max_loss:.2%}")

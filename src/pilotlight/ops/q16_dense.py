@@ -13,14 +13,14 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight import fixed
-from pilotlight.emit import dense_s8, dense_s16, pack_f32
+from pilotlight.emit import dense_s16, pack_f32
 from pilotlight.emit.target import Target
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import INT8, INT16, Graph, Node
 from pilotlight.ops import base
 from pilotlight.ops.base import Integer, Result, register
 from pilotlight.ops.q16_recipe import LARGEST, wide_form
-from pilotlight.ops.q_dense import Dense, limits
+from pilotlight.ops.q_dense import Planned, limits
 
 
 def finish(node: Node, acc: torch.Tensor) -> torch.Tensor:
@@ -31,7 +31,7 @@ def finish(node: Node, acc: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(fixed.requantize(acc.numpy(), m, a["zy"], (a["lo"], a["hi"]), dtype))
 
 
-class Dense16(Dense):
+class Dense16(Planned):
     """The one family of kernels; attrs besides the float layer's: channels, zy, shift, down, lo, hi, narrow."""
 
     def image(self, node: Node) -> pack_f32.Conv2d:
@@ -44,9 +44,7 @@ class Dense16(Dense):
         filters = w.reshape(len(w), shape.kh, shape.kw, -1)
         multiplier = fixed.Multiplier(m, a["shift"], a["down"])
         layer = dense_s16.Layer(shape, filters, bias, multiplier, a["zy"], a["lo"], a["hi"], a["narrow"])
-        kernel: dense_s8.Kernel = dense_s16.plan(layer)
-        node.attrs["plan"] = kernel
-        node.inputs = [node.inputs[0], *(graph.constant(c, "packed") for c in kernel.constants)]
+        self.take(node, graph, dense_s16.plan(layer))
 
 
 @register

@@ -32,15 +32,11 @@ def finish(node: Node, acc: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(y)
 
 
-class Dense(Op):
-    """What integer convolutions and linear layers share: packing, planning and the call of the kernel."""
+class Planned(Op):
+    """A layer whose kernel was planned: its packed constants, scratch, overlaps and call."""
 
-    def layer(self, node: Node) -> dense_s8.Layer:
-        raise NotImplementedError(type(self).__name__)
-
-    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
-        """Choose the kernel of the target and replace the constants by what it wants."""
-        kernel = dense_s8.family(target).plan(self.layer(node))
+    def take(self, node: Node, graph: Graph, kernel: dense_s8.Kernel) -> None:
+        """Replace the constants by what a kernel wants."""
         node.attrs["plan"] = kernel
         node.inputs = [node.inputs[0], *(graph.constant(c, "packed") for c in kernel.constants)]
 
@@ -68,6 +64,17 @@ class Dense(Op):
 def _plan(node: Node) -> dense_s8.Kernel:
     kernel: dense_s8.Kernel = node.attrs["plan"]
     return kernel
+
+
+class Dense(Planned):
+    """What int8 convolutions and linear layers share."""
+
+    def layer(self, node: Node) -> dense_s8.Layer:
+        raise NotImplementedError(type(self).__name__)
+
+    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
+        """Choose the kernel of the target."""
+        self.take(node, graph, dense_s8.family(target).plan(self.layer(node)))
 
 
 @register

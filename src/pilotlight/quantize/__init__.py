@@ -1,4 +1,4 @@
-"""Float graph and sample inputs → int8 graph, through PT2E; `pilotlight.quantize(graph, calibration=samples)`.
+"""Float graph and sample inputs → integer graph, through PT2E; `pilotlight.quantize(graph, calibration=samples)`.
 
 Weight-only modes need no samples: `pilotlight.quantize(graph, mode="weights-int8")`.
 """
@@ -6,6 +6,7 @@ Weight-only modes need no samples: `pilotlight.quantize(graph, mode="weights-int
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import logging
 import sys
@@ -23,23 +24,31 @@ from pilotlight.capture.reference import example_inputs, one_thread
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Quantization
 from pilotlight.quantize import weights
+from pilotlight.quantize.choice import Predicate, among, every, named
 from pilotlight.quantize.weights import GROUP, MIN_WEIGHTS
+
+MODES = ("int8", "int16x8", "auto")
+MAX_LOSS = 0.005  # of the accuracy, or of each output's size where there are no labels
+Progress = Callable[[int, int], None]
 
 
 def quantize(
     graph: Graph, calibration: Iterable[Any] = (), mode: str = "int8", *, observer: str = "minmax", limit: int = 512,
-    min_weights: int = MIN_WEIGHTS, group: int = GROUP,
+    min_weights: int = MIN_WEIGHTS, group: int = GROUP, wide: Sequence[str] = (), keep_float: Sequence[str] = (),
+    labels: torch.Tensor | None = None, max_loss: float = MAX_LOSS, progress: Progress | None = None,
 ) -> Graph:
     """Quantize a captured graph with sample inputs: an iterable of input tuples, or of single tensors.
 
+    `wide` names modules (and inputs) whose results have 16 bits in a mode that is int8 otherwise; those of
+    `keep_float` are not quantized at all. `labels` and `max_loss` are for the mode "auto", which chooses both.
     `min_weights` and `group` are for the weight-only modes: layers with fewer weights stay float, and so many
     int4 weights share a scale.
     """
     if mode in weights.MODES:
         return weights.quantize_weights(graph, mode, min_weights=min_weights, group=group)
-    if mode != "int8":
+    if mode not in MODES:
         raise PilotlightError(
-            f"unknown quantization {mode!r}", hint=f"known: int8, {', '.join(weights.MODES)}", kind="usage"
+            f"unknown quantization {mode!r}", hint=f"known: {', '.join((*MODES, *weights.MODES))}", kind="usage"
         )
     program: ExportedProgram = graph.origin
     example = example_inputs(program)
@@ -49,9 +58,25 @@ def quantize(
             "the calibration data is empty", hint="give at least one sample, better a hundred", kind="calibration"
         )
     _check_values(samples)
+    _need_torchao()
+    if mode == "auto":
+        with _quiet():
+            from pilotlight.quantize.auto import search
+        return search(graph, samples, labels, max_loss, observer, progress)
+    module = program.module(check_guards=False)
+    chosen = every if mode == "int16x8" else among(named(module, wide))
+    return quantize_pt2e(graph, samples, mode, observer, chosen, among(named(module, keep_float)))
+
+
+def quantize_pt2e(
+    graph: Graph, samples: list[list[torch.Tensor]], mode: str, observer: str, wide: Predicate, keep_float: Predicate
+) -> Graph:
+    """The graph with observers in, calibrated, converted and captured again; the two predicates choose among the nodes
+    of its exported program."""
+    program: ExportedProgram = graph.origin
     with _quiet(), torch.no_grad(), one_thread(), _unchanged(program, graph) as restore:
-        converted = _convert(program, samples, observer)
-        exported = torch.export.export(converted, tuple(example), strict=False)
+        converted = _convert(program, samples, observer, wide, keep_float)
+        exported = torch.export.export(converted, tuple(example_inputs(program)), strict=False)
         restore(exported)
     quantized = capture_exported(exported, graph.name)
     quantized.macs = graph.macs
@@ -62,23 +87,27 @@ def quantize(
     return quantized
 
 
-def _convert(program: ExportedProgram, samples: list[list[torch.Tensor]], observer: str) -> torch.nn.Module:
-    try:
-        from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
-    except ImportError as error:
-        raise PilotlightError(
-            "torchao was not found; it is needed to quantize",
-            hint="install it beside PyTorch with: pip install --no-deps torchao==0.18.0",
-            kind="missing-tool",
-        ) from error
+def _convert(
+    program: ExportedProgram, samples: list[list[torch.Tensor]], observer: str, wide: Predicate, keep_float: Predicate
+) -> torch.nn.Module:
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
     from pilotlight.quantize.quantizer import Int8Quantizer
 
-    prepared = prepare_pt2e(program.module(check_guards=False), Int8Quantizer(observer))
+    prepared = prepare_pt2e(program.module(check_guards=False), Int8Quantizer(observer, keep_float, wide))
     for sample in samples:
         prepared(*sample)
     # not folded: PT2E would take buffers that the model changes for constants
     return convert_pt2e(prepared, fold_quantize=False)
+
+
+def _need_torchao() -> None:
+    if importlib.util.find_spec("torchao") is None:
+        raise PilotlightError(
+            "torchao was not found; it is needed to quantize",
+            hint="install it beside PyTorch with: pip install --no-deps torchao==0.18.0",
+            kind="missing-tool",
+        )
 
 
 def _checked(sample: Any, example: Sequence[torch.Tensor], index: int) -> list[torch.Tensor]:

@@ -51,12 +51,15 @@ OBSERVERS: dict[str, Any] = {
 }
 
 
-def activation_spec(observer: str) -> QuantizationSpec:
+def activation_spec(observer: str, bits: int = 8) -> QuantizationSpec:
+    """int8 with a zero point, or int16 around zero."""
     if observer not in OBSERVERS:
         raise PilotlightError(
             f"unknown observer {observer!r}", hint=f"choose one of {', '.join(OBSERVERS)}", kind="usage"
         )
     constructor = OBSERVERS[observer].with_args(eps=SMALLEST)
+    if bits == 16:
+        return QuantizationSpec(torch.int16, constructor, -32768, 32767, torch.per_tensor_symmetric)
     return QuantizationSpec(torch.int8, constructor, -128, 127, torch.per_tensor_affine)
 
 

@@ -1,6 +1,7 @@
-"""Which tensors become int8: the annotations that PT2E works from.
+"""Which tensors become int8 or int16: the annotations that PT2E works from.
 
 Every operator is in one of five classes. What is in none stays float, and the summary says so.
+The result of an operator has 16 bits where `wide` says so; whoever reads it reads 16 bits.
 """
 
 from __future__ import annotations
@@ -50,16 +51,27 @@ SHARED = {
 }
 
 
-class Int8Quantizer(Quantizer):
-    """Per-channel symmetric int8 weights, per-tensor affine int8 activations."""
+def never(node: Node) -> bool:
+    return False
 
-    def __init__(self, observer: str = "minmax", keep_float: Callable[[Node], bool] = lambda node: False):
-        self.activation = activation_spec(observer)
-        self.keep_float = keep_float
+
+class Int8Quantizer(Quantizer):
+    """Per-channel symmetric int8 weights; per-tensor activations, affine int8 or symmetric int16."""
+
+    def __init__(
+        self, observer: str = "minmax", keep_float: Callable[[Node], bool] = never,
+        wide: Callable[[Node], bool] = never,
+    ):
+        self.specs = {bits: activation_spec(observer, bits) for bits in (8, 16)}
+        self.keep_float, self.wide = keep_float, wide
+        self.bits: dict[Node, int] = {}  # of results that are quantized
+        self.maker: dict[Node, Node] = {}  # of a clamp's result: the operator in front of it
 
     def annotate(self, model: GraphModule) -> GraphModule:
         for node in model.graph.nodes:
-            name = _name(node)
+            name = operator_name(node)
+            if node.op == "placeholder":
+                self.bits[node] = self._chosen(node)
             if name is None or KEY in node.meta or self.keep_float(node):
                 continue
             if name in RECURRENT:
@@ -69,8 +81,7 @@ class Int8Quantizer(Quantizer):
             if name in DENSE:
                 self._dense(node, name)
             elif name in FIXED:
-                scale, zero = FIXED[name]
-                self._mark(node, FixedQParamsQuantizationSpec(torch.int8, scale, zero, -128, 127))
+                self._mark(node, _fixed(name, self._chosen(node)))
             elif name in OWN:
                 self._own(node)
             elif name in SHARED:
@@ -80,52 +91,80 @@ class Int8Quantizer(Quantizer):
     def validate(self, model: GraphModule) -> None:
         """Every annotation above has an integer form."""
 
+    def _chosen(self, *nodes: Node) -> int:
+        """The width of a result that several operators make together."""
+        return 16 if any(self.wide(node) for node in nodes) else 8
+
+    def _read(self, x: Node, reader: int) -> QuantizationSpec:
+        """How a tensor is read: as it was written; if nobody quantized it, with the reader's own width."""
+        return self.specs[self.bits.get(x, reader)]
+
+    def _annotate(self, node: Node, inputs: dict[Node, Any], clamp: Node | None, output: Any = None) -> None:
+        """An operator and the clamp behind it, whose result is then the only one quantized."""
+        last = clamp or node
+        self.bits[last] = self._chosen(node, last)
+        spec = output or self.specs[self.bits[last]]
+        node.meta[KEY] = QuantizationAnnotation(inputs, None if clamp else spec, _annotated=True)
+        if clamp is not None:
+            clamp.meta[KEY] = QuantizationAnnotation({}, spec, _annotated=True)
+            self.maker[clamp] = node
+
     def _dense(self, node: Node, name: str) -> None:
         x, weight = node.args[:2]
         if not isinstance(weight, Node) or weight.op != "get_attr":
             return
-        axis = 1 if "transpose" in name else 0
-        specs = {x: self.activation, weight: weight_spec(axis)}
+        assert isinstance(x, Node)
         clamp = _only_clamp(node)
-        node.meta[KEY] = QuantizationAnnotation(specs, None if clamp else self.activation, _annotated=True)
-        if clamp is not None:
-            clamp.meta[KEY] = QuantizationAnnotation({}, self.activation, _annotated=True)
+        width = self._chosen(node, *([clamp] if clamp else []))
+        specs = {x: self._read(x, width), weight: weight_spec(1 if "transpose" in name else 0)}
+        self._annotate(node, specs, clamp)
 
     def _recurrent(self, node: Node) -> None:
         """The sequence in and out; weights are quantized where the layer becomes integer."""
-        node.meta[KEY] = QuantizationAnnotation({node.args[0]: self.activation}, None, _annotated=True)
+        x = node.args[0]
+        assert isinstance(x, Node)
+        width = self._chosen(node)
+        node.meta[KEY] = QuantizationAnnotation({x: self._read(x, width)}, None, _annotated=True)
         for user in node.users:
             if user.args[1] == 0:
-                user.meta[KEY] = QuantizationAnnotation({}, self.activation, _annotated=True)
+                self.bits[user] = width
+                user.meta[KEY] = QuantizationAnnotation({}, self.specs[width], _annotated=True)
 
     def _own(self, node: Node) -> None:
-        clamp = _only_clamp(node) if _name(node) in ("add.Tensor", "add_.Tensor") else None
-        if not all(isinstance(a, Node) and _is_float(a) for a in node.args[:2]) and _name(node) in _BINARY:
+        clamp = _only_clamp(node) if operator_name(node) in ("add.Tensor", "add_.Tensor") else None
+        if not all(isinstance(a, Node) and _is_float(a) for a in node.args[:2]) and operator_name(node) in _BINARY:
             return  # a scalar operand folds into its neighbours or is a table
-        self._mark(node, None if clamp else self.activation)
-        if clamp is not None:
-            clamp.meta[KEY] = QuantizationAnnotation({}, self.activation, _annotated=True)
+        self._mark(node, None, clamp)
 
     def _shared(self, node: Node) -> None:
-        """Data that is only moved keeps its scale; all inputs of a concatenation get one."""
+        """Data that is only moved keeps its scale; all inputs of a concatenation get one, the widest."""
         inputs = _tensor_inputs(node)
         if not inputs:
             return
-        first: SharedQuantizationSpec | QuantizationSpec = self.activation
-        specs: dict[Node, Any] = {inputs[0]: first}
+        width = self._chosen(node)
+        self.bits[node] = max(self.bits.get(x, width) for x in inputs)
+        specs: dict[Node, Any] = {inputs[0]: self.specs[self.bits[node]]}
         shared = SharedQuantizationSpec((inputs[0], node))
         specs |= dict.fromkeys(inputs[1:], shared)
         node.meta[KEY] = QuantizationAnnotation(specs, shared, _annotated=True)
 
-    def _mark(self, node: Node, output: Any) -> None:
-        specs = dict.fromkeys(_tensor_inputs(node), self.activation)
-        node.meta[KEY] = QuantizationAnnotation(specs, output, _annotated=True)
+    def _mark(self, node: Node, output: Any, clamp: Node | None = None) -> None:
+        width = self._chosen(node, *([clamp] if clamp else []))
+        self._annotate(node, {x: self._read(x, width) for x in _tensor_inputs(node)}, clamp, output)
+
+
+def _fixed(name: str, bits: int) -> FixedQParamsQuantizationSpec:
+    """Results whose range is known: 0..1 or -1..1."""
+    if bits == 16:
+        return FixedQParamsQuantizationSpec(torch.int16, 1 / 32768, 0, -32768, 32767)
+    scale, zero = FIXED[name]
+    return FixedQParamsQuantizationSpec(torch.int8, scale, zero, -128, 127)
 
 
 _BINARY = ("add.Tensor", "add_.Tensor", "mul.Tensor", "mul_.Tensor", "sub.Tensor", "matmul.default", "bmm.default")
 
 
-def _name(node: Node) -> str | None:
+def operator_name(node: Node) -> str | None:
     return str(node.target).removeprefix("aten.") if node.op == "call_function" else None
 
 
@@ -144,7 +183,7 @@ def _is_state(node: Node) -> bool:
 def _tensor_inputs(node: Node) -> list[Node]:
     """Inputs that are activations; layer norm's own parameters stay as they are."""
     items: list[Any] = []
-    for arg in node.args[:1] if _name(node) == "layer_norm.default" else node.args:
+    for arg in node.args[:1] if operator_name(node) == "layer_norm.default" else node.args:
         items += arg if isinstance(arg, list | tuple) else [arg]
     return list(dict.fromkeys(a for a in items if isinstance(a, Node) and _is_float(a)))
 
@@ -152,4 +191,4 @@ def _tensor_inputs(node: Node) -> list[Node]:
 def _only_clamp(node: Node) -> Node | None:
     """The activation that alone reads a result: the two become one integer operator."""
     users = list(node.users)
-    return users[0] if len(users) == 1 and _name(users[0]) in CLAMPS else None
+    return users[0] if len(users) == 1 and operator_name(users[0]) in CLAMPS else None

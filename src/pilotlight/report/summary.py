@@ -19,6 +19,7 @@ from pilotlight.report.style import (
     number,
     ratio,
 )
+from pilotlight.report.widths import add_widths
 
 
 def run_title(name: str, board: Board) -> Text:
@@ -35,6 +36,7 @@ def summary_table(figures: dict[str, Any], board: Board) -> Table:
     _add_ram(grid, ram)
     grid.add_row("arena", number(ram["arena"]), f"bytes: {arena_text(ram)}")
     grid.add_row("MACs", number(figures["macs_executed"]), _macs_text(figures))
+    add_widths(grid, figures.get("quantization"))
     if figures.get("instructions") is not None:
         count, macs = figures["instructions"], figures["macs_executed"]
         grid.add_row("instructions", number(count), f"{ratio(count, macs)} per MAC" if macs else "")

@@ -1,0 +1,36 @@
+"""What of a quantized model is wider than int8, and what that costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pilotlight import ops
+from pilotlight.compiler import Build, compile
+from pilotlight.graph import Graph
+from pilotlight.quantize.choice import AutoQuantization
+
+
+def widths(build: Build) -> dict[str, Any] | None:
+    """MACs by width; of a search also what it chose, and how many bytes more than int8 that takes."""
+    quantization = build.lowered.quantization
+    if quantization is None:
+        return None
+    macs = {"int8": 0, "int16x8": 0, "float": 0}
+    for node in build.lowered.nodes:
+        kind = "float" if not node.op.startswith("q") else "int16x8" if node.op.endswith("_s16") else "int8"
+        macs[kind] += ops.get(node.op).macs(node)
+    figures: dict[str, Any] = {"mode": quantization.mode, "macs": macs}
+    if not isinstance(quantization, AutoQuantization):
+        return figures
+    return figures | quantization.as_dict() | {"cost": _cost(build, quantization.int8)}
+
+
+def _cost(build: Build, int8: Graph | None) -> dict[str, int]:
+    """Bytes beyond those of the same model in int8."""
+    sizes = {"arena": build.module.metadata["arena_bytes"], "weights": build.module.metadata["weights_bytes"]}
+    if int8 is None:
+        return dict.fromkeys(sizes, 0)
+    options = replace(build.options, max_ram=None, max_flash=None)
+    base = compile(int8, board=build.board, name=build.name, options=options).module.metadata
+    return {kind: size - base[f"{kind}_bytes"] for kind, size in sizes.items()}
