@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -63,23 +64,25 @@ def linear_node(b: Builder, x: Value, weight: np.ndarray, bias: Value | None, sc
     return b.reshape(b.node("linear", [rows, w, bias], **attrs), (*x.shape[:-1], outputs))
 
 
+def linear_vector(b: Builder, x: Value, weight: Value, bias: Value | None) -> Value:
+    """A weight without its dimension of outputs: one number for each row."""
+    y = linear(b, x, b.reshape(weight, (1, *weight.shape)), None)
+    y = b.reshape(y, x.shape[:-1])
+    return y if bias is None else apply(b, "add", y, bias)
+
+
 @lowers("linear.default")
 def linear(b: Builder, input: Value, weight: Value, bias: Value | None = None) -> Value:
+    if len(weight.shape) == 1:
+        return linear_vector(b, input, weight, bias)
     data = b.known(weight)
-    if data is None or input.dtype != FLOAT32:
-        product = b.node("matmul", [input, b.permute(weight, (1, 0))])
-        return product if bias is None else apply(b, "add", product, bias)
+    if data is None or not input.shape[-1] or input.dtype != FLOAT32:
+        from pilotlight.ops.matmul import product
+
+        rows = b.reshape(input, (math.prod(input.shape[:-1]), input.shape[-1]))
+        y = b.reshape(product(b, rows, b.permute(weight, (1, 0))), (*input.shape[:-1], weight.shape[0]))
+        return y if bias is None else apply(b, "add", y, bias)
     if bias is not None and bias.data is None:
         return apply(b, "add", linear_node(b, input, data, None), bias)
     scale, _ = b.channel_scales.get(weight, (None, 0))
     return linear_node(b, input, data, bias, scale)
-
-
-@lowers("addmm.default")
-def addmm(b: Builder, self: Value, mat1: Value, mat2: Value, beta: float = 1, alpha: float = 1) -> Value:
-    if mat2.data is not None and self.data is not None and self.shape == mat2.shape[1:] and mat1.dtype == FLOAT32:
-        bias = b.constant((self.data * beta).astype(np.float32), hint="bias")
-        return linear_node(b, mat1, np.ascontiguousarray(mat2.data.T) * np.float32(alpha), bias)
-    product = b.node("matmul", [mat1, mat2])
-    product = product if alpha == 1 else apply(b, "mul", product, alpha)
-    return apply(b, "add", product, self if beta == 1 else apply(b, "mul", self, beta))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -10,10 +11,11 @@ import torch
 from pilotlight.capture.builder import Builder
 from pilotlight.emit.loops import collapse
 from pilotlight.emit.step import Step
-from pilotlight.graph import FLOAT32, Node, Shape, Value
+from pilotlight.graph import FLOAT32, INT64, Node, Shape, Value
 from pilotlight.ops.base import lowers, register
 from pilotlight.ops.linear import linear_node
 from pilotlight.ops.pointwise import apply
+from pilotlight.ops.reduce import reduce
 from pilotlight.ops.strided import Strided
 
 
@@ -66,25 +68,29 @@ class MatMul(Strided):
         rows = ({"a_row": a.strides[-2]}, {"b_row": b_row, "b_col": b_col}, {"y_row": y.strides[-2]})
         for letter, steps, row in zip("aby", strides, rows, strict=True):
             fields |= {f"{letter}_outer": steps[0], f"{letter}_inner": steps[1], **row}
-        c.use("matmul_f32")
+        kernel = "matmul_f32" if node.output.dtype == FLOAT32 else "matmul_i64"
+        c.use(kernel)
         table = c.table("pl_matmul_t", "matmul", fields)
-        c.call("pl_matmul_f32", table, *self.pointers(node, c), c.write(node.output))
+        c.call(f"pl_{kernel}", table, *self.pointers(node, c), c.write(node.output))
 
 
 # ---- ATen --------------------------------------------------------------------------------------------------
 
 
 def product(b: Builder, left: Value, right: Value) -> Value:
-    """left (..., M, K) @ right (..., K, N), at least 2-d; with a constant on the right a linear layer."""
-    if left.dtype != FLOAT32 or right.dtype != FLOAT32:
-        kinds = f"{left.dtype} and {right.dtype}"
-        raise b.refuse(f"the product of {kinds} matrices is not supported; expected float32")
-    if right.data is not None and math.prod(right.shape[:-2]) == 1:
+    """left (..., M, K) @ right (..., K, N), at least 2-d; with a constant on the right a linear layer. Integers are
+    multiplied as int64, of which the low bits are those of the narrower types."""
+    if left.dtype != FLOAT32:
+        if left.dtype != INT64:
+            return b.cast(product(b, b.cast(left, INT64), b.cast(right, INT64)), left.dtype)
+    elif left.shape[-1] and right.data is not None and math.prod(right.shape[:-2]) == 1:
         weight = np.ascontiguousarray(right.data.reshape(right.shape[-2:]).T)
         y = linear_node(b, left, weight, None)
         lead = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
         return b.reshape(y, (*lead, *y.shape[-2:]))
     lead = tuple(np.broadcast_shapes(left.shape[:-2], right.shape[:-2]))
+    if not left.shape[-1]:
+        return b.expand(b.scalar(0, left.dtype), (*lead, left.shape[-2], right.shape[-1]))
     operands = []
     for x in (left, right):
         one = math.prod(x.shape[:-2]) == 1
@@ -118,8 +124,35 @@ def dot(b: Builder, self: Value, tensor: Value) -> Value:
 def baddbmm(
     b: Builder, self: Value, batch1: Value, batch2: Value, beta: float = 1, alpha: float = 1
 ) -> Value:
-    scaled = product(b, batch1, batch2)
-    scaled = scaled if alpha == 1 else apply(b, "mul", scaled, alpha)
+    return _added(b, self, product(b, batch1, batch2), beta, alpha)
+
+
+@lowers("addmm.default")
+def addmm(b: Builder, self: Value, mat1: Value, mat2: Value, beta: float = 1, alpha: float = 1) -> Value:
+    if mat2.data is not None and self.data is not None and self.shape == mat2.shape[1:] and mat1.dtype == FLOAT32:
+        bias = b.constant((self.data * beta).astype(np.float32), hint="bias")
+        return linear_node(b, mat1, np.ascontiguousarray(mat2.data.T) * np.float32(alpha), bias)
+    return _added(b, self, product(b, mat1, mat2), beta, alpha)
+
+
+def _added(b: Builder, x: Value, y: Value, beta: float, alpha: float) -> Value:
+    """beta x + alpha y in y's type; x does not count where beta is 0, even if it is not a number."""
+    y = y if alpha == 1 else apply(b, "mul", y, b.scalar(alpha, y.dtype))
     if beta == 0:
-        return scaled
-    return apply(b, "add", scaled, self if beta == 1 else apply(b, "mul", self, beta))
+        return b.expand(y, b.results[0][1])
+    return apply(b, "add", y, x if beta == 1 else apply(b, "mul", x, b.scalar(beta, x.dtype)))
+
+
+@lowers("_trilinear.default")
+def trilinear(
+    b: Builder, i1: Value, i2: Value, i3: Value, expand1: Sequence[int], expand2: Sequence[int], expand3: Sequence[int],
+    sumdim: Sequence[int], unroll_dim: int = 1,
+) -> Value:
+    """The product of three tensors, each with dimensions of size 1 put in, summed over some dimensions."""
+    rank = len(i1.shape) + len(expand1)
+    factors = []
+    for x, put_in in ((i1, expand1), (i2, expand2), (i3, expand3)):
+        sizes = iter(x.shape)
+        factors.append(b.reshape(x, [1 if d in put_in else next(sizes) for d in range(rank)]))
+    summed = reduce(b, "sum", apply(b, "mul", apply(b, "mul", factors[0], factors[1]), factors[2]), sumdim)
+    return b.reshape(summed, b.results[0][1])

@@ -212,6 +212,8 @@ def norm(b: Builder, x: Value, order: float, dims: Sequence[int] | None) -> Valu
     """The root of the sum of powers, with its limits: the number of elements that are not 0, the largest, the least."""
     from pilotlight.ops.pointwise import apply
 
+    if not x.shape:
+        return norm(b, b.reshape(x, (1,)), order, None)
     if order == 2:
         return apply(b, "sqrt", reduce(b, "sum", apply(b, "square", x), dims))
     if order == 0:

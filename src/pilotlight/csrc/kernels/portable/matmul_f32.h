@@ -1,17 +1,7 @@
 #ifndef PL_MATMUL_F32_H
 #define PL_MATMUL_F32_H
 
-#include <stdint.h>
-
-/* The shape of batched matrix products y = a b, with a (m, k) and b (k, n), for `outer` times `inner` matrices.
- * Distances are in floats, from one matrix of the batch, row or column to the next; 0 uses one matrix for all. So b
- * may be transposed, and heads may lie inside rows. The columns of a and of y are neighbours. */
-typedef struct {
-    int32_t outer, inner, m, k, n;
-    int32_t a_outer, a_inner, a_row;
-    int32_t b_outer, b_inner, b_row, b_col;
-    int32_t y_outer, y_inner, y_row;
-} pl_matmul_t;
+#include "matmul.h"
 
 /* Four rows by four columns. */
 static inline void pl_matmul_4x4_f32(const pl_matmul_t *s, const float *a, const float *b, float *y)
