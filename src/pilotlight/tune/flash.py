@@ -19,7 +19,7 @@ from pilotlight.passes.prepare import prepare
 from pilotlight.plan import Plan, make_plan
 
 WORTH = 32  # instructions that a byte of flash must save where the user named no budget
-GROWTH = 20  # the arena may grow by one part in so many
+GROWTH, LITTLE = 20, 1024  # the arena may grow by one part in so many, or by so many bytes
 STACK = 128  # bytes by which a kernel may need more of it
 DRIVER = 1536  # bytes of the C around a kernel's blocks
 
@@ -72,7 +72,7 @@ def spend(
 ) -> Plan:
     """The plan with these bargains, but for those that would make the arena larger than `most`, or than a little more
     than that of the `plan` without any."""
-    limit = plan.arena.size + plan.arena.size // GROWTH if most is None else most
+    limit = plan.arena.size + max(plan.arena.size // GROWTH, LITTLE) if most is None else most
     nodes = {bargain.node for bargain in taken}
     while nodes:
         prepared = prepare(graph, target, roomy=nodes)

@@ -1,0 +1,183 @@
+"""3x3 int8 layers in Winograd's form: the bytes of the direct convolution, and what flash they are worth."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import dense_s8_board as board
+import dense_s8_cases as dense
+import pilotlight as pl
+import winograd_cases
+from pilotlight.emit.dense_s8 import dispatch, winograd
+from pilotlight.emit.dense_s8.dsp import Dsp
+from pilotlight.emit.micro.s8.names import parse
+from pilotlight.emit.pack_f32 import Conv2d
+from pilotlight.quantize import quantize
+from pilotlight.session import run_session
+from pilotlight.tune import flash
+from winograd_cases import Winograd, cases
+
+CASES, HOST_CASES = 520, 150
+
+
+def build(folder: Path, reverse: bool = False, *flags: str) -> Path:
+    planned = [(f"case_{i}", Winograd().plan(layer)) for i, (layer, _) in enumerate(cases(HOST_CASES))]
+    names = {name for _, kernel in planned for name in kernel.micro}
+    return dense.build(folder, dense.source(planned, dispatch(names, "test"), reverse), *flags)
+
+
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "backward"])
+def test_twins_equal_the_reference(reverse: bool, tmp_path: Path) -> None:
+    library = ctypes.CDLL(str(build(tmp_path, reverse)))
+    for i, (layer, x) in enumerate(cases(HOST_CASES)):
+        kernel = Winograd().plan(layer)
+        for apart in (None, kernel.reverse if reverse else kernel.distance):
+            got = dense.run(library, f"case_{i}", kernel, layer, x, apart)
+            assert np.array_equal(got, dense.reference(layer, x)), (i, layer.shape)
+
+
+def test_twins_are_clean_under_sanitizers(tmp_path: Path) -> None:
+    library = build(tmp_path, False, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, winograd_cases.__file__, str(library), str(HOST_CASES)],
+        env={**os.environ, "LD_PRELOAD": runtime.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr[-3000:]
+
+
+@pytest.mark.parametrize("machine", [board.M4, board.M7, board.M33], ids=lambda machine: machine.qemu)
+def test_blocks_equal_the_reference(machine: board.Machine, tmp_path: Path) -> None:
+    (planned,) = board.fill(Winograd(), cases(CASES), machine)
+    failed = board.boot(machine, board.build(tmp_path, machine, planned))
+    assert failed == 0, planned[failed - 1][0].shape if failed <= len(planned) else "fault"
+    assert len(planned) == CASES
+    blocks = [parse(name) for _, _, kernel, _ in planned for name in kernel.micro if "winograd" in name]
+    assert {b.wide for b in blocks} == {b.finish.clamp for b in blocks} == {False, True}
+    assert {True, False} == {b.finish.shift > 0 for b in blocks}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("smmlar", "smmla"), ("asr #2", "asr #3"), ("rsb r4, r4", "sub r4, r4"), ("smuad", "smusd"),
+     ("ssub16 r9, r9, r11", "ssub16 r9, r11, r9"), ("#96", "#92")],
+    ids=lambda change: change[0],
+)  # fmt: skip
+def test_a_flipped_constant_is_noticed(change: tuple[str, str], tmp_path: Path) -> None:
+    (planned,) = board.fill(Winograd(), cases(60), board.M4)
+    assert board.boot(board.M4, board.build(tmp_path, board.M4, planned, change)) != 0
+
+
+@pytest.mark.parametrize(
+    "compiler",
+    [
+        ["arm-none-eabi-gcc", "-mcpu=cortex-m0", "-mthumb", "-fno-jump-tables"],
+        ["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb"],
+        ["riscv64-unknown-elf-gcc", "-march=rv32imac", "-mabi=ilp32"],
+    ],
+    ids=lambda command: command[1],
+)
+def test_the_driver_is_clean_and_needs_no_library(compiler: list[str], tmp_path: Path) -> None:
+    planned = [(f"case_{i}", Winograd().plan(layer)) for i, (layer, _) in enumerate(cases(8))]
+    names = {name for _, kernel in planned for name in kernel.micro}
+    (tmp_path / "winograd.c").write_text(dense.source(planned, dispatch(names, "block")))
+    for level in ("-O2", "-O3", "-Os"):
+        files = [f"-I{dense.PORTABLE}", "-c", str(tmp_path / "winograd.c"), "-o", str(tmp_path / "winograd.o")]
+        subprocess.run([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], check=True)
+        nm = compiler[0].replace("gcc", "nm")
+        missing = subprocess.run([nm, "-u", files[-1]], capture_output=True, text=True, check=True).stdout
+        assert not [name for name in missing.split() if name != "U" and not name.startswith("block_")]
+
+
+def layer_of(shape: Conv2d) -> dense.Layer:
+    return dense.random_layer(2, shape)[0]
+
+
+def test_only_plain_3x3_layers_fit() -> None:
+    plain = Conv2d(1, 8, 8, 16, 8, 8, 16, 3, 3, 1, 1, 1, 1)
+    assert winograd.fits(layer_of(plain))
+    for other in (
+        replace(plain, sh=2, oh=4), replace(plain, dw=2, ow=6), replace(plain, ic=18), replace(plain, oc=3),
+        replace(plain, kh=5, oh=6), replace(plain, groups=2),
+    ):  # fmt: skip
+        assert not winograd.fits(layer_of(other)), other
+
+
+def test_what_could_leave_32_bits_is_refused() -> None:
+    """Four times 128 times the weights of a filter is the most that comes out before the division by four."""
+    layer = layer_of(Conv2d(1, 3, 3, 3672, 1, 1, 4, 3, 3))
+    w = np.zeros_like(layer.w)
+    w[1].flat[: 2**31 // (512 * 127)] = 127
+    assert winograd.fits(replace(layer, w=w))
+    w[1].flat[2**31 // (512 * 127)] = 127
+    assert not winograd.fits(replace(layer, w=w))
+
+
+def test_it_is_chosen_where_it_pays() -> None:
+    large = Conv2d(1, 8, 8, 16, 8, 8, 16, 3, 3, 1, 1, 1, 1)
+    small = replace(large, ih=3, iw=3, oh=1, ow=1, pt=0, pl=0)  # one pixel of two tiles
+    assert Dsp(roomy=True).plan(layer_of(small)).driver == "pl_conv_dsp_s8"
+    assert Dsp(roomy=True).plan(layer_of(large)).driver == "pl_winograd_dsp_s8"
+    assert Dsp().plan(layer_of(large)).driver == "pl_conv_dsp_s8"
+
+
+@pytest.fixture(scope="module")
+def net() -> tuple[pl.Graph, list[list[torch.Tensor]]]:
+    """One layer that is worth its flash, and one that is only where there is plenty of it."""
+    torch.manual_seed(5)
+    layers = [nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(3), nn.Conv2d(16, 40, 3), nn.ReLU()]
+    samples = [[torch.randn(1, 16, 26, 27)] for _ in range(4)]
+    return quantize(pl.capture(nn.Sequential(*layers).eval(), samples[0], "net"), samples), samples
+
+
+def drivers(build: pl.Build) -> list[bool]:
+    """For each convolution, whether it is in Winograd's form."""
+    plans = [node.attrs["plan"] for node in build.plan.steps if node.op == "qconv2d"]
+    return [plan.driver == "pl_winograd_dsp_s8" for plan in plans]
+
+
+def test_flash_is_spent_where_it_is_worth_most(net: tuple[pl.Graph, list[list[torch.Tensor]]]) -> None:
+    graph, samples = net
+    plain = pl.compile(graph, board="mps2-an386", optimize="size")
+    usual = pl.compile(graph, board="mps2-an386")
+    assert (drivers(plain), drivers(usual)) == ([False, False], [True, False])
+    much = pl.compile(graph, board="mps2-an386", max_flash=100_000)
+    assert drivers(much) == [True, True]
+    sizes = much.info.sizes
+    assert sizes.code is not None
+    exact = pl.compile(graph, board="mps2-an386", max_flash=sizes.code + sizes.weights - 1)
+    assert drivers(exact) == [True, False]
+    session = run_session(much, samples)
+    assert session.match and session.profile is not None
+    for row, node in zip(session.profile.rows, much.plan.steps, strict=True):
+        if node.op == "qconv2d":
+            assert row.instructions == pytest.approx(node.attrs["plan"].instructions, rel=0.05)
+
+
+def test_ram_is_not_spent_with_it(net: tuple[pl.Graph, list[list[torch.Tensor]]]) -> None:
+    graph, _ = net
+    small = pl.compile(graph, board="mps2-an386", optimize="size")
+    usual = pl.compile(graph, board="mps2-an386")
+    assert drivers(usual)[0] and usual.plan.arena.size <= small.plan.arena.size + flash.LITTLE
+    tight = small.plan.arena.size + (small.info.stack or 0) + flash.STACK
+    held = pl.compile(graph, board="mps2-an386", max_ram=tight)
+    assert not drivers(held)[0] and held.plan.arena.size <= small.plan.arena.size
+
+
+def test_bargains_are_taken_best_first() -> None:
+    graph = pl.capture(nn.Identity(), (torch.zeros(1),), "nothing")
+    found = [flash.Bargain(graph.outputs[0].value, saved, cost, frozenset()) for saved, cost in ((90, 3), (80, 40))]
+    assert flash.affordable(found, flash.DRIVER + 39) == found[:1]
+    assert flash.affordable(found, flash.DRIVER + 43) == found
+    assert flash.affordable(found, flash.DRIVER + 2) == []
