@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from pilotlight.emit.kernels import kernel_source
 from pilotlight.emit.micro import dispatch
 
 FOLDER = Path(__file__).parents[1] / "src" / "pilotlight" / "csrc" / "kernels" / "portable"
@@ -28,7 +27,6 @@ UNARY = [
     "floor", "gelu", "gelu_tanh", "log", "log10", "log1p", "log2", "mish", "round", "sigmoid", "silu", "sin", "sinh",
     "sqrt", "tan", "tanh", "trunc",
 ]
-VARIANTS = [f"{stem}_u{bits}" for stem in ("gather", "scatter") for bits in (16, 32, 64)]
 BINARY = ["atan2", "floor_divide", "fmod", "max", "min", "pow", "remainder"]
 
 
@@ -40,7 +38,6 @@ def headers() -> list[str]:
 def everything() -> str:
     """All headers, the text that is written for each model that has dense layers, and loops over functions."""
     lines = [f'#include "{name}"' for name in headers()]
-    lines += [kernel_source(name) for name in VARIANTS]
     blocks = {f"{kind}_f32_{p}x{f}" for kind in ("mac", "dw") for p in (1, 2) for f in (1, 2, 4, 8)}
     lines.append(dispatch(blocks, "test", assembly=False))
     for name in UNARY:

@@ -34,13 +34,10 @@ def kernel_text(headers: Iterable[str]) -> str:
 
 def kernel_source(name: str) -> str:
     """A header as text. Kernels that differ in their element type alone are written once: `sort_i64` is `sort_f32`
-    for int64_t, `gather_u16` is `gather_u8` for two bytes, unless there is a header of that name."""
+    for int64_t, unless there is a header of that name."""
     file = PORTABLE / f"{name}.h"
     if file.is_file():
         return file.read_text()
-    stem, _, suffix = name.rpartition("_")
-    base = "f32" if suffix == "i64" else "u8"
-    text = (PORTABLE / f"{stem}_{base}.h").read_text()
-    if base == "f32":
-        text = re.sub(r"\bfloat\b", "int64_t", re.sub(r"\b(\d+)\.0f", r"\1", text))
-    return re.sub(rf"_({base})\b", f"_{suffix}", re.sub(rf"_{base.upper()}_H\b", f"_{suffix.upper()}_H", text))
+    text = (PORTABLE / f"{name.removesuffix('_i64')}_f32.h").read_text()
+    text = re.sub(r"\bfloat\b", "int64_t", re.sub(r"\b(\d+)\.0f", r"\1", text))
+    return re.sub(r"_f32\b", "_i64", re.sub(r"_F32_H\b", "_I64_H", text))

@@ -1,4 +1,4 @@
-"""Rows by number and elements by number: embedding, indexing, gather and scatter.
+"""Rows by number: embedding and indexing. (Elements by number are in scatter.py.)
 
 The kernels see (outer, size, inner); an index out of range is moved to the nearest element, because a run has
 no way to raise PyTorch's error.
@@ -25,7 +25,7 @@ def _around(shape: Sequence[int], at: int) -> tuple[int, int, int]:
     return math.prod(shape[:at]), shape[at], math.prod(shape[at + 1 :])
 
 
-def _wrapped(ids: torch.Tensor, size: int) -> torch.Tensor:
+def wrapped(ids: torch.Tensor, size: int) -> torch.Tensor:
     return torch.where(ids < 0, ids + size, ids).clamp(0, size - 1).long()
 
 
@@ -42,7 +42,7 @@ class Take(Op):
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         at = node.attrs["axis"]
-        return args[0].index_select(at, _wrapped(args[1].reshape(-1), args[0].shape[at]))
+        return args[0].index_select(at, wrapped(args[1].reshape(-1), args[0].shape[at]))
 
     def emit(self, node: Node, c: Step) -> None:
         x, ids = node.inputs
@@ -68,7 +68,7 @@ class Put(Op):
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         x, ids, v = args
         at = node.attrs["axis"]
-        ids = _wrapped(ids.reshape(-1), x.shape[at])
+        ids = wrapped(ids.reshape(-1), x.shape[at])
         return x.index_add(at, ids, v) if node.attrs["add"] else x.index_copy(at, ids, v)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
@@ -84,64 +84,6 @@ class Put(Op):
         c.use(kernel)
         shape = (outer, size, ids.elements, *width)
         c.call(f"pl_{kernel}", c.read(v), c.read(ids), c.write(node.output), *shape)
-
-
-@register
-class Gather(Op):
-    """x and ids, equal in every dimension but attrs["axis"]."""
-
-    name = "gather"
-
-    def infer(self, node: Node) -> Result:
-        return [(node.inputs[0].dtype, node.inputs[1].shape)]
-
-    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
-        at = node.attrs["axis"]
-        return args[0].gather(at, _wrapped(args[1], args[0].shape[at]))
-
-    def emit(self, node: Node, c: Step) -> None:
-        x, ids = node.inputs
-        bits = 8 * x.dtype.size
-        outer, size, inner = _around(x.shape, node.attrs["axis"])
-        kernel, ctype = f"gather_u{bits}", f"pl_u{bits}"
-        c.use(kernel)
-        c.call(f"pl_{kernel}", c.read(x, ctype), c.read(ids), c.write(node.output, ctype), outer, size,
-               ids.shape[node.attrs["axis"]], inner)
-
-
-@register
-class Scatter(Op):
-    """x, ids and v: x with elements at ids along attrs["axis"] replaced by v's, or with v's added (float32)
-    where attrs["add"]. All three are equal in every other dimension. In place over x."""
-
-    name = "scatter"
-
-    def infer(self, node: Node) -> Result:
-        return same(node)
-
-    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
-        x, ids, v = args
-        at = node.attrs["axis"]
-        ids = _wrapped(ids, x.shape[at])
-        return x.scatter_add(at, ids, v) if node.attrs["add"] else x.scatter(at, ids, v)
-
-    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): 0}
-
-    def emit(self, node: Node, c: Step) -> None:
-        x, ids, v = node.inputs
-        outer, size, inner = _around(x.shape, node.attrs["axis"])
-        shape = (outer, size, ids.shape[node.attrs["axis"]], inner)
-        c.use("mem")
-        c.call("pl_copy", c.write(node.output), c.read(x), x.bytes)
-        if node.attrs["add"]:
-            c.use("scatter_add_f32")
-            c.call("pl_scatter_add_f32", c.read(v), c.read(ids), c.write(node.output), *shape)
-        else:
-            bits = 8 * x.dtype.size
-            kernel, ctype = f"scatter_u{bits}", f"pl_u{bits}"
-            c.use(kernel)
-            c.call(f"pl_{kernel}", c.read(v, ctype), c.read(ids), c.write(node.output, ctype), *shape, 1)
 
 
 # ---- ATen --------------------------------------------------------------------------------------------------
@@ -247,15 +189,15 @@ def index_put(
     masks = [b.cast(index, BOOL) for index in indices if index is not None and _is_mask(index)]
     if masks:
         return _put_mask(b, self, masks[0], dims, values, accumulate)
-    if dims != list(range(dims[0], dims[-1] + 1)):
-        raise b.refuse("index_put with indices of dimensions that are not neighbours is not supported")
     x, at, ids = _joined(b, self, indices)
     before, after = x.shape[:at], x.shape[at + 1 :]
     v = b.expand(b.cast(values, x.dtype), (*before, *ids.shape, *after))
     v = b.reshape(v, (*before, ids.elements, *after))
-    _check_add(b, x, accumulate)
-    y = b.node("put", [x, b.reshape(ids, (ids.elements,)), v], axis=at, add=accumulate)
-    return b.reshape(y, self.shape)
+    y = put(b, x, at, ids, v, "sum" if accumulate else "set")
+    if dims == list(range(dims[0], dims[-1] + 1)):
+        return b.reshape(y, self.shape)
+    order = [*dims, *(d for d in range(len(self.shape)) if d not in dims)]  # as _joined has moved them
+    return b.permute(b.reshape(y, [self.shape[d] for d in order]), [order.index(d) for d in range(len(order))])
 
 
 def _put_mask(
@@ -281,62 +223,42 @@ def _put_mask(
     return b.reshape(b.node("place", [flat, b.reshape(mask, (mask.elements,)), rows]), x.shape)
 
 
-def _check_add(b: Builder, x: Value, add: bool) -> None:
-    if add and x.dtype != FLOAT32:
-        raise b.refuse(f"adding {x.dtype} elements at an index is not supported; expected float32")
+def put(b: Builder, x: Value, at: int, ids: Value, v: Value, mode: str) -> Value:
+    """x with rows `ids` along one axis replaced by those of v, or joined with them: mode as in Scatter."""
+    ids = b.reshape(b.cast(ids, INT64), (ids.elements,))
+    if mode == "set" or (mode == "sum" and x.dtype == FLOAT32):
+        return b.node("put", [x, ids, v], axis=at, add=mode == "sum")
+    return b.node("scatter", [x, b.reshape(ids, (-1, *(1,) * (len(x.shape) - at - 1))), v], axis=at, mode=mode,
+                  shape=v.shape)
 
 
 @moves("index_copy.default")
 def index_copy(b: Builder, self: Value, dim: int, index: Value, source: Value) -> Value:
-    at = axis(dim, len(self.shape))
-    return b.node("put", [self, b.reshape(index, (index.elements,)), source], axis=at, add=False)
+    return _by_row(b, self, dim, index, source, "set")
 
 
 @lowers("index_add.default")
 def index_add(b: Builder, self: Value, dim: int, index: Value, source: Value, alpha: float = 1) -> Value:
-    _check_add(b, self, True)
-    source = source if alpha == 1 else apply(b, "mul", source, alpha)
-    ids = b.reshape(b.cast(index, INT64), (index.elements,))
-    return b.node("put", [self, ids, source], axis=axis(dim, len(self.shape)), add=True)
+    source = source if alpha == 1 else b.cast(apply(b, "mul", source, alpha), self.dtype)
+    return _by_row(b, self, dim, index, source, "sum")
 
 
-def _fitted(b: Builder, x: Value, ids: Value, at: int) -> Value:
-    """x cut to the size of ids in every dimension but one."""
-    sizes = tuple(x.shape[d] if d == at else n for d, n in enumerate(ids.shape))
-    return x if sizes == x.shape else b.node("slice", [x], ranges=tuple((0, n, 1) for n in sizes))
-
-
-@moves("gather.default")
-def gather(b: Builder, self: Value, dim: int, index: Value, sparse_grad: bool = False) -> Value:
-    at = axis(dim, len(self.shape))
-    if not self.shape:
-        return self
-    return b.node("gather", [_fitted(b, self, index, at), index], axis=at)
-
-
-def _scatter(b: Builder, x: Value, dim: int, ids: Value, v: Value, add: bool) -> Value:
+def _by_row(b: Builder, x: Value, dim: int, index: Value, source: Value, mode: str) -> Value:
     at = axis(dim, len(x.shape))
-    _check_add(b, x, add)
-    if any(n != size for d, (n, size) in enumerate(zip(ids.shape, x.shape, strict=True)) if d != at):
-        sizes = f"an index {list(ids.shape)} smaller than its tensor {list(x.shape)}"
-        raise b.refuse(f"scatter with {sizes} is not supported; expected equal sizes but for dimension {at}")
-    v = v if v.shape == ids.shape else b.node("slice", [v], ranges=tuple((0, n, 1) for n in ids.shape))
-    return b.node("scatter", [x, ids, v], axis=at, add=add)
+    flat = b.reshape(x, x.shape or (1,))
+    rows = b.reshape(source, (*x.shape[:at], index.elements, *x.shape[at + 1 :]))
+    return b.reshape(put(b, flat, at, index, rows, mode), x.shape)
 
 
-@moves("scatter.src")
-def scatter_src(b: Builder, self: Value, dim: int, index: Value, src: Value) -> Value:
-    return _scatter(b, self, dim, index, src, False)
+@moves("take.default")
+def take_flat(b: Builder, self: Value, index: Value) -> Value:
+    return take(b, b.reshape(self, (self.elements,)), 0, index)
 
 
-@moves("scatter.value")
-def scatter_value(b: Builder, self: Value, dim: int, index: Value, value: float) -> Value:
-    return _scatter(b, self, dim, index, b.expand(b.scalar(value, self.dtype), index.shape), False)
-
-
-@lowers("scatter_add.default")
-def scatter_add(b: Builder, self: Value, dim: int, index: Value, src: Value) -> Value:
-    return _scatter(b, self, dim, index, src, True)
+@moves("put.default")
+def put_flat(b: Builder, self: Value, index: Value, source: Value, accumulate: bool = False) -> Value:
+    flat, v = b.reshape(self, (self.elements,)), b.reshape(source, (source.elements,))
+    return b.reshape(put(b, flat, 0, index, v, "sum" if accumulate else "set"), self.shape)
 
 
 @moves("slice_scatter.default")
@@ -368,12 +290,13 @@ def _put_rows(b: Builder, x: Value, v: Value, at: int, rows: range) -> Value:
 @moves("unfold.default")
 def unfold(b: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
     """Windows of `size` along one dimension, side by side in a new last one."""
+    self = b.reshape(self, self.shape or (1,))
     at = axis(dimension, len(self.shape))
     starts = np.arange(0, self.shape[at] - size + 1, step, dtype=np.int64)
     ids = b.constant(starts[:, None] + np.arange(size, dtype=np.int64), hint="windows")
     y = take(b, self, at, ids)
     order = [d for d in range(len(y.shape)) if d != at + 1]
-    return b.permute(y, [*order, at + 1])
+    return b.reshape(b.permute(y, [*order, at + 1]), b.results[0][1])
 
 
 @moves("diagonal.default")
