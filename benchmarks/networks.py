@@ -29,6 +29,7 @@ TRAINED = HERE.parents[1] / "shared" / "models" / "mlperf_tiny"
 NETWORKS = ("kws", "vww", "ic", "ad")
 BOARDS = ("mps2-an386", "mps3-an547", "riscv32-virt")
 RUNS = 4
+MORE_FLASH = {("ic", "mps2-an386"): 256 * 1024}  # a second int8 row where speed can be bought with flash
 
 
 @dataclass(frozen=True)
@@ -70,19 +71,20 @@ def load(name: str, trained: bool) -> tuple[torch.nn.Module, Any, list[list[torc
     return model, inputs, [list(inputs), *variations(list(inputs))]
 
 
-def measure(name: str, board: str, mode: str, trained: bool) -> Row:
+def measure(name: str, board: str, mode: str, trained: bool, max_flash: int | None = None) -> Row:
     model, inputs, samples = load(name, trained)
     graph = pl.capture(model, inputs, name)
     if mode == "int8":
         graph = quantize(graph, samples)
-    build = pl.compile(graph, board=board)
+    build = pl.compile(graph, board=board, max_flash=max_flash)
     runs = samples[:RUNS] if mode == "int8" else [example_inputs(graph.origin), *samples[1:RUNS]]
     session = run_session(build, runs)
     figures = session.figures
     flash, ram = figures["flash"], figures["ram"]
     total = ram["arena"] + ram["state"] + ram["static"]
+    budget = f", --max-flash {max_flash // 1024}K" if max_flash else ""
     return Row(
-        name, board, f"Pilotlight, {mode}", "yes" if session.match else "NO", figures["instructions"],
+        name, board, f"Pilotlight, {mode}{budget}", "yes" if session.match else "NO", figures["instructions"],
         figures["cycles_estimate"], flash["code"], flash["weights"], total,
     )
 
@@ -123,8 +125,10 @@ def main() -> int:
             for mode in chosen.modes.split(","):
                 if mode == "float32" and board != "mps2-an386":
                     continue  # soft float is not what those cores are for
-                rows.append(measure(name, board, mode, trained))
-                print("  ".join(rows[-1].cells()), flush=True)
+                budgets = [None, MORE_FLASH.get((name, board))] if mode == "int8" else [None]
+                for budget in dict.fromkeys(budgets):
+                    rows.append(measure(name, board, mode, trained, budget))
+                    print("  ".join(rows[-1].cells()), flush=True)
             rows += recorded(name, board)
     chosen.output.write_text(markdown(rows, trained))
     print(f"wrote {chosen.output}")

@@ -232,5 +232,7 @@ _CHOICES: dict[str, Callable[[Any], Any]] = {
     "max_ram": click.option(
         "--max-ram", type=Size(), help="Fail if arena, state, static and stack need more, such as 64K."
     ),
-    "max_flash": click.option("--max-flash", type=Size(), help="Fail if code and weights need more."),
+    "max_flash": click.option(
+        "--max-flash", type=Size(), help="Fail if code and weights need more; spend the rest on speed."
+    ),
 }
