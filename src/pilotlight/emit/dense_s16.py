@@ -82,8 +82,9 @@ def _initializer(layer: Layer, pixels: int, reverse: bool) -> str:
         2 * s.ic // s.groups, s.oc // s.groups, pixels, -(-s.ow // pixels), column_step(s), int(reverse), 0,
     ]  # fmt: skip
     text = ", ".join(map(str, numbers))
+    chunk = CHUNK if m.down else round_up(s.kh * s.kw * s.ic // s.groups, 4)  # at once where 32 bits hold it all
     return (
-        f"{{{{{text}, {{{layer.zy}, {m.shift}, {layer.lo}, {layer.hi}}}}}, {CHUNK}, {m.down}, {int(layer.narrow)}}}"
+        f"{{{{{text}, {{{layer.zy}, {m.shift}, {layer.lo}, {layer.hi}}}}}, {chunk}, {m.down}, {int(layer.narrow)}}}"
     )
 
 

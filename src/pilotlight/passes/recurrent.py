@@ -20,12 +20,13 @@ BETWEEN = Affine(1.0 / 128.0, 0)
 
 def quantize_layers(graph: Graph) -> None:
     """Both rewrites, for layers whose input is quantized and whose state starts with zeros."""
-    known: set[Value] = set()  # real numbers that were integers before
+    known: set[Value] = set()  # real numbers that were int8 before
     at = 0
     while at < len(graph.nodes):
         node = graph.nodes[at]
         at += 1
-        if node.op == "dequantize" or (node.op in MOVES and all(v in known for v in node.inputs)):
+        moved = node.op in MOVES and all(v in known for v in node.inputs)
+        if moved or (node.op == "dequantize" and node.inputs[0].dtype == INT8):
             known.add(node.output)
         elif node.op in LAYERS and not node.attrs["initial"] and node.inputs[0] in known:
             graph.nodes[at:at] = _last_step(graph, node)

@@ -1,6 +1,7 @@
 """Which tensors become int8 or int16: the annotations that PT2E works from.
 
-Every operator is in one of five classes. What is in none stays float, and the summary says so.
+Every operator is in one of the classes of `operators.py`. What is in none stays float, and the summary says so.
+Pointwise operators that depend on one tensor are one function of it: only where they end the result is quantized.
 The result of an operator has 16 bits where `wide` says so; whoever reads it reads 16 bits.
 """
 
@@ -20,36 +21,21 @@ from torchao.quantization.pt2e.quantizer import (
 )
 
 from pilotlight.quantize.observers import activation_spec, weight_spec
+from pilotlight.quantize.operators import (
+    ACTIVATIONS,
+    CLAMPS,
+    DENSE,
+    FIXED,
+    OWN,
+    POINTWISE,
+    READS,
+    RECURRENT,
+    SHARED,
+    base_name,
+    operator_name,
+)
 
 KEY = "quantization_annotation"
-
-DENSE = {
-    "conv1d.default", "conv1d.padding", "conv2d.default", "conv2d.padding", "convolution.default", "linear.default",
-    "conv_transpose1d.default", "conv_transpose2d.input",
-}
-RECURRENT = {"lstm.input", "gru.input"}
-CLAMPS = {
-    "relu.default", "relu_.default", "relu6.default", "hardtanh.default", "hardtanh_.default", "clamp.default",
-    "clamp_.default", "clamp_min.default",
-}
-OWN = {
-    "add.Tensor", "add_.Tensor", "mul.Tensor", "mul_.Tensor", "sub.Tensor", "avg_pool1d.default", "avg_pool2d.default",
-    "adaptive_avg_pool1d.default", "adaptive_avg_pool2d.default", "mean.dim", "matmul.default", "bmm.default",
-    "layer_norm.default", "hardswish.default", "hardswish_.default", "gelu.default", "silu.default", "silu_.default",
-    "leaky_relu.default", "leaky_relu_.default", "elu.default", "elu_.default", "upsample_bilinear2d.vec",
-    "hardsigmoid.default", "hardsigmoid_.default", "scaled_dot_product_attention.default", "rms_norm.default", *CLAMPS,
-}
-FIXED = {
-    "softmax.int": (1 / 256, -128), "sigmoid.default": (1 / 256, -128), "sigmoid_.default": (1 / 256, -128),
-    "tanh.default": (1 / 128, 0), "tanh_.default": (1 / 128, 0),
-}
-SHARED = {
-    "max_pool1d.default", "max_pool2d.default", "flatten.using_ints", "view.default", "reshape.default",
-    "permute.default", "transpose.int", "squeeze.default", "squeeze.dim", "squeeze.dims", "unsqueeze.default",
-    "slice.Tensor", "select.int", "cat.default", "pad.default", "dropout.default", "contiguous.default",
-    "clone.default", "expand.default", "flip.default", "upsample_nearest2d.vec", "unflatten.int", "t.default",
-}
-
 
 def never(node: Node) -> bool:
     return False
@@ -65,6 +51,7 @@ class Int8Quantizer(Quantizer):
         self.specs = {bits: activation_spec(observer, bits) for bits in (8, 16)}
         self.keep_float, self.wide = keep_float, wide
         self.bits: dict[Node, int] = {}  # of results that are quantized
+        self.source: dict[Node, Node] = {}  # of pointwise operators: the one tensor that they are a function of
         self.maker: dict[Node, Node] = {}  # of a clamp's result: the operator in front of it
 
     def annotate(self, model: GraphModule) -> GraphModule:
@@ -74,19 +61,61 @@ class Int8Quantizer(Quantizer):
                 self.bits[node] = self._chosen(node)
             if name is None or KEY in node.meta or self.keep_float(node):
                 continue
+            if any(_is_state(a) for a in node.all_input_nodes):
+                continue
             if name in RECURRENT:
                 self._recurrent(node)
-            if not _is_float(node) or any(_is_state(a) for a in node.all_input_nodes):
+            elif self._is_function(node):
+                self.bits[node] = self._chosen(node)
+            elif name in READS:
+                self._read_only(node)
+            elif name in SHARED:
+                self._shared(node)
+            elif not _is_float(node):
                 continue
-            if name in DENSE:
+            elif name in DENSE:
                 self._dense(node, name)
             elif name in FIXED:
                 self._mark(node, _fixed(name, self._chosen(node)))
             elif name in OWN:
                 self._own(node)
-            elif name in SHARED:
-                self._shared(node)
+        for node in self.source:
+            self._function(node)
         return model
+
+    def _is_function(self, node: Node) -> bool:
+        """Whether a node depends, element by element, on one tensor; remembers on which."""
+        if base_name(node) not in POINTWISE:
+            return False
+        tensors = [a for a in node.all_input_nodes if not _is_number(a)]
+        sources = {self.source.get(a, a) for a in tensors}
+        if len(sources) != 1:
+            return False
+        source = sources.pop()
+        if not _is_float(source) or _shape(source) != _shape(node):
+            return False
+        self.source[node] = source
+        return True
+
+    def _function(self, node: Node) -> None:
+        """What reads the source reads it quantized; what is read by others than this function is quantized."""
+        source, name = self.source[node], operator_name(node) or ""
+        ends = any(self.source.get(user) is not source for user in node.users)
+        alone = 16 in (self.bits[node], self.bits.get(source, 8))  # 16 bits have a table for single operators only
+        inputs = [a for a in node.all_input_nodes if a is source or (alone and a in self.source)]
+        output = None
+        if _is_float(node) and (ends or alone):
+            output = _fixed(name, self.bits[node]) if name in FIXED else self.specs[self.bits[node]]
+        specs = {a: self._read(a, self.bits[node]) for a in inputs}
+        node.meta[KEY] = QuantizationAnnotation(specs, output, _annotated=True)
+
+    def _read_only(self, node: Node) -> None:
+        inputs = _tensor_inputs(node)
+        if not inputs:
+            return
+        specs: dict[Node, Any] = {inputs[0]: self._read(inputs[0], self._chosen(node))}
+        specs |= dict.fromkeys(inputs[1:], SharedQuantizationSpec((inputs[0], node)))
+        node.meta[KEY] = QuantizationAnnotation(specs, None, _annotated=True)
 
     def validate(self, model: GraphModule) -> None:
         """Every annotation above has an integer form."""
@@ -124,17 +153,14 @@ class Int8Quantizer(Quantizer):
         x = node.args[0]
         assert isinstance(x, Node)
         width = self._chosen(node)
-        node.meta[KEY] = QuantizationAnnotation({x: self._read(x, width)}, None, _annotated=True)
+        node.meta[KEY] = QuantizationAnnotation({x: self.specs[width]}, None, _annotated=True)
         for user in node.users:
             if user.args[1] == 0:
                 self.bits[user] = width
                 user.meta[KEY] = QuantizationAnnotation({}, self.specs[width], _annotated=True)
 
     def _own(self, node: Node) -> None:
-        clamp = _only_clamp(node) if operator_name(node) in ("add.Tensor", "add_.Tensor") else None
-        if not all(isinstance(a, Node) and _is_float(a) for a in node.args[:2]) and operator_name(node) in _BINARY:
-            return  # a scalar operand folds into its neighbours or is a table
-        self._mark(node, None, clamp)
+        self._mark(node, None, _only_clamp(node))
 
     def _shared(self, node: Node) -> None:
         """Data that is only moved keeps its scale; all inputs of a concatenation get one, the widest."""
@@ -146,7 +172,11 @@ class Int8Quantizer(Quantizer):
         specs: dict[Node, Any] = {inputs[0]: self.specs[self.bits[node]]}
         shared = SharedQuantizationSpec((inputs[0], node))
         specs |= dict.fromkeys(inputs[1:], shared)
-        node.meta[KEY] = QuantizationAnnotation(specs, shared, _annotated=True)
+        node.meta[KEY] = QuantizationAnnotation(specs, shared if _is_float(node) else None, _annotated=True)
+        for part in node.users if not isinstance(node.meta.get("val"), torch.Tensor) else ():
+            if _is_float(part):  # one of several results
+                self.bits[part] = self.bits[node]
+                part.meta[KEY] = QuantizationAnnotation({}, shared, _annotated=True)
 
     def _mark(self, node: Node, output: Any, clamp: Node | None = None) -> None:
         width = self._chosen(node, *([clamp] if clamp else []))
@@ -161,13 +191,6 @@ def _fixed(name: str, bits: int) -> FixedQParamsQuantizationSpec:
     return FixedQParamsQuantizationSpec(torch.int8, scale, zero, -128, 127)
 
 
-_BINARY = ("add.Tensor", "add_.Tensor", "mul.Tensor", "mul_.Tensor", "sub.Tensor", "matmul.default", "bmm.default")
-
-
-def operator_name(node: Node) -> str | None:
-    return str(node.target).removeprefix("aten.") if node.op == "call_function" else None
-
-
 def _is_float(node: Node) -> bool:
     value = node.meta.get("val")
     return isinstance(value, torch.Tensor) and value.is_floating_point()
@@ -180,10 +203,21 @@ def _is_state(node: Node) -> bool:
     )
 
 
+def _shape(node: Node) -> tuple[int, ...] | None:
+    value = node.meta.get("val")
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else None
+
+
+def _is_number(node: Node) -> bool:
+    """A constant of one element."""
+    value = node.meta.get("val")
+    return node.op == "get_attr" and isinstance(value, torch.Tensor) and value.numel() == 1
+
+
 def _tensor_inputs(node: Node) -> list[Node]:
-    """Inputs that are activations; layer norm's own parameters stay as they are."""
+    """Inputs that are activations; a norm's own parameters stay as they are."""
     items: list[Any] = []
-    for arg in node.args[:1] if operator_name(node) == "layer_norm.default" else node.args:
+    for arg in node.args[ACTIVATIONS.get(base_name(node), slice(None))]:
         items += arg if isinstance(arg, list | tuple) else [arg]
     return list(dict.fromkeys(a for a in items if isinstance(a, Node) and _is_float(a)))
 

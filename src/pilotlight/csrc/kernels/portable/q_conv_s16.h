@@ -4,7 +4,7 @@
 #include "conv_s8.h"
 #include "q_dense_s16.h"
 
-/* acc (2, 2) += k products of two pixels x and z with two filters. Of every four taps w holds the first filter's in the
+/* acc (2, 2) = the sums of k products of two pixels x and z with two filters. Of every four taps w holds the first filter's in the
  * order 0 2 1 3, then the second's: what the DSP extension widens to pairs in one instruction each. */
 #if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_UNALIGNED)
 typedef struct {
@@ -15,7 +15,7 @@ typedef struct {
 #define PL_SMLAD_S16(a, u, v) __asm__("smlad %0, %1, %2, %0" : "+r"(a) : "r"(u), "r"(v))
 PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w, int32_t k, int32_t *acc)
 {
-    int32_t a0 = acc[0], a1 = acc[1], b0 = acc[2], b1 = acc[3];
+    int32_t a0 = 0, a1 = 0, b0 = 0, b1 = 0;
     for (; k >= 4; k -= 4, x += 4, z += 4, w += 8) {
         uint32_t u = PL_PAIR_S16(w), v = PL_PAIR_S16(w + 4), first, last, t;
         __asm__("sxtb16 %0, %1" : "=r"(first) : "r"(u));
@@ -41,7 +41,7 @@ PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w,
     t = z[i], b0 += t * w[at], b1 += t * w[(at) + 4];
 PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w, int32_t k, int32_t *acc)
 {
-    int32_t a0 = acc[0], a1 = acc[1], b0 = acc[2], b1 = acc[3], t;
+    int32_t a0 = 0, a1 = 0, b0 = 0, b1 = 0, t;
     for (; k >= 4; k -= 4, x += 4, z += 4, w += 8) {
         PL_TAP_S16(0, 0) PL_TAP_S16(1, 2) PL_TAP_S16(2, 1) PL_TAP_S16(3, 3)
     }
@@ -60,16 +60,11 @@ PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w,
 static inline void pl_sums_s16(const pl_conv_s16_t *s, const int16_t *x, const int16_t *z, const int8_t *w,
                                const int32_t *bias, int32_t k, int64_t *sum)
 {
-    int32_t acc[4] = {bias[0], bias[1], bias[0], bias[1]};
-    int32_t chunk = s->chunk;
-    if (s->down == 0) {
-        pl_dots_s16(x, z, w, k, acc);
-    }
-    for (int32_t i = 0; i < 4; i++) {
-        sum[i] = acc[i];
-    }
-    for (int32_t at = 0; s->down && at < k; at += chunk) {
-        int32_t part[4] = {0, 0, 0, 0};
+    const int32_t chunk = s->chunk;
+    sum[0] = sum[2] = bias[0];
+    sum[1] = sum[3] = bias[1];
+    for (int32_t at = 0; at < k; at += chunk) {
+        int32_t part[4]; // (2, 2)
         pl_dots_s16(x + at, z + at, w + 2 * at, k - at < chunk ? k - at : chunk, part);
         for (int32_t i = 0; i < 4; i++) {
             sum[i] += part[i];
