@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -79,16 +80,23 @@ def scaled_dot_product_attention(
         raise b.refuse(f"attention over {query.dtype} is not supported; expected float32")
     if dropout_p:
         raise b.refuse("attention with dropout is not supported", "call module.eval() first")
-    lead = query.shape[:-2]
-    if len(lead) > 2 or any(x.shape[:-3] != query.shape[:-3] for x in (key, value)):
+    gqa = enable_gqa and query.shape[-3] != key.shape[-3]
+    lead = tuple(np.broadcast_shapes(*(x.shape[:-2] for x in ((query,) if gqa else (query, key, value)))))
+    heads = math.prod(lead[-1:])
+    operands = [
+        b.reshape(x if gqa else b.expand(x, (*lead, *x.shape[-2:])), (-1, x.shape[-3] if gqa else heads, *x.shape[-2:]))
+        for x in (query, key, value)
+    ]
+    if any(x.shape[0] != operands[0].shape[0] for x in operands):
         raise b.refuse(
-            f"attention over queries {list(query.shape)} and keys {list(key.shape)} is not supported; "
-            "expected (batch, heads, rows, width) with the same batch"
+            f"attention over queries {list(query.shape)} and keys {list(key.shape)} with shared heads is not "
+            "supported; expected the same batch"
         )
-    four = [b.reshape(x, (1,) * (4 - len(x.shape)) + x.shape) for x in (query, key, value)]
     if attn_mask is not None:
         mask = attn_mask if attn_mask.dtype == BOOL else b.cast(attn_mask, FLOAT32)
-        four.append(b.reshape(mask, (1,) * (4 - len(mask.shape)) + mask.shape))
+        if len(lead) > 2:  # its batch is several dimensions, which only a whole mask can be seen as one of
+            mask = b.reshape(b.expand(mask, (*lead, *mask.shape[-2:])), (-1, heads, *mask.shape[-2:]))
+        operands.append(b.reshape(mask, (1,) * (4 - len(mask.shape)) + mask.shape))
     scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
-    y = b.node("attention", four, causal=is_causal, scale=float(scale))
+    y = b.node("attention", operands, causal=is_causal, scale=float(scale))
     return b.reshape(y, b.results[0][1])

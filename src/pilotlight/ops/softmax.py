@@ -59,7 +59,7 @@ def _lower(b: Builder, op: str, x: Value, dim: int) -> Value:
     return b.node(op, [x], axis=axis(dim, len(x.shape))) if x.elements else x
 
 
-@lowers("softmax.int", "_softmax.default", "_safe_softmax.default")
+@lowers("softmax.int", "_softmax.default")
 def softmax(b: Builder, self: Value, dim: int, **_: object) -> Value:
     return _lower(b, "softmax", self, dim)
 
