@@ -31,6 +31,8 @@ DTYPES = frozenset((
     torch.float32, torch.float16, torch.bfloat16, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8,
     torch.bool,
 ))
+_EMPTY = ("empty", "new_empty")
+_OVERWRITE = ("aten.fill.", "aten.full_like.", "aten.zeros_like.", "aten.ones_like.")
 _CASE = re.compile(r"\bcase_(\d+)\b")
 
 
@@ -73,9 +75,9 @@ def _reason(node: torch.fx.Node) -> LeftOut | None:
     target = node.target
     tags = getattr(target, "tags", ())
     name = str(target).removeprefix("aten.")
-    if torch.Tag.nondeterministic_seeded in tags:
+    if torch.Tag.nondeterministic_seeded in tags and _argument(node, "dropout_p") != 0:
         return LeftOut("random", name)
-    if name.startswith(("empty", "new_empty")):
+    if name.startswith(_EMPTY) and not all(str(user.target).startswith(_OVERWRITE) for user in node.users):
         return LeftOut("uninitialised", name)
     for tensor in _tensors(node):
         if tensor.dtype not in DTYPES:
@@ -87,6 +89,15 @@ def _reason(node: torch.fx.Node) -> LeftOut | None:
         or not isinstance(target, torch._ops.OpOverload)  # control flow, and arithmetic on sizes
     )
     return None if known else LeftOut("outside", f"aten.{name}" if "::" not in name else name)
+
+
+def _argument(node: torch.fx.Node, name: str) -> object:
+    """An argument of an operator by its name; None where the operator has no such argument."""
+    for position, argument in enumerate(node.target._schema.arguments):  # type: ignore[union-attr]
+        if argument.name == name:
+            given = node.args[position] if position < len(node.args) else argument.default_value
+            return node.kwargs.get(name, given)
+    return None
 
 
 def _tensors(node: torch.fx.Node) -> Iterator[torch.Tensor]:
