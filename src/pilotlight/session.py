@@ -13,7 +13,7 @@ import torch
 
 from pilotlight.capture.reference import Reference, example_inputs, functionalize, one_thread, variations
 from pilotlight.compiler import Build
-from pilotlight.errors import PilotlightError
+from pilotlight.errors import DoesNotFitError, PilotlightError
 from pilotlight.graph import Port
 from pilotlight.graph.dtypes import convert, to_torch
 from pilotlight.graph.evaluate import evaluate_runs
@@ -187,9 +187,25 @@ def run_session(
     session.figures = figures(build)
     session.figures["instructions"] = measured.instructions if measured else None
     session.figures["cycles_estimate"] = measured.cycles if measured else None
+    if build.saving is not None and measured:
+        before = instructions_for_speed(build, inputs[0], timeout)
+        session.figures["saving"] |= {"instructions_before": before, "instructions": measured.instructions}
     session.accuracy = accuracy(session, inputs, labels) if labels is not None else None
     session.snr_db = None if quantization is None else snr_db(session)
     return session
+
+
+def instructions_for_speed(build: Build, inputs: list[torch.Tensor], timeout: float) -> int | None:
+    """What one run takes when the same model is compiled for speed; None where that does not fit the board."""
+    fast = build.for_speed()
+    try:
+        with fast.open(timeout=timeout) as running:
+            running.reset()
+            running.flat(inputs)
+    except DoesNotFitError:
+        return None
+    counts = running.device.counts
+    return profile(fast.info, counts).instructions if counts is not None and counts.runs else None
 
 
 def same_bits(
@@ -263,5 +279,6 @@ def figures(build: Build, info: BuildInfo | None = None) -> dict[str, Any]:
         "macs": meta["macs"], "macs_executed": meta["macs_executed"],
         "instructions": None, "cycles_estimate": None,
         "flash": flash, "ram": ram, "quantization": widths(build),
+        "saving": build.saving.as_dict() if build.saving else None,
         "unknown": [text for text in (sizes.reason, info.stack_reason) if text],
     }

@@ -53,13 +53,16 @@ class Cut:
         self._needs: dict[Key, Needs | None] = {}
 
     @property
-    def possible(self) -> bool:
-        """Whether the outputs' sizes go together and no patch of a layer would be padding alone."""
+    def aligned(self) -> bool:
+        """Whether the outputs' sizes go together."""
         shapes = [port.value.shape for port in self.stage.outputs]
-        if any(s[1] % self.least[0] or s[2] % self.least[1] for s in shapes):
-            return False
+        return not any(s[1] % self.least[0] or s[2] % self.least[1] for s in shapes)
+
+    @property
+    def possible(self) -> bool:
+        """Whether no patch of a layer would be padding alone."""
         edges = [(i, 0) for i in range(self.counts[0])] + [(0, j) for j in range(self.counts[1])]
-        return all(self.needs(key) is not None for key in edges)
+        return self.aligned and all(self.needs(key) is not None for key in edges)
 
     def area(self, value: Value, key: Key) -> Area:
         """The rectangle of an output that is a patch's own."""
@@ -176,7 +179,7 @@ class Cut:
         for port in stage.outputs:
             own = self.area(port.value, (i, j))
             value = _part_of(graph, made[port.value], found.areas[port.value], own)
-            if value is made[port.value] and value in direct and _is_run(own.size, port.value):
+            if value is made[port.value] and value in direct and is_run(own.size, port.value):
                 tile.stores = {*tile.stores, value}
             graph.outputs.append(Port(port.name, value, value.shape))
         return tile
@@ -189,6 +192,10 @@ class Cut:
             i.count * j.count * sum(get(n.op).macs(n) for n in self.tile(i.first, j.first).graph.nodes)
             for i in self.down for j in self.along
         )
+
+    def calls(self) -> int:
+        """Kernels that are called for all patches."""
+        return self.counts[0] * self.counts[1] * len(self.stage.nodes)
 
     def reads(self, k: int) -> np.ndarray:
         """For every patch in order, the bytes of input k that it reads: first, and one behind the last."""
@@ -208,7 +215,7 @@ class Cut:
         return np.array(spans, np.int64) * (value.shape[3] * value.dtype.size)
 
 
-def _is_run(size: tuple[int, int], value: Value) -> bool:
+def is_run(size: tuple[int, int], value: Value) -> bool:
     """Whether an area of so many rows and columns lies in one piece in an image."""
     return size[1] == value.shape[2] or size[0] == 1
 
@@ -216,7 +223,7 @@ def _is_run(size: tuple[int, int], value: Value) -> bool:
 def _borrow(graph: Graph, port: Port, area: Area) -> Value:
     """The part of an input that a patch reads: where it lies, or copied if it is not in one piece."""
     value = port.value
-    pitch = area.size[1] if _is_run(area.size, value) else value.shape[2]
+    pitch = area.size[1] if is_run(area.size, value) else value.shape[2]
     outside = graph.fresh(value.name, value.dtype, (1, area.size[0], pitch, value.shape[3]))
     outside.quant = value.quant
     graph.inputs.append(Port(port.name, outside, outside.shape))

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pilotlight.boards import Board
+from pilotlight.report.saving import add_saving
 from pilotlight.report.style import (
     BAD,
     GOOD,
@@ -36,6 +37,7 @@ def summary_table(figures: dict[str, Any], board: Board) -> Table:
     _add_ram(grid, ram)
     grid.add_row("arena", number(ram["arena"]), f"bytes: {arena_text(ram)}")
     grid.add_row("MACs", number(figures["macs_executed"]), _macs_text(figures))
+    add_saving(grid, figures.get("saving"))
     add_widths(grid, figures.get("quantization"))
     if figures.get("instructions") is not None:
         count, macs = figures["instructions"], figures["macs_executed"]

@@ -1,13 +1,17 @@
 """`--optimize ram`: the smallest arena, by computing stages patch by patch and by kernels that need less scratch.
 
 A stage is a run of layers around the step that needs most. Candidates (where it begins and ends, the size of its
-patches) are ranked by a quick estimate; the best of them are built and planned, and the one with the smallest need
-wins. Then the step that needs most is looked at again, until nothing helps.
+patches) are ranked by a quick estimate; the best of them are built, and the one with the smallest need is taken. Then
+the step that needs most is looked at again, until nothing helps. In the end each stage gets the patches with the least
+work, and each layer its fast kernel, that keep the arena as small.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from typing import Any
 
 from pilotlight import ops
 from pilotlight.emit.target import Target
@@ -19,12 +23,12 @@ from pilotlight.plan import ALIGN, Plan, make_plan
 from pilotlight.plan.bounds import find_bounds
 from pilotlight.plan.buffers import usable_overlaps
 from pilotlight.plan.lifetimes import find_lifetimes
-from pilotlight.tune.stages import Candidate, candidates
+from pilotlight.tune.stages import CALL, Candidate, candidates, cuts
 
-STAGES = 6  # at most
+STAGES = 8  # at most
+TRIED = 20  # candidates that are built for each
 MOST_LEAN = 32  # layers that get another kernel
-TRIED = 24  # candidates that are planned for each
-CLOSE = 64  # needs that differ by less than this fraction count as equal; then the fewest MACs win
+CLOSE = 64  # needs that differ by less than this fraction count as equal; then the least work wins
 
 
 @dataclass(frozen=True)
@@ -48,95 +52,123 @@ class Saving:
     stages: tuple[Stage, ...]
     lean: int  # layers with a kernel that needs less scratch memory
 
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
 
 def save_ram(graph: Graph, target: Target, keep_inputs: bool = False) -> tuple[Graph, Plan, Saving]:
     """The graph with stages cut into patches, its plan, and what that saves."""
-    before = make_plan(prepare(graph, target), keep_inputs=keep_inputs)
-    best, cut = graph, graph.clone()
-    least = _leanest(graph, target, keep_inputs)
-    for _ in range(STAGES):
-        if not _cut_peak(cut, target, keep_inputs):
-            break
-        size = _leanest(cut, target, keep_inputs)
-        if size < least:
-            best, least = cut.clone(), size
-    plan, lean = _lean_plan(best, target, keep_inputs)
-    stages = tuple(_describe(node) for node in best.nodes if node.op == "patches")
-    return best, plan, Saving(before.arena.size, plan.arena.size, _macs(before), _macs(plan), stages, lean)
+    return _Search(target, keep_inputs).run(graph)
 
 
-def _leanest(graph: Graph, target: Target, keep_inputs: bool) -> int:
-    """Bytes of arena with lean kernels everywhere."""
-    return make_plan(prepare(graph, target, graph.nodes), keep_inputs=keep_inputs).arena.size
+class _Search:
+    def __init__(self, target: Target, keep_inputs: bool):
+        self.target, self.keep_inputs = target, keep_inputs
 
+    def run(self, graph: Graph) -> tuple[Graph, Plan, Saving]:
+        before = self.plan(graph)
+        best, cut = graph, graph.clone()
+        least = self.leanest(graph)
+        for _ in range(STAGES):
+            if not self.cut_peak(cut):
+                break
+            size = self.leanest(cut)
+            if size < least:
+                best, least = cut.clone(), size
+        self.relax(best, least)
+        plan, lean = self.lean_plan(best)
+        if plan.arena.size >= before.arena.size:
+            best, plan, lean = graph, before, 0
+        stages = tuple(_describe(node) for node in best.nodes if node.op == "patches")
+        return best, plan, Saving(before.arena.size, plan.arena.size, _macs(before), _macs(plan), stages, lean)
 
-def _lean_plan(graph: Graph, target: Target, keep_inputs: bool) -> tuple[Plan, int]:
-    """Lean kernels for one step after the other that needs most, until the arena cannot become smaller.
+    def plan(self, graph: Graph, lean: Container[Node] = ()) -> Plan:
+        return make_plan(prepare(graph, self.target, lean), keep_inputs=self.keep_inputs)
 
-    A step below the peak counts as well where its scratch memory keeps the others from their best places.
-    """
-    lean: set[Node] = set()
-    best: tuple[Plan, int] | None = None
-    while True:
-        prepared = prepare(graph, target, lean)
+    def leanest(self, graph: Graph) -> int:
+        """Bytes of arena with lean kernels everywhere."""
+        return self.plan(graph, graph.nodes).arena.size
+
+    def cut_peak(self, graph: Graph) -> bool:
+        """Cut the best stage around the step that needs most, in place."""
+        prepared = prepare(graph, self.target, graph.nodes)
         back = dict(zip(prepared.nodes, graph.nodes, strict=True))
-        plan = make_plan(prepared, keep_inputs=keep_inputs)
-        if best is None or plan.arena.size < best[0].arena.size:
-            best = plan, len(lean)
-        needs = {back[node]: need for node, need in _needs(prepared, keep_inputs).items() if node in back}
-        peak = max(needs.values(), default=0)
-        left = sorted((node for node in needs if node not in lean), key=lambda node: -needs[node])
-        stuck = all(needs[node] < peak for node in left)
-        if not left or len(lean) == MOST_LEAN or (stuck and best[0].arena.size <= plan.arena.lower_bound):
-            return best
-        lean.add(left[0])
+        make_plan(prepared, keep_inputs=self.keep_inputs)  # puts the nodes in order
+        graph.nodes = [back[node] for node in prepared.nodes]
+        needs = {back[node]: need for node, need in self.needs(prepared).items() if node in back}
+        lean = replace(self.target, lean=True)
+        tried: list[tuple[int, int, Candidate]] = []
+        possible = (c for c in candidates(graph, needs) if Cut(c.stage, *c.size).possible)
+        for candidate in islice(possible, TRIED):
+            node = patches_node(prepared, candidate.stage, *candidate.size)
+            ops.get(node.op).prepare(node, prepared, lean)
+            trial = replace(prepared, nodes=replaced(prepared, candidate.start, candidate.stop, node))
+            tried.append((self.needs(trial)[node], _work(node), candidate))
+        limit = max(needs.values(), default=0)
+        close = min((need for need, _, _ in tried), default=limit)
+        better = [row for row in tried if row[0] < limit and row[0] <= close + close // CLOSE]
+        if not better:
+            return False
+        best = min(better, key=lambda row: (row[1], row[0]))[2]
+        node = patches_node(graph, make_stage(graph, graph.nodes[best.start : best.stop]), *best.size)
+        graph.nodes = replaced(graph, best.start, best.stop, node)
+        return True
+
+    def relax(self, graph: Graph, least: int) -> None:
+        """Give each stage the patches with the least work that hold the arena."""
+        for node in [node for node in graph.nodes if node.op == "patches"]:
+            found, stage = (node.attrs["rows"], node.attrs["columns"]), node.attrs["stage"]
+            work = _work(node)
+            for size in _front(stage):
+                node.attrs |= {"rows": size[0], "columns": size[1]}
+                if size == found or not Cut(stage, *size).possible or _work(node) >= work:
+                    continue
+                if self.leanest(graph) <= least + least // CLOSE:
+                    found = size
+                    break
+            node.attrs |= {"rows": found[0], "columns": found[1]}
+
+    def lean_plan(self, graph: Graph) -> tuple[Plan, int]:
+        """Lean kernels for one step after the other that needs most, until the arena cannot become smaller.
+
+        A step below the peak counts as well where its scratch memory keeps the others from their best places.
+        """
+        lean: set[Node] = set()
+        best: tuple[Plan, int] | None = None
+        while True:
+            prepared = prepare(graph, self.target, lean)
+            back = dict(zip(prepared.nodes, graph.nodes, strict=True))
+            plan = make_plan(prepared, keep_inputs=self.keep_inputs)
+            if best is None or plan.arena.size < best[0].arena.size:
+                best = plan, len(lean)
+            needs = {back[node]: need for node, need in self.needs(prepared).items() if node in back}
+            peak = max(needs.values(), default=0)
+            left = sorted((node for node in needs if node not in lean), key=lambda node: -needs[node])
+            stuck = all(needs[node] < peak for node in left)
+            if not left or len(lean) == MOST_LEAN or (stuck and best[0].arena.size <= plan.arena.lower_bound):
+                return best
+            lean.add(left[0])
+
+    def needs(self, graph: Graph) -> dict[Node, int]:
+        """The bytes that each step needs at least, in the order of the graph."""
+        found = find_lifetimes(graph, keep_inputs=self.keep_inputs)
+        bounds = find_bounds(found.buffers, usable_overlaps(found.buffers, found.overlaps), ALIGN)
+        first = bounds.first_step
+        return {node: bounds.needs[k - first] for k, node in enumerate(found.steps) if k - first < len(bounds.needs)}
 
 
-def _cut_peak(graph: Graph, target: Target, keep_inputs: bool) -> bool:
-    """Cut the best stage around the step that needs most, in place."""
-    everything = frozenset(graph.nodes)
-    prepared = prepare(graph, target, everything)
-    back = dict(zip(prepared.nodes, graph.nodes, strict=True))
-    make_plan(prepared, keep_inputs=keep_inputs)
-    graph.nodes = [back[node] for node in prepared.nodes]
-    needs = _needs(prepared, keep_inputs)
-    lean = replace(target, lean=True)
-    tried: list[tuple[list[int], int, Candidate, Node]] = []
-    for candidate in candidates(graph, needs)[:TRIED]:
-        node = patches_node(prepared, candidate.stage, *candidate.size)
-        ops.get(node.op).prepare(node, prepared, lean)
-        trial = replace(prepared, nodes=replaced(prepared, candidate.start, candidate.stop, node))
-        tops = sorted(_needs(trial, keep_inputs).values(), reverse=True)
-        tried.append((tops, ops.get(node.op).macs(node), candidate, node))
-    best = _best(tried, sorted(needs.values(), reverse=True))
-    if best is None:
-        return False
-    node = patches_node(graph, make_stage(graph, graph.nodes[best.start : best.stop]), *best.size)
-    graph.nodes = replaced(graph, best.start, best.stop, node)
-    return True
+def _front(stage: Graph) -> Iterator[tuple[int, int]]:
+    """Sizes of patches from the least work to the least memory, without those that cost more for nothing."""
+    least = None
+    for size, need, _ in sorted(cuts(stage), key=lambda row: (row[2], row[1])):
+        if least is None or need < least:
+            least = need
+            yield size
 
 
-def _best(tried: list[tuple[list[int], int, Candidate, Node]], now: list[int]) -> Candidate | None:
-    """The candidate with the lowest needs, highest first; among those that are close the one with the fewest MACs.
-
-    Where two steps need the same, one of them has to go first: its needs are compared from the highest that differs.
-    """
-    better = [row for row in tried if row[0] < now]
-    if not better:
-        return None
-    tops = min(row[0] for row in better)
-    at = next((k for k, need in enumerate(tops) if need != now[k]), 0)
-    limit = tops[at] + tops[at] // CLOSE
-    close = [row for row in better if row[0][:at] == tops[:at] and row[0][at] <= min(limit, now[at])]
-    return min(close, key=lambda row: (row[1], row[0]))[2]
-
-
-def _needs(graph: Graph, keep_inputs: bool) -> dict[Node, int]:
-    """The bytes that each step needs at least, in the order of the graph."""
-    found = find_lifetimes(graph, keep_inputs=keep_inputs)
-    bounds = find_bounds(found.buffers, usable_overlaps(found.buffers, found.overlaps), ALIGN)
-    first = bounds.first_step
-    return {node: bounds.needs[k - first] for k, node in enumerate(found.steps) if k - first < len(bounds.needs)}
+def _work(node: Node) -> int:
+    cut = Cut(node.attrs["stage"], node.attrs["rows"], node.attrs["columns"])
+    return cut.macs() + CALL * cut.calls()
 
 
 def _macs(plan: Plan) -> int:

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 from pilotlight import ops
 from pilotlight.graph import Graph, Node, Value
-from pilotlight.ops.tiles import Cut
+from pilotlight.ops.tiles import Cut, Needs, is_run
 from pilotlight.passes.patches import can_cut, make_stage
 
 LENGTH = 24  # layers of a stage at most
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24)  # rows or columns of a patch
 SHARES = (2, 3, 4, 6, 8)  # parts of an image
-MOST_WORK = 4  # times the multiply-accumulates of the stage
+MOST_WORK = 4  # times the work of the stage as a whole
+CALL = 250  # multiply-accumulates that are worth the call of a kernel
+SLACK = 16  # a stage is not looked at when it needs more than the best estimate by this fraction
 
 
 @dataclass(frozen=True)
@@ -25,19 +27,20 @@ class Candidate:
     stage: Graph
     size: tuple[int, int]
     need: int  # estimated bytes
-    macs: int  # estimated
+    work: int  # estimated: multiply-accumulates, and a price for every call of a kernel
 
 
 def candidates(graph: Graph, needs: Mapping[Node, int]) -> list[Candidate]:
-    """Stages that hold the step with the largest need, best estimate first. `needs` is by the nodes of a prepared
-    copy in the same order, without its views."""
-    steps = [k for k, node in enumerate(graph.nodes) if ops.get(node.op).view_offset(node) is None]
-    by_place = dict(zip(steps, needs.values(), strict=False))
-    if not by_place:
+    """Stages that hold the step with the largest need, best estimate first.
+
+    What other layers need counts where nothing can be done about it; those that can be cut may have their turn later.
+    """
+    if not needs:
         return []
-    peak = max(by_place, key=lambda k: by_place[k])
+    peak = graph.nodes.index(max(needs, key=lambda node: needs[node]))
     cuttable = [can_cut(node) for node in graph.nodes]
-    found: list[Candidate] = []
+    floor = max((n for node, n in needs.items() if not cuttable[graph.nodes.index(node)]), default=0)
+    stages = []
     for start in range(peak, max(peak - LENGTH, -1), -1):
         if not cuttable[start]:
             break
@@ -45,26 +48,33 @@ def candidates(graph: Graph, needs: Mapping[Node, int]) -> list[Candidate]:
             if not cuttable[stop - 1]:
                 break
             if stop - start > 1:
-                outside = max((need for k, need in by_place.items() if not start <= k < stop), default=0)
-                found += _cuts(graph, start, stop, outside)
-    return sorted(found, key=lambda c: (c.need, c.macs))
+                stage = make_stage(graph, graph.nodes[start:stop])
+                stages.append((max(floor, _around(graph, start, stop, stage)), start, stop, stage))
+    found: list[Candidate] = []
+    least = needs[graph.nodes[peak]]
+    for around, start, stop, stage in sorted(stages, key=lambda s: s[:3]):
+        if around > least + least // SLACK:
+            break
+        for size, need, work in cuts(stage):
+            found.append(Candidate(start, stop, stage, size, around + need, work))
+            least = min(least, around + need)
+    return sorted(found, key=lambda c: (c.need, c.work))
 
 
-def _cuts(graph: Graph, start: int, stop: int, outside: int) -> Iterator[Candidate]:
-    stage = make_stage(graph, graph.nodes[start:stop])
-    around = _around(graph, start, stop, stage)
-    work = sum(ops.get(node.op).macs(node) for node in stage.nodes)
+def cuts(stage: Graph) -> Iterator[tuple[tuple[int, int], int, int]]:
+    """Sizes of patches, with the bytes and the work that each is estimated to take."""
+    most = MOST_WORK * sum(ops.get(node.op).macs(node) + CALL for node in stage.nodes)
     height, width = (min(p.value.shape[axis] for p in stage.outputs) for axis in (1, 2))
     for rows in _sizes(height):
         for columns in _sizes(width):
             if (rows, columns) == (height, width) or (columns < width and rows > 4 * columns):
                 continue
             cut = Cut(stage, rows, columns)
-            if not cut.possible:
-                continue
-            need, macs = _estimate(cut)
-            if macs <= MOST_WORK * work:
-                yield Candidate(start, stop, stage, (rows, columns), max(outside, around + need), macs)
+            middle = cut.needs((cut.counts[0] // 2, cut.counts[1] // 2)) if cut.aligned else None
+            if middle is not None:
+                need, work = _estimate(cut, middle)
+                if work <= most:
+                    yield (rows, columns), need, work
 
 
 def _sizes(size: int) -> list[int]:
@@ -84,24 +94,23 @@ def _around(graph: Graph, start: int, stop: int, stage: Graph) -> int:
     return passing + inputs + outputs - min(dying, outputs)
 
 
-def _estimate(cut: Cut) -> tuple[int, int]:
-    """Bytes that a patch from the middle needs, and multiply-accumulates of all patches if they were like it."""
-    middle = (cut.counts[0] // 2, cut.counts[1] // 2)
-    tile = cut.tile(*middle)
-    outside = {port.value for port in tile.graph.inputs} | set(tile.stores)
-    last: dict[Value, int] = {port.value: len(tile.graph.nodes) for port in tile.graph.outputs}
-    for k, node in reversed(list(enumerate(tile.graph.nodes))):
+def _estimate(cut: Cut, needs: Needs) -> tuple[int, int]:
+    """Bytes beside inputs and outputs that a patch from the middle needs, and the work if all patches were like it."""
+    stage, areas = cut.stage, needs.areas
+    sizes = {v: area.size[0] * area.size[1] * v.shape[3] * v.dtype.size for v, area in areas.items()}
+    elsewhere = {p.value for p in (*stage.inputs, *stage.outputs) if is_run(areas[p.value].size, p.value)}
+    sizes |= dict.fromkeys(elsewhere, 0)
+    last: dict[Value, int] = {port.value: len(stage.nodes) for port in stage.outputs}
+    for k, node in reversed(list(enumerate(stage.nodes))):
         for value in node.inputs:
             last.setdefault(value, k)
-    need, live, macs = 0, 0, 0
-    for k, node in enumerate(tile.graph.nodes):
-        if ops.get(node.op).view_offset(node) is not None:
-            outside.add(node.output)  # counted with what it is a part of
-            continue
-        out = 0 if node.output in outside else node.output.bytes
-        dying = sum(v.bytes for v in set(node.inputs) if not v.is_constant and v not in outside and last[v] == k)
-        need = max(need, live + out - (min(out, dying) * 3) // 4)
+    live = most = sum(sizes[port.value] for port in stage.inputs)
+    work = 0
+    for k, node in enumerate(stage.nodes):
+        out, dying = sizes[node.output], sum(sizes[v] for v in set(node.inputs) if v in sizes and last[v] == k)
+        most = max(most, live + out - min(out, dying) * 3 // 4)
         live += out - dying
-        macs += ops.get(node.op).macs(node)
-    lag = sum(port.value.bytes // cut.counts[0] for port in cut.stage.outputs)
-    return need + lag, macs * cut.counts[0] * cut.counts[1]
+        rows, columns = areas[node.output].size
+        work += ops.get(node.op).macs(node) * rows * columns // (node.output.shape[1] * node.output.shape[2]) + CALL
+    lag = sum(port.value.bytes // cut.counts[0] for port in stage.outputs)
+    return most + lag, work * cut.counts[0] * cut.counts[1]
