@@ -33,8 +33,10 @@ TORCH_FOLDER = str(Path(torch.__file__).parent)
 def export(module: torch.nn.Module, inputs: Sequence[Any]) -> ExportedProgram:
     """Run torch.export in inference mode and turn its failures into one sentence."""
     with torch.no_grad(), _quiet():
+        with contextlib.suppress(NotImplementedError):  # what was exported once, as by PT2E, has no modes
+            module.eval()
         try:
-            return torch.export.export(module.eval(), tuple(inputs), strict=False)
+            return torch.export.export(module, tuple(inputs), strict=False)
         except Exception as error:  # torch.export raises dozens of types, users need one
             raise _export_error(error) from error
 
