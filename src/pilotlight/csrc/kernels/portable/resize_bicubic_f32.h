@@ -1,6 +1,7 @@
 #ifndef PL_RESIZE_BICUBIC_F32_H
 #define PL_RESIZE_BICUBIC_F32_H
 
+#include "cubic_f32.h"
 #include "floor_f32.h"
 #include "resize2d.h"
 
@@ -10,18 +11,13 @@ typedef struct {
     float w[4];
 } pl_cubic_t;
 
-/* Cubic convolution with A = -3/4. */
 static inline pl_cubic_t pl_cubic_at(int32_t o, float scale, int32_t align_corners)
 {
     const float at = align_corners ? (float)o * scale : ((float)o + 0.5f) * scale - 0.5f;
     const float whole = pl_floor_f32(at);
-    const float t = at - whole, u = 1.0f - t;
     pl_cubic_t p;
     p.first = (int32_t)whole - 1;
-    p.w[0] = ((-0.75f * (t + 1.0f) + 3.75f) * (t + 1.0f) - 6.0f) * (t + 1.0f) + 3.0f;
-    p.w[1] = (1.25f * t - 2.25f) * t * t + 1.0f;
-    p.w[2] = (1.25f * u - 2.25f) * u * u + 1.0f;
-    p.w[3] = ((-0.75f * (u + 1.0f) + 3.75f) * (u + 1.0f) - 6.0f) * (u + 1.0f) + 3.0f;
+    pl_cubic_weights(at - whole, p.w);
     return p;
 }
 
