@@ -20,6 +20,7 @@ from pilotlight.emit.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node, Value
 from pilotlight.ops.areas import Area, Part, window_part
 from pilotlight.ops.base import Op, Result, lowers, register
+from pilotlight.ops.volume import convolve
 
 NO_CLAMP = (-math.inf, math.inf)
 
@@ -114,12 +115,9 @@ def convolution(
     b: Builder, input: Value, weight: Value, bias: Value | None, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Value:
-    rank = len(weight.shape) - 2
-    if rank > 2:
-        raise b.refuse(f"{rank}-d convolution is not supported; expected 1-d or 2-d")
-    if input.dtype != FLOAT32:
-        raise b.refuse(f"convolution of {input.dtype} is not supported; expected float32")
-    w = b.need_constant(weight, "the weight of a convolution")
+    rank, w = len(weight.shape) - 2, b.known(weight)
+    if rank > 2 or input.dtype != FLOAT32 or w is None or (bias is not None and bias.data is None):
+        return convolve(b, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     x = input
     if len(x.shape) == rank + 1:
         x = b.reshape(x, (1, *x.shape))
@@ -143,7 +141,6 @@ def convolution(
 def _bias(b: Builder, bias: Value | None, channels: int) -> Value:
     if bias is None:
         return b.constant(np.zeros(channels, np.float32), hint="zero_bias")
-    b.need_constant(bias, "the bias of a convolution")
     return bias
 
 

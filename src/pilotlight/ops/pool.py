@@ -13,6 +13,7 @@ from pilotlight.capture.builder import Builder
 from pilotlight.emit.step import Step
 from pilotlight.emit.walk import forward_distance
 from pilotlight.graph import FLOAT32, INT64, Node, Value
+from pilotlight.ops import volume
 from pilotlight.ops.areas import Area, Part, window_part
 from pilotlight.ops.base import Op, Result, add_op, lowers
 from pilotlight.ops.conv import pair
@@ -113,8 +114,6 @@ for _kind in ("avg", "max", "adaptive_avg", "adaptive_max"):
 def _pool(b: Builder, op: str, x: Value, rank: int, **attrs: Any) -> Value:
     """Wrap a pooling of (N, C, spatial...) or (C, spatial...) in the channels-last order of its kernel."""
     shape = b.results[0][1]
-    if x.dtype != FLOAT32:
-        raise b.refuse(f"pooling of {x.dtype} is not supported; expected float32")
     if len(x.shape) == rank + 1:
         x = b.reshape(x, (1, *x.shape))
     x = b.channels_last(x)
@@ -143,8 +142,13 @@ def _lower_max(rank: int, *aten: str) -> None:
         b: Builder, self: Value, kernel_size: Sequence[int], stride: Sequence[int] = (),
         padding: Sequence[int] = (0,), dilation: Sequence[int] = (1,), ceil_mode: bool = False,
     ) -> Value:
-        window = _window(kernel_size, stride, padding, rank, dilation)
-        return _pool(b, "max_pool2d", self, rank, count_padding=False, divisor=0, **window)
+        if self.dtype != FLOAT32:
+            window = {"kernel": kernel_size, "stride": stride, "pad": padding, "dilation": dilation}
+            return volume.pool(b, "max_pool3d", self, rank, ceil_mode, **window)[0]
+        return _pool(
+            b, "max_pool2d", self, rank, count_padding=False, divisor=0,
+            **_window(kernel_size, stride, padding, rank, dilation),
+        )
 
     lowers(*aten)(lower)
 
@@ -190,6 +194,10 @@ def max_pool2d_with_indices(
     b: Builder, self: Value, kernel_size: Sequence[int], stride: Sequence[int] = (),
     padding: Sequence[int] = (0,), dilation: Sequence[int] = (1,), ceil_mode: bool = False,
 ) -> tuple[Value, Value]:
+    if self.dtype != FLOAT32:
+        window = {"kernel": kernel_size, "stride": stride, "pad": padding, "dilation": dilation}
+        values, at = volume.pool(b, "max_pool3d", self, 2, ceil_mode, **window)
+        return values, at
     attrs = {"count_padding": False, "divisor": 0, **_window(kernel_size, stride, padding, 2, dilation)}
     shape = b.results[0][1]
     x = b.channels_last(b.reshape(self, (1, *self.shape)) if len(self.shape) == 3 else self)
@@ -203,9 +211,11 @@ def _lower_avg(rank: int, aten: str) -> None:
         padding: Sequence[int] = (0,), ceil_mode: bool = False, count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Value:
-        window = _window(kernel_size, stride, padding, rank)
         extra = {"count_padding": count_include_pad, "divisor": divisor_override or 0}
-        return _pool(b, "avg_pool2d", self, rank, **extra, **window)
+        if self.dtype != FLOAT32:
+            window = {"kernel": kernel_size, "stride": stride, "pad": padding, **extra}
+            return volume.pool(b, "avg_pool3d", self, rank, ceil_mode, **window)[0]
+        return _pool(b, "avg_pool2d", self, rank, **extra, **_window(kernel_size, stride, padding, rank))
 
     lowers(aten)(lower)
 
@@ -214,28 +224,11 @@ _lower_avg(1, "avg_pool1d.default")
 _lower_avg(2, "avg_pool2d.default")
 
 
-@lowers("avg_pool3d.default")
-def avg_pool3d(
-    b: Builder, self: Value, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
-) -> Value:
-    """Along the first of three dimensions only, as local response norm has it: a 2-d pooling."""
-    kernel, steps, pad = ((list(v) * 3)[:3] for v in (kernel_size, stride or kernel_size, padding))
-    if kernel[1:] != [1, 1] or steps[1:] != [1, 1] or any(pad[1:]):
-        raise b.refuse("3-d average pooling is only supported along the first of the three dimensions")
-    shape = b.results[0][1]
-    flat = b.reshape(self, (*self.shape[:-2], self.shape[-2] * self.shape[-1]))
-    flat = flat if len(flat.shape) == 4 else b.reshape(flat, (1, *flat.shape))
-    window = _window((kernel[0], 1), (steps[0], 1), (pad[0], 0), 2)
-    extra = {"count_padding": count_include_pad, "divisor": divisor_override or 0}
-    size = (shape[-3], shape[-2] * shape[-1])
-    y = b.node("avg_pool2d", [b.channels_last(flat)], None, size=size, **extra, **window)
-    return b.reshape(b.channels_first(y), shape)
-
-
 def _lower_adaptive(rank: int, op: str, *aten: str) -> None:
     def lower(b: Builder, self: Value, output_size: Sequence[int]) -> Value:
         shape = b.results[0][1]
+        if self.dtype != FLOAT32:
+            return volume.pool(b, "avg_pool3d", self, rank, count_padding=False, divisor=0)[0]
         if op == "adaptive_avg_pool2d" and all(size == 1 for size in shape[-rank:]):
             return b.reshape(reduce(b, "mean", self, range(-rank, 0)), shape)
         return _pool(b, op, self, rank)
@@ -248,8 +241,10 @@ _lower_adaptive(2, "adaptive_avg_pool2d", "adaptive_avg_pool2d.default", "_adapt
 
 
 def _lower_adaptive_max(rank: int, aten: str) -> None:
-    def lower(b: Builder, self: Value, output_size: Sequence[int]) -> tuple[Value, None]:
-        return _pool(b, "adaptive_max_pool2d", self, rank), None
+    def lower(b: Builder, self: Value, output_size: Sequence[int]) -> tuple[Value, Value]:
+        """The positions come from a kernel of their own, which is left out where nobody reads them."""
+        values, places = volume.pool(b, "max_pool3d", self, rank)
+        return (_pool(b, "adaptive_max_pool2d", self, rank) if self.dtype == FLOAT32 else values), places
 
     lowers(aten)(lower)
 
