@@ -54,11 +54,12 @@ def hardtanh(b: Builder, self: Value, min_val: float, max_val: float) -> Value:
 
 @lowers("clamp.default", "clamp.Tensor")
 def clamp(b: Builder, self: Value, min: Operand | None = None, max: Operand | None = None) -> Value:
+    dtype = b.results[0][0]
     for bound, scalar, tensor in ((min, "clamp_min", "maximum"), (max, "clamp_max", "minimum")):
         if bound is not None:
             exact = isinstance(bound, Value) or bound != bound  # NaN as a bound wins
-            self = apply(b, tensor if exact else scalar, self, bound)
-    return self
+            self = apply(b, tensor if exact else scalar, self, bound, compute=dtype)
+    return b.cast(self, dtype)
 
 
 @lowers("gelu.default")

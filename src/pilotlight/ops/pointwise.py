@@ -76,7 +76,7 @@ ROWS = [
     Row("clamp_max", "{0} > {1} ? {1} : {0}", torch.minimum, arity=2),
     Row("neg", "-{0}", torch.neg, ("neg.default",), ci="({T})(0 - ({U}){0})"),
     Row("abs", "pl_abs_f32({0})", torch.abs, ("abs.default",), needs=("abs_f32",),
-        ci="({T})({0} < 0 ? 0u - ({U}){0} : ({U}){0})"),
+        ci="({T})(pl_negative({0}) ? 0u - ({U}){0} : ({U}){0})", ci_needs=("negative",)),
     Row("square", "{0} * {0}", torch.square, ("square.default",), ci="({T})(({U}){0} * ({U}){0})"),
     Row("reciprocal", "1.0f / {0}", torch.reciprocal, ("reciprocal.default",), compute="float"),
     Row("rsqrt", "1.0f / pl_sqrt_f32({0})", torch.rsqrt, ("rsqrt.default",), compute="float", needs=("sqrt_f32",)),
@@ -130,20 +130,22 @@ ROWS = [
         ci="{1} == 0 ? 0 : {0} % {1}"),
     Row("remainder", "pl_remainder_f32({0}, {1})", torch.remainder,
         ("remainder.Tensor", "remainder.Scalar"), 2, needs=("remainder_f32",),
-        ci="{1} == 0 ? 0 : {0} % {1} + ({0} % {1} != 0 && ({0} < 0) != ({1} < 0) ? {1} : 0)"),
+        ci="{1} == 0 ? 0 : {0} % {1} + ({0} % {1} != 0 && pl_negative({0}) != pl_negative({1}) ? {1} : 0)",
+        ci_needs=("negative",)),
     Row("floor_divide", "pl_floor_divide_f32({0}, {1})", torch.floor_divide,
         ("floor_divide.default", "floor_divide.Scalar"), 2, needs=("floor_divide_f32",),
-        ci="{1} == 0 ? 0 : {0} / {1} - (({0} % {1} != 0) && (({0} < 0) != ({1} < 0)))"),
+        ci="{1} == 0 ? 0 : {0} / {1} - ({0} % {1} != 0 && pl_negative({0}) != pl_negative({1}))",
+        ci_needs=("negative",)),
     Row("trunc_divide", "pl_trunc_f32({0} / {1})", lambda x, y: torch.div(x, y, rounding_mode="trunc"), arity=2,
         needs=("trunc_f32",), ci="{1} == 0 ? 0 : {0} / {1}"),
     Row("sign", "(float)(({0} > 0.0f) - ({0} < 0.0f))", torch.sign,
-        ("sign.default", "sgn.default"), ci="({0} > 0) - ({0} < 0)"),
+        ("sign.default", "sgn.default"), ci="({0} != 0) - 2 * pl_negative({0})", ci_needs=("negative",)),
     Row("copysign", "pl_copysign_f32({0}, {1})", torch.copysign, ("copysign.Tensor", "copysign.Scalar"), 2,
         compute="float", needs=("bits_f32",)),
     Row("hypot", "pl_hypot_f32({0}, {1})", torch.hypot, ("hypot.default",), 2, compute="float",
         needs=("hypot_f32",)),
     Row("signbit", "pl_bits({0}) >> 31 != 0u", torch.signbit, ("signbit.default",), result="bool", needs=("bits_f32",),
-        ci="{0} < 0"),
+        ci="pl_negative({0})", ci_needs=("negative",)),
     Row("isnan", "{0} != {0}", torch.isnan, ("isnan.default",), result="bool", ci="({0} & 0) != 0"),
     Row("isinf", "{0} - {0} != 0.0f && {0} == {0}", torch.isinf, ("isinf.default",), result="bool",
         ci="({0} & 0) != 0"),
@@ -162,9 +164,9 @@ ROWS = [
     Row("bitwise_or", "{0} | {1}", torch.bitwise_or, ("bitwise_or.Tensor", "bitwise_or.Scalar"), arity=2),
     Row("bitwise_xor", "{0} ^ {1}", torch.bitwise_xor, ("bitwise_xor.Tensor", "bitwise_xor.Scalar"), arity=2),
     Row("left_shift", "", torch.bitwise_left_shift, _shifts("left"), 2,
-        ci="{1} < 0 || {1} >= {bits} ? 0 : ({T})(({U}){0} << {1})"),
+        ci="pl_negative({1}) || {1} >= {bits} ? 0 : ({T})(({U}){0} << {1})", ci_needs=("negative",)),
     Row("right_shift", "", torch.bitwise_right_shift, _shifts("right"), 2,
-        ci="{0} >> ({1} < 0 || {1} > {most} ? {most} : {1})"),
+        ci="{0} >> (pl_negative({1}) || {1} > {most} ? {most} : {1})", ci_needs=("negative",)),
 ]
 BY_NAME = {row.name: row for row in ROWS}
 
@@ -323,11 +325,11 @@ def promoted(operands: Sequence[Value | float | int | bool]) -> DType:
     return from_torch(dtype)
 
 
-def apply(b: Builder, name: str, *operands: Value | float | int | bool) -> Value:
+def apply(b: Builder, name: str, *operands: Value | float | int | bool, compute: DType | None = None) -> Value:
     """Add the node of one row, with its operands brought to the compute type."""
     row = BY_NAME[name]
     typed = operands[1:] if name == "where" else operands
-    compute = promoted(typed)
+    compute = compute or promoted(typed)
     if row.compute == "bool":
         compute = BOOL
     elif row.compute == "float" and compute.kind != "f":
@@ -341,7 +343,8 @@ def apply(b: Builder, name: str, *operands: Value | float | int | bool) -> Value
 
 def _lower_row(row: Row) -> None:
     def lower(b: Builder, **arguments: Any) -> Value:
-        return apply(b, row.name, *list(arguments.values())[: row.arity])
+        compute = b.results[0][0] if row.result == "same" else None  # PyTorch's own promotion
+        return apply(b, row.name, *list(arguments.values())[: row.arity], compute=compute)
 
     for aten in row.aten:
         lowers(aten)(lower)
