@@ -25,41 +25,44 @@ from pilotlight.emit.pack_f32 import Conv2d
 from pilotlight.quantize import quantize
 from pilotlight.session import run_session
 from pilotlight.tune import flash
-from winograd_cases import Winograd, cases
+from winograd_cases import FAMILIES, Unfolded, cases
 
 CASES, HOST_CASES = 520, 150
 
 
-def build(folder: Path, reverse: bool = False, *flags: str) -> Path:
-    planned = [(f"case_{i}", Winograd().plan(layer)) for i, (layer, _) in enumerate(cases(HOST_CASES))]
+def build(folder: Path, family: str, reverse: bool = False, *flags: str) -> Path:
+    planned = [(f"case_{i}", FAMILIES[family].plan(layer)) for i, (layer, _) in enumerate(cases(HOST_CASES))]
     names = {name for _, kernel in planned for name in kernel.micro}
     return dense.build(folder, dense.source(planned, dispatch(names, "test"), reverse), *flags)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "backward"])
-def test_twins_equal_the_reference(reverse: bool, tmp_path: Path) -> None:
-    library = ctypes.CDLL(str(build(tmp_path, reverse)))
+def test_twins_equal_the_reference(family: str, reverse: bool, tmp_path: Path) -> None:
+    library = ctypes.CDLL(str(build(tmp_path, family, reverse)))
     for i, (layer, x) in enumerate(cases(HOST_CASES)):
-        kernel = Winograd().plan(layer)
+        kernel = FAMILIES[family].plan(layer)
         for apart in (None, kernel.reverse if reverse else kernel.distance):
             got = dense.run(library, f"case_{i}", kernel, layer, x, apart)
             assert np.array_equal(got, dense.reference(layer, x)), (i, layer.shape)
 
 
-def test_twins_are_clean_under_sanitizers(tmp_path: Path) -> None:
-    library = build(tmp_path, False, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_twins_are_clean_under_sanitizers(family: str, tmp_path: Path) -> None:
+    library = build(tmp_path, family, False, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     result = subprocess.run(
-        [sys.executable, winograd_cases.__file__, str(library), str(HOST_CASES)],
+        [sys.executable, winograd_cases.__file__, str(library), family, str(HOST_CASES)],
         env={**os.environ, "LD_PRELOAD": runtime.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"},
         capture_output=True, text=True,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
 
 
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("machine", [board.M4, board.M7, board.M33], ids=lambda machine: machine.qemu)
-def test_blocks_equal_the_reference(machine: board.Machine, tmp_path: Path) -> None:
-    (planned,) = board.fill(Winograd(), cases(CASES), machine)
+def test_blocks_equal_the_reference(machine: board.Machine, family: str, tmp_path: Path) -> None:
+    (planned,) = board.fill(FAMILIES[family], cases(CASES), machine)
     failed = board.boot(machine, board.build(tmp_path, machine, planned))
     assert failed == 0, planned[failed - 1][0].shape if failed <= len(planned) else "fault"
     assert len(planned) == CASES
@@ -71,11 +74,12 @@ def test_blocks_equal_the_reference(machine: board.Machine, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "change",
     [("smmlar", "smmla"), ("asr #2", "asr #3"), ("rsb r4, r4", "sub r4, r4"), ("smuad", "smusd"),
-     ("ssub16 r9, r9, r11", "ssub16 r9, r11, r9"), ("#96", "#92")],
+     ("ssub16 r9, r9, r11", "ssub16 r9, r11, r9"), ("#96", "#92"), ("sadd16 r10, r11, r2", "ssub16 r10, r11, r2"),
+     ("sxtb16 r5, r5, ror #8", "sxtb16 r5, r5, ror #16")],
     ids=lambda change: change[0],
 )  # fmt: skip
 def test_a_flipped_constant_is_noticed(change: tuple[str, str], tmp_path: Path) -> None:
-    (planned,) = board.fill(Winograd(), cases(60), board.M4)
+    (planned,) = board.fill(Unfolded(), cases(60), board.M4)
     assert board.boot(board.M4, board.build(tmp_path, board.M4, planned, change)) != 0
 
 
@@ -89,7 +93,10 @@ def test_a_flipped_constant_is_noticed(change: tuple[str, str], tmp_path: Path) 
     ids=lambda command: command[1],
 )
 def test_the_driver_is_clean_and_needs_no_library(compiler: list[str], tmp_path: Path) -> None:
-    planned = [(f"case_{i}", Winograd().plan(layer)) for i, (layer, _) in enumerate(cases(8))]
+    planned = [
+        (f"case_{family}_{i}", FAMILIES[family].plan(layer)) for family in FAMILIES
+        for i, (layer, _) in enumerate(cases(8))
+    ]  # fmt: skip
     names = {name for _, kernel in planned for name in kernel.micro}
     (tmp_path / "winograd.c").write_text(dense.source(planned, dispatch(names, "block")))
     for level in ("-O2", "-O3", "-Os"):
@@ -142,7 +149,7 @@ def net() -> tuple[pl.Graph, list[list[torch.Tensor]]]:
 
 
 def drivers(build: pl.Build) -> list[bool]:
-    """For each convolution, whether it is in Winograd's form."""
+    """For each convolution, whether it has weights in Winograd's form."""
     plans = [node.attrs["plan"] for node in build.plan.steps if node.op == "qconv2d"]
     return [plan.driver == "pl_winograd_dsp_s8" for plan in plans]
 
@@ -173,6 +180,23 @@ def test_ram_is_not_spent_with_it(net: tuple[pl.Graph, list[list[torch.Tensor]]]
     tight = small.plan.arena.size + (small.info.stack or 0) + flash.STACK
     held = pl.compile(graph, board="mps2-an386", max_ram=tight)
     assert not drivers(held)[0] and held.plan.arena.size <= small.plan.arena.size
+
+
+def test_scratch_memory_that_is_free_saves_flash() -> None:
+    """The second layer runs when most of the arena is idle."""
+    torch.manual_seed(6)
+    layers = [nn.Conv2d(3, 16, 3, 2, 1), nn.MaxPool2d(3), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU()]
+    samples = [[torch.randn(1, 3, 96, 96)] for _ in range(4)]
+    graph = quantize(pl.capture(nn.Sequential(*layers).eval(), samples[0], "net"), samples)
+    small = pl.compile(graph, board="mps2-an386", optimize="size")
+    usual = pl.compile(graph, board="mps2-an386", max_flash=20_000)
+    plans = [node.attrs["plan"] for node in usual.plan.steps if node.op == "qconv2d"]
+    (kernel,) = [plan for plan in plans if plan.driver == "pl_unfold_dsp_s8"]
+    assert usual.plan.arena.size == small.plan.arena.size and kernel.scratch > 4096
+    session = run_session(usual, samples)
+    assert session.match and session.profile is not None
+    counted = [row.instructions for row in session.profile.rows if row.macs == 16 * 16 * 32 * 16 * 9]
+    assert counted == [pytest.approx(kernel.instructions, rel=0.05)]
 
 
 def test_bargains_are_taken_best_first() -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 import dense_s8_cases as dense
-from pilotlight.emit.dense_s8 import Kernel, Layer, winograd
+from pilotlight.emit.dense_s8 import Family, Kernel, Layer, winograd
 from pilotlight.emit.dense_s8.dsp import finish_of
 from pilotlight.emit.pack_f32 import Conv2d
 
@@ -19,6 +19,21 @@ class Winograd:
 
     def plan(self, layer: Layer) -> Kernel:
         return winograd.plan(layer, finish_of(layer))
+
+
+class Unfolded:
+    """The same with weights that come into that form on the board, for one, two or all rows of tiles at a time."""
+
+    def plan(self, layer: Layer) -> Kernel:
+        s = layer.shape
+        tall = (1, 2, 100)[(s.oc + s.ow) % 3]
+        scratch = 160 + 128 * s.ic + s.oc + 8 + tall * -(-s.ow // 4) * 64 * s.ic
+        kernel = winograd.plan_unfolded(layer, finish_of(layer), scratch)
+        assert kernel is not None
+        return kernel
+
+
+FAMILIES: dict[str, Family] = {"stored": Winograd(), "unfolded": Unfolded()}
 
 
 def random_shape(seed: int) -> Conv2d:
@@ -48,7 +63,7 @@ def _shifted(seed: int, layer: Layer, x: np.ndarray) -> tuple[Layer, np.ndarray]
 
 if __name__ == "__main__":
     library = ctypes.CDLL(sys.argv[1])
-    for number, (a_layer, data) in enumerate(cases(int(sys.argv[2]))):
-        kernel = Winograd().plan(a_layer)
+    for number, (a_layer, data) in enumerate(cases(int(sys.argv[3]))):
+        kernel = FAMILIES[sys.argv[2]].plan(a_layer)
         for apart in {None, kernel.distance}:
             dense.run(library, f"case_{number}", kernel, a_layer, data, apart)

@@ -203,7 +203,7 @@ def _faster(small: Build, target: Target, build: Callable[[Plan], Build]) -> Bui
     if options.max_flash is None:
         memory = board.memory(board.placement(options.weights_in, options.arena_in).weights)
         room = memory.size // 2 - small.module.metadata["weights_bytes"]
-        taken = flash.affordable([bargain for bargain in found if bargain.rate >= flash.WORTH], room)
+        taken = flash.affordable(found, room, flash.WORTH)
     else:
         sizes = small.info.sizes
         taken = flash.affordable(found, options.max_flash - (sizes.code or 0) - sizes.weights)
@@ -211,14 +211,13 @@ def _faster(small: Build, target: Target, build: Callable[[Plan], Build]) -> Bui
     if options.max_ram is not None:
         besides = small.plan.state_size + (small.info.sizes.static or 0) + (small.info.stack or 0)
         most = options.max_ram - besides - flash.STACK
-    while taken:
-        fast = build(flash.spend(small.lowered, target, taken, small.plan, most, options.keep_inputs))
-        try:
+    for count in range(len(taken), -1, -1):
+        plan = flash.spend(small.lowered, target, taken[:count], small.plan, most, options.keep_inputs)
+        fast = build(plan)
+        with contextlib.suppress(PilotlightError):
             if options.has_budget:
                 check_budget(fast)
             return fast
-        except PilotlightError:
-            taken.pop()
     return small
 
 

@@ -16,6 +16,7 @@ class Target:
     small: bool = False  # little code counts more than speed
     lean: bool = False  # little scratch memory counts more than speed
     roomy: bool = False  # flash may be spent on speed
+    scratch: int = 0  # bytes of scratch memory that may be spent on speed
 
     @staticmethod
     def of(board: Board, small: bool = False) -> Target:

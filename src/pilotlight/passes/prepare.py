@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from pilotlight import ops
@@ -10,10 +10,15 @@ from pilotlight.emit.target import Target
 from pilotlight.graph import Graph, Node
 
 
-def prepare(graph: Graph, target: Target, lean: Container[Node] = (), roomy: Container[Node] = ()) -> Graph:
+def prepare(
+    graph: Graph, target: Target, lean: Container[Node] = (), roomy: Container[Node] = (),
+    scratch: Mapping[Node, int] | None = None,
+) -> Graph:
     """A copy with packed weights and chosen kernels; `lean` nodes get those with the least scratch memory, `roomy`
-    ones the fastest whatever flash they take."""
+    ones the fastest whatever flash they take, those in `scratch` may take so many bytes of it for speed."""
     prepared = graph.clone()
     for node, original in zip(list(prepared.nodes), graph.nodes, strict=True):
-        ops.get(node.op).prepare(node, prepared, replace(target, lean=original in lean, roomy=original in roomy))
+        spent = (scratch or {}).get(original, 0)
+        own = replace(target, lean=original in lean, roomy=original in roomy, scratch=spent)
+        ops.get(node.op).prepare(node, prepared, own)
     return prepared

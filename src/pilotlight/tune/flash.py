@@ -2,12 +2,13 @@
 
 Some layers have a second kernel with larger constants that executes fewer instructions. Without a budget a layer gets
 it where every byte saves WORTH instructions or more; with `--max-flash` wherever there is room, the best bargain first.
-The arena hardly grows for it: a kernel that makes the peak higher than that is given up again.
+The arena hardly grows for it: a kernel that makes the peak higher than that is given up again. What other steps leave
+free of the arena is scratch memory, with which a third kernel needs no more flash than the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pilotlight import ops
@@ -53,34 +54,78 @@ def bargains(graph: Graph, target: Target) -> list[Bargain]:
     return sorted(found, key=lambda b: -b.rate)
 
 
-def affordable(found: Iterable[Bargain], room: int) -> list[Bargain]:
-    """As many as there is room for, with their code."""
+def affordable(found: Iterable[Bargain], room: int, worth: int = 0) -> list[Bargain]:
+    """As many as there is room for, with their code; each byte must save `worth` instructions."""
     taken: list[Bargain] = []
     blocks: set[str] = set()
     for bargain in found:
         fresh = bargain.blocks - blocks
-        price = bargain.flash + sum(map(dense_s8.code_bytes, fresh)) + (0 if taken else DRIVER)
-        if price <= room:
+        price = bargain.flash + _code(fresh) + (0 if taken else DRIVER)
+        if price <= room and bargain.instructions >= worth * price:
             taken.append(bargain)
             blocks |= fresh
             room -= price
     return taken
 
 
+def _code(blocks: Iterable[str]) -> int:
+    return sum(map(dense_s8.code_bytes, blocks))
+
+
 def spend(
-    graph: Graph, target: Target, taken: Collection[Bargain], plan: Plan, most: int | None, keep_inputs: bool
+    graph: Graph, target: Target, taken: Iterable[Bargain], plan: Plan, most: int | None, keep_inputs: bool
 ) -> Plan:
     """The plan with these bargains, but for those that would make the arena larger than `most`, or than a little more
-    than that of the `plan` without any."""
+    than that of the `plan` without any. What the arena has to spare in other steps goes to the other layers."""
     limit = plan.arena.size + max(plan.arena.size // GROWTH, LITTLE) if most is None else most
-    nodes = {bargain.node for bargain in taken}
-    while nodes:
-        prepared = prepare(graph, target, roomy=nodes)
+    roomy = {bargain.node for bargain in taken}
+    bought = _within(graph, target, roomy, {}, limit, keep_inputs)
+    room = max((bought or plan).arena.size, most or 0)
+    scratch = _spare(graph, target, roomy, bought or plan, room)
+    return _within(graph, target, roomy, scratch, room, keep_inputs) or bought or plan
+
+
+def _within(
+    graph: Graph, target: Target, roomy: set[Node], scratch: dict[Node, int], limit: int, keep_inputs: bool
+) -> Plan | None:
+    """A plan of so many bytes, if need be without some of what was meant to be spent."""
+    while roomy or scratch:
+        prepared = prepare(graph, target, roomy=roomy, scratch=scratch)
         back = dict(zip(prepared.nodes, graph.nodes, strict=True))
-        fast = make_plan(prepared, keep_inputs=keep_inputs)
-        if fast.arena.size <= limit:
-            return fast
-        step = fast.arena.peak_step
-        peak = back.get(fast.steps[step]) if 0 <= step < len(fast.steps) else None
-        nodes.discard(peak if peak in nodes else max(nodes, key=lambda node: node.output.bytes))
-    return plan
+        plan = make_plan(prepared, keep_inputs=keep_inputs)
+        over = plan.arena.size - limit
+        if over <= 0:
+            return plan
+        step = plan.arena.peak_step
+        peak = back.get(plan.steps[step]) if 0 <= step < len(plan.steps) else None
+        if peak in scratch and scratch[peak] > over:
+            scratch[peak] -= over
+        elif peak in scratch:
+            del scratch[peak]
+        elif peak in roomy:
+            roomy.discard(peak)
+        else:
+            some: set[Node] | dict[Node, int] = scratch or roomy
+            least = min(some, key=lambda node: node.output.bytes)
+            scratch.pop(least, None)
+            roomy.discard(least)
+    return None
+
+
+def _spare(graph: Graph, target: Target, roomy: set[Node], plan: Plan, room: int) -> dict[Node, int]:
+    """Layers that would be enough faster with the scratch memory that is left when they run, if their output lies
+    where their input does."""
+    small, spare = dense_s8.family(target), {}
+    by_output = {node.output.name: (step, node) for step, node in enumerate(plan.steps) if len(node.outputs) == 1}
+    for node in graph.nodes:
+        op = ops.get(node.op)
+        if isinstance(op, Dense) and node not in roomy and node.output.name in by_output:
+            step, planned = by_output[node.output.name]
+            own = plan.scratch_name(planned)
+            alive = sum(b.size for b in plan.buffers if b.first <= step <= b.last and b.name != own)
+            left = room - alive + min(node.inputs[0].bytes, node.output.bytes)
+            layer = op.layer(node)
+            now, other = small.plan(layer), dense_s8.family(replace(target, scratch=left)).plan(layer)
+            if now.instructions - other.instructions > WORTH * (_code(other.micro) + DRIVER):
+                spare[node] = left
+    return spare

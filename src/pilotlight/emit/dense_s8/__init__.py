@@ -27,7 +27,7 @@ def family(target: Target) -> Family:
     if "mve" in target.isa:
         return Helium()
     if {"thumb2", "dsp"} <= target.isa:
-        return Dsp(target.small, target.lean, target.roomy)
+        return Dsp(target.small, target.lean, target.roomy, target.scratch)
     if {"rv32", "mul"} <= target.isa:
         return Rv32()
     return Portable(target.lean)

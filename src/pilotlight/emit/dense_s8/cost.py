@@ -34,3 +34,10 @@ def winograd(s: Conv2d, unroll: int) -> int:
     inside = max(0, (s.iw + s.pl - 6) // 4 + 1 - (s.pl > 0)) * max(0, (s.ih + s.pt - 4) // 2 + 1 - (s.pt > 0))
     border = max(0, across * down - inside) * 24 * (s.ic + 14)
     return s.n * (across * down * (fours * four + s.ic // 4 * 276 + 220) + border)
+
+
+def unfolded(s: Conv2d, unroll: int, tall: int) -> int:
+    """The same where weights come into that form once for `tall` rows of tiles."""
+    fours, across, down = -(-s.oc // 4), -(-s.ow // 4), -(-s.oh // 2)
+    turns = -(-down // tall)
+    return winograd(s, unroll) + s.n * fours * (turns * (125 * s.ic + 60) + across * down * 130)

@@ -23,12 +23,12 @@ SHARED_BYTES, APART_BYTES = 1024, 768  # as large as a patch grows for fewer tur
 
 class Dsp:
     """Falls back to portable C where no block fits; `small` makes do with fewer blocks, `lean` with smaller patches,
-    `roomy` spends flash on speed."""
+    `roomy` spends flash on speed, and `scratch` is how much of that may be spent."""
 
-    def __init__(self, small: bool = False, lean: bool = False, roomy: bool = False):
+    def __init__(self, small: bool = False, lean: bool = False, roomy: bool = False, scratch: int = 0):
         self.strides = FEW_STRIDES if small else STRIDES
         self.lean = lean
-        self.roomy = roomy
+        self.roomy, self.scratch = roomy, scratch
 
     def plan(self, layer: Layer) -> Kernel:
         layer = replace(layer, shape=layer.shape.flattened())
@@ -40,10 +40,15 @@ class Dsp:
             return self._depthwise(layer) if fits else self._taps(layer)
         if is_row(s) and s.ic % 4 == 0 and packable(layer):
             return self._row(layer)
-        direct = self._conv(layer)
-        if self.roomy and winograd.fits(layer):
-            return min(direct, winograd.plan(layer, finish_of(layer)), key=lambda kernel: kernel.instructions)
-        return direct
+        return min([self._conv(layer), *self._faster(layer)], key=lambda kernel: kernel.instructions)
+
+    def _faster(self, layer: Layer) -> list[Kernel]:
+        """What more flash or scratch memory makes possible."""
+        if not (self.roomy or self.scratch) or not winograd.fits(layer):
+            return []
+        stored = winograd.plan(layer, finish_of(layer)) if self.roomy else None
+        unfolded = winograd.plan_unfolded(layer, finish_of(layer), self.scratch)
+        return [kernel for kernel in (stored, unfolded) if kernel]
 
     def _conv(self, layer: Layer) -> Kernel:
         s = layer.shape

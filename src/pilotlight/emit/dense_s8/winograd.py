@@ -1,4 +1,5 @@
-"""3x3 layers of stride 1 in Winograd's form, exact in integers (winograd_dsp_s8.h): fewer products, more flash."""
+"""3x3 layers of stride 1 in Winograd's form, exact in integers: fewer products for more flash (winograd_dsp_s8.h), or
+for more scratch memory (unfold_dsp_s8.h)."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from pilotlight.emit.dense_s8.portable import round_up
 from pilotlight.emit.dense_s8.table import fields, initializer
 from pilotlight.emit.dense_s8.walk import Walk
 from pilotlight.emit.micro.s8.names import Block, Finish
+from pilotlight.emit.micro.s8.unfold import reaches
+from pilotlight.emit.pack_f32 import Conv2d
 
 ROWS, PIXELS = 2, 4  # outputs of two tiles
 LONGEST = 8  # pairs of channels in one turn: what the offset of a load reaches back over
@@ -26,34 +29,90 @@ def fits(layer: Layer) -> bool:
 
 
 def plan(layer: Layer, finish: Finish) -> Kernel:
+    """With weights in that form in flash."""
     s = layer.shape
-    steps = s.ic // 2
-    unroll = next(n for n in range(LONGEST, 0, -1) if steps % n == 0)
-    block = Block("winograd", 4, unroll, steps > unroll, finish)
+    block = _block(s, finish)
     walk = Walk(s, PIXELS, ROWS)
-    odd = s.oh % ROWS != 0 or s.ow % PIXELS != 0
     return Kernel(
         header="winograd_dsp_s8",
         ctype="pl_winograd_dsp_t",
-        initializer=lambda reverse: initializer(fields(layer, PIXELS, reverse), block.constant, 64 * steps + 8),
+        initializer=lambda reverse: initializer(fields(layer, PIXELS, reverse), block.constant, 32 * s.ic + 8),
         driver="pl_winograd_dsp_s8",
         constants=(streams(layer),),
-        scratch=64 * s.ic + SPARE + (round_up(s.oc) if odd else 0),
+        scratch=SPARE + 64 * s.ic + _outside(s),
         distance=walk.distance(),
         reverse=walk.reverse(),
         micro=frozenset({"tiles_s8", "spread_s8", block.name}),
-        instructions=cost.winograd(s, unroll),
+        instructions=cost.winograd(s, block.step),
     )
 
 
-def streams(layer: Layer) -> Array:
-    """For four filters: by columns, rows and pairs of channels a word of each; biases and multipliers by two.
-
-    Channels go in the order 0, 2, 1, 3 of every four. Filters that do not fill four go with those before them.
-    """
+def plan_unfolded(layer: Layer, finish: Finish, scratch: int) -> Kernel | None:
+    """With weights brought into that form on the board, once for as many rows of tiles as so much scratch holds."""
     s = layer.shape
-    firsts = [*range(0, s.oc - 3, 4), *([s.oc - 4] if s.oc % 4 else [])]
+    across, down = -(-s.ow // PIXELS), -(-s.oh // ROWS)
+    tall = (scratch - SPARE - _outside(s) - 128 * s.ic - 32) // (across * 64 * s.ic)
+    if tall < 1 or not reaches(s.ic):
+        return None
+    tall = -(-down // -(-down // min(tall, down)))  # as few as make no more turns
+    block, unfold = _block(s, finish), Block("unfold", 4, s.ic)
+    walk = Walk(s, s.ow, tall * ROWS)
+
+    def table(reverse: bool) -> str:
+        folded = initializer(fields(layer, PIXELS, reverse), block.constant, 9 * s.ic + 8)
+        return f"{{{folded}, {unfold.constant}, {tall}, {-(-down // tall)}}}"
+
+    return Kernel(
+        header="unfold_dsp_s8",
+        ctype="pl_unfold_dsp_t",
+        initializer=table,
+        driver="pl_unfold_dsp_s8",
+        constants=(folded_streams(layer),),
+        scratch=SPARE + tall * across * 64 * s.ic + 128 * s.ic + 32 + _outside(s),
+        distance=walk.distance(),
+        reverse=walk.reverse(),
+        micro=frozenset({"tiles_s8", "spread_s8", block.name, unfold.name}),
+        instructions=cost.unfolded(s, block.step, tall),
+    )
+
+
+def _block(s: Conv2d, finish: Finish) -> Block:
+    steps = s.ic // 2
+    unroll = next(n for n in range(LONGEST, 0, -1) if steps % n == 0)
+    return Block("winograd", 4, unroll, steps > unroll, finish)
+
+
+def _outside(s: Conv2d) -> int:
+    """Bytes for outputs that do not exist, where tiles do not fill the image."""
+    return round_up(s.oc) if s.oh % ROWS or s.ow % PIXELS else 0
+
+
+def _fours(layer: Layer) -> tuple[Array, Array]:
+    """Which filters are computed together: those that do not fill four go with those before them; and their biases and
+    multipliers by two."""
+    count = layer.shape.oc
+    firsts = [*range(0, count - 3, 4), *([count - 4] if count % 4 else [])]
     which = np.array(firsts)[:, None] + np.arange(4)  # (fours, 4)
+    ends = np.stack([layer.bias[which].reshape(-1, 2, 2), layer.m[which].reshape(-1, 2, 2)], axis=2)
+    return which, ends.reshape(len(which), 8).astype("<i4")
+
+
+def folded_streams(layer: Layer) -> Array:
+    """For four filters: of each, by fours of channels, nine taps as words; biases and multipliers."""
+    which, ends = _fours(layer)
+    s = layer.shape
+    taps = layer.w.reshape(s.oc, 9, s.ic // 4, 4).transpose(0, 2, 1, 3)[which]  # (fours, 4, ic / 4, 9, 4)
+    words = np.ascontiguousarray(taps.astype(np.int8)).view("<i4").reshape(len(which), -1)
+    return np.concatenate([words, ends], axis=1).ravel()
+
+
+def streams(layer: Layer) -> Array:
+    """For four filters: by columns, rows and pairs of channels a word of each; biases and multipliers.
+
+    Channels go in the order 0, 2, 1, 3 of every four.
+    """
+    which, ends = _fours(layer)
+    s = layer.shape
     g = layer.w.astype(np.int64)
     rows = np.stack([2 * g[:, 0], g.sum(axis=1), g[:, 0] - g[:, 1] + g[:, 2], 2 * g[:, 2]], axis=1)  # (O, 4, 3, I)
     both = np.stack(
@@ -62,5 +121,4 @@ def streams(layer: Layer) -> Array:
     placed = both[:, ORDER][:, :, ORDER].reshape(s.oc, 16, s.ic // 4, 4)[..., [0, 2, 1, 3]]
     pairs = placed.reshape(s.oc, 16, s.ic // 2, 2)[which]  # (fours, 4, 16, pairs, 2)
     taps = np.ascontiguousarray(pairs.transpose(0, 2, 3, 1, 4).astype("<i2")).view("<i4").reshape(len(which), -1)
-    ends = np.stack([layer.bias[which].reshape(-1, 2, 2), layer.m[which].reshape(-1, 2, 2)], axis=2)
-    return np.concatenate([taps, ends.reshape(len(which), 8).astype("<i4")], axis=1).ravel()
+    return np.concatenate([taps, ends], axis=1).ravel()

@@ -181,74 +181,82 @@ static inline void pl_border_s8(const pl_conv_s8_t *s, int32_t top, int32_t left
     }
 }
 
-/* Two tiles, all filters. Where the filters are no multiple of four, the last four are partly those before them. What
- * lies outside the output goes to spare memory. */
-static inline void pl_winograd_tiles_s8(const pl_winograd_dsp_t *d, int32_t row, int32_t col, const int32_t *w,
-                                        int8_t *y,     // (oh, ow, oc)
-                                        int32_t *u,    // then v, (pairs of channels, 16, 2 tiles)
-                                        int8_t *spare) // (oc), where the output has odd sizes
+/* The inputs of two tiles into v. The border's are first in front of it, and v overtakes them as it grows downward. */
+static inline void pl_winograd_inputs_s8(const pl_conv_s8_t *s, int32_t row, int32_t col,
+                                         const int8_t *x, // (ih, iw, ic)
+                                         int32_t *v)      // (pairs of channels, 16, 2 tiles)
 {
-    const pl_conv_s8_t *s = &d->s;
-    const int32_t fours = (int32_t)((uint32_t)s->oc >> 2);
-    pl_dsp_winograd_t t;
-    t.v = u + PL_WINOGRAD_SPARE;
-    t.w = w;
-    t.w_end = w + fours * d->quad_words;
-    t.u = u;
-    t.steps = (int32_t)((uint32_t)s->ic >> 1);
-    t.zy = s->q.zy;
-    t.lo = s->q.lo;
-    t.hi = s->q.hi;
+    const int32_t top = row - s->pt, left = col - s->pl, fours = (int32_t)((uint32_t)s->ic >> 2);
+    pl_dsp_tiles_t t;
+    t.v_end = v + 16 * s->ic;
+    t.fours = fours;
+    if (top >= 0 && top + 4 <= s->ih && left >= 0 && left + 6 <= s->iw) {
+        t.x = x + (top * s->iw + left + 1) * s->ic - 4;
+        t.row = s->iw * s->ic;
+        t.column = s->ic;
+        t.channels = 4;
+    } else {
+        int32_t *const border = v - PL_WINOGRAD_SPARE;
+        pl_border_s8(s, top, left, x, border);
+        t.x = (const int8_t *)(border + 24 * (fours - 1));
+        t.row = 4;
+        t.column = 16;
+        t.channels = 96;
+    }
+    pl_tiles_s8(&t);
+}
+
+/* What all filters at two tiles have in common; outputs from a filter on, those outside the image in spare memory. */
+static inline void pl_winograd_outputs_s8(const pl_conv_s8_t *s, int32_t row, int32_t col, int32_t filter,
+                                          int8_t *y,     // (oh, ow, oc)
+                                          int8_t *spare, // (oc)
+                                          pl_dsp_winograd_t *t)
+{
+    t->steps = (int32_t)((uint32_t)s->ic >> 1);
+    t->zy = s->q.zy;
+    t->lo = s->q.lo;
+    t->hi = s->q.hi;
     for (int32_t i = 0; i < 8; i++) {
         const int32_t r = row + (i >> 2), c = col + (i & 3);
-        t.y[i] = r < s->oh && c < s->ow ? y + (r * s->ow + c) * s->oc : spare;
-    }
-    pl_winograd_block_s8(d->kind, 4, &t);
-    if (s->oc & 3) {
-        t.w = t.w_end;
-        t.w_end += d->quad_words;
-        for (int32_t i = 0; i < 8; i++) {
-            t.y[i] -= 4 - (s->oc & 3);
-        }
-        pl_winograd_block_s8(d->kind, 4, &t);
+        t->y[i] = (r < s->oh && c < s->ow ? y + (r * s->ow + c) * s->oc : spare) + filter;
     }
 }
 
+/* w holds the streams of four filters each. Where the filters are no multiple of four, the last four are partly those
+ * before them. */
 static inline void pl_winograd_dsp_s8(const pl_winograd_dsp_t *d,
                                       const int8_t *x, // (n, ih, iw, ic)
                                       const int32_t *w,
-                                      int8_t *y, // (n, oh, ow, oc)
-                                      void *scratch)
+                                      int8_t *y,     // (n, oh, ow, oc)
+                                      void *scratch) // u, v, and (oc) where the output has odd sizes
 {
     const pl_conv_s8_t *s = &d->s;
-    int32_t *const u = (int32_t *)scratch; // and the border's inputs, which v overtakes as it grows downward
-    const int32_t fours = (int32_t)((uint32_t)s->ic >> 2), in_column = (int32_t)((uint32_t)(s->oh + 1) >> 1);
-    pl_dsp_tiles_t t;
-    t.v_end = u + PL_WINOGRAD_SPARE + 16 * s->ic;
-    t.fours = fours;
+    const int32_t in_column = (int32_t)((uint32_t)(s->oh + 1) >> 1);
+    const int32_t fours = (int32_t)((uint32_t)s->oc >> 2);
+    pl_dsp_winograd_t t;
+    t.u = (int32_t *)scratch;
+    int32_t *const v = t.u + PL_WINOGRAD_SPARE;
+    int8_t *const spare = (int8_t *)(v + 16 * s->ic);
+    t.v = v;
     for (int32_t i = 0; i < s->n; i++) {
+        const int32_t image = s->reverse ? s->n - 1 - i : i;
+        const int8_t *from = x + image * s->ih * s->iw * s->ic;
+        int8_t *to = y + image * s->oh * s->ow * s->oc;
         for (int32_t j = 0; j < in_column; j++) {
+            const int32_t row = 2 * (s->reverse ? in_column - 1 - j : j);
             for (int32_t k = 0; k < s->in_row; k++) {
-                const int32_t image = s->reverse ? s->n - 1 - i : i;
-                const int32_t row = 2 * (s->reverse ? in_column - 1 - j : j);
                 const int32_t col = 4 * (s->reverse ? s->in_row - 1 - k : k);
-                const int32_t top = row - s->pt, left = col - s->pl;
-                const int8_t *from = x + image * s->ih * s->iw * s->ic;
-                if (top >= 0 && top + 4 <= s->ih && left >= 0 && left + 6 <= s->iw) {
-                    t.x = from + (top * s->iw + left + 1) * s->ic - 4;
-                    t.row = s->iw * s->ic;
-                    t.column = s->ic;
-                    t.channels = 4;
-                } else {
-                    pl_border_s8(s, top, left, from, u);
-                    t.x = (const int8_t *)(u + 24 * (fours - 1));
-                    t.row = 4;
-                    t.column = 16;
-                    t.channels = 96;
+                pl_winograd_inputs_s8(s, row, col, from, v);
+                pl_winograd_outputs_s8(s, row, col, 0, to, spare, &t);
+                t.w = w;
+                t.w_end = w + fours * d->quad_words;
+                pl_winograd_block_s8(d->kind, 4, &t);
+                if (s->oc & 3) {
+                    pl_winograd_outputs_s8(s, row, col, s->oc - 4, to, spare, &t);
+                    t.w = t.w_end;
+                    t.w_end += d->quad_words;
+                    pl_winograd_block_s8(d->kind, 4, &t);
                 }
-                pl_tiles_s8(&t);
-                pl_winograd_tiles_s8(d, row, col, w, y + image * s->oh * s->ow * s->oc, u,
-                                     (int8_t *)t.v_end);
             }
         }
     }

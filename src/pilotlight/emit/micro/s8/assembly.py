@@ -13,6 +13,7 @@ from pilotlight.emit.micro.s8.names import Block, ordered
 from pilotlight.emit.micro.s8.row import row
 from pilotlight.emit.micro.s8.taps import taps
 from pilotlight.emit.micro.s8.tiles import spread, tiles
+from pilotlight.emit.micro.s8.unfold import unfold
 from pilotlight.emit.micro.s8.winograd import winograd
 
 _HEAD = """\
@@ -30,6 +31,7 @@ _GENERATORS: dict[str, Callable[[Block], Function]] = {
     "depthwise": depthwise,
     "taps": taps,
     "winograd": winograd,
+    "unfold": unfold,
     "widen": lambda _: widen(),
     "pairs": lambda _: pairs(),
     "tiles": lambda _: tiles(),

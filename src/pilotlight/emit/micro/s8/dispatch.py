@@ -10,12 +10,20 @@ _ARGUMENTS = {
     "depthwise": "const pl_dsp_depthwise_t *t",
     "taps": "const pl_dsp_taps_t *t",
     "winograd": "pl_dsp_winograd_t *t",
+    "unfold": "const pl_dsp_unfold_t *t",
     "widen": "const int8_t *x, int16_t *y, int32_t n",
     "pairs": "const pl_dsp_pairs_t *t",
     "tiles": "const pl_dsp_tiles_t *t",
     "spread": "const int8_t *x, int8_t *y, int32_t n",
 }
-_COUNTS = {"conv": "pixels", "row": "filters", "depthwise": "rows", "taps": "channels", "winograd": "filters"}
+_COUNTS = {
+    "conv": "pixels",
+    "row": "filters",
+    "depthwise": "rows",
+    "taps": "channels",
+    "winograd": "filters",
+    "unfold": "filters",
+}
 
 
 def dispatch(names: set[str], prefix: str) -> str:
@@ -41,6 +49,7 @@ def _twin(b: Block, prefix: str) -> str:
         "depthwise": f"t, {b.count}, {b.step}, {b.finish.shift}",
         "taps": f"t, {b.finish.shift}",
         "winograd": f"t, {b.finish.shift}",
+        "unfold": f"t, {b.step}",
         "widen": "x, y, n",
         "pairs": "t",
         "tiles": "t",

@@ -5,6 +5,7 @@
     depthwise_s8_R_wS R output rows of four channels, 3x3, horizontal stride S
     taps_s8_4         four channels of one pixel, depthwise with any kernel
     winograd_s8_4_uU  four filters at two tiles, 3x3 in Winograd's form, U pairs of channels in a turn
+    unfold_s8_4_iC    weights of four filters with C channels into that form
     widen_s8, pairs_s8, tiles_s8, spread_s8  bring inputs into the form that these read
 
 Endings: `_w` weights of 16 bits (Winograd: more than one turn), `_kN` accumulators shifted left by N, `_c` limits
@@ -21,10 +22,11 @@ from pilotlight.errors import PilotlightError
 _PATTERN = re.compile(
     r"(?:conv_s8_(?P<pixels>[123])_s(?P<stride>\d+)(?P<wide>_w)?|row_s8_(?P<filters>[28])"
     r"|depthwise_s8_(?P<rows>[12])_w(?P<step>\d+)|taps_s8_(?P<channels>4)"
-    r"|winograd_s8_(?P<quad>4)_u(?P<unroll>\d+)(?P<turns>_w)?|widen_s8|pairs_s8|tiles_s8|spread_s8)"
+    r"|winograd_s8_(?P<quad>4)_u(?P<unroll>\d+)(?P<turns>_w)?|unfold_s8_(?P<folded>4)_i(?P<inputs>\d+)"
+    r"|widen_s8|pairs_s8|tiles_s8|spread_s8)"
     r"(?:_k(?P<shift>\d+))?(?P<clamp>_c)?"
 )
-KINDS = ("conv", "row", "depthwise", "taps", "winograd", "widen", "pairs", "tiles", "spread")
+KINDS = ("conv", "row", "depthwise", "taps", "winograd", "unfold", "widen", "pairs", "tiles", "spread")
 
 
 @dataclass(frozen=True, order=True)
@@ -51,7 +53,7 @@ class Block:
     @property
     def variant(self) -> str:
         """What a layer's table names: everything but the count."""
-        letter = {"conv": "s", "depthwise": "w", "winograd": "u"}.get(self.kind)
+        letter = {"conv": "s", "depthwise": "w", "winograd": "u", "unfold": "i"}.get(self.kind)
         step = f"_{letter}{self.step}" if letter else ""
         return f"{self.kind}_s8{step}{'_w' if self.wide else ''}{self.finish}"
 
@@ -75,8 +77,9 @@ def parse(name: str) -> Block:
     found = _PATTERN.fullmatch(name)
     if found is None:
         raise PilotlightError(f"no micro-kernel is called {name!r}", kind="internal")
-    count = found["pixels"] or found["filters"] or found["rows"] or found["channels"] or found["quad"] or 0
-    step = found["stride"] or found["step"] or found["unroll"] or 0
+    numbers = found.groupdict()
+    count = next((n for k in ("pixels", "filters", "rows", "channels", "quad", "folded") if (n := numbers[k])), 0)
+    step = next((n for k in ("stride", "step", "unroll", "inputs") if (n := numbers[k])), 0)
     wide = (found["wide"] or found["turns"]) is not None
     finish = Finish(int(found["shift"] or 0), found["clamp"] is not None)
     return Block(name.split("_")[0], int(count), int(step), wide, finish)
