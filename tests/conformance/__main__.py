@@ -22,6 +22,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this operator (repeatable)")
     parser.add_argument("--dtype", action="append", choices=list(DTYPES), help="this dtype (repeatable)")
     parser.add_argument("--resume", action="store_true", help="keep the results that are there")
+    parser.add_argument("--again", action="store_true", help="like --resume, but repeat what was refused or wrong")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--limit", type=int, help="at most so many samples of an operator and dtype")
     parser.add_argument("--boards", type=int, default=300, metavar="COUNT", help="samples that also run on boards")
@@ -29,13 +30,12 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "conformance")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    source = OpInfoSource(tuple(args.dtype or DTYPES))
+    source = OpInfoSource(tuple(args.dtype or DTYPES), args.limit)
     names = [n for n in source.operators() if not args.only or n in args.only or n.partition(".")[0] in args.only]
-    if args.resume:
-        names = [n for n in names if not results.path_of(args.folder, n).exists()]
+    if args.resume or args.again:
+        names = [n for n in names if not results.settled(results.path_of(args.folder, n), args.again)]
     lost = run(
         source, names, args.folder, processes=args.processes,
-        keep=lambda case: args.limit is None or case.index < args.limit,
         say=lambda text: print(text, file=sys.stderr, flush=True),
     )
     paths = [results.path_of(args.folder, n) for n in (source.operators() if not args.only else names)]

@@ -15,6 +15,7 @@ as floor at an integer, jumps in one direction only, and the terms do not excuse
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -134,8 +135,8 @@ def _is_float(x: Any) -> bool:
 
 
 def _clones(leaves: Sequence[Any]) -> list[Any]:
-    """With strides kept: some operators look at them."""
-    return [x.clone(memory_format=torch.preserve_format) if isinstance(x, torch.Tensor) else x for x in leaves]
+    """With strides and the memory around a view: some operators look at them."""
+    return [copy.deepcopy(x) if isinstance(x, torch.Tensor) else x for x in leaves]
 
 
 def _widen(x: Any) -> Any:

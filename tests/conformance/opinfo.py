@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import torch
@@ -14,10 +15,11 @@ DTYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
 
 
 class OpInfoSource:
-    """Every OpInfo that has samples for one of the dtypes."""
+    """Every OpInfo that has samples for one of the dtypes; `limit` takes only the first of each OpInfo and dtype."""
 
-    def __init__(self, dtypes: tuple[str, ...] = tuple(DTYPES)):
+    def __init__(self, dtypes: tuple[str, ...] = tuple(DTYPES), limit: int | None = None):
         self.dtypes = dtypes
+        self.limit = limit
 
     @cached_property
     def _table(self) -> dict[str, Any]:
@@ -34,5 +36,6 @@ class OpInfoSource:
             if DTYPES[dtype] not in op.dtypes:
                 continue
             torch.manual_seed(0)  # samples draw from the global generator
-            for index, sample in enumerate(op.sample_inputs("cpu", DTYPES[dtype], requires_grad=False)):
+            samples = op.sample_inputs("cpu", DTYPES[dtype], requires_grad=False)
+            for index, sample in enumerate(islice(samples, self.limit)):
                 yield Case(operator, dtype, index, op.op, (sample.input, *sample.args), dict(sample.kwargs))

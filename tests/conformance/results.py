@@ -69,6 +69,11 @@ def read(path: Path) -> Operator:
     return Operator(data["name"], {dtype: Row(**row) for dtype, row in data["rows"].items()})
 
 
+def settled(path: Path, passed: bool) -> bool:
+    """Whether there is a result; with `passed` one in which nothing was refused or wrong."""
+    return path.exists() and not (passed and (read(path).count("refused") or read(path).count("wrong")))
+
+
 def totals(operators: Iterable[Operator]) -> Counter[str]:
     total: Counter[str] = Counter()
     for operator in operators:

@@ -11,30 +11,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from conformance.batch import Judge
-from conformance.cases import Case, Source, Verdict
+from conformance.cases import Source, Verdict
 from conformance.results import Operator, collect, write
 
 PATIENCE = 900.0  # seconds for one child
 
 
-def judge_operators(source: Source, names: Sequence[str], work: Path, keep: Callable[[Case], bool]) -> list[Operator]:
+def judge_operators(source: Source, names: Sequence[str], work: Path) -> list[Operator]:
     """The operators' cases share batches: most operators have fewer cases than a batch holds."""
-    cases = [case for name in names for case in source.cases(name) if keep(case)]
+    cases = [case for name in names for case in source.cases(name)]
     verdicts: dict[str, list[Verdict]] = {name: [] for name in names}
     for verdict in Judge(work).judge(cases):
         verdicts[verdict.case.operator].append(verdict)
     return [collect(name, found) for name, found in verdicts.items()]
 
 
-def _child(source: Source, names: Sequence[str], folder: Path, keep: Callable[[Case], bool]) -> None:
+def _child(source: Source, names: Sequence[str], folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="pilotlight-") as work:
-        for operator in judge_operators(source, names, Path(work), keep):
+        for operator in judge_operators(source, names, Path(work)):
             write(folder, operator)
 
 
 def run(
     source: Source, names: Sequence[str], folder: Path, *, processes: int = 2, together: int = 6,
-    keep: Callable[[Case], bool] = lambda case: True, say: Callable[[str], None] = lambda text: None,
+    say: Callable[[str], None] = lambda text: None,
 ) -> list[str]:
     """Writes one result file an operator; returns the operators whose child died, tried alone once more."""
     groups = [list(names[i : i + together]) for i in range(0, len(names), together)]
@@ -49,7 +49,7 @@ def run(
             if pid == 0:
                 os.setsid()
                 try:
-                    _child(source, group, folder, keep)
+                    _child(source, group, folder)
                     os._exit(0)
                 except BaseException as error:
                     print(f"{group}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)

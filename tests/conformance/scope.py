@@ -2,7 +2,8 @@
 
 A case is left out when its decomposed graph
 - draws random numbers (PyTorch's tag nondeterministic_seeded) or reads memory that nothing has written (empty*),
-- has an operator outside of core ATen and the list below, or a dtype outside of those that are to be covered.
+- has an operator outside of core ATen (without its *_backward operators, which are for training) and the list
+  below, or a dtype outside of those that are to be covered.
 Operators that the compiler lowers count as covered, whatever they are.
 """
 
@@ -83,7 +84,7 @@ def _reason(node: torch.fx.Node) -> LeftOut | None:
         if tensor.dtype not in DTYPES:
             return LeftOut("outside", f"dtype {str(tensor.dtype).removeprefix('torch.')}")
     packet = name.partition(".")[0]
-    known = (
+    known = not packet.endswith("_backward") and (
         torch.Tag.core in tags or packet in EXTRA or INTERPOLATE.fullmatch(packet)
         or ops.lowering(name) is not None or name.startswith(("_assert", "sym_constrain"))
         or not isinstance(target, torch._ops.OpOverload)  # control flow, and arithmetic on sizes

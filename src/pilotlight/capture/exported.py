@@ -212,6 +212,8 @@ class _Walker:
         if tensors and not any(math.prod(shape) for _, shape in self.builder.results):
             empty = [self.builder.constant(torch.empty(s, dtype=d.torch)) for d, s in self.builder.results]
             return empty if isinstance(node.meta["val"], list | tuple) else empty[0]
+        given = [t for n in node.all_input_nodes for t in _tensors(n.meta.get("val"))]
+        self.builder.dense = all(t.is_contiguous() and t.storage_offset() == 0 for t in given)
         moves = ops.moves_data(_short(node.target)) or isinstance(node.target, torch._ops.HigherOrderOperator)
         if symbols.varies(node):
             lowering = symbols.around(self.symbols, node, lowering)

@@ -299,7 +299,7 @@ def shape_only(b: Builder, self: Value, **_: object) -> Value:
     return b.reshape(self, b.results[0][1])
 
 
-@moves("permute.default")
+@moves("permute.default", "permute_copy.default")
 def permute(b: Builder, self: Value, dims: Sequence[int]) -> Value:
     return b.permute(self, tuple(axis(d, len(self.shape)) for d in dims))
 
@@ -355,7 +355,7 @@ def split(b: Builder, self: Value, dim: int = 0, **_: object) -> list[Value]:
     return parts
 
 
-@moves("unbind.int")
+@moves("unbind.int", "unbind_copy.int")
 def unbind(b: Builder, self: Value, dim: int = 0) -> list[Value]:
     dim = axis(dim, len(self.shape))
     return [
