@@ -1,7 +1,7 @@
 """int8 and int4 weights of float layers: how they are packed, and the numbers that their kernels need.
 
-`linear_w8.h` and `linear_w4.h` walk rows outside and blocks of four outputs inside; what is left of the outputs
-goes one by one. Everything here follows from that order.
+`linear_w8.h` and `linear_w4.h` walk rows outside and blocks of two or four outputs inside. Everything here follows
+from that order.
 """
 
 from __future__ import annotations
@@ -11,14 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-BLOCK = 4  # outputs side by side
-WORD = 8  # int4 numbers in a word
+PAIR = 2  # inputs side by side in a word, and outputs of int8
+QUAD = 4  # outputs of int4, and inputs in one turn of a kernel's loop
 CHUNK = 32  # inputs whose int4 products are summed in 32 bits
 STEP_BITS = 16
-INPUT_BITS = 23  # of an input beside int4 weights: 255 * 2^23 fits 32 bits
+INPUT_BITS8 = 29
+INPUT_BITS4 = 23  # 255 * 2^23 fits 32 bits
 FLOAT = 4  # bytes
 
 Int8 = npt.NDArray[np.int8]
+
+
+def width(inputs: int) -> int:
+    """Inputs with the zeros behind them."""
+    return -(-inputs // QUAD) * QUAD
 
 
 @dataclass(frozen=True)
@@ -27,11 +33,6 @@ class Grid:
 
     inputs: int
     group: int  # inputs that share a scale
-
-    @property
-    def width(self) -> int:
-        """Inputs with the zeros behind them."""
-        return -(-self.inputs // WORD) * WORD
 
     @property
     def chunk(self) -> int:
@@ -43,7 +44,7 @@ class Grid:
 
     @property
     def chunks(self) -> int:
-        return -(-self.width // self.chunk)
+        return -(-self.inputs // self.chunk)
 
     @property
     def room(self) -> int:
@@ -52,7 +53,7 @@ class Grid:
 
     @staticmethod
     def fits(group: int) -> bool:
-        return group % CHUNK == 0 or group in (WORD, 2 * WORD)
+        return group > 0 and (group % CHUNK == 0 or (CHUNK % group == 0 and group % QUAD == 0))
 
 
 def input_bits(q: Int8, grid: Grid) -> int:
@@ -60,30 +61,35 @@ def input_bits(q: Int8, grid: Grid) -> int:
     wide = np.zeros((len(q), grid.chunks * grid.chunk), np.int64)
     wide[:, : grid.inputs] = np.abs(q.astype(np.int64))
     most = int(wide.reshape(len(q), grid.chunks, grid.chunk).sum(axis=2).max(initial=0))
-    return INPUT_BITS if most < 256 else INPUT_BITS - 1
+    return INPUT_BITS4 if most < 256 else INPUT_BITS4 - 1
 
 
 def pack_w8(q: Int8) -> Int8:
-    """(O, I) → blocks (I, 4), then the rest (rest, I), flat."""
-    full = len(q) // BLOCK * BLOCK
-    blocks = q[:full].reshape(-1, BLOCK, q.shape[1]).transpose(0, 2, 1)
-    return np.concatenate([blocks.ravel(), q[full:].ravel()])
+    """(O, I) → (O / 2, I / 2) words of 2 inputs by 2 outputs, flat."""
+    return _blocks(q, PAIR).ravel()
 
 
-def pack_w4(q: Int8, grid: Grid) -> npt.NDArray[np.int32]:
-    """(O, I) → words of eight: blocks (I / 2) of 2 inputs by 4 outputs, then the rest (rest, I / 8), flat."""
-    wide = np.zeros((len(q), grid.width), np.int8)
-    wide[:, : grid.inputs] = q
-    numbers = pack_w8(wide).reshape(-1, WORD).astype(np.uint32) & 15
-    words = (numbers << (4 * np.arange(WORD, dtype=np.uint32))).sum(axis=1, dtype=np.uint32)
+def pack_w4(q: Int8) -> npt.NDArray[np.int32]:
+    """(O, I) → (O / 4, I / 2) words of 2 inputs by 4 outputs, flat; the first is the lowest."""
+    numbers = _blocks(q, QUAD).reshape(-1, PAIR * QUAD).astype(np.uint32) & 15
+    words = (numbers << (4 * np.arange(PAIR * QUAD, dtype=np.uint32))).sum(axis=1, dtype=np.uint32)
     return words.view(np.int32)
 
 
+def _blocks(q: Int8, outputs: int) -> Int8:
+    """(O, I) → (blocks, I, outputs) with zeros behind both."""
+    blocks = -(-len(q) // outputs)
+    wide = np.zeros((blocks * outputs, width(q.shape[1])), np.int8)
+    wide[: len(q), : q.shape[1]] = q
+    return np.ascontiguousarray(wide.reshape(blocks, outputs, -1).transpose(0, 2, 1))
+
+
 def pack_steps(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:
-    """(O, groups) → blocks (groups, 4), then the rest (rest, groups), flat."""
-    full = len(steps) // BLOCK * BLOCK
-    blocks = steps[:full].reshape(-1, BLOCK, steps.shape[1]).transpose(0, 2, 1)
-    return np.concatenate([blocks.ravel(), steps[full:].ravel()]).astype(np.uint16).view(np.int16)
+    """(O, groups) → (O / 4, groups, 4), flat, zeros behind."""
+    blocks = -(-len(steps) // QUAD)
+    wide = np.zeros((blocks * QUAD, steps.shape[1]), np.uint16)
+    wide[: len(steps)] = steps
+    return np.ascontiguousarray(wide.reshape(blocks, QUAD, -1).transpose(0, 2, 1)).ravel().view(np.int16)
 
 
 def split_scales(scales: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None:

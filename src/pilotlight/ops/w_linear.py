@@ -1,11 +1,11 @@
 """Linear layers and 1x1 convolutions with float inputs and integer weights: x (..., I), w (O, I), y (..., O).
 
-    X   = the row's inputs as integers with a common exponent    (30 bits; int4: 23 bits, an exponent per chunk)
+    X   = the row's inputs as integers with a common exponent    (29 bits; int4: 23 bits, an exponent per chunk)
     sum = Σ X·w, for int4 Σ over chunks of 2^shift · step · Σ X·w                               (exact)
-    y   = sum * unit * scale + bias                                            (float32, rounded after each)
+    y   = sum * scale + bias                                                   (float32, rounded after each)
 
 The exact sums make the result the same on every core. It is as near to the sum of float products as float32 can say,
-as long as a row's numbers are within 2^30 (int4: 2^23 within a chunk of 32) of one another.
+as long as a row's numbers are within 2^29 (int4: 2^23 within a chunk of 32) of one another.
 """
 
 from __future__ import annotations
@@ -36,13 +36,6 @@ def as_integers(x: np.ndarray, e: np.ndarray, bits: int) -> np.ndarray:
     return (np.sign(x) * np.floor(units + 0.5)).astype(np.int64)
 
 
-def as_float(total: np.ndarray) -> np.ndarray:
-    """int64 sums as float32 in the two steps of `pl_fixed_sum`."""
-    low = total.astype(np.int32)
-    high = ((total - low) >> 32).astype(np.int32)
-    return high.astype(np.float32) * np.float32(2.0**32) + low.astype(np.float32)
-
-
 class WLinear(Op):
     """What both widths share; inputs x, w int8 (O, I), ..., scale (O), bias (O); attrs: clamp."""
 
@@ -52,7 +45,7 @@ class WLinear(Op):
         return [(FLOAT32, (*node.inputs[0].shape[:-1], node.inputs[-1].elements))]
 
     def sums(self, node: Node, x: np.ndarray, args: list[torch.Tensor]) -> np.ndarray:
-        """Rows of finite numbers → sum * unit."""
+        """Rows of finite numbers → sums."""
         raise NotImplementedError(type(self).__name__)
 
     def weights(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
@@ -63,7 +56,8 @@ class WLinear(Op):
         x, scale, bias = args[0], args[-2], args[-1]
         rows = x.reshape(-1, x.shape[-1])
         finite = rows.isfinite().all(dim=1)
-        sums = torch.from_numpy(self.sums(node, torch.where(finite[:, None], rows, 0.0).numpy(), args))
+        with np.errstate(over="ignore"):
+            sums = torch.from_numpy(self.sums(node, torch.where(finite[:, None], rows, 0.0).numpy(), args))
         y = sums * scale + bias
         y[~finite] = F.linear(rows[~finite], self.weights(node, args), bias)
         return clamped(node, y.reshape(*x.shape[:-1], len(bias)))
@@ -84,7 +78,8 @@ class WLinear(Op):
 
     def numbers(self, node: Node) -> list[int]:
         """The members of the kernel's struct up to `reverse`."""
-        return list(self.shape(node))
+        n, i, o = self.shape(node)
+        return [n, i, o, pack_weights.width(i)]
 
     def emit(self, node: Node, c: Step) -> None:
         c.use(self.header)
@@ -93,7 +88,7 @@ class WLinear(Op):
         table = c.table(f"pl_{self.header}_t", "linear", fields)
         x, *constants = node.inputs
         reads = [c.read(v, ctype) for v, ctype in zip(constants, self.ctypes(), strict=True)]
-        c.call(f"pl_{self.header}", table, c.read(x), *reads, c.write(node.output), c.scratch("int32_t"))
+        c.call(f"pl_{self.header}", table, c.read(x), *reads, c.write(node.output), c.scratch())
 
     def ctypes(self) -> list[str]:
         return ["int8_t", "float", "float"]
@@ -108,8 +103,8 @@ class WLinear8(WLinear):
 
     def sums(self, node: Node, x: np.ndarray, args: list[torch.Tensor]) -> np.ndarray:
         e = exponent(x)
-        total = as_integers(x, e, 30) @ args[1].numpy().astype(np.int64).T
-        return as_float(total) * np.ldexp(np.float32(1), e - 156)[:, None]
+        total = as_integers(x, e, pack_weights.INPUT_BITS8) @ args[1].numpy().astype(np.int64).T
+        return total.astype(np.float32) * np.ldexp(np.float32(1), e - 126 - pack_weights.INPUT_BITS8)[:, None]
 
     def weights(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         return args[1].float() * args[2][:, None]
@@ -120,7 +115,7 @@ class WLinear8(WLinear):
         node.inputs[1] = graph.constant(pack_weights.pack_w8(weight.data), weight.name)
 
     def scratch(self, node: Node) -> int:
-        return 4 * node.inputs[0].shape[-1]
+        return 4 * pack_weights.width(node.inputs[0].shape[-1])
 
 
 @register
@@ -143,7 +138,7 @@ class WLinear4(WLinear):
             e = np.maximum(exponent(part), lowest)
             sums = as_integers(part, e, bits) @ w[:, at : at + grid.chunk].T
             total += sums * (steps[:, at // grid.group] << (e - lowest)[:, None])
-        return as_float(total) * np.ldexp(np.float32(1), lowest - 126 - bits)[:, None]
+        return total.astype(np.float32) * np.ldexp(np.float32(1), lowest - 126 - bits)[:, None]
 
     def weights(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         steps = args[2].repeat_interleave(node.attrs["group"], 1)[:, : args[1].shape[1]]
@@ -152,17 +147,17 @@ class WLinear4(WLinear):
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         x, weight, steps, scale, bias = node.inputs
         assert weight.data is not None and steps.data is not None
-        packed = graph.constant(pack_weights.pack_w4(weight.data, self.grid(node)), weight.name)
+        packed = graph.constant(pack_weights.pack_w4(weight.data), weight.name)
         node.inputs = [x, packed, graph.constant(pack_weights.pack_steps(steps.data), steps.name), scale, bias]
 
     def scratch(self, node: Node) -> int:
-        grid = self.grid(node)
-        return 4 * (grid.width + grid.chunks)
+        inputs = node.inputs[0].shape[-1]
+        return 4 * (pack_weights.width(inputs) + self.grid(node).chunks)
 
     def numbers(self, node: Node) -> list[int]:
         grid = self.grid(node)
         per = node.attrs["group"] // grid.chunk
-        return [*self.shape(node), grid.width, grid.chunk, per, grid.groups, node.attrs["bits"], grid.room]
+        return [*super().numbers(node), grid.chunk, per, grid.groups, node.attrs["bits"], grid.room]
 
     def ctypes(self) -> list[str]:
         return ["uint32_t", "uint16_t", "float", "float"]

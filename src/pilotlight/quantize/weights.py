@@ -50,7 +50,7 @@ def quantize_weights(graph: Graph, mode: str, *, min_weights: int = MIN_WEIGHTS,
     """The graph with int8 or int4 weights in its large linear layers, 1x1 convolutions and embeddings."""
     if not Grid.fits(group):
         raise PilotlightError(f"groups of {group} weights are not supported",
-                              hint="give a multiple of 32, or 8 or 16", kind="usage")
+                              hint="give a multiple of 32, or 4, 8 or 16", kind="usage")
     program: ExportedProgram = graph.origin
     made: dict[str, Steps] = {}
     for target in _weights(program):

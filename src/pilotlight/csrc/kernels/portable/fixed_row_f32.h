@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "mem.h"
+
 typedef union {
     float f;
     uint32_t u;
@@ -23,42 +25,69 @@ static inline int32_t pl_fixed_exponent(const float *x, int32_t n)
     return (int32_t)(most >> 23);
 }
 
-/* n numbers below 2^(e - 126) as integers of at most `bits` <= 30 bits in units of 2^(e - 126 - bits), rounded to the
+/* A number below 2^(e - 126) as an integer of at most `bits` <= 30 bits in units of 2^(e - 126 - bits), rounded to the
  * nearest, halves away from zero. */
-static inline void pl_fixed_row(const float *x, int32_t n, int32_t e, int32_t bits, int32_t *q)
+static inline int32_t pl_fixed(float x, int32_t e, int32_t bits)
+{
+    const pl_fixed_bits v = {x};
+    const int32_t stored = (int32_t)((v.u >> 23) & 255u);
+    const uint32_t hidden = stored ? 0x20000000u : 0u;
+    const uint32_t size = hidden | ((v.u & 0x7fffffu) << 6); // in units of 2^(exponent - 156)
+    const int32_t shift = e - (stored ? stored : 1) + 30 - bits;
+    const uint32_t half = shift < 31 ? (1u << shift) >> 1 : 0u;
+    const int32_t rounded = shift < 31 ? (int32_t)((size + half) >> shift) : 0;
+    return v.u >> 31 ? -rounded : rounded;
+}
+
+/* n sums that nothing was added to yet. */
+static inline void pl_fixed_clear(int64_t *sum, int32_t n)
 {
     for (int32_t k = 0; k < n; k++) {
-        const pl_fixed_bits v = {x[k]};
-        const int32_t stored = (int32_t)((v.u >> 23) & 255u);
-        const uint32_t hidden = stored ? 0x20000000u : 0u;
-        const uint32_t size = hidden | ((v.u & 0x7fffffu) << 6); // in units of 2^(exponent - 156)
-        const int32_t shift = e - (stored ? stored : 1) + 30 - bits;
-        const uint32_t half = shift < 31 ? (1u << shift) >> 1 : 0u;
-        const int32_t rounded = shift < 31 ? (int32_t)((size + half) >> shift) : 0;
-        q[k] = v.u >> 31 ? -rounded : rounded;
+        PL_BARRIER(sum);
+        sum[k] = 0;
     }
 }
 
-/* 2^(power) as a float, for powers of normal numbers. */
-static inline float pl_fixed_unit(int32_t power)
+/* sum * 2^power, rounded once, to the nearest, ties to even; power is at least -126. Integers alone: a conversion from
+ * 64 bits would be a call, and two of 32 bits are slow without hardware for floats. */
+static inline float pl_fixed_float(int64_t sum, int32_t power)
 {
-    pl_fixed_bits v;
-    v.u = (uint32_t)(power + 127) << 23;
+    const uint64_t size = sum < 0 ? 0u - (uint64_t)sum : (uint64_t)sum;
+    uint32_t high = (uint32_t)(size >> 32), low = (uint32_t)size;
+    int32_t e = power + 127 + 63, shift = 0;
+    pl_fixed_bits v = {0.0f};
+    if (high == 0u) {
+        high = low;
+        low = 0u;
+        e -= 32;
+    }
+    if (high == 0u) {
+        return v.f;
+    }
+#if defined(__GNUC__) && defined(__ARM_FEATURE_CLZ)
+    shift = __builtin_clz(high);
+#else
+    for (int32_t step = 16; step > 0; step >>= 1) {
+        if ((high << shift) >> (32 - step) == 0u) {
+            shift += step;
+        }
+    }
+#endif
+    if (shift > 0) {
+        high = (high << shift) | (low >> (32 - shift));
+        low <<= shift;
+    }
+    e -= shift;
+    v.u = ((uint32_t)e << 23) + ((high >> 8) - 0x800000u);
+    v.u += (high & 0xffu) > 0x80u || ((high & 0xffu) == 0x80u && (low != 0u || (v.u & 1u) != 0u)) ? 1u : 0u;
+    v.u = (e >= 255 ? 0x7f800000u : v.u) | (sum < 0 ? 0x80000000u : 0u);
     return v.f;
 }
 
-/* A sum as a float: two halves, so that no 64-bit conversion is called; the lower one is signed, so that small sums
- * are exact. */
-static inline float pl_fixed_sum(int64_t sum)
+/* What is left to do for an output; NaN stays NaN. */
+static inline float pl_fixed_output(float sum, float bias, int32_t relu)
 {
-    const int32_t low = (int32_t)(uint32_t)(uint64_t)sum;
-    const int32_t high = (int32_t)((sum - low) >> 32);
-    return (float)high * 4294967296.0f + (float)low;
-}
-
-/* The part of an activation that comes before pl_limit_f32; NaN stays NaN. */
-static inline float pl_fixed_output(float y, int32_t relu)
-{
+    const float y = sum + bias;
     return relu && y < 0.0f ? 0.0f : y;
 }
 
