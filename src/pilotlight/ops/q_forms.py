@@ -13,9 +13,12 @@ from pilotlight.ops import base
 from pilotlight.ops.base import Integer, integer
 from pilotlight.ops.pointwise import ROWS
 from pilotlight.ops.q_attention import make_qattention
+from pilotlight.ops.q_attention_bias import integer_mask, make_qattention_bias
+from pilotlight.ops.q_bicubic import make_qbicubic2d
 from pilotlight.ops.q_binary import make_qadd, make_qmul
 from pilotlight.ops.q_concat import make_qconcat
 from pilotlight.ops.q_conv_transpose import make_qconv_transpose2d
+from pilotlight.ops.q_div import make_qdiv
 from pilotlight.ops.q_matmul import make_qmatmul
 from pilotlight.ops.q_mean import make_qmean
 from pilotlight.ops.q_norm import make_qnorm
@@ -66,7 +69,7 @@ def _function(q: Integer) -> tuple[Value, Callable[[torch.Tensor], torch.Tensor]
     return moving[0], function
 
 
-@integer(*(row.name for row in ROWS if row.name not in ("add", "mul", "sub") and row.result == "same"))
+@integer(*(row.name for row in ROWS if row.name not in ("add", "mul", "sub", "div") and row.result == "same"))
 def table(q: Integer) -> list[Node] | None:
     """Any function of one int8 tensor is 256 bytes."""
     found = _function(q) if all_int8(q) else None
@@ -86,7 +89,7 @@ def integer_constant(q: Integer, value: Value) -> Value:
     return made
 
 
-@integer("add", "mul", "sub")
+@integer("add", "mul", "sub", "div")
 def binary(q: Integer) -> list[Node] | None:
     """Two activations; with a constant of one element it is a table."""
     if any(v.is_constant and v.elements == 1 for v in q.inputs):
@@ -94,6 +97,8 @@ def binary(q: Integer) -> list[Node] | None:
     if not all_int8(q):
         return None
     a, b = (integer_constant(q, v) for v in q.inputs)
+    if q.node.op == "div":
+        return cook(q, make_qdiv(affine(a), affine(b), result(q), q.limits), a, b)
     if q.node.op == "mul":
         return cook(q, make_qmul(affine(a), affine(b), result(q), q.limits), a, b)
     alpha = 1.0 if q.node.op == "add" else -1.0
@@ -169,15 +174,31 @@ def matmul(q: Integer) -> list[Node] | None:
 
 @integer("attention")
 def attention(q: Integer) -> list[Node] | None:
-    if not all_int8(q) or len(q.inputs) != 3 or any(v.is_constant for v in q.inputs):
+    """A bool mask hides keys; a float one is added to the scores."""
+    query, key, value, *masks = q.inputs
+    if any(v.dtype != INT8 or v.quant is None for v in (query, key, value)) or q.dtype != INT8:
         return None
-    query, key, value = q.inputs
-    a = q.node.attrs
-    recipe = make_qattention(
+    a, added = q.node.attrs, [v for v in masks if v.dtype.kind == "f"]
+    make = make_qattention_bias if added else make_qattention
+    recipe = make(
         affine(query), affine(key), affine(value), result(q), query.shape[3], key.shape[2], a["scale"], a["causal"],
         q.limits,
     )
-    return cook(q, recipe, query, key, value)
+    if not added:
+        return cook(q, recipe, query, key, value, *masks)
+    mask, before = integer_mask(q, added[0])
+    return before + cook(q, recipe, query, key, value, mask)
+
+
+@integer("take", "gather")
+def rows(q: Integer) -> list[Node] | None:
+    """Rows of a constant: the constant in the scale of the result."""
+    x, ids = q.inputs
+    if x.data is None or x.dtype.kind != "f" or q.dtype != INT8:
+        return None
+    codes = np.rint(x.data.astype(np.float64) / q.quant.scale) + q.quant.zero_point
+    table = q.graph.constant(np.clip(codes, *q.limits).astype(np.int8), x.name)
+    return [q.make(q.node.op, [table, ids], **q.node.attrs)]
 
 
 @integer("conv_transpose2d")
@@ -197,8 +218,10 @@ def conv_transpose(q: Integer) -> list[Node] | None:
 @integer("resize2d")
 def resize(q: Integer) -> list[Node] | None:
     x, a = q.inputs[0], q.node.attrs
-    if not all_int8(q) or a["mode"] == "bicubic":
+    if not all_int8(q) or max(x.shape[1:3]) >= 1 << 15:
         return None
+    if a["mode"] == "bicubic":
+        return cook(q, make_qbicubic2d(affine(x), result(q), x.shape, a, q.limits), x)
     if a["mode"] == "bilinear" or x.quant == q.quant:
         return cook(q, make_qresize2d(affine(x), result(q), x.shape, a, q.limits), x)
     moved = cook(q, make_qresize2d(affine(x), affine(x), x.shape, a), x)

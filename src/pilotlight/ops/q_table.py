@@ -14,7 +14,7 @@ import torch
 
 from pilotlight.emit.step import Step
 from pilotlight.fixed import INT8
-from pilotlight.graph import Node
+from pilotlight.graph import BOOL, Node
 from pilotlight.ops.areas import Area, Part, same_part
 from pilotlight.ops.base import Op, Result, register, same
 from pilotlight.ops.q_recipe import Affine, Limits, Recipe
@@ -54,17 +54,44 @@ class Table(Op):
         c.call("pl_q_table", c.read(x), c.read(table), c.write(node.output), x.elements)
 
 
+@register
+class Test(Table):
+    """Whether something holds for a number: the table has 0 and 1, the result is bool."""
+
+    name = "qtest"
+
+    def infer(self, node: Node) -> Result:
+        return [(BOOL, node.inputs[0].shape)]
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        return lookup(args[0], args[1]).bool()
+
+    def emit(self, node: Node, c: Step) -> None:
+        x, table = node.inputs
+        c.use("q_table")
+        c.call("pl_q_table", c.read(x), c.read(table), c.write(node.output, "int8_t"), x.elements)
+
+
+def _real(x: Affine) -> torch.Tensor:
+    """What every int8 stands for, in the order of its byte."""
+    return (torch.from_numpy(CODES.astype(np.float32)) - x.zero) * x.scale
+
+
 def table_of(x: Affine, y: Affine, function: Function, limits: Limits = INT8) -> np.ndarray:
     """The int8 results for every int8, in the order of its byte."""
     x, y = Affine(*x), Affine(*y)
-    real = (torch.from_numpy(CODES.astype(np.float32)) - x.zero) * x.scale
-    scaled = torch.nan_to_num(function(real).float() * (1.0 / y.scale), nan=0.0, posinf=1e6, neginf=-1e6)
+    scaled = torch.nan_to_num(function(_real(x)).float() * (1.0 / y.scale), nan=0.0, posinf=1e6, neginf=-1e6)
     return (scaled.round() + y.zero).clamp(*limits).to(torch.int8).numpy()
 
 
 def make_qtable(x: Affine, y: Affine, function: Function, limits: Limits = INT8) -> Recipe:
     """y = function(x) for a PyTorch function of one tensor."""
     return Recipe("qtable", {}, (table_of(x, y, function, limits),))
+
+
+def make_qtest(x: Affine, function: Function) -> Recipe:
+    """Whether function(x), a PyTorch function of one tensor to bool."""
+    return Recipe("qtest", {}, (function(_real(Affine(*x))).to(torch.int8).numpy(),))
 
 
 def make_requantize(x: Affine, y: Affine, limits: Limits = INT8) -> Recipe:

@@ -47,16 +47,20 @@ def _over(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     return apply
 
 
+def _ordered(name: str) -> dict[str, str]:
+    return {"float32": f"{name}_f32", "int64": f"{name}_i64", "int8": f"{name}_i8"}
+
+
 ROWS = [
     Row("sum", torch.sum, {"float32": "reduce_sum_f32", "int64": "reduce_sum_i64"}, empty=0),
     Row("mean", torch.mean, {"float32": "reduce_mean_f32"}, empty=math.nan),
-    Row("amax", torch.amax, {"float32": "reduce_amax_f32", "int64": "reduce_amax_i64"}, on_bool="any"),
-    Row("amin", torch.amin, {"float32": "reduce_amin_f32", "int64": "reduce_amin_i64"}, on_bool="all"),
+    Row("amax", torch.amax, _ordered("reduce_amax"), on_bool="any"),
+    Row("amin", torch.amin, _ordered("reduce_amin"), on_bool="all"),
     Row("prod", _prod, {"float32": "reduce_prod_f32", "int64": "reduce_prod_i64"}, empty=1),
     Row("any", torch.any, {"bool": "reduce_any_u8"}, empty=0),
     Row("all", torch.all, {"bool": "reduce_all_u8"}, empty=1),
-    Row("argmax", _over(torch.argmax), {"float32": "argmax_f32", "int64": "argmax_i64"}, INT64),
-    Row("argmin", _over(torch.argmin), {"float32": "argmin_f32", "int64": "argmin_i64"}, INT64),
+    Row("argmax", _over(torch.argmax), _ordered("argmax"), INT64),
+    Row("argmin", _over(torch.argmin), _ordered("argmin"), INT64),
 ]
 
 

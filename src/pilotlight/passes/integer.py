@@ -1,8 +1,10 @@
 """dequantize → float operator → quantize becomes one integer operator.
 
-Three rewrites run over the nodes in order, so that integers flow as far as they can:
-- an operator that only moves data moves integers, and the dequantize goes behind it;
+Four rewrites run over the nodes in order, so that integers flow as far as they can:
+- an operator that only moves, compares or selects numbers of one scale does so with integers, and the dequantize goes
+  behind it;
 - quantize after dequantize is nothing, or a table where the scales differ;
+- pointwise operators that depend on one int8 tensor become one table (`passes/functions.py`);
 - an operator that has an integer form (`ops.integer_form`) and whose result is only read by a quantize takes both in.
 An operator of which any input or the result has 16 bits takes its 16-bit form (`q16_recipe`): what has 8 is widened in
 front, exactly, and narrowed behind. What is left in float is named with its reason.
@@ -11,6 +13,9 @@ front, exactly, and narrowed behind. What is left in float is named with its rea
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
 
 from pilotlight import ops
 from pilotlight.fixed import INT8 as LIMITS8
@@ -23,10 +28,15 @@ from pilotlight.ops.q16_requantize import narrowed, rescale, widened
 from pilotlight.ops.q_quantize import make_dequantize
 from pilotlight.ops.q_recipe import affine
 from pilotlight.passes.clean import remove_dead
+from pilotlight.passes.functions import function_of_one, is_test
 from pilotlight.passes.recurrent import quantize_layers
 
 FULL = ((-128, 127), (-127, 127), (-32768, 32767), (-32767, 32767))  # limits of a whole type
 MOVES = ("reshape", "permute", "slice", "expand", "flip", "concat", "pad", "copy")
+CHOICES = ("take", "gather", "put", "scatter", "where", "minimum", "maximum", "fmin", "fmax")  # one of several numbers
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+ORDERED = ("amax", "amin", "argmax", "argmin")  # of int8 only
+AS_THEY_ARE = {"attention": (3,)}  # inputs that a form quantizes itself
 
 
 @dataclass
@@ -46,6 +56,7 @@ class _Rewriter:
 
     def run(self) -> None:
         self.users = users = self.graph.users()
+        self.producers = self.graph.producers()
         leaving = self.graph.leaving()
         done: set[Node] = set()
         for node in self.graph.nodes:
@@ -55,7 +66,7 @@ class _Rewriter:
                 self._dequantize(node)
             elif node.op == "quantize" and node.inputs[0] in self.real:
                 self._requantize(node)
-            elif self._moves(node):
+            elif self._moves(node) or self._function(node):
                 pass
             else:
                 readers = users.get(node.outputs[0], [])
@@ -88,29 +99,62 @@ class _Rewriter:
         self._finish(made, node.output)
 
     def _moves(self, node: Node) -> bool:
-        """Move the integers of an operator that does not compute."""
-        reads = [v for v in node.inputs if not v.is_constant]
-        integers = [self.real.get(v) for v in reads]
-        if node.op not in MOVES or len(reads) != len(node.inputs) or any(v is None for v in integers):
+        """Move, compare or select integers where an operator does that with their numbers."""
+        if node.op not in (*MOVES, *CHOICES, *COMPARISONS, *ORDERED) or node.attrs.get("add"):
             return False
+        integers = [self.real.get(v) for v in node.inputs if v.dtype.kind == "f" and not v.is_constant]
         values = [v for v in integers if v is not None]
-        if len({(v.quant, v.dtype) for v in values}) != 1 or values[0].quant is None:
+        if len(values) != len(integers) or len({(v.quant, v.dtype) for v in values}) != 1 or values[0].quant is None:
             return False
-        quant, attrs = values[0].quant, dict(node.attrs)
+        quant, dtype, attrs = values[0].quant, values[0].dtype, dict(node.attrs)
         if node.op == "pad":
-            if attrs["value"] != 0:
+            filler = _code(attrs["value"], quant, dtype)
+            if filler is None:
                 return False
-            attrs["value"] = quant.zero_point
-        out = self.graph.fresh(node.output.name, values[0].dtype, node.output.shape)
-        out.quant = quant
-        self.nodes.append(Node(node.op, values, [out], attrs, node.place))
-        self._back_to_real(out, node)
+            attrs["value"] = int(filler)
+        if node.op in COMPARISONS and len(values) != len(node.inputs):
+            return False  # a constant lies between two integers
+        inputs = [self._integers(v, quant, dtype) for v in node.inputs]
+        if any(v is None for v in inputs) or (node.op in ORDERED and dtype != INT8):
+            return False
+        outputs = [self.graph.fresh(v.name, dtype, v.shape) if v.dtype.kind == "f" else v for v in node.outputs]
+        self.nodes.append(Node(node.op, [v for v in inputs if v is not None], outputs, attrs, node.place))
+        for real, out in zip(node.outputs, outputs, strict=True):
+            if out is not real:
+                out.quant = quant
+                self._back_to_real(out, real, node)
         return True
 
-    def _back_to_real(self, out: Value, node: Node) -> None:
-        assert out.quant is not None
-        self.nodes.append(make_dequantize(affine(out)).node(self.graph, [out], node.outputs, node.place))
-        self.real[node.output] = out
+    def _integers(self, value: Value, quant: Quant, dtype: DType) -> Value | None:
+        """A value in this quantization, or None where it is not; what is no float stays."""
+        if value.dtype.kind != "f":
+            return value
+        if value.data is None:
+            return self.real.get(value)
+        codes = _code(value.data, quant, dtype)
+        return None if codes is None else self.graph.constant(codes, value.name)
+
+    def _back_to_real(self, out: Value, real: Value, node: Node) -> None:
+        self.nodes.append(make_dequantize(affine(out)).node(self.graph, [out], [real], node.place))
+        self.real[real] = out
+
+    def _function(self, node: Node) -> bool:
+        """A quantize or a test behind pointwise operators of one tensor."""
+        if node.op == "quantize":
+            function = function_of_one(node.inputs[0], self.producers, self.real)
+            quant = Quant(node.attrs["scale"], node.attrs["zero"])
+            wanted = function is not None and node.output.dtype == INT8
+            recipe = function.recipe(self.graph, quant, _limits(node)) if function and wanted else None
+        elif is_test(node):
+            function = function_of_one(node.output, self.producers, self.real)
+            quant, recipe = None, function.test() if function else None
+        else:
+            return False
+        if function is None or recipe is None:
+            return False
+        node.output.quant = quant
+        self.nodes.append(recipe.node(self.graph, [function.leaf], node.outputs, node.place))
+        return True
 
     def _only_quantize(self, node: Node, readers: list[Node], leaving: set[Value]) -> Node | None:
         """The quantize that all readers of a result are, when they agree."""
@@ -123,7 +167,11 @@ class _Rewriter:
         return first if same else None
 
     def _convert(self, node: Node, target: Node) -> bool:
-        inputs = [v if v.is_constant else self.real.get(v) for v in node.inputs]
+        kept = AS_THEY_ARE.get(node.op, ())
+        inputs = [
+            v if v.is_constant or v.dtype.kind != "f" or k in kept else self.real.get(v)
+            for k, v in enumerate(node.inputs)
+        ]
         if any(v is None for v in inputs):
             self.reasons[node] = "an input is float"
             return False
@@ -201,7 +249,8 @@ def _in_eight_bits(q: Integer) -> tuple[list[Node] | None, str]:
 
 def to_integers(graph: Graph) -> Graph:
     """Rewrite a graph that PT2E quantized; what stays float is in `graph.fallbacks`."""
-    if any(node.op == "quantize" for node in graph.nodes):
+    wanted = graph.quantization is not None and graph.quantization.mode in ("int8", "int16x8")
+    if wanted or any(node.op == "quantize" for node in graph.nodes):
         quantize_layers(graph)
         _clamp_integers(graph)
         _lift_quantize(graph)
@@ -215,8 +264,10 @@ def to_integers(graph: Graph) -> Graph:
 
 
 def _is_real(node: Node) -> bool:
-    """Whether a node computes with real numbers."""
-    return node.op not in (*MOVES, "quantize", "dequantize") and any(v.dtype.kind == "f" for v in node.outputs)
+    """Whether a node computes with real numbers. Casts to float are the border to integers, as quantize is."""
+    if node.op in (*MOVES, "quantize", "dequantize", "cast"):
+        return False
+    return any(v.dtype.kind == "f" for v in node.outputs) or is_test(node)
 
 
 def _lift_quantize(graph: Graph) -> None:
@@ -239,6 +290,14 @@ def _lift_quantize(graph: Graph) -> None:
             graph.nodes.remove(node)
             changed = True
             break
+
+
+def _code(number: Any, quant: Quant, dtype: DType) -> np.ndarray | None:
+    """Constants as integers of a quantization; None where its range does not hold them."""
+    codes = np.rint(np.asarray(number, np.float64) / quant.scale) + quant.zero_point
+    lo, hi = LIMITS8 if dtype == INT8 else LIMITS16
+    inside = np.isfinite(codes).all() and codes.min(initial=0) >= lo and codes.max(initial=0) <= hi
+    return codes.astype(np.int8 if dtype == INT8 else np.int16) if inside else None
 
 
 def _limits(quantize: Node) -> tuple[int, int]:
