@@ -25,7 +25,8 @@ EXTRA = frozenset((
     "native_layer_norm", "group_norm", "native_group_norm", "instance_norm", "rms_norm", "_fused_rms_norm",
     "unfold", "im2col", "col2im", "unfold_copy", "linalg_vector_norm", "max", "min", "sort", "topk", "argsort",
     "cumsum", "cumprod", "einsum", "pixel_shuffle", "pixel_unshuffle", "grid_sampler", "grid_sampler_2d",
-    "grid_sampler_3d", "embedding_bag", "_embedding_bag", "nonzero", "nonzero_static", "masked_select",
+    "grid_sampler_3d", "embedding_bag", "_embedding_bag", "_embedding_bag_forward_only", "nonzero",
+    "nonzero_static", "masked_select",
 ))
 INTERPOLATE = re.compile(r"_?upsample_\w+")
 DTYPES = frozenset((

@@ -18,7 +18,6 @@ from pilotlight.graph import BOOL, FLOAT32, INT32, INT64, Node, Value
 from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
 from pilotlight.ops.nonzero import compress, nonzero_of
 from pilotlight.ops.pointwise import apply
-from pilotlight.ops.reduce import reduce
 
 
 def _around(shape: Sequence[int], at: int) -> tuple[int, int, int]:
@@ -103,25 +102,6 @@ def embedding(
     sparse: bool = False,
 ) -> Value:
     return take(b, weight, 0, indices)
-
-
-@lowers("_embedding_bag.default")
-def embedding_bag(
-    b: Builder, weight: Value, indices: Value, offsets: Value, scale_grad_by_freq: bool = False, mode: int = 0,
-    sparse: bool = False, per_sample_weights: Value | None = None, include_last_offset: bool = False,
-    padding_idx: int = -1,
-) -> tuple[Value | None, ...]:
-    """Bags of equal size: the rows of each, summed, averaged or their largest."""
-    starts = b.need_constant(offsets, "the offsets of an embedding bag")
-    bags = len(starts) - include_last_offset
-    size = indices.elements // max(bags, 1)
-    if padding_idx >= 0 or (starts[:bags] != np.arange(bags) * size).any() or bags * size != indices.elements:
-        raise b.refuse("embedding bags of different sizes or with padding are not supported")
-    rows = b.reshape(take(b, weight, 0, indices), (bags, size, weight.shape[1]))
-    if per_sample_weights is not None:
-        rows = apply(b, "mul", rows, b.reshape(per_sample_weights, (bags, size, 1)))
-    y = reduce(b, ("sum", "mean", "amax")[mode], rows, [1])
-    return b.reshape(y, (bags, weight.shape[1])), None, None, None
 
 
 @moves("index_select.default")

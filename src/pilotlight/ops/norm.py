@@ -12,6 +12,8 @@ from pilotlight.capture.builder import Builder
 from pilotlight.emit.step import Step, c_float
 from pilotlight.graph import Node, Value
 from pilotlight.ops.base import Op, Result, lowers, register, same
+from pilotlight.ops.pointwise import apply
+from pilotlight.ops.reduce import reduce
 
 
 def _affine(node: Node, c: Step) -> list[str]:
@@ -113,6 +115,13 @@ def _size(shape: Sequence[int]) -> int:
     return int(np.prod(list(shape), dtype=np.int64))
 
 
+def moments(b: Builder, x: Value, axes: Sequence[int], eps: float) -> tuple[Value, Value, Value]:
+    """Mean, variance and 1 / sqrt(variance + eps) over some axes, which stay with size 1."""
+    mean = reduce(b, "mean", x, axes)
+    variance = reduce(b, "mean", apply(b, "square", apply(b, "sub", x, mean)), axes)
+    return mean, variance, apply(b, "rsqrt", apply(b, "add", variance, eps))
+
+
 @lowers("layer_norm.default")
 def layer_norm(
     b: Builder, input: Value, normalized_shape: Sequence[int], weight: Value | None = None,
@@ -128,7 +137,9 @@ def native_layer_norm(
     b: Builder, input: Value, normalized_shape: Sequence[int], weight: Value | None, bias: Value | None,
     eps: float,
 ) -> tuple[Value | None, ...]:
-    return layer_norm(b, input, normalized_shape, weight, bias, eps), None, None
+    axes = range(len(input.shape) - len(normalized_shape), len(input.shape))
+    mean, _, deviation = moments(b, input, axes, eps)
+    return layer_norm(b, input, normalized_shape, weight, bias, eps), mean, deviation
 
 
 @lowers("rms_norm.default")
@@ -160,7 +171,9 @@ def group_norm(
 def native_group_norm(
     b: Builder, input: Value, weight: Value | None, bias: Value | None, group: int, eps: float, **_: int
 ) -> tuple[Value | None, ...]:
-    return group_norm(b, input, group, weight, bias, eps), None, None
+    rows = b.reshape(input, (input.shape[0], group, input.elements // (input.shape[0] * group)))
+    mean, _variance, deviation = (b.reshape(v, rows.shape[:2]) for v in moments(b, rows, [2], eps))
+    return group_norm(b, input, group, weight, bias, eps), mean, deviation
 
 
 @lowers("instance_norm.default")
