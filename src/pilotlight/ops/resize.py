@@ -13,8 +13,11 @@ from pilotlight.capture.builder import Builder
 from pilotlight.emit.step import Step
 from pilotlight.emit.walk import forward_distance
 from pilotlight.graph import FLOAT32, Node, Value
-from pilotlight.ops.base import Op, Result, lowers, register
+from pilotlight.ops.areas import Area, Part
+from pilotlight.ops.base import Op, Result, lowers, moves, register
 from pilotlight.ops.conv import pair
+from pilotlight.ops.index import take
+from pilotlight.ops.linear import linear_node
 
 
 @register
@@ -36,6 +39,22 @@ class Resize2d(Op):
         else:
             y = F.interpolate(x, scale_factor=a["factors"], mode=a["mode"], align_corners=corners)
         return y.permute(0, 2, 3, 1).contiguous()
+
+    def part(self, node: Node, area: Area) -> Part | None:
+        """Enlarging by a power of two: places are exact then, wherever a part begins. Bilinear parts are made with a
+        margin of one input pixel, as their borders count as the image's."""
+        a, reads, made = node.attrs, [], []
+        margin = 1 if a["mode"] == "bilinear" else 0
+        for at, size, out, scale in zip(area, node.inputs[0].shape[1:3], a["out"], a["scale"], strict=True):
+            factor = out // size
+            if factor == 0 or factor & (factor - 1) or scale * factor != 1:
+                return None
+            first, last = max(0, at.start // factor - margin), min(size, -(-at.stop // factor) + margin)
+            reads.append(range(first, last))
+            made.append(range(first * factor, last * factor))
+        if a["align"] or a["mode"] == "bicubic":
+            return None
+        return Part({**a, "out": tuple(map(len, made))}, [Area(*reads)], Area(*made))
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         """By rows of the output: the lowest input row that one still reads."""
@@ -80,7 +99,7 @@ def _resize(
     shape = b.results[0][1]
     out = pair(shape[-rank:], rank)
     if x.dtype != FLOAT32:
-        raise b.refuse(f"resizing {x.dtype} is not supported; expected float32")
+        return _repeated(b, mode, x, rank, factors)
     x = b.channels_last(x)
     if rank == 1:
         x = b.reshape(x, (x.shape[0], 1, *x.shape[1:]))
@@ -90,6 +109,20 @@ def _resize(
     known = None if any(f is None for f in given) else tuple(1.0 if f is None else f for f in both)
     y = b.node("resize2d", [x], mode=mode, out=out, align=align, scale=scale, factors=known)
     return b.channels_first(b.reshape(y, (y.shape[0], *y.shape[2:])) if rank == 1 else y)
+
+
+def _repeated(b: Builder, mode: str, x: Value, rank: int, factors: Sequence[float | None] | None) -> Value:
+    """The nearest elements, whatever type they have: rows and columns by number."""
+    if not mode.startswith("nearest"):
+        raise b.refuse(f"{mode} resizing of {x.dtype} is not supported; expected float32")
+    middle = np.float32(0.5 if mode == "nearest-exact" else 0.0)
+    given = list(factors or [None] * rank)
+    for d, factor in zip(range(-rank, 0), given, strict=True):
+        size, out = x.shape[d], b.results[0][1][d]
+        scale = np.float32(_scale(size, out, False, factor))
+        ids = np.floor((np.arange(out, dtype=np.float32) + middle) * scale).astype(np.int64)
+        x = take(b, x, len(x.shape) + d, b.constant(np.minimum(ids, size - 1), hint="nearest"))
+    return x
 
 
 MODES = {
@@ -104,13 +137,15 @@ MODES = {
 
 
 def _lower_mode(name: str, mode: str, rank: int) -> None:
-    @lowers(f"{name}.default")
+    decorate = moves if mode.startswith("nearest") else lowers
+
+    @decorate(f"{name}.default")
     def default(b: Builder, align_corners: bool = False, scales: float | None = None,
                 scales_h: float | None = None, scales_w: float | None = None, **rest: Any) -> Value:
         factors = [scales] if rank == 1 else [scales_h, scales_w]
         return _resize(b, mode, rest["input" if "input" in rest else "self"], rank, align_corners, factors)
 
-    @lowers(f"{name}.vec")
+    @decorate(f"{name}.vec")
     def vec(b: Builder, input: Value, output_size: Sequence[int] | None, align_corners: bool = False,
             scale_factors: Sequence[float] | None = None) -> Value:
         return _resize(b, mode, input, rank, align_corners, scale_factors)
@@ -118,3 +153,33 @@ def _lower_mode(name: str, mode: str, rank: int) -> None:
 
 for _name, (_mode, _dims) in MODES.items():
     _lower_mode(_name, _mode, _dims)
+
+
+def _antialiased(b: Builder, op: Any, x: Value, align: bool, factors: Sequence[float | None]) -> Value:
+    """Every output row is a weighted sum of input rows, and columns likewise: two constant matrices, which are what
+    PyTorch makes of an identity matrix."""
+    for d in (1, 0):
+        size, out, scales = x.shape[-1], b.results[0][1][2 + d], [None, factors[d]]
+        matrix = op(torch.eye(size)[None, None], [size, out], align, *scales)[0, 0].T
+        y = linear_node(b, x, np.ascontiguousarray(matrix.numpy()), None)
+        x = b.permute(y, (0, 1, 3, 2))
+    return x
+
+
+def _lower_antialiased(name: str) -> None:
+    op = getattr(torch.ops.aten, name).default
+
+    @lowers(f"{name}.default")
+    def default(b: Builder, self: Value, output_size: Sequence[int], align_corners: bool,
+                scales_h: float | None = None, scales_w: float | None = None) -> Value:
+        return _antialiased(b, op, self, align_corners, [scales_h, scales_w])
+
+    @lowers(f"{name}.vec")
+    def vec(b: Builder, input: Value, output_size: Sequence[int] | None, align_corners: bool,
+            scale_factors: Sequence[float] | None = None) -> Value:
+        given: Sequence[float | None] = scale_factors or [None, None]
+        return _antialiased(b, op, input, align_corners, given)
+
+
+for _name in ("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"):
+    _lower_antialiased(_name)
