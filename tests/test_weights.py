@@ -167,11 +167,34 @@ def test_gpt_end_to_end(board: str) -> None:
     model, inputs = zoo.load("gpt")
     graph = pl.capture(model, inputs, "gpt")
     plain = pl.compile(graph, board=board).module.metadata["weights_bytes"]
-    for mode, times in (("weights-int8", 3.0), ("weights-int4", 4.2)):
+    for mode, times in (("weights-int8", 3.0), ("weights-int4", 5.5)):
         build = pl.compile(pl.quantize(graph, mode=mode), board=board)
         assert build.module.metadata["weights_bytes"] * times < plain
         session = run_session(build, count=False)
         assert session.match and session.snr_db is not None and min(s or 99.0 for s in session.snr_db) > 15
+
+
+class Tied(nn.Module):
+    """A table that is an embedding and the last layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.middle = nn.Embedding(131, 36), nn.Linear(36, 36)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return F.linear(torch.tanh(self.middle(self.table(ids))), self.table.weight)
+
+
+@pytest.mark.parametrize(("mode", "stored"), [("weights-int8", 132 * 36), ("weights-int4", 132 * (18 + 4))])
+def test_a_table_that_is_embedding_and_layer_is_stored_once(mode: str, stored: int) -> None:
+    torch.manual_seed(0)
+    graph = pl.capture(Tied().eval(), (torch.tensor([3, 130, 0, -0, 77]),), "tied")
+    build = pl.compile(pl.quantize(graph, mode=mode))
+    kinds = [node.op for node in build.lowered.nodes]
+    bits = mode[-1]
+    assert f"wtake{bits}" in kinds and kinds.count(f"wlinear{bits}") == 2 and not build.lowered.fallbacks
+    assert build.module.metadata["weights_bytes"] < 1.5 * stored + 4 * (2 * 131 + 4 * 36) + 64
+    assert run_session(build).match
 
 
 def test_options_choose_layers_and_groups() -> None:

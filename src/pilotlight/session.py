@@ -19,6 +19,7 @@ from pilotlight.graph.dtypes import convert, to_torch
 from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.measure.compare import OutputMatch, Truth
 from pilotlight.measure.profile import Profile, profile
+from pilotlight.quantize.fallbacks import fallback_costs
 from pilotlight.quantize.widths import widths
 from pilotlight.toolchain import BuildInfo
 
@@ -65,6 +66,7 @@ class Session:
     figures: dict[str, Any] = field(default_factory=dict)
     accuracy: Accuracy | None = None  # where labels were given
     snr_db: list[float | None] | None = None  # of a quantized model against float, per output
+    worst_layers: list[dict[str, Any]] | None = None  # where it loses most, where that was asked for
 
     @property
     def match(self) -> bool:
@@ -80,8 +82,8 @@ class Session:
             **self.figures,
             "accuracy": self.accuracy.as_dict() if self.accuracy else None,
             "snr_db": self.snr_db,
-            "fallbacks": [{"op": f.node.op, "where": str(f.node.place), "reason": f.reason}
-                          for f in self.build.lowered.fallbacks],
+            "worst_layers": self.worst_layers,
+            "fallbacks": fallback_costs(self.build.lowered),
             "runs": len(self.outputs),
             "outputs": [vars(m) for m in self.matches],
             "operators": [vars(r) for r in self.profile.rows] if self.profile else None,

@@ -19,16 +19,17 @@ def command(talk: Talk, request: Request) -> None:
     """
     graphs = request.graphs(talk, need_quantization=True)
     from pilotlight.passes.pipeline import optimize
+    from pilotlight.quantize.fallbacks import fallback_costs
     from pilotlight.quantize.layers import layer_snr
     from pilotlight.report.comparison import comparison_table, comparison_title
 
     with talk.stage("comparing layers"):
         rows = layer_snr(graphs.real, graphs.compiled, graphs.samples[:SAMPLES])
-        fallbacks = optimize(graphs.compiled.clone()).fallbacks
+        fallbacks = fallback_costs(optimize(graphs.compiled.clone()))
     result = {
         "name": graphs.real.name,
         "samples": min(SAMPLES, len(graphs.samples)),
         "layers": [vars(row) for row in rows],
-        "float": [{"op": f.node.op, "where": str(f.node.place), "reason": f.reason} for f in fallbacks],
+        "float": fallbacks,
     }
     talk.result(result, comparison_title(result), comparison_table(result))

@@ -30,6 +30,7 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
     reference. Exits with 1 if the outputs differ.
     """
     build, graphs = request.compile_graphs(talk, to_run=True)
+    from pilotlight.capture.reference import example_inputs
     from pilotlight.report.summary import run_title, summary_table
     from pilotlight.session import read_inputs, run_session
 
@@ -41,6 +42,12 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
         _ = build.info
     with talk.stage(f"running on {build.board.name}") as stage:
         session = run_session(build, inputs, labels=labels, timeout=timeout, progress=stage.done)
+    if graphs.compiled is not graphs.real:
+        from pilotlight.quantize.layers import worst_layers
+
+        with talk.stage("comparing layers"):
+            rows = inputs if inputs is not None else [example_inputs(build.graph.origin)]
+            session.worst_layers = [vars(row) for row in worst_layers(graphs.real, graphs.compiled, rows)]
     result = {"name": build.name, **session.as_dict()}
     if report is not None:
         from pilotlight.report.html import write_report

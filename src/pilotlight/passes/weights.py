@@ -1,15 +1,23 @@
-"""Float layers whose weights came quantized keep them as integers: `linear`, 1x1 `conv2d` → `wlinear8`, `wlinear4`."""
+"""Float layers whose weights came quantized keep them as integers.
+
+`linear` and 1x1 `conv2d` → `wlinear8`, `wlinear4`; `take` out of a constant → `wtake8`, `wtake4`.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from pilotlight import ops
 from pilotlight.emit.pack_weights import CHUNK, Grid, input_bits, split_scales
-from pilotlight.graph import Graph, Node, Value
+from pilotlight.graph import FLOAT32, INT64, Graph, Node, Value
 from pilotlight.passes.activation import fuse_clamps
 from pilotlight.passes.behind import Readers
+from pilotlight.passes.integer import Fallback
 
 LAYERS = ("wlinear8", "wlinear4")
+REASON = "float_reason"  # attribute of a layer whose weights were not quantized
 POINT = {"kernel": (1, 1), "stride": (1, 1), "pad": (0, 0, 0, 0), "groups": 1}
 
 
@@ -17,7 +25,7 @@ def keep_integer_weights(graph: Graph) -> Graph:
     """Rewrite every layer whose integers are exact; scales and shifts behind it go into its own."""
     found = False
     for at, node in enumerate(graph.nodes):
-        made = _integers(graph, node)
+        made = _rewritten(graph, node)
         if made is not None:
             found = True
             graph.nodes[at] = made
@@ -27,37 +35,62 @@ def keep_integer_weights(graph: Graph) -> Graph:
         while _fold_one(graph):
             pass
         fuse_clamps(graph)
+    if graph.quantization is not None and graph.quantization.weights_only:
+        graph.fallbacks = [
+            Fallback(node, node.attrs.pop(REASON, f"{node.op} has no form with integer weights"))
+            for node in graph.nodes if _has_float_weights(node)
+        ]
     return graph
 
 
-def _integers(graph: Graph, node: Node) -> Node | None:
+def _has_float_weights(node: Node) -> bool:
+    heavy = node.op == "take" or ops.get(node.op).macs(node) > 0
+    return heavy and any(v.is_constant and v.dtype == FLOAT32 and len(v.shape) > 1 for v in node.inputs)
+
+
+def _rewritten(graph: Graph, node: Node) -> Node | None:
     """The layer with integer weights, when its weights are integers times scales to the last bit."""
     scale = node.attrs.get("weight_scale")
-    if scale is None or not (node.op == "linear" or _is_point(node)):
+    layer, table = node.op == "linear" or _is_point(node), node.op == "take"
+    if scale is None or not (layer or (table and node.attrs["axis"] == 0 and node.inputs[1].dtype == INT64)):
         return None
-    x, weight, bias = node.inputs
+    weight, group = node.inputs[0 if table else 1], node.attrs.get("weight_group")
+    kept = _integers(graph, weight, np.asarray(scale, np.float64), group)
+    if kept is None:
+        return None
+    bits, constants, attrs = kept
+    if table:
+        rows, columns = node.inputs[0].shape
+        attrs |= {"rows": rows, "columns": columns}
+        return Node(f"wtake{bits}", [node.inputs[1], *constants], node.outputs, attrs, node.place)
+    attrs |= {k: v for k, v in node.attrs.items() if k == "clamp"}
+    return Node(f"wlinear{bits}", [node.inputs[0], *constants, node.inputs[2]], node.outputs, attrs, node.place)
+
+
+def _integers(
+    graph: Graph, weight: Value, scale: np.ndarray, given: int | None
+) -> tuple[int, list[Value], dict[str, Any]] | None:
+    """The width, the constants and the attributes of a layer with these weights."""
     assert weight.data is not None
     real = weight.data.reshape(len(weight.data), -1)
     outputs, inputs = real.shape
-    group = node.attrs.get("weight_group", -(-inputs // CHUNK) * CHUNK)
-    scales = np.asarray(scale, np.float64).reshape(outputs, -1)
+    group = given or -(-inputs // CHUNK) * CHUNK
+    scales = scale.reshape(outputs, -1)
     each = scales if scales.shape[1] == 1 else scales.repeat(group, 1)[:, :inputs]
     q = np.rint(real / np.where(each > 0, each, 1.0))
     lowest, highest = q.min(initial=0), q.max(initial=0)
     if lowest < -128 or highest > 127 or not np.array_equal((q * each).astype(np.float32), real):
         return None
-    steps8 = q.astype(np.int8)
-    integers = graph.constant(steps8, weight.name)
-    attrs = {k: v for k, v in node.attrs.items() if k == "clamp"}
+    integers = q.astype(np.int8)
     split = split_scales(scales) if lowest >= -8 and highest <= 7 and Grid.fits(group) else None
     if split is not None:
-        steps, unit = (graph.constant(a.astype(t), "scale") for a, t in zip(split, (np.int32, np.float32), strict=True))
-        attrs |= {"group": group, "bits": input_bits(steps8, Grid(inputs, group))}
-        return Node("wlinear4", [x, integers, steps, unit, bias], node.outputs, attrs, node.place)
+        parts: list[np.ndarray] = [integers, split[0].astype(np.int32), split[1].astype(np.float32)]
+        attrs = {"group": group, "bits": input_bits(integers, Grid(inputs, group))}
+        return 4, [graph.constant(part, weight.name) for part in parts], attrs
     if scales.shape[1] != 1:
         return None
-    own = graph.constant(scales[:, 0].astype(np.float32), "scale")
-    return Node("wlinear8", [x, integers, own, bias], node.outputs, attrs, node.place)
+    own = graph.constant(scales[:, 0].astype(np.float32), weight.name)
+    return 8, [graph.constant(integers, weight.name), own], {}
 
 
 def _is_point(node: Node) -> bool:

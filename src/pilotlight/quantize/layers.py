@@ -10,7 +10,10 @@ import torch
 from pilotlight.graph import Graph, Node, Value
 from pilotlight.graph.evaluate import trace
 from pilotlight.passes.pipeline import passes
+from pilotlight.passes.weights import LAYERS
 
+FLOAT_FORMS = {name: ["linear", "conv2d"] for name in LAYERS} | {"wtake8": ["take"], "wtake4": ["take"]}
+WORST, WORST_SAMPLES = 5, 4
 SHRINKING = "drop constant channels"  # changes shapes, so that layers could not be compared
 
 
@@ -32,9 +35,9 @@ def layer_snr(real: Graph, quantized: Graph, samples: list[list[torch.Tensor]]) 
     for sample in samples:
         floats, integers = trace(graphs[0], sample)[0], trace(graphs[1], sample)[0]
         for k, (f, q, _) in enumerate(pairs):
-            assert q.quant is not None
-            x = floats[f].double()
-            y = (integers[q].double() - q.quant.zero_point) * q.quant.scale
+            x, y = floats[f].double(), integers[q].double()
+            if q.quant is not None:
+                y = (y - q.quant.zero_point) * q.quant.scale
             signal[k] += float((x**2).sum())
             noise[k] += float(((x - y) ** 2).sum())
     rows = []
@@ -42,6 +45,12 @@ def layer_snr(real: Graph, quantized: Graph, samples: list[list[torch.Tensor]]) 
         decibels = math.inf if n == 0 else -math.inf if s == 0 else 10 * math.log10(s / n)
         rows.append(LayerSnr(node.op, node.place.module, node.place.source, decibels))
     return sorted(rows, key=lambda row: row.snr_db)
+
+
+def worst_layers(real: Graph, quantized: Graph, samples: list[list[torch.Tensor]]) -> list[LayerSnr]:
+    """The few layers that lose most, over a few samples."""
+    rows = layer_snr(real, quantized, samples[:WORST_SAMPLES])
+    return [row for row in rows if math.isfinite(row.snr_db)][:WORST]
 
 
 def _lowered(graph: Graph) -> Graph:
@@ -70,9 +79,11 @@ def _pairs(real: Graph, quantized: Graph) -> list[tuple[Value, Value, Node]]:
         waiting.setdefault(key, []).append(_behind_clamps(node.outputs[0], users))
     pairs = []
     for node in quantized.nodes:
-        if not node.op.startswith("q") or not node.outputs or node.outputs[0].quant is None:
-            continue
-        found = waiting.get((node.op.removeprefix("q"), node.place.module, node.place.source))
-        if found and found[0].shape == node.outputs[0].shape:
-            pairs.append((found.pop(0), node.outputs[0], node))
+        integer = node.op.startswith("q") and node.outputs and node.outputs[0].quant is not None
+        names = [node.op.removeprefix("q").removesuffix("_s16")] if integer else FLOAT_FORMS.get(node.op, [])
+        for name in names:
+            found = waiting.get((name, node.place.module, node.place.source))
+            if found and found[0].shape == node.outputs[0].shape:
+                pairs.append((found.pop(0), node.outputs[0], node))
+                break
     return pairs

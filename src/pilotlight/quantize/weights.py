@@ -8,7 +8,7 @@ is exact in float32: PyTorch, run with the numbers that the integers stand for, 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from pilotlight.capture.exported import capture_exported
 from pilotlight.emit.pack_weights import STEP_BITS, Grid
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Quantization
+from pilotlight.passes.weights import REASON
 
 MODES = ("weights-int8", "weights-int4")
 MIN_WEIGHTS = 1024  # layers with fewer stay float
@@ -30,6 +31,7 @@ WEIGHT_ARGUMENT = {  # of the operators whose weights are quantized
     "linear.default": 1, "conv1d.default": 1, "conv1d.padding": 1, "conv2d.default": 1, "conv2d.padding": 1,
     "convolution.default": 1, "embedding.default": 0,
 }
+WEIGHT_INPUT = {"linear": 1, "conv2d": 1, "take": 0}  # of the graph's nodes
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def quantize_weights(graph: Graph, mode: str, *, min_weights: int = MIN_WEIGHTS,
     quantized.origin, quantized.macs = program, graph.macs
     for port, original in zip(quantized.inputs, graph.inputs, strict=True):
         port.name = original.name
-    _annotate(quantized, made.values())
+    _annotate(quantized, made.values(), min_weights)
     quantized.quantization = Quantization(mode, replaced)
     return quantized
 
@@ -146,13 +148,18 @@ def _replaced(program: ExportedProgram, made: dict[str, Steps]) -> ExportedProgr
     return result
 
 
-def _annotate(graph: Graph, made: Any) -> None:
-    """Tell the layers that read such a weight its scales; they know it by its numbers."""
+def _annotate(graph: Graph, made: Iterable[Steps], min_weights: int) -> None:
+    """Tell the layers that read such a weight its scales, by whose numbers they know it; tell the others why not."""
     known = {steps.real.tobytes(): steps for steps in made}
     for node in graph.nodes:
-        at = {"linear": 1, "conv2d": 1, "take": 0}.get(node.op)
+        at = WEIGHT_INPUT.get(node.op)
         data = None if at is None else node.inputs[at].data
-        if data is not None and data.dtype == np.float32 and (steps := known.get(data.tobytes())) is not None:
+        if data is None or data.dtype != np.float32:
+            continue
+        steps = known.get(data.tobytes())
+        if steps is not None:
             node.attrs["weight_scale"] = steps.scale
             if steps.scale.ndim == 2:
                 node.attrs["weight_group"] = steps.group
+        elif data.size < min_weights:
+            node.attrs[REASON] = f"it has {data.size:,} weights, fewer than {min_weights:,}"

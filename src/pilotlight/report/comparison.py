@@ -7,7 +7,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from pilotlight.report.style import HEAD, QUIET, facts
+from pilotlight.report.style import HEAD, QUIET, facts, number
 
 
 def comparison_title(result: dict[str, Any]) -> Text:
@@ -20,5 +20,21 @@ def comparison_table(result: dict[str, Any]) -> Table:
         place = ", ".join(part for part in (row["module"], row["source"]) if part)
         grid.add_row(row["op"], f"{row['snr_db']:.1f} dB", place)
     for row in result["float"]:
-        grid.add_row(row["op"], "float", f"{row['where']}: {row['reason']}")
+        grid.add_row(row["op"], "float", fallback_text(row))
     return grid
+
+
+def layer_text(row: dict[str, Any]) -> str:
+    """Which layer, and where it stands in the user's model."""
+    return f"{row['op']} {', '.join(part for part in (row['module'], row['source']) if part)}"
+
+
+def fallback_text(row: dict[str, Any]) -> str:
+    """Where a float operator stands, why it is float, and what it costs."""
+    costs = []
+    if row["macs"]:
+        costs.append(f"{number(row['macs'])} MACs, {row['share']:.1%} of all")
+    if row["weights_bytes"]:
+        costs.append(f"{number(row['weights_bytes'])} bytes of float weights")
+    costs.append(f"{number(row['tensor_bytes'])} of float results")
+    return f"{row['where']}: {row['reason']}; {', '.join(costs)}"

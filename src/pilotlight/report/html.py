@@ -14,6 +14,7 @@ from pilotlight import __version__
 from pilotlight.compiler import Build
 from pilotlight.emit.describe import describe_op, describe_shapes
 from pilotlight.graph import Value
+from pilotlight.report.comparison import layer_text
 from pilotlight.report.memory_map import memory_map
 from pilotlight.report.style import error_text, number, ratio, share, size
 from pilotlight.report.summary import accuracy_text, arena_text, cycles_text, percent
@@ -65,7 +66,7 @@ def _template() -> jinja2.Template:
         loader=jinja2.PackageLoader("pilotlight.report"), undefined=jinja2.StrictUndefined,
         autoescape=True, trim_blocks=True, lstrip_blocks=True,
     )
-    environment.filters.update(number=number, size=size, error=error_text)
+    environment.filters.update(number=number, size=size, error=error_text, layer=layer_text)
     return environment.get_template("report.html.j2")
 
 

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pilotlight.boards import Board
+from pilotlight.report.comparison import fallback_text, layer_text
 from pilotlight.report.saving import add_saving
 from pilotlight.report.style import (
     BAD,
@@ -71,8 +72,10 @@ def _add_match(grid: Table, figures: dict[str, Any]) -> None:
     for name, decibels in zip((o["name"] for o in outputs), figures.get("snr_db") or (), strict=False):
         known = "no noise" if decibels is None else f"{decibels:.1f} dB"
         grid.add_row("SNR", known, f"output {name} against the float model")
+    for row in figures.get("worst_layers") or ():
+        grid.add_row("loses most", f"{row['snr_db']:.1f} dB", layer_text(row))
     for row in figures.get("fallbacks") or ():
-        grid.add_row("float", row["op"], f"{row['where']}: {row['reason']}")
+        grid.add_row("float", row["op"], fallback_text(row))
 
 
 def percent(value: float | None) -> str:
