@@ -9,8 +9,10 @@ import torch
 import torch.nn.functional as F
 
 import q_cases
-from pilotlight.graph import INT8, INT16, DType
+from pilotlight.graph import INT8, INT16, DType, Node
 from pilotlight.ops.q16_binary import make_qadd16, make_qmul16
+from pilotlight.ops.q16_conv_transpose import make_transposed
+from pilotlight.ops.q16_dense import make_dense
 from pilotlight.ops.q16_matmul import make_qmatmul16
 from pilotlight.ops.q16_norm import make_qnorm16
 from pilotlight.ops.q16_pool import make_qavg_pool16, make_qmax_pool16, make_qmean16
@@ -169,9 +171,6 @@ def matmul(rng: np.random.Generator) -> Case:
 def _dense(rng: np.random.Generator, real: q_cases.Float, shape: tuple[int, ...], w: tuple[int, ...], attrs: dict,
            op: str) -> Case:
     """A layer with random scales: of those, some need accumulators of 64 bits."""
-    from pilotlight.graph import Node
-    from pilotlight.ops.q16_dense import make_dense
-
     x, channels = scale(rng), w[0]
     taps = int(np.prod(w[1:]))
     weight = rng.uniform(-1, 1, w) * 2.0 ** rng.uniform(-4, 0, (channels,) + (1,) * (len(w) - 1))
@@ -226,7 +225,32 @@ def conv(rng: np.random.Generator) -> Case:
     return _dense(rng, real, shape, (groups * per_out, *kernel, per_in), attrs, "qconv2d_s16")
 
 
+def conv_transpose(rng: np.random.Generator) -> Case:
+    """The shape of an int8 case."""
+    like = q_cases.conv_transpose(rng)
+    a = {k: like.recipe.attrs[k] for k in ("kernel", "stride", "pad", "extra", "dilation", "groups", "channels")}
+    x, channels, groups = scale(rng), a["channels"], a["groups"]
+    (shape,) = like.shapes
+    w = rng.uniform(-1, 1, (shape[3], *a["kernel"], channels // groups))
+    bias = rng.standard_normal(channels) * float(rng.choice([0.1, 1000.0]))
+    scales = np.full(channels, 1 / 127)
+    y = Affine(x.scale * float(rng.uniform(0.5, 2)), 0)
+    recipe = make_transposed(Node("conv", [], []), x.scale, y.scale, w, scales, bias, a, (-32768, 32767))
+    floor = np.maximum(scales, np.abs(bias) / (x.scale * 2.0**30))
+    weight = torch.from_numpy(recipe.constants[0] * floor[:, None, None, None])  # (O, KH, KW, I / groups)
+    weight = weight.reshape(groups, -1, *weight.shape[1:]).permute(0, 4, 1, 2, 3).flatten(0, 1)
+    offset = torch.from_numpy(recipe.constants[1] * x.scale * floor)
+
+    def real(v: torch.Tensor) -> torch.Tensor:
+        image = v.double().permute(0, 3, 1, 2)
+        z = F.conv_transpose2d(image, weight, offset, a["stride"], a["pad"], a["extra"], groups, a["dilation"])
+        return z.permute(0, 2, 3, 1)
+
+    return Case(recipe, (shape,), (x,), y, real)
+
+
 MAKERS: dict[str, Make] = {
     "requantize": requantize, "table": table, "add": add, "mul": mul, "pool": pool, "mean": mean, "softmax": softmax,
     "norm": norm, "resize": resize, "matmul": matmul, "linear": linear, "conv": conv,
+    "conv_transpose": conv_transpose,
 }

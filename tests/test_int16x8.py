@@ -161,6 +161,19 @@ def test_a_layer_whose_range_was_never_seen_overflows(mode: str) -> None:
     assert error.value.kind == "overflow" and "inner" in str(error.value.where)
 
 
+@pytest.mark.parametrize("mode", ["int8", "int16x8"])
+def test_a_difference_too_small_for_its_inputs_overflows(mode: str) -> None:
+    class Difference(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x - y
+
+    x = torch.randn(1, 40)
+    rows = [[x, x + 1e-8 * torch.randn(1, 40).sign()]] * 2
+    with pytest.raises(pl.PilotlightError, match="times finer than its inputs") as error:
+        optimize(quantize(pl.capture(Difference(), rows[0], "difference"), rows, mode))
+    assert error.value.kind == "overflow" and "test_int16x8.py" in str(error.value.where)
+
+
 def test_accumulators_of_64_bits_only_where_they_are_needed() -> None:
     small, large = fixed.wide_multiplier(0.001, 2**30), fixed.wide_multiplier(0.001, 2**36)
     assert (small.shift, small.down) == (0, 0) and (large.shift, large.down) == (0, 6)

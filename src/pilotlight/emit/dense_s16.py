@@ -42,7 +42,7 @@ def plan(layer: Layer) -> Kernel:
     s = layer.shape.flattened()
     layer = replace(layer, shape=s)
     if s.depthwise and s.kh * s.kw <= CHUNK:
-        pixels = depthwise_pixels(_bytes(s))
+        pixels = depthwise_pixels(s)
         width = (pixels - 1) * s.sw + (s.kw - 1) * s.dw + 1
         weights = np.ascontiguousarray(layer.w[..., 0].transpose(1, 2, 0)).astype(np.int8)  # (KH, KW, C)
         constants: tuple[Array, ...] = (weights, layer.bias.astype(np.int32), layer.m.value.astype(np.int32))
@@ -68,11 +68,6 @@ def _kernel(
         distance=None if walk is None else walk.scaled(*sizes).distance(),
         reverse=None if walk is None else walk.scaled(*sizes).reverse(),
     )
-
-
-def _bytes(s: Conv2d) -> Conv2d:
-    """Two bytes a channel."""
-    return replace(s, ic=2 * s.ic, oc=2 * s.oc)
 
 
 def _initializer(layer: Layer, pixels: int, reverse: bool) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pilotlight import ops
+from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8 as LIMITS8
 from pilotlight.fixed import INT16 as LIMITS16
 from pilotlight.graph import Graph, Node, Quant, Value
@@ -177,9 +178,12 @@ class _Rewriter:
             return False
         quant = Quant(target.attrs["scale"], target.attrs["zero"])
         known = [v for v in inputs if v is not None]
-        made, reason = _integer_nodes(
-            Integer(self.graph, node, known, quant, target.output.dtype, _limits(target))
-        )
+        q = Integer(self.graph, node, known, quant, target.output.dtype, _limits(target))
+        try:
+            made, reason = _integer_nodes(q)
+        except PilotlightError as error:
+            error.where = error.where or str(node.place)
+            raise
         if made is None:
             self.reasons[node] = reason
             return False

@@ -13,7 +13,8 @@ from torchao.quantization.pt2e.quantizer import SharedQuantizationSpec
 from pilotlight.capture.exported import place_of
 from pilotlight.graph import Place
 from pilotlight.quantize.choice import Layer
-from pilotlight.quantize.quantizer import DENSE, KEY, Int8Quantizer, operator_name
+from pilotlight.quantize.operators import DENSE, operator_name
+from pilotlight.quantize.quantizer import KEY, Int8Quantizer
 
 SAMPLES = 8
 
@@ -24,9 +25,10 @@ def candidates(module: GraphModule) -> dict[Node, Node]:
     quantizer.annotate(module)
     found = {}
     for node in quantizer.bits:
-        annotation = node.meta.get(KEY)
-        shared = annotation is not None and isinstance(annotation.output_qspec, SharedQuantizationSpec)
-        if not shared and node.meta["val"].is_floating_point():
+        value, annotation = node.meta.get("val"), node.meta.get(KEY)
+        spec = annotation.output_qspec if annotation is not None else None
+        own = node.op == "placeholder" or not (spec is None or isinstance(spec, SharedQuantizationSpec))
+        if own and isinstance(value, torch.Tensor) and value.is_floating_point():
             found[node] = quantizer.maker.get(node, node)
     return found
 

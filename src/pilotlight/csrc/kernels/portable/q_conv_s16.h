@@ -13,27 +13,36 @@ typedef struct {
 
 #define PL_PAIR_S16(p) (((const pl_pair_s16_t *)(const void *)(p))->bits)
 #define PL_SMLAD_S16(a, u, v) __asm__("smlad %0, %1, %2, %0" : "+r"(a) : "r"(u), "r"(v))
+#define PL_FOUR_S16(i)                                                                                                 \
+    u = PL_PAIR_S16(w + 2 * (i)), v = PL_PAIR_S16(w + 2 * (i) + 4);                                                    \
+    __asm__("sxtb16 %0, %1" : "=r"(first) : "r"(u));                                                                   \
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(u) : "r"(u));                                                               \
+    __asm__("sxtb16 %0, %1" : "=r"(last) : "r"(v));                                                                    \
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(v) : "r"(v));                                                               \
+    t = PL_PAIR_S16(x + (i));                                                                                          \
+    PL_SMLAD_S16(a0, t, first);                                                                                        \
+    PL_SMLAD_S16(a1, t, last);                                                                                         \
+    t = PL_PAIR_S16(z + (i));                                                                                          \
+    PL_SMLAD_S16(b0, t, first);                                                                                        \
+    PL_SMLAD_S16(b1, t, last);                                                                                         \
+    t = PL_PAIR_S16(x + (i) + 2);                                                                                      \
+    PL_SMLAD_S16(a0, t, u);                                                                                            \
+    PL_SMLAD_S16(a1, t, v);                                                                                            \
+    t = PL_PAIR_S16(z + (i) + 2);                                                                                      \
+    PL_SMLAD_S16(b0, t, u);                                                                                            \
+    PL_SMLAD_S16(b1, t, v);                                                                                            \
+    PL_BARRIER(w);                                                                                                     \
+    PL_BARRIER(x);                                                                                                     \
+    PL_BARRIER(z);
 PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w, int32_t k, int32_t *acc)
 {
     int32_t a0 = 0, a1 = 0, b0 = 0, b1 = 0;
+    uint32_t u, v, first, last, t;
+    for (; k >= 16; k -= 16, x += 16, z += 16, w += 32) {
+        PL_FOUR_S16(0) PL_FOUR_S16(4) PL_FOUR_S16(8) PL_FOUR_S16(12)
+    }
     for (; k >= 4; k -= 4, x += 4, z += 4, w += 8) {
-        uint32_t u = PL_PAIR_S16(w), v = PL_PAIR_S16(w + 4), first, last, t;
-        __asm__("sxtb16 %0, %1" : "=r"(first) : "r"(u));
-        __asm__("sxtb16 %0, %1, ror #8" : "=r"(u) : "r"(u));
-        __asm__("sxtb16 %0, %1" : "=r"(last) : "r"(v));
-        __asm__("sxtb16 %0, %1, ror #8" : "=r"(v) : "r"(v));
-        t = PL_PAIR_S16(x);
-        PL_SMLAD_S16(a0, t, first);
-        PL_SMLAD_S16(a1, t, last);
-        t = PL_PAIR_S16(z);
-        PL_SMLAD_S16(b0, t, first);
-        PL_SMLAD_S16(b1, t, last);
-        t = PL_PAIR_S16(x + 2);
-        PL_SMLAD_S16(a0, t, u);
-        PL_SMLAD_S16(a1, t, v);
-        t = PL_PAIR_S16(z + 2);
-        PL_SMLAD_S16(b0, t, u);
-        PL_SMLAD_S16(b1, t, v);
+        PL_FOUR_S16(0)
     }
 #else
 #define PL_TAP_S16(i, at)                                                                                              \
@@ -56,45 +65,52 @@ PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w,
     acc[0] = a0, acc[1] = a1, acc[2] = b0, acc[3] = b1;
 }
 
-/* sum (2, 2) = bias + all products of two pixels with two filters, in chunks that 32 bits hold. */
+/* acc (2, 2) = bias + all products of two pixels with two filters, as 32 bits: in chunks where they do not hold the
+ * sum, which is then shifted right. */
 static inline void pl_sums_s16(const pl_conv_s16_t *s, const int16_t *x, const int16_t *z, const int8_t *w,
-                               const int32_t *bias, int32_t k, int64_t *sum)
+                               const int32_t *bias, int32_t k, int32_t *acc)
 {
-    const int32_t chunk = s->chunk;
-    sum[0] = sum[2] = bias[0];
-    sum[1] = sum[3] = bias[1];
-    for (int32_t at = 0; at < k; at += chunk) {
-        int32_t part[4]; // (2, 2)
-        pl_dots_s16(x + at, z + at, w + 2 * at, k - at < chunk ? k - at : chunk, part);
-        for (int32_t i = 0; i < 4; i++) {
-            sum[i] += part[i];
+    const int32_t chunk = s->chunk, down = s->down;
+    pl_dots_s16(x, z, w, k < chunk ? k : chunk, acc);
+    if (down == 0) {
+        acc[0] += bias[0], acc[1] += bias[1], acc[2] += bias[0], acc[3] += bias[1];
+    } else {
+        int64_t sum[4]; // (2, 2)
+        sum[0] = (int64_t)bias[0] + acc[0], sum[1] = (int64_t)bias[1] + acc[1];
+        sum[2] = (int64_t)bias[0] + acc[2], sum[3] = (int64_t)bias[1] + acc[3];
+        for (int32_t at = chunk; at < k; at += chunk) {
+            pl_dots_s16(x + at, z + at, w + 2 * at, k - at < chunk ? k - at : chunk, acc);
+            sum[0] += acc[0], sum[1] += acc[1], sum[2] += acc[2], sum[3] += acc[3];
         }
+        acc[0] = pl_q_down(sum[0], down), acc[1] = pl_q_down(sum[1], down);
+        acc[2] = pl_q_down(sum[2], down), acc[3] = pl_q_down(sum[3], down);
     }
 }
 
-/* All filters of one group of channels at one group of pixels; y is at the first of those filters. */
+/* All filters of one group of channels at one group of pixels, into y (pixels, oc) from element `first` on. */
 static inline void pl_filters_s16(const pl_conv_s16_t *s, int32_t pixels, const int16_t *patch, const int8_t *w,
-                                  const int32_t *bias, const int32_t *m, void *y,
-                                  int32_t first) // (pixels, oc)
+                                  const int32_t *bias, const int32_t *m, void *y, int32_t first)
 {
     const int32_t k = s->c.kw * s->c.kh * (s->c.icg >> 1), step = s->c.step * s->c.kh * (s->c.icg >> 1);
     const int32_t oc = s->c.oc, ocg = s->c.ocg;
+    const pl_put_s16_t put = pl_put_of_s16(s);
     for (int32_t f = 0; f < ocg; f += 2, w += 2 * ((k + 3) & ~3)) {
+        const int32_t m0 = m[f], m1 = m[f + 1], both = f + 1 < ocg;
         for (int32_t p = 0; p < pixels; p += 2) {
             const int32_t two = p + 1 < pixels;
             const int16_t *x = patch + p * step; // (kw, kh, icg)
             const int32_t at = first + p * oc + f;
-            int64_t sum[4];
-            pl_sums_s16(s, x, two ? x + step : x, w, bias + f, k, sum);
-            pl_put_s16(s, sum[0], m[f], y, at);
-            if (f + 1 < ocg) {
-                pl_put_s16(s, sum[1], m[f + 1], y, at + 1);
+            int32_t acc[4]; // (2, 2)
+            pl_sums_s16(s, x, two ? x + step : x, w, bias + f, k, acc);
+            pl_put_s16(&put, acc[0], m0, y, at);
+            if (both) {
+                pl_put_s16(&put, acc[1], m1, y, at + 1);
             }
             if (two) {
-                pl_put_s16(s, sum[2], m[f], y, at + oc);
-            }
-            if (two && f + 1 < ocg) {
-                pl_put_s16(s, sum[3], m[f + 1], y, at + oc + 1);
+                pl_put_s16(&put, acc[2], m0, y, at + oc);
+                if (both) {
+                    pl_put_s16(&put, acc[3], m1, y, at + oc + 1);
+                }
             }
         }
     }

@@ -13,13 +13,23 @@ typedef struct {
     int32_t narrow; // 1: y holds int8
 } pl_conv_s16_t;
 
-/* y[at] = what becomes of an accumulator. */
-static inline void pl_put_s16(const pl_conv_s16_t *s, int64_t acc, int32_t m, void *y, int32_t at)
+/* How sums become outputs; a copy, because a store to y might change what the layer's table holds. */
+typedef struct {
+    int32_t zy, up, lo, hi, narrow;
+} pl_put_s16_t;
+
+static inline pl_put_s16_t pl_put_of_s16(const pl_conv_s16_t *s)
 {
     const pl_requantize_t *q = &s->c.q;
-    const int32_t a = s->down ? pl_q_down(acc, s->down) : (int32_t)acc;
-    const int32_t v = pl_q_clamp(pl_rhmul((int32_t)((uint32_t)a << q->shift), m) + q->zy, q->lo, q->hi);
-    if (s->narrow) {
+    const pl_put_s16_t put = {q->zy, (int32_t)(1u << q->shift), q->lo, q->hi, s->narrow};
+    return put;
+}
+
+/* y[at] = what becomes of a sum that fits 32 bits. */
+static inline void pl_put_s16(const pl_put_s16_t *q, int32_t sum, int32_t m, void *y, int32_t at)
+{
+    const int32_t v = pl_q_clamp(pl_rhmul(sum * q->up, m) + q->zy, q->lo, q->hi);
+    if (q->narrow) {
         ((int8_t *)y)[at] = (int8_t)v;
     } else {
         ((int16_t *)y)[at] = (int16_t)v;
