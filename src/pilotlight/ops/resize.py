@@ -1,4 +1,5 @@
-"""Resizing images, channels last: nearest, bilinear, bicubic. One-dimensional resizing is the case H = 1."""
+"""Resizing images, channels last: nearest, bilinear, bicubic. One-dimensional resizing is the case H = 1, volumes
+take two steps."""
 
 from __future__ import annotations
 
@@ -96,19 +97,30 @@ def _scale(size: int, out: int, align: bool, factor: float | None) -> float:
 def _resize(
     b: Builder, mode: str, x: Value, rank: int, align: bool, factors: Sequence[float | None] | None
 ) -> Value:
-    shape = b.results[0][1]
-    out = pair(shape[-rank:], rank)
+    """Images in one step; of a volume first the slices, then rows of whole slices."""
     if x.dtype != FLOAT32:
         return _repeated(b, mode, x, rank, factors)
+    out = b.results[0][1][-rank:]
+    given: list[float | None] = [None] * rank if not factors else list(factors)
     x = b.channels_last(x)
-    if rank == 1:
-        x = b.reshape(x, (x.shape[0], 1, *x.shape[1:]))
-    given = [None] * rank if not factors else list(factors)
-    both = [None, *given] if rank == 1 else given
-    scale = tuple(_scale(size, o, align, f) for size, o, f in zip(x.shape[1:3], out, both, strict=True))
-    known = None if any(f is None for f in given) else tuple(1.0 if f is None else f for f in both)
-    y = b.node("resize2d", [x], mode=mode, out=out, align=align, scale=scale, factors=known)
-    return b.channels_first(b.reshape(y, (y.shape[0], *y.shape[2:])) if rank == 1 else y)
+    batch, channels, deep = x.shape[0], x.shape[-1], x.shape[1] if rank == 3 else 1
+    x = b.reshape(x, (batch * deep, *((1, x.shape[1]) if rank == 1 else x.shape[-3:-1]), channels))
+    y = _image(b, mode, x, pair(out[-2:], min(rank, 2)), align, ([None] * 2 + given)[-2:])
+    if rank == 3:
+        slices = b.reshape(y, (batch, deep, 1, y.elements // (batch * deep)))
+        y = _image(b, mode, slices, (out[0], 1), align, [given[0], None])
+    return b.channels_first(b.reshape(y, (batch, *out, channels)))
+
+
+def _image(
+    b: Builder, mode: str, x: Value, out: tuple[int, int], align: bool, factors: Sequence[float | None]
+) -> Value:
+    """x (N, H, W, C)."""
+    scale = tuple(_scale(size, o, align, f) for size, o, f in zip(x.shape[1:3], out, factors, strict=True))
+    sizes = zip(x.shape[1:3], out, factors, strict=True)
+    known = [1.0 if f is None and size == o == 1 else f for size, o, f in sizes]
+    both = None if None in known else tuple(known)
+    return b.node("resize2d", [x], mode=mode, out=out, align=align, scale=scale, factors=both)
 
 
 def _repeated(b: Builder, mode: str, x: Value, rank: int, factors: Sequence[float | None] | None) -> Value:
@@ -130,7 +142,10 @@ MODES = {
     "upsample_nearest2d": ("nearest", 2),
     "_upsample_nearest_exact1d": ("nearest-exact", 1),
     "_upsample_nearest_exact2d": ("nearest-exact", 2),
+    "upsample_nearest3d": ("nearest", 3),
+    "_upsample_nearest_exact3d": ("nearest-exact", 3),
     "upsample_linear1d": ("bilinear", 1),
+    "upsample_trilinear3d": ("bilinear", 3),
     "upsample_bilinear2d": ("bilinear", 2),
     "upsample_bicubic2d": ("bicubic", 2),
 }
@@ -141,8 +156,9 @@ def _lower_mode(name: str, mode: str, rank: int) -> None:
 
     @decorate(f"{name}.default")
     def default(b: Builder, align_corners: bool = False, scales: float | None = None,
-                scales_h: float | None = None, scales_w: float | None = None, **rest: Any) -> Value:
-        factors = [scales] if rank == 1 else [scales_h, scales_w]
+                scales_d: float | None = None, scales_h: float | None = None, scales_w: float | None = None,
+                **rest: Any) -> Value:
+        factors = [scales] if rank == 1 else [scales_d, scales_h, scales_w][-rank:]
         return _resize(b, mode, rest["input" if "input" in rest else "self"], rank, align_corners, factors)
 
     @decorate(f"{name}.vec")
