@@ -50,7 +50,8 @@ def test_halves(dtype: torch.dtype) -> None:
             table(i), x.mean(), x.permute(0, 2, 1, 3), F.pad(x, (1, 1), value=2.5), torch.where(x > 0, x, -x), x.sum(1),
             x.int(), x.bool(), torch.gather(x, 1, (x > 0).long()), i.to(dtype), x.sort(1),
             torch.full_like(x, 1.5) + x, x > 0.5, x.to(torch.bfloat16), x.to(torch.float16), x + x.float(), x.amax(1),
-            x.index_put((i[:2] % 2,), x[:2] * 2), x.flip(1)[:, :, ::2], x.exp(), F.gelu(x.clamp(-9, 9)),
+            x.index_put((i[:2] % 2,), x[:2] * 2),
+            x.index_put((i[:2] % 2,), x[:2] * 2, accumulate=True), x.flip(1)[:, :, ::2], x.exp(), F.gelu(x.clamp(-9, 9)),
             F.layer_norm(x, (6,)), x.cumsum(1), torch.lerp(x, x * 2, 0.25),
         )
 

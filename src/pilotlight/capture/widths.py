@@ -27,6 +27,7 @@ def lower(b: Builder, lowering: Lowering, moves: bool, arguments: dict[str, Any]
     expected = b.results
     leaves = pytree.tree_leaves(arguments)
     halves = any(isinstance(x, Value) and x.dtype.kind == "h" for x in leaves)
+    moves = moves and not arguments.get("accumulate")  # index_put and put may add
     if moves or not (halves or any(dtype.kind == "h" for dtype, _ in expected)):
         return lowering(b, **arguments)
     b.results = [(FLOAT32 if dtype.kind == "h" else dtype, shape) for dtype, shape in expected]
