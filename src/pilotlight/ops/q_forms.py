@@ -24,7 +24,7 @@ from pilotlight.ops.q_mean import make_qmean
 from pilotlight.ops.q_norm import make_qnorm
 from pilotlight.ops.q_pool import make_qavg_pool2d, make_qmax_pool2d
 from pilotlight.ops.q_recipe import Affine, Recipe, affine
-from pilotlight.ops.q_recurrent import make_qgru, make_qlstm
+from pilotlight.ops.q_recurrent import CELL, make_qgru, make_qlstm
 from pilotlight.ops.q_resize import make_qresize2d
 from pilotlight.ops.q_softmax import make_qsoftmax
 from pilotlight.ops.q_table import make_qtable, make_requantize
@@ -231,14 +231,19 @@ def resize(q: Integer) -> list[Node] | None:
 
 @integer("lstm", "gru")
 def recurrent(q: Integer) -> list[Node] | None:
-    """int8 weights and outputs; the LSTM's cell in int16. Only from a zero state."""
-    a, (x, *weights) = q.node.attrs, q.inputs
-    if not all_int8(q) or a["initial"] or any(not v.is_constant for v in weights):
+    """int8 weights and outputs; the LSTM's cell in int16."""
+    a, (x, *rest) = q.node.attrs, q.inputs
+    count = 2 + bool(a["bias"])
+    weights, states = rest[:count], rest[count:]
+    if q.dtype != INT8 or x.dtype != INT8 or any(not v.is_constant for v in weights):
         return None
     w_x, w_h, *biases = (np.asarray(v.data) for v in weights)
     make = make_qlstm if q.node.op == "lstm" else make_qgru
     recipe = make(
         affine(x), result(q), w_x, w_h, biases[0] if a["bias"] else None, reverse=a["reverse"],
-        batch_first=a["batch_first"],
+        batch_first=a["batch_first"], initial=bool(states),
     )
-    return cook(q, recipe, x)
+    made = cook(q, recipe, x, *states)
+    for out, quant in zip(made[0].outputs[1:], (q.quant, Quant(CELL.scale, CELL.zero)), strict=False):
+        out.quant = quant
+    return made

@@ -26,6 +26,7 @@ from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.q_recipe import Affine, Recipe, narrow, requantizer, terms, wide
 
 HALF = 1 << 14
+CELL = Affine(2.0**-11, 0)  # what an LSTM's cell stands for: it stays within ±16
 
 
 def sat16(v: np.ndarray) -> np.ndarray:

@@ -218,3 +218,33 @@ def rnn_tanh(b: Builder, input: Value, hx: Value, dropout: float, **rest: Any) -
 @lowers("rnn_relu.input")
 def rnn_relu(b: Builder, input: Value, hx: Value, dropout: float, **rest: Any) -> tuple[Value, ...]:
     return _stack(b, "rnn", input, [hx], relu=True, **rest)
+
+
+def _cell(b: Builder, name: str, input: Value, hx: Sequence[Value], params: Sequence[Value | None]) -> list[Value]:
+    """One step of one layer; the states behind it, (N, H) or (H)."""
+    rows = [b.reshape(v, (1, v.elements)) if len(v.shape) == 1 else v for v in (input, *hx)]
+    weights = [v for v in params if v is not None]
+    step = b.reshape(rows[0], (1, *rows[0].shape))
+    w = [b.need_constant(v, f"a weight of {name}") for v in weights]
+    inputs = [step, *(b.constant(v, hint=f"{name}_weight") for v in w[:2])]
+    inputs += [b.constant(np.stack(w[2:]), hint=f"{name}_bias")] if len(w) > 2 else []
+    y, *states = b.nodes(
+        name, [*inputs, *rows[1:]], None, hidden=w[1].shape[1], bias=len(w) > 2, initial=True, reverse=False,
+        batch_first=False,
+    )
+    return [b.reshape(v, shape) for v, (_, shape) in zip([y, *states[1:]], b.results, strict=True)]
+
+
+@lowers("lstm_cell.default")
+def lstm_cell(
+    b: Builder, input: Value, hx: Sequence[Value], w_ih: Value, w_hh: Value, b_ih: Value | None = None,
+    b_hh: Value | None = None,
+) -> tuple[Value, ...]:
+    return tuple(_cell(b, "lstm", input, hx, [w_ih, w_hh, b_ih, b_hh]))
+
+
+@lowers("gru_cell.default")
+def gru_cell(
+    b: Builder, input: Value, hx: Value, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
+) -> Value:
+    return _cell(b, "gru", input, [hx], [w_ih, w_hh, b_ih, b_hh])[0]

@@ -24,13 +24,14 @@ from pilotlight.fixed import INT16 as LIMITS16
 from pilotlight.graph import Graph, Node, Quant, Value
 from pilotlight.graph.dtypes import INT8, INT16, DType
 from pilotlight.ops.base import Integer, IntegerForm
+from pilotlight.ops.pointwise import is_pointwise
 from pilotlight.ops.q16_recipe import find_wide_form, narrows
 from pilotlight.ops.q16_requantize import narrowed, rescale, widened
 from pilotlight.ops.q_quantize import make_dequantize
 from pilotlight.ops.q_recipe import affine
 from pilotlight.passes.clean import remove_dead
 from pilotlight.passes.functions import function_of_one, is_test
-from pilotlight.passes.recurrent import quantize_layers
+from pilotlight.passes.recurrent import LAYERS, quantize_layers
 
 FULL = ((-128, 127), (-127, 127), (-32768, 32767), (-32767, 32767))  # limits of a whole type
 MOVES = ("reshape", "permute", "slice", "expand", "flip", "concat", "pad", "copy")
@@ -115,6 +116,8 @@ class _Rewriter:
             attrs["value"] = int(filler)
         if node.op in COMPARISONS and len(values) != len(node.inputs):
             return False  # a constant lies between two integers
+        if is_pointwise(node.op) and sum(v.elements > 1 or not v.is_constant for v in node.inputs) == 1:
+            return False  # perhaps part of a function
         inputs = [self._integers(v, quant, dtype) for v in node.inputs]
         if any(v is None for v in inputs) or (node.op in ORDERED and dtype != INT8):
             return False
@@ -159,9 +162,11 @@ class _Rewriter:
 
     def _only_quantize(self, node: Node, readers: list[Node], leaving: set[Value]) -> Node | None:
         """The quantize that all readers of a result are, when they agree."""
-        if any(v in leaving for v in node.outputs) or not readers:
+        if node.outputs[0] in leaving or not readers:
             return None
-        if any(self.users.get(v) for v in node.outputs[1:]):
+        if node.op not in LAYERS and any(v in leaving for v in node.outputs):
+            return None
+        if node.op not in LAYERS and any(self.users.get(v) for v in node.outputs[1:]):
             return None  # a second result that is read stays real
         first = readers[0]
         same = all(r.op == "quantize" and r.attrs == first.attrs for r in readers)
@@ -189,6 +194,9 @@ class _Rewriter:
             return False
         outs = [r.output for r in self.users.get(node.outputs[0], [])]
         self._finish(made, outs[0])
+        for real, out in zip(node.outputs[1:], made[-1].outputs[1:], strict=False):
+            if out.quant is not None:
+                self._back_to_real(out, real, node)
         for other in outs[1:]:
             self.graph.replace(other, outs[0])
         return True
@@ -202,7 +210,9 @@ class _Rewriter:
 
 
 def _has_int16(q: Integer) -> bool:
-    return INT16 in (q.dtype, *(v.dtype for v in q.inputs if not v.is_constant))
+    """Whether a form for 16 bits is needed; the state of a recurrent layer always has them."""
+    inputs = q.inputs[:1] if q.node.op in LAYERS else q.inputs
+    return INT16 in (q.dtype, *(v.dtype for v in inputs if not v.is_constant))
 
 
 def _integer_nodes(q: Integer) -> tuple[list[Node] | None, str]:

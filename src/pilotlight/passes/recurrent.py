@@ -4,14 +4,16 @@ PT2E sees a stack of LSTM or GRU layers as one operator and quantizes only its i
 can compute in integers,
 - a final hidden state is read as the last step of the layer's output, which it is;
 - each layer's output is quantized right behind it: in the scale that its readers ask for, where they agree on one,
-  else in steps of 1/128, because hidden states lie between -1 and 1.
+  else in steps of 1/128, because hidden states lie between -1 and 1;
+- given states are quantized in front: the hidden one as the output is, an LSTM's cell in 16 bits.
 """
 
 from __future__ import annotations
 
-from pilotlight.graph import INT8, Graph, Node, Value
+from pilotlight.graph import INT8, INT16, Graph, Node, Value
 from pilotlight.ops.q_quantize import make_dequantize, make_quantize
 from pilotlight.ops.q_recipe import Affine
+from pilotlight.ops.q_recurrent import CELL
 
 LAYERS = ("lstm", "gru")
 MOVES = ("reshape", "permute", "slice", "concat", "flip")
@@ -19,7 +21,7 @@ BETWEEN = Affine(1.0 / 128.0, 0)
 
 
 def quantize_layers(graph: Graph) -> None:
-    """Both rewrites, for layers whose input is quantized and whose state starts with zeros."""
+    """All three rewrites, for layers whose input is quantized."""
     known: set[Value] = set()  # real numbers that were int8 before
     at = 0
     while at < len(graph.nodes):
@@ -28,15 +30,31 @@ def quantize_layers(graph: Graph) -> None:
         moved = node.op in MOVES and all(v in known for v in node.inputs)
         if moved or (node.op == "dequantize" and node.inputs[0].dtype == INT8):
             known.add(node.output)
-        elif node.op in LAYERS and not node.attrs["initial"] and node.inputs[0] in known:
+        elif node.op in LAYERS and node.inputs[0] in known:
             graph.nodes[at:at] = _last_step(graph, node)
-            graph.nodes[at:at] = _quantized(graph, node)
+            affine = _agreed(graph, node.outputs[0]) or BETWEEN
+            graph.nodes[at:at] = _quantized(graph, node, affine)
+            before = _given(graph, node, affine) if node.attrs["initial"] else []
+            graph.nodes[at - 1 : at - 1] = before
+            at += len(before)
 
 
-def _quantized(graph: Graph, node: Node) -> list[Node]:
+def _given(graph: Graph, node: Node, affine: Affine) -> list[Node]:
+    """quantize and dequantize between given states and the layer."""
+    count, made = len(node.outputs) - 1, []
+    for k, (scale, bits) in enumerate([(affine, 8), (CELL, 16)][:count], len(node.inputs) - count):
+        real = node.inputs[k]
+        dtype = INT8 if bits == 8 else INT16
+        integers, again = graph.fresh(real.name, dtype, real.shape), graph.fresh(real.name, real.dtype, real.shape)
+        made.append(make_quantize(scale, bits).node(graph, [real], [integers], node.place))
+        made.append(make_dequantize(scale).node(graph, [integers], [again], node.place))
+        node.inputs[k] = again
+    return made
+
+
+def _quantized(graph: Graph, node: Node, affine: Affine) -> list[Node]:
     """quantize and dequantize between a layer's output and its readers."""
     y = node.outputs[0]
-    affine = _agreed(graph, y) or BETWEEN
     integers, real = graph.fresh(node.op, INT8, y.shape), graph.fresh(node.op, y.dtype, y.shape)
     graph.replace(y, real)
     return [

@@ -9,7 +9,7 @@ DENSE = {
     "conv1d.default", "conv1d.padding", "conv2d.default", "conv2d.padding", "convolution.default", "linear.default",
     "conv_transpose1d.default", "conv_transpose2d.input",
 }
-RECURRENT = {"lstm.input", "gru.input"}
+RECURRENT = {"lstm.input", "gru.input", "lstm_cell.default", "gru_cell.default"}
 # A clamp becomes the limits of the operator in front.
 CLAMPS = {"relu.default", "relu6.default", "hardtanh.default", "clamp.default", "clamp_min.default"}
 # Of one tensor and numbers: any chain of these is one function of that tensor, a table. Names without overload.

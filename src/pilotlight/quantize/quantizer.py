@@ -149,15 +149,22 @@ class Int8Quantizer(Quantizer):
         self._annotate(node, specs, clamp)
 
     def _recurrent(self, node: Node) -> None:
-        """The sequence in and out; weights are quantized where the layer becomes integer."""
-        x = node.args[0]
+        """The sequence in and out; weights are quantized where the layer becomes integer. A given hidden state has the
+        scale of the output."""
+        x, states = node.args[:2]
         assert isinstance(x, Node)
         width = self._chosen(node)
-        node.meta[KEY] = QuantizationAnnotation({x: self.specs[width]}, None, _annotated=True)
-        for user in node.users:
+        inputs: dict[Node, Any] = {x: self.specs[width]}
+        output: Any = self.specs[width]
+        hidden = states[0] if isinstance(states, list | tuple) else states
+        if isinstance(hidden, Node) and hidden is not x and _is_given(hidden):
+            inputs[hidden] = self.specs[width]
+            output = SharedQuantizationSpec((hidden, node))
+        node.meta[KEY] = QuantizationAnnotation(inputs, output if _is_float(node) else None, _annotated=True)
+        for user in node.users if not _is_float(node) else ():
             if user.args[1] == 0:
                 self.bits[user] = width
-                user.meta[KEY] = QuantizationAnnotation({}, self.specs[width], _annotated=True)
+                user.meta[KEY] = QuantizationAnnotation({}, output, _annotated=True)
 
     def _own(self, node: Node) -> None:
         self._mark(node, None, _only_clamp(node))
@@ -201,6 +208,19 @@ def _is_state(node: Node) -> bool:
     return node.op == "get_attr" and any(
         str(user.target).split(".")[-2].endswith("_") and user.args[:1] == (node,) for user in node.users
     )
+
+
+def _is_given(node: Node) -> bool:
+    """Whether a tensor depends on the model's inputs."""
+    waiting, seen = [node], {node}
+    while waiting:
+        at = waiting.pop()
+        if at.op == "placeholder":
+            return True
+        fresh = [a for a in at.all_input_nodes if a not in seen]
+        waiting += fresh
+        seen.update(fresh)
+    return False
 
 
 def _shape(node: Node) -> tuple[int, ...] | None:
