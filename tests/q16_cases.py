@@ -21,7 +21,6 @@ from pilotlight.ops.q16_resize import make_qresize16
 from pilotlight.ops.q16_softmax import OUTPUT, make_qsoftmax16
 from pilotlight.ops.q16_table import ERROR, make_qtable16
 from pilotlight.ops.q_recipe import Affine, Recipe
-from pilotlight.ops.resize import _scale as resize_scale
 from q_cases import Make
 
 
@@ -136,21 +135,11 @@ def norm(rng: np.random.Generator) -> Case:
 
 
 def resize(rng: np.random.Generator) -> Case:
-    shape = (int(rng.integers(1, 3)), *(int(v) for v in rng.integers(1, 6, 2)), int(rng.integers(1, 4)))
-    mode, align = str(rng.choice(["nearest", "nearest-exact", "bilinear", "bilinear"])), bool(rng.random() < 0.5)
-    out = tuple(int(v) for v in rng.integers(1, 9, 2))
-    align = align and mode == "bilinear"
-    x = scale(rng)
-    y = near(rng, x) if mode == "bilinear" else x
-    steps = tuple(resize_scale(s, o, align, None) for s, o in zip(shape[1:3], out, strict=True))
-    attrs = {"mode": mode, "out": out, "align": align, "scale": steps, "factors": None}
-    corners = align if mode == "bilinear" else None
-
-    def real(v: torch.Tensor) -> torch.Tensor:
-        return F.interpolate(v.permute(0, 3, 1, 2), out, mode=mode, align_corners=corners).permute(0, 2, 3, 1)
-
+    shape, attrs, real = q_cases.resizing(rng)
+    x, bilinear = scale(rng), attrs["mode"] == "bilinear"
+    y = near(rng, x) if bilinear else x
     # a weight is rounded to 2^-11: over the whole range of neighbours that is up to 16 steps an axis
-    return Case(make_qresize16(x, y, shape, attrs), (shape,), (x,), y, real, 80 * int(mode == "bilinear"))
+    return Case(make_qresize16(x, y, shape, attrs), (shape,), (x,), y, real, 80 * int(bilinear))
 
 
 def matmul(rng: np.random.Generator) -> Case:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -257,21 +258,26 @@ def norm(rng: np.random.Generator) -> Case:
     return Case(make_qnorm(x, y, n, eps, weight, bias, center), ((rows, n),), (x,), y, real, 2)
 
 
-def resize(rng: np.random.Generator) -> Case:
+def resizing(rng: np.random.Generator) -> tuple[Shape, dict[str, Any], Float]:
+    """The shape of an image, the attributes of a resize, and the resize."""
     shape = (int(rng.integers(1, 3)), *(int(v) for v in rng.integers(1, 6, 2)), int(rng.integers(1, 4)))
     mode, align = str(rng.choice(["nearest", "nearest-exact", "bilinear", "bilinear"])), bool(rng.random() < 0.5)
     out = tuple(int(v) for v in rng.integers(1, 9, 2))
     align = align and mode == "bilinear"
-    x = scale(rng)
-    y = near(rng, x) if mode == "bilinear" else x
     steps = tuple(resize_scale(s, o, align, None) for s, o in zip(shape[1:3], out, strict=True))
-    attrs = {"mode": mode, "out": out, "align": align, "scale": steps, "factors": None}
     corners = align if mode == "bilinear" else None
 
     def real(v: torch.Tensor) -> torch.Tensor:
         return F.interpolate(v.permute(0, 3, 1, 2), out, mode=mode, align_corners=corners).permute(0, 2, 3, 1)
 
-    return Case(make_qresize2d(x, y, shape, attrs), (shape,), (x,), y, real, int(mode == "bilinear"))
+    return shape, {"mode": mode, "out": out, "align": align, "scale": steps, "factors": None}, real
+
+
+def resize(rng: np.random.Generator) -> Case:
+    shape, attrs, real = resizing(rng)
+    x, bilinear = scale(rng), attrs["mode"] == "bilinear"
+    y = near(rng, x) if bilinear else x
+    return Case(make_qresize2d(x, y, shape, attrs), (shape,), (x,), y, real, int(bilinear))
 
 
 def matmul(rng: np.random.Generator) -> Case:

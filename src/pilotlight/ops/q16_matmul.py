@@ -3,8 +3,6 @@ m = rint(sa·sb/sy · 2^(32+p)), p the smallest shift with which k products of 2
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import torch
 
@@ -15,7 +13,7 @@ from pilotlight.graph import INT16, Node
 from pilotlight.ops.base import Integer, Result, register
 from pilotlight.ops.q16_recipe import LARGEST, as_int16, cook, wide_form
 from pilotlight.ops.q_matmul import QMatMul
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, affine, out_attrs, out_table, requantized, wide
+from pilotlight.ops.q_recipe import Affine, Limits, Recipe, affine, out_attrs, requantized, wide
 
 
 @register
@@ -34,15 +32,8 @@ class QMatMul16(QMatMul):
         return as_int16(requantized((acc + ((1 << n["down"]) >> 1)) >> n["down"], n["m"], n))
 
     def emit(self, node: Node, c: Step) -> None:
-        (a, b), n = node.inputs, node.attrs
-        rows, inner = a.shape[-2:]
-        columns = node.output.shape[-1]
-        fields = {
-            "batch": math.prod(node.output.shape[:-2]), "m": rows, "k": inner, "n": columns,
-            "a_step": 0 if math.prod(a.shape[:-2]) == 1 else rows * inner,
-            "b_step": 0 if math.prod(b.shape[:-2]) == 1 else inner * columns,
-            "transposed": n["transposed"], "out": out_table(n), "factor": n["m"], "down": n["down"],
-        }
+        a, b = node.inputs
+        fields = self.fields(node) | {"down": node.attrs["down"]}
         c.use("q_matmul_s16")
         table = c.table("pl_q_matmul_s16_t", "matmul", fields)
         c.call("pl_q_matmul_s16", table, c.read(a), c.read(b), c.write(node.output))

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 
 from pilotlight.emit.step import Step
-from pilotlight.fixed import INT16, rhmul
+from pilotlight.fixed import INT16
 from pilotlight.graph import Node
 from pilotlight.ops.base import Integer, register
 from pilotlight.ops.q16_recipe import as_int16, cook, wide_form
-from pilotlight.ops.q_norm import LONGEST, QNorm, inverse_root
+from pilotlight.ops.q_norm import LONGEST, QNorm, normalized, table_fields
 from pilotlight.ops.q_recipe import LIMIT, Affine, Limits, Recipe, affine, overflow, wide
 
 
@@ -27,26 +27,13 @@ class QNorm16(QNorm):
     name = "qnorm_s16"
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
-        a, n = node.attrs, node.attrs["size"]
-        v = wide(args[0]).reshape(-1, n)
+        rows = wide(args[0]).reshape(-1, node.attrs["size"])
         w, b = (wide(c).reshape(-1) for c in args[1:])
-        total = v.sum(axis=1, keepdims=True) * a["center"]
-        spread = n * (v * v).sum(axis=1, keepdims=True) - total * total + a["eps"]
-        inverses = np.array([inverse_root(int(s)) for s in spread.reshape(-1)]).reshape(-1, 2)
-        t = rhmul((n * v - total) * a["up"], inverses[:, :1] << 14)
-        shift = inverses[:, 1:] + a["shift"]
-        right, left = np.maximum(shift, 0), np.maximum(-shift, 0)
-        z = ((t << left) + ((1 << right) >> 1)) >> right
-        y = np.clip((rhmul(z, w) + b) >> a["fraction"], a["lo"], a["hi"])
-        return as_int16(y.reshape(args[0].shape))
+        return as_int16(normalized(rows, w, b, node.attrs, 0).reshape(args[0].shape))
 
     def emit(self, node: Node, c: Step) -> None:
         a, (x, w, b) = node.attrs, node.inputs
-        fields = {
-            "rows": x.elements // a["size"], "n": a["size"], "center": a["center"], "zero": 0,
-            "eps_hi": f"{a['eps'] >> 32}u", "eps_lo": f"{a['eps'] & 0xffffffff}u",
-            **{k: a[k] for k in ("up", "shift", "fraction", "lo", "hi")},
-        }
+        fields = table_fields(a, x.elements // a["size"])
         c.use("q_norm_s16")
         table = c.table("pl_q_norm_t", "norm", fields)
         c.call("pl_q_norm_s16", table, c.read(x), c.read(w), c.read(b), c.write(node.output))

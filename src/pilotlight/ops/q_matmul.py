@@ -4,6 +4,7 @@ m = rint(sa·sb/sy · 2^32 / up)."""
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,16 +37,21 @@ class QMatMul(Op):
     def macs(self, node: Node) -> int:
         return node.output.elements * node.inputs[0].shape[-1]
 
-    def emit(self, node: Node, c: Step) -> None:
+    def fields(self, node: Node) -> dict[str, Any]:
+        """What the table of any width has."""
         (a, b), n = node.inputs, node.attrs
         rows, inner = a.shape[-2:]
         columns = node.output.shape[-1]
-        fields = {
+        return {
             "batch": math.prod(node.output.shape[:-2]), "m": rows, "k": inner, "n": columns,
             "a_step": 0 if math.prod(a.shape[:-2]) == 1 else rows * inner,
             "b_step": 0 if math.prod(b.shape[:-2]) == 1 else inner * columns,
-            "transposed": n["transposed"], "za": n["za"], "zb": n["zb"], "out": out_table(n), "factor": n["m"],
+            "transposed": n["transposed"], "out": out_table(n), "factor": n["m"],
         }
+
+    def emit(self, node: Node, c: Step) -> None:
+        (a, b), n = node.inputs, node.attrs
+        fields = self.fields(node) | {"za": n["za"], "zb": n["zb"]}
         c.use("q_matmul")
         c.call("pl_q_matmul", c.table("pl_q_matmul_t", "matmul", fields), c.read(a), c.read(b), c.write(node.output))
 

@@ -40,11 +40,11 @@ def inverse_root(spread: int) -> tuple[int, int]:
     return (1 << 31) // root, j
 
 
-def normalized(v: np.ndarray, w: np.ndarray, b: np.ndarray, a: dict[str, Any]) -> np.ndarray:
-    """The formula for rows v (rows, n)."""
+def normalized(v: np.ndarray, w: np.ndarray, b: np.ndarray, a: dict[str, Any], point: int = 16) -> np.ndarray:
+    """The formula for rows v (rows, n); the spread has `point` bits behind the point."""
     n, v = a["size"], v - a["zero"]
     total = v.sum(axis=1, keepdims=True) * a["center"]
-    spread = ((n * (v * v).sum(axis=1, keepdims=True) - total * total) << 16) + a["eps"]
+    spread = ((n * (v * v).sum(axis=1, keepdims=True) - total * total) << point) + a["eps"]
     inverses = np.array([inverse_root(int(s)) for s in spread.reshape(-1)]).reshape(-1, 2)
     t = rhmul((n * v - total) * a["up"], inverses[:, :1] << 14)
     shift = inverses[:, 1:] + a["shift"]
