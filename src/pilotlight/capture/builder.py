@@ -36,7 +36,8 @@ class Builder:
         self.channel_scales: dict[Value, tuple[np.ndarray, int]] = {}  # of quantized weights: scales and their axis
         self.subgraph: Callable[..., Graph] = _no_subgraph  # `subgraph(fx module, operands, name, carried)`
         self.count: Value | None = None  # of the current node: how many rows of its result there are in a run
-        self.dense = True  # each tensor of the current ATen node is the contiguous beginning of its memory in PyTorch
+        # whether each tensor of the current ATen node is the contiguous beginning of its memory in PyTorch
+        self.dense: Callable[[], bool] = lambda: True
         self.results: list[tuple[DType, tuple[int, ...]]] = []  # what PyTorch says the current ATen node gives
 
     def expect(self, results: Iterable[tuple[DType, tuple[int, ...]]]) -> None:

@@ -11,6 +11,7 @@ import operator
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -212,8 +213,7 @@ class _Walker:
         if tensors and not any(math.prod(shape) for _, shape in self.builder.results):
             empty = [self.builder.constant(torch.empty(s, dtype=d.torch)) for d, s in self.builder.results]
             return empty if isinstance(node.meta["val"], list | tuple) else empty[0]
-        given = [t for n in node.all_input_nodes for t in _tensors(n.meta.get("val"))]
-        self.builder.dense = all(t.is_contiguous() and t.storage_offset() == 0 for t in given)
+        self.builder.dense = partial(_dense, node)
         moves = ops.moves_data(_short(node.target)) or isinstance(node.target, torch._ops.HigherOrderOperator)
         if symbols.varies(node):
             lowering = symbols.around(self.symbols, node, lowering)
@@ -377,6 +377,11 @@ class _Importer(_Walker):
             port.sizes += ((axis, len(self.graph.outputs)),)
             total = self.builder.cast(self.symbols.value(self.builder, size), INT64)
             self.graph.outputs.append(Port(f"{port.name}_size_{axis}", total, (), is_size=True))
+
+
+def _dense(node: torch.fx.Node) -> bool:
+    given = [t for n in node.all_input_nodes for t in _tensors(n.meta.get("val"))]
+    return all(t.is_contiguous() and t.storage_offset() == 0 for t in given)
 
 
 def _tensors(val: Any) -> list[torch.Tensor]:

@@ -21,7 +21,7 @@ add_op("as_strided", Window(
 
 def _check(b: Builder) -> None:
     """Strides count elements of PyTorch's memory: that must be the tensor itself, in order."""
-    if not b.dense:
+    if not b.dense():
         raise b.refuse("as_strided of a part of a tensor or of one that is not contiguous is not supported",
                        "call clone(memory_format=torch.contiguous_format) first")
 

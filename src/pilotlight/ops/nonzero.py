@@ -13,7 +13,7 @@ from pilotlight.capture.builder import Builder
 from pilotlight.emit.step import Step
 from pilotlight.graph import BOOL, INT64, Node, Value
 from pilotlight.ops.base import Op, Result, lowers, register
-from pilotlight.ops.pointwise import broadcast_shape
+from pilotlight.ops.pointwise import apply, broadcast_shape
 
 
 @register
@@ -107,6 +107,19 @@ def nonzero_of(b: Builder, x: Value) -> Value:
 @lowers("nonzero.default")
 def nonzero(b: Builder, self: Value) -> Value:
     return nonzero_of(b, self)
+
+
+@lowers("nonzero_static.default")
+def nonzero_static(b: Builder, self: Value, size: int, fill_value: int = -1) -> Value:
+    """The first `size` indices; rows behind the last one hold the filler."""
+    rows, count = b.nodes("nonzero", [b.cast(self, BOOL)])
+    width = rows.shape[1]
+    if size > rows.shape[0]:
+        rows = b.node("pad", [rows], before=(0, 0), after=(size - rows.shape[0], 0), value=0)
+    elif size < rows.shape[0]:
+        rows = b.node("slice", [rows], ranges=((0, size, 1), (0, width, 1)))
+    number = b.constant(torch.arange(size).reshape(size, 1), hint="number")
+    return apply(b, "where", apply(b, "lt", number, count), rows, fill_value)
 
 
 @lowers("masked_select.default")
