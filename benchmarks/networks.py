@@ -1,8 +1,9 @@
-"""The four MLPerf Tiny networks: instructions, cycles, flash and RAM on emulated boards, next to other systems.
+"""The four MLPerf Tiny networks: instructions, cycles, flash and RAM on emulated boards, next to other systems; and
+their time on this computer next to the runtimes that are installed (`pip install -c constraints.txt '.[bench]'`).
 
-    python benchmarks/networks.py [--boards mps2-an386,mps3-an547] [--networks kws,ic] [--modes int8,float32]
+    python benchmarks/networks.py [--boards mps2-an386,mps3-an547,host] [--networks kws,ic] [--modes int8,float32]
 
-One run prints one table and writes benchmarks/results.md. Trained weights are used when the networks lie beside the
+One run prints its rows and writes benchmarks/results.md. Trained weights are used when the networks lie beside the
 project (../shared/models/mlperf_tiny); otherwise the same architectures with random weights, and the table says so.
 A row counts only when the board's outputs matched in the same run.
 """
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
+import host
 import pilotlight as pl
 from pilotlight.capture.reference import example_inputs, variations
 from pilotlight.quantize import quantize
@@ -27,7 +29,7 @@ from pilotlight.session import run_session
 HERE = Path(__file__).resolve().parent
 TRAINED = HERE.parents[1] / "shared" / "models" / "mlperf_tiny"
 NETWORKS = ("kws", "vww", "ic", "ad")
-BOARDS = ("mps2-an386", "mps3-an547", "riscv32-virt")
+BOARDS = ("mps2-an386", "mps3-an547", "riscv32-virt", "host")
 RUNS = 4
 MORE_FLASH = {("ic", "mps2-an386"): 256 * 1024}  # a second int8 row where speed can be bought with flash
 
@@ -98,7 +100,13 @@ def recorded(name: str, board: str) -> list[Row]:
     ]
 
 
-def markdown(rows: list[Row], trained: bool) -> str:
+def on_this_computer(name: str, mode: str, trained: bool) -> host.Host:
+    model, _, samples = load(name, trained)
+    lite = TRAINED / f"{name}_int8.tflite"
+    return host.compare(name, mode, model, [x for (x,) in samples], lite if trained and lite.exists() else None)
+
+
+def markdown(rows: list[Row], here: list[host.Host], trained: bool) -> str:
     lines = ["| " + " | ".join(HEAD) + " |", "|" + "---|" * 4 + "---:|" * 5]
     lines += ["| " + " | ".join(row.cells()) + " |" for row in rows]
     weights = "trained weights" if trained else "random weights: the trained ones were not found beside the project"
@@ -108,7 +116,8 @@ def markdown(rows: list[Row], trained: bool) -> str:
         "Instructions are exact counts of one inference in the emulator; cycles are an estimate where the core has a",
         "table. Rows marked recorded are kept in `recorded.toml`.",
     ]
-    return "\n".join(["# MLPerf Tiny networks", "", *text, "", *lines, ""])
+    boards = "\n".join(["# MLPerf Tiny networks", "", *text, "", *lines, ""])
+    return f"{boards}\n{host.markdown(here)}" if here else boards
 
 
 def main() -> int:
@@ -120,9 +129,14 @@ def main() -> int:
     chosen = parser.parse_args()
     trained = TRAINED.is_dir()
     rows: list[Row] = []
+    here: list[host.Host] = []
     for board in chosen.boards.split(","):
         for name in chosen.networks.split(","):
             for mode in chosen.modes.split(","):
+                if board == "host":
+                    here.append(on_this_computer(name, mode, trained))
+                    print("  ".join(here[-1].summary()), flush=True)
+                    continue
                 if mode == "float32" and board != "mps2-an386":
                     continue  # soft float is not what those cores are for
                 budgets = [None, MORE_FLASH.get((name, board))] if mode == "int8" else [None]
@@ -130,7 +144,7 @@ def main() -> int:
                     rows.append(measure(name, board, mode, trained, budget))
                     print("  ".join(rows[-1].cells()), flush=True)
             rows += recorded(name, board)
-    chosen.output.write_text(markdown(rows, trained))
+    chosen.output.write_text(markdown(rows, here, trained))
     print(f"wrote {chosen.output}")
     return 0 if all(row.match != "NO" for row in rows) else 1
 
