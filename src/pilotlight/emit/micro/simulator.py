@@ -17,6 +17,7 @@ from pilotlight.emit.micro.asm import (
     Double,
     Float,
     Function,
+    Instruction,
     Memory,
     Operand,
     Register,
@@ -68,11 +69,11 @@ class Simulator:
                 raise SimulatorError(f"{function.name} does not end")
             if instruction.op == "bx":
                 break
-            if instruction.op[0] == "b":
-                if self.condition(instruction.op[1:]):
-                    at = labels[str(instruction.operands[0])]
-                continue
-            self.execute(instruction.op, instruction.operands)
+            to = self.jump(function.body, at, labels)
+            if to is None:
+                self.execute(instruction.op, instruction.operands)
+            else:
+                at = to
         changed = [str(r) for r in (*SAVED, Core(14)) if self.registers[r] != before[r]]
         if changed or self.sp != STACK_TOP or self.fpscr != status:
             raise SimulatorError(f"{function.name} does not restore {', '.join(changed) or 'sp or fpscr'}")
@@ -80,6 +81,13 @@ class Simulator:
             raise SimulatorError(
                 f"{function.name} uses {STACK_TOP - self.lowest_sp} bytes of stack, says {function.stack}"
             )
+
+    def jump(self, body: list[Instruction], following: int, labels: dict[str, int]) -> int | None:
+        """Where a branch goes on; None for what is no branch."""
+        instruction = body[following - 1]
+        if instruction.op[0] != "b":
+            return None
+        return labels[str(instruction.operands[0])] if self.condition(instruction.op[1:]) else following
 
     def condition(self, code: str) -> bool:
         equal, no_borrow = self.equal, self.no_borrow
@@ -95,9 +103,9 @@ class Simulator:
             raise SimulatorError(f"{operand} is read before it is written")
         return self.registers[operand]
 
-    def bytes_at(self, address: int) -> tuple[bytearray, int]:
+    def bytes_at(self, address: int, size: int = 4) -> tuple[bytearray, int]:
         for start, block in self.memory.items():
-            if start <= address and address + 4 <= start + len(block):
+            if start <= address and address + size <= start + len(block):
                 return block, address - start
         raise SimulatorError(f"access outside memory at {address:#x}")
 
