@@ -47,6 +47,7 @@ class Part:
 
     attrs: dict[str, Any]
     reads: list[Area | None]  # None: a constant, as it is
+    made: Area | None = None  # what is computed, where that has to be more than was asked for
 
 
 def is_image(shape: Shape) -> bool:

@@ -17,6 +17,7 @@ from pilotlight.emit.step import Step
 from pilotlight.emit.target import Target
 from pilotlight.emit.walk import backward_distance, forward_distance
 from pilotlight.graph import FLOAT32, Graph, Node
+from pilotlight.ops.areas import Area, Part
 from pilotlight.ops.base import Op, Result, register
 
 Pair = tuple[int, int]
@@ -67,6 +68,20 @@ class ConvTranspose2d(Op):
     def macs(self, node: Node) -> int:
         kh, kw = node.attrs["kernel"]
         return node.inputs[0].elements * kh * kw * (node.attrs["channels"] // node.attrs["groups"])
+
+    def part(self, node: Node, area: Area) -> Part | None:
+        """Padding is what is taken off in front, so that a part may begin anywhere."""
+        a, spans, pads = node.attrs, [], []
+        for at, size, k, s, p, d in zip(
+            area, node.inputs[0].shape[1:3], a["kernel"], a["stride"], a["pad"], a["dilation"], strict=True
+        ):
+            first = max(0, min(-((d * (k - 1) - at.start - p) // s), (at.start + p) // s))
+            last = min(size, (at.stop - 1 + p) // s + 1)
+            if first >= last:
+                return None
+            spans.append(range(first, last))
+            pads.append(at.start + p - first * s)
+        return Part({**a, "pad": tuple(pads)}, [Area(*spans), *(None for _ in node.inputs[1:])])
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         weight = node.inputs[1]

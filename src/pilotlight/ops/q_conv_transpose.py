@@ -15,6 +15,7 @@ from pilotlight.emit.target import Target
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.fixed import check_accumulator, multiplier
 from pilotlight.graph import INT8, Graph, Node
+from pilotlight.ops.areas import Area, Part
 from pilotlight.ops.base import Op, Result, get, register
 from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, out_attrs, out_table, requantized, wide
 
@@ -51,6 +52,9 @@ class QConvTranspose2d(Op):
 
     def macs(self, node: Node) -> int:
         return get("conv_transpose2d").macs(node)
+
+    def part(self, node: Node, area: Area) -> Part | None:
+        return get("conv_transpose2d").part(node, area)
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         weight = node.inputs[1]

@@ -86,6 +86,7 @@ class Cut:
             if part is None:
                 return None
             found.parts[node] = part
+            found.areas[node.output] = part.made or found.areas[node.output]
             for value, read in zip(node.inputs, part.reads, strict=True):
                 if read is not None:
                     found.areas[value] = read.hull(found.areas.get(value))

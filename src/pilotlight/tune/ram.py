@@ -26,8 +26,9 @@ from pilotlight.plan.lifetimes import find_lifetimes
 from pilotlight.tune.stages import CALL, Candidate, candidates, cuts
 
 STAGES = 8  # at most
-TRIED = 20  # candidates that are built for each
+TRIED = 12  # candidates that are built for each
 MOST_LEAN = 32  # layers that get another kernel
+MOST_STEPS = 100  # that are written for one stage
 CLOSE = 64  # needs that differ by less than this fraction count as equal; then the least work wins
 
 
@@ -98,7 +99,7 @@ class _Search:
         needs = {back[node]: need for node, need in self.needs(prepared).items() if node in back}
         lean = replace(self.target, lean=True)
         tried: list[tuple[int, int, Candidate]] = []
-        possible = (c for c in candidates(graph, needs) if Cut(c.stage, *c.size).possible)
+        possible = (c for c in candidates(graph, needs) if _is_short(Cut(c.stage, *c.size)))
         for candidate in islice(possible, TRIED):
             node = patches_node(prepared, candidate.stage, *candidate.size)
             ops.get(node.op).prepare(node, prepared, lean)
@@ -121,7 +122,7 @@ class _Search:
             work = _work(node)
             for size in _front(stage):
                 node.attrs |= {"rows": size[0], "columns": size[1]}
-                if size == found or not Cut(stage, *size).possible or _work(node) >= work:
+                if size == found or not _is_short(Cut(stage, *size)) or _work(node) >= work:
                     continue
                 if self.leanest(graph) <= least + least // CLOSE:
                     found = size
@@ -155,6 +156,11 @@ class _Search:
         bounds = find_bounds(found.buffers, usable_overlaps(found.buffers, found.overlaps), ALIGN)
         first = bounds.first_step
         return {node: bounds.needs[k - first] for k, node in enumerate(found.steps) if k - first < len(bounds.needs)}
+
+
+def _is_short(cut: Cut) -> bool:
+    """Whether a cut is possible with few kinds of patches, each of which is code of its own."""
+    return cut.possible and len(cut.kinds()) * len(cut.stage.nodes) <= MOST_STEPS
 
 
 def _front(stage: Graph) -> Iterator[tuple[int, int]]:

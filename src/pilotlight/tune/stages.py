@@ -10,9 +10,9 @@ from pilotlight.graph import Graph, Node, Value
 from pilotlight.ops.tiles import Cut, Needs, is_run
 from pilotlight.passes.patches import can_cut, make_stage
 
-LENGTH = 24  # layers of a stage at most
-SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24)  # rows or columns of a patch
-SHARES = (2, 3, 4, 6, 8)  # parts of an image
+LENGTH = 16  # layers of a stage at most
+SIZES = (1, 2, 4, 8, 16, 32)  # rows or columns of a patch
+SHARES = (2, 3, 4, 6)  # parts of an image
 MOST_WORK = 4  # times the work of the stage as a whole
 CALL = 250  # multiply-accumulates that are worth the call of a kernel
 SLACK = 16  # a stage is not looked at when it needs more than the best estimate by this fraction
