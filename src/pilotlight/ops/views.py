@@ -414,6 +414,7 @@ def replication_pad(b: Builder, self: Value, padding: Sequence[int]) -> Value:
 def _pad_axis(b: Builder, x: Value, dim: int, before: int, after: int, mode: str) -> Value:
     """Reflect, replicate or wrap along one axis: pieces of the input around it."""
     size = x.shape[dim]
+    low, high = max(-before, 0), size - max(-after, 0)  # negative amounts crop
     cut = lambda start, stop: slice_axis(b, x, dim, start, stop)  # noqa: E731
     if mode == "reflect":
         left = [b.node("flip", [cut(1, 1 + before)], dims=(dim,))] if before > 0 else []
@@ -421,9 +422,9 @@ def _pad_axis(b: Builder, x: Value, dim: int, before: int, after: int, mode: str
     elif mode == "replicate":
         left, right = [cut(0, 1)] * max(before, 0), [cut(size - 1, size)] * max(after, 0)
     else:
-        left = [cut(size - before, size)] if before > 0 else []
-        right = [cut(0, after)] if after > 0 else []
-    middle = cut(max(-before, 0), size - max(-after, 0))
+        left = [cut(high - before, high)] if before > 0 else []
+        right = [cut(low, low + after)] if after > 0 else []
+    middle = cut(low, high)
     parts = [*left, middle, *right]
     return middle if len(parts) == 1 else b.node("concat", parts, axis=dim)
 
