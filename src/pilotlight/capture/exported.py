@@ -206,6 +206,7 @@ class _Walker:
             if result is not None:
                 return result
             arguments = pytree.tree_map(self._single, arguments)
+        self.symbols.bound(node, arguments)
         self.builder.expect(
             (from_torch(t.dtype, f"the result of {_name(node.target)}"), self.symbols.shape(t, _name(node.target)))
             for t in tensors
@@ -356,15 +357,19 @@ class _Importer(_Walker):
                 assert spec.target is not None
                 by_target[spec.target].next = value
             elif spec.kind == OutputKind.USER_OUTPUT:
-                if not isinstance(value, Value):
+                if isinstance(value, Value):
+                    sizes = enumerate(node.meta["val"].shape)
+                    number = len(self.graph.outputs)
+                    varying += [(number, axis, size) for axis, size in sizes if type(size) is not int]
+                    self.graph.outputs.append(Port(str(count), value, value.shape))
+                elif isinstance(node, torch.fx.Node):
                     raise PilotlightError(
                         f"output {count} is {value!r}, not a tensor",
-                        hint="return tensors only; a constant can be computed outside the model",
+                        hint="return tensors, and numbers that are the same every time",
                         kind="unsupported",
                     )
-                self.graph.outputs.append(Port(str(count), value, value.shape))
-                sizes = enumerate(node.meta["val"].shape)
-                varying += [(count, axis, size) for axis, size in sizes if type(size) is not int]
+                else:
+                    self.graph.fixed.append((count, value))
                 count += 1
             elif spec.kind == OutputKind.USER_INPUT_MUTATION:
                 raise PilotlightError(

@@ -8,6 +8,7 @@ have to agree. Reductions over such a dimension first overwrite the rows behind 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,22 @@ class Symbols:
     def __init__(self, ranges: Mapping[sympy.Symbol, Any]):
         self._ranges = ranges
         self._values: dict[sympy.Symbol, Value] = {}
+        self._largest: dict[sympy.Symbol, int] = {}
+
+    def bound(self, node: torch.fx.Node, arguments: Mapping[str, Any]) -> None:
+        """Note the largest size of what an operator chooses by a mask; torch.export does not always know it."""
+        result = node.meta.get("val")
+        symbols = [n for n in getattr(result, "shape", ()) if type(n) is not int]
+        name = str(node.target).removeprefix("aten.").split(".")[0]
+        if len(symbols) != 1 or name not in ("nonzero", "masked_select", "index"):
+            return
+        symbol = _expression(symbols[0])
+        if not symbol.is_Symbol or symbol in self._values:
+            return
+        masks = [i for i in arguments.get("indices", ()) if i is not None and i.dtype.name in ("bool", "uint8")]
+        chosen = masks[:1] if name == "index" else [v for v in arguments.values() if isinstance(v, Value)]
+        if chosen:
+            self._largest[symbol] = math.prod(torch.broadcast_shapes(*(v.shape for v in chosen)))
 
     def define(self, symbol: Any, value: Value) -> None:
         self._values[_expression(symbol)] = value
@@ -39,8 +56,7 @@ class Symbols:
         if isinstance(size, int):
             return size
         expression = _expression(size)
-        limits = {s: self._ranges[s].upper if s in self._ranges else sympy.oo for s in expression.free_symbols}
-        largest = expression.subs(limits)
+        largest = expression.subs({s: self._limit(s) for s in expression.free_symbols})
         if not largest.is_Integer or int(largest) >= 2**31:
             raise PilotlightError(
                 f"{what} has a dimension that is only known at run time ({size}), and nothing bounds it",
@@ -48,6 +64,9 @@ class Symbols:
                 kind="dynamic-shape",
             )
         return int(largest)
+
+    def _limit(self, symbol: sympy.Symbol) -> Any:
+        return self._largest.get(symbol, self._ranges[symbol].upper if symbol in self._ranges else sympy.oo)
 
     def shape(self, tensor: torch.Tensor, what: str) -> tuple[int, ...]:
         """A shape with every size at its largest."""
