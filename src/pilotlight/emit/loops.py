@@ -152,8 +152,8 @@ def pointwise(c: Step, out: Value, operands: Sequence[Operand], body: Sequence[I
     def operand_text(kind: str, k: int) -> str:
         if kind == "t":
             return results[k]
-        if inlined(operands[k].value):
-            return terms[k]
+        if inlined(operands[k].value) and operands[k].value.dtype.kind not in "ub":
+            return terms[k]  # of an unsigned type it becomes a variable: compilers warn of `x < 0`
         if k not in loaded:
             loaded[k] = f"v{len(loaded)}"
             lines.append(f"const {operands[k].value.dtype.c} {loaded[k]} = {terms[k]};")

@@ -60,7 +60,9 @@ class Conv3d(Volume):
         return F.conv_transpose3d(x, w, bias, steps, a["pad"], a["extra"], a["groups"], a["dilation"])
 
     def macs(self, node: Node) -> int:
-        return node.output.elements * math.prod(node.attrs["kernel"]) * node.inputs[0].shape[1] // node.attrs["groups"]
+        a, x = node.attrs, node.inputs[0]
+        points = node.output.elements * x.shape[1] if a["stride"][0] > 0 else x.elements * a["channels"]
+        return points * math.prod(a["kernel"]) // a["groups"]
 
 
 @register

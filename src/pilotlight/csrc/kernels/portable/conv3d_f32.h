@@ -6,20 +6,15 @@
 
 /* One output: the sum over a group's channels under the taps, plus `sum`. x (c, id, ih, iw) is the group's part of the
  * input; w points to the filter's first channel, `next` from there to the following one. */
-static inline float pl_conv3d_one_f32(const pl_volume_t *s, const float *x, const float *w, int32_t next, int32_t z,
-                                      int32_t v, int32_t u, float sum)
+static inline float pl_conv3d_one_f32(const pl_volume_t *s, const float *x, const float *w, int32_t next,
+                                      const pl_taps_t *deep, const pl_taps_t *high, const pl_taps_t *wide, float sum)
 {
-    for (int32_t i = 0; i < s->c / s->groups; i++, w += next) {
-        for (int32_t a = 0; a < s->kd; a++) {
-            const int32_t d = pl_tap(z, a, s->id, s->sd, s->pd, s->dd);
-            for (int32_t b = 0; b < s->kh && d >= 0; b++) {
-                const int32_t h = pl_tap(v, b, s->ih, s->sh, s->ph, s->dh);
-                for (int32_t e = 0; e < s->kw && h >= 0; e++) {
-                    const int32_t at = pl_tap(u, e, s->iw, s->sw, s->pw, s->dw);
-                    if (at >= 0) {
-                        const float tap = x[((i * s->id + d) * s->ih + h) * s->iw + at];
-                        sum = pl_add_f32(sum, pl_mul_f32(tap, w[(a * s->kh + b) * s->kw + e]));
-                    }
+    for (int32_t i = 0; i < s->c / s->groups; i++, w += next, x += s->id * s->ih * s->iw) {
+        for (int32_t a = deep->first, z = deep->at; a < deep->end; a += deep->skip, z += deep->step) {
+            for (int32_t b = high->first, v = high->at; b < high->end; b += high->skip, v += high->step) {
+                const float *row = x + (z * s->ih + v) * s->iw, *taps = w + (a * s->kh + b) * s->kw;
+                for (int32_t e = wide->first, u = wide->at; e < wide->end; e += wide->skip, u += wide->step) {
+                    sum = pl_add_f32(sum, pl_mul_f32(row[u], taps[e]));
                 }
             }
         }
@@ -39,9 +34,12 @@ static inline void pl_conv3d_f32(const pl_volume_t *s, const float *x, const flo
             const float *image = x + (n * s->c + g * in) * s->id * s->ih * s->iw;
             const float *filter = w + (transposed ? (g * in * out + o % out) * taps : o * in * taps);
             for (int32_t z = 0; z < s->od; z++) {
+                const pl_taps_t deep = pl_taps(z, s->id, s->kd, s->sd, s->pd, s->dd);
                 for (int32_t v = 0; v < s->oh; v++) {
+                    const pl_taps_t high = pl_taps(v, s->ih, s->kh, s->sh, s->ph, s->dh);
                     for (int32_t u = 0; u < s->ow; u++) {
-                        *y++ = pl_conv3d_one_f32(s, image, filter, next, z, v, u, bias[o]);
+                        const pl_taps_t wide = pl_taps(u, s->iw, s->kw, s->sw, s->pw, s->dw);
+                        *y++ = pl_conv3d_one_f32(s, image, filter, next, &deep, &high, &wide, bias[o]);
                     }
                 }
             }

@@ -13,17 +13,6 @@ typedef struct {
     int32_t count_padding, divisor; // of average pooling
 } pl_volume_t;
 
-/* Which input lies under tap k of output o, or a negative number. */
-static inline int32_t pl_tap(int32_t o, int32_t k, int32_t size, int32_t s, int32_t p, int32_t d)
-{
-    int32_t at = o * s - p + k * d;
-    if (s < 0) {
-        at = o + p - k * d;
-        at = at % s == 0 ? at / -s : -1;
-    }
-    return at < size ? at : -1;
-}
-
 /* A window as the inputs from `first` below `end`, d apart; `whole` counts the padding inside as well. */
 typedef struct {
     int32_t first, end, whole;
@@ -44,6 +33,40 @@ static inline pl_stretch_t pl_stretch(int32_t o, int32_t size, int32_t out, int3
     w.first += w.first < 0 ? (d - 1 - w.first) / d * d : 0;
     w.end = w.end < size ? w.end : size;
     return w;
+}
+
+/* The taps of one output along one dimension that lie inside the input: from `first` below `end`, `skip` apart, the
+ * first on input `at`, the following ones `step` further. */
+typedef struct {
+    int32_t first, end, skip, at, step;
+} pl_taps_t;
+
+static inline pl_taps_t pl_taps(int32_t o, int32_t size, int32_t k, int32_t s, int32_t p, int32_t d)
+{
+    pl_taps_t t = {0, k, 1, o * s - p, d};
+    if (s < 0) { // transposed: taps whose distance from the output is a multiple of the stride
+        int32_t a = d, b = -s;
+        while (a % b != 0) {
+            const int32_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        t.skip = -s / b;
+        t.step = -d / b;
+        while (t.first < k && (o + p - t.first * d) % s != 0) {
+            t.first++;
+        }
+        t.at = t.first < k ? (o + p - t.first * d) / -s : 0;
+    }
+    for (; t.first < t.end && (t.at < 0 || t.at >= size) && (t.step > 0) == (t.at < 0); t.first += t.skip) {
+        t.at += t.step;
+    }
+    for (int32_t e = t.first, at = t.at; e < t.end; e += t.skip, at += t.step) {
+        if (at < 0 || at >= size) {
+            t.end = e;
+        }
+    }
+    return t;
 }
 
 #endif
