@@ -143,10 +143,13 @@ class Running:
         self.graph = graph
 
     def __call__(self, *inputs: Any) -> Any:
-        outputs = self.flat(pytree.tree_leaves(inputs))
+        outputs: list[Any] = list(self.flat(pytree.tree_leaves(inputs)))
+        for place, value in self.graph.fixed:
+            outputs.insert(place, value)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def flat(self, inputs: list[Any]) -> list[torch.Tensor]:
+        """The tensors among the results."""
         ports = self.graph.inputs
         if len(inputs) != len(ports):
             raise PilotlightError(

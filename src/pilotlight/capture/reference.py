@@ -71,7 +71,7 @@ class Reference:
         self._changed: dict[str, torch.Tensor] = {}
 
     def __call__(self, *inputs: Any) -> list[torch.Tensor]:
-        """Flat outputs for flat or nested inputs."""
+        """The tensors among the flat outputs, for flat or nested inputs."""
         program, signature = self._functional, self._functional.graph_signature
         given = iter(pytree.tree_leaves(inputs))
         args: list[Any] = []
@@ -89,7 +89,7 @@ class Reference:
             if spec.kind == OutputKind.BUFFER_MUTATION:
                 assert spec.target is not None
                 self._changed[spec.target] = result
-            elif spec.kind == OutputKind.USER_OUTPUT:
+            elif spec.kind == OutputKind.USER_OUTPUT and isinstance(result, torch.Tensor):
                 outputs.append(result)
         return outputs
 

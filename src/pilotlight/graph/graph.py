@@ -145,6 +145,7 @@ class Graph:
     sha256: str = ""  # of the captured model as well
     origin: Any = None  # what the front end keeps for the comparison with PyTorch
     quantization: Quantization | None = None
+    fixed: list[tuple[int, Any]] = field(default_factory=list)  # results that are no tensors, by place
     fallbacks: list[Any] = field(default_factory=list)  # float operators inside an integer model, with reasons
     _names: dict[str, int] = field(default_factory=dict)
 
