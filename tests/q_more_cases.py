@@ -8,15 +8,17 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.graph import INT8, INT16
+from pilotlight.graph import BOOL, INT8, INT16
 from pilotlight.ops.q_attention_bias import STEP, make_qattention_bias
 from pilotlight.ops.q_bicubic import make_qbicubic2d
 from pilotlight.ops.q_cumsum import make_qcumsum, make_qsum
 from pilotlight.ops.q_div import make_qdiv
 from pilotlight.ops.q_group_norm import make_qgroup_norm
 from pilotlight.ops.q_log_softmax import make_qlog_softmax
+from pilotlight.ops.q_masked_softmax import make_qmasked_softmax
 from pilotlight.ops.q_recipe import Affine
 from pilotlight.ops.q_scale import make_qscale
+from pilotlight.ops.q_softmax import OUTPUT
 from pilotlight.ops.resize import _scale as resize_scale
 from q_cases import Case, _broadcast, near, scale
 
@@ -123,9 +125,20 @@ def biased_attention(rng: np.random.Generator) -> Case:
     return Case(recipe, shapes, (q, k, v, Affine(STEP, 0)), y, real, 1, (INT8, INT8, INT8, INT16))
 
 
+def masked_softmax(rng: np.random.Generator) -> Case:
+    shape = (int(rng.integers(1, 4)), int(rng.choice([1, 2, 10, 37])), int(rng.choice([1, 1, 3])))
+    x = scale(rng, -8, 1)
+    hidden = shape[int(rng.choice([0, 1])) :]
+
+    def real(v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(v.masked_fill(mask, -1e9), 1)
+
+    return Case(make_qmasked_softmax(x, OUTPUT, shape[1], 1), (shape, hidden), (x,), OUTPUT, real, 2, (INT8, BOOL))
+
+
 MAKERS: dict[str, Callable[[np.random.Generator], Case]] = {
     "group_norm": group_norm, "log_softmax": log_softmax, "lines": lines, "cumsum": cumsum, "sum": total, "div": div,
-    "bicubic": bicubic, "biased_attention": biased_attention,
+    "bicubic": bicubic, "biased_attention": biased_attention, "masked_softmax": masked_softmax,
 }
 
 

@@ -68,6 +68,7 @@ MUTATIONS = {
     "cumsum": ("- zero;", "- zero + 1;"),
     "div": ("under ? under : 1)) + s->c", "under ? under : 1))"),
     "bicubic": ("line = 2", "line = 0"),
+    "masked_softmax": ("inverse.r * 16384", "inverse.r * 16383"),
     "biased_attention": ("pl_rhmul(b * s->up", "pl_rhmul(b + 1"),
 }
 

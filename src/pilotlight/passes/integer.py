@@ -27,6 +27,7 @@ from pilotlight.ops.base import Integer, IntegerForm
 from pilotlight.ops.pointwise import is_pointwise
 from pilotlight.ops.q16_recipe import find_wide_form, narrows
 from pilotlight.ops.q16_requantize import narrowed, rescale, widened
+from pilotlight.ops.q_masked_softmax import Masked, masked
 from pilotlight.ops.q_quantize import make_dequantize
 from pilotlight.ops.q_recipe import affine
 from pilotlight.passes.clean import remove_dead
@@ -173,6 +174,9 @@ class _Rewriter:
         return first if same else None
 
     def _convert(self, node: Node, target: Node) -> bool:
+        hides = masked(node, self.producers)
+        if hides is not None and hides.x in self.real and target.output.dtype == INT8:
+            return self._hidden(node, target, hides)
         kept = AS_THEY_ARE.get(node.op, ())
         inputs = [
             v if v.is_constant or v.dtype.kind != "f" or k in kept else self.real.get(v)
@@ -192,14 +196,28 @@ class _Rewriter:
         if made is None:
             self.reasons[node] = reason
             return False
-        outs = [r.output for r in self.users.get(node.outputs[0], [])]
-        self._finish(made, outs[0])
+        self._put(made, node)
         for real, out in zip(node.outputs[1:], made[-1].outputs[1:], strict=False):
             if out.quant is not None:
                 self._back_to_real(out, real, node)
+        return True
+
+    def _hidden(self, node: Node, target: Node, hides: Masked) -> bool:
+        """A softmax whose mask goes into the operator."""
+        x = self.real[hides.x]
+        if x.dtype != INT8:
+            self.reasons[node] = "softmax with hidden elements has no 16-bit form"
+            return False
+        quant = Quant(target.attrs["scale"], target.attrs["zero"])
+        self._put(hides.form(Integer(self.graph, node, [x], quant, INT8, _limits(target))), node)
+        return True
+
+    def _put(self, made: list[Node], node: Node) -> None:
+        """Put in the nodes of an operator whose readers are all the same quantize."""
+        outs = [r.output for r in self.users.get(node.outputs[0], [])]
+        self._finish(made, outs[0])
         for other in outs[1:]:
             self.graph.replace(other, outs[0])
-        return True
 
     def _finish(self, made: list[Node], out: Value) -> None:
         """Put the integer nodes in, the last of them writing what the quantize wrote."""
@@ -240,7 +258,8 @@ def _in_sixteen_bits(q: Integer, form: IntegerForm) -> list[Node] | None:
         made = form(replace(q, inputs=inputs))
         return None if made is None else nodes + made
     fine = Quant(q.quant.scale / 128, 0)  # 255 steps to either side are within 32,767 of these
-    made = form(replace(q, inputs=inputs, quant=fine, dtype=INT16, limits=LIMITS16))
+    least, most = ((limit - q.quant.zero_point) * 128 for limit in q.limits)
+    made = form(replace(q, inputs=inputs, quant=fine, dtype=INT16, limits=(least, most)))
     return None if made is None else [*nodes, *made, narrowed(q, made[-1].outputs[0], fine)]
 
 

@@ -43,11 +43,21 @@ class PercentileObserver(MinMaxObserver):
         return x
 
 
+def _finite(observer: Any) -> Any:
+    """An observer that does not see infinities: they are at the end of any range."""
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        observer.forward(self, torch.where(x.isinf(), 0.0, x))
+        return x
+
+    return type(f"Finite{observer.__name__}", (observer,), {"forward": forward})
+
+
 OBSERVERS: dict[str, Any] = {
-    "minmax": MinMaxObserver,
-    "moving-average": MovingAverageMinMaxObserver,
-    "percentile": PercentileObserver,
-    "mse": HistogramObserver,
+    "minmax": _finite(MinMaxObserver),
+    "moving-average": _finite(MovingAverageMinMaxObserver),
+    "percentile": _finite(PercentileObserver),
+    "mse": _finite(HistogramObserver),
 }
 
 

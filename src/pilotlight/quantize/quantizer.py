@@ -20,6 +20,7 @@ from torchao.quantization.pt2e.quantizer import (
     SharedQuantizationSpec,
 )
 
+from pilotlight.quantize.constants import masked_scores
 from pilotlight.quantize.observers import activation_spec, weight_spec
 from pilotlight.quantize.operators import (
     ACTIVATIONS,
@@ -65,6 +66,8 @@ class Int8Quantizer(Quantizer):
                 continue
             if name in RECURRENT:
                 self._recurrent(node)
+            elif self._is_mask(model, node, name):
+                continue
             elif self._is_function(node):
                 self.bits[node] = self._chosen(node)
             elif name in READS:
@@ -82,6 +85,18 @@ class Int8Quantizer(Quantizer):
         for node in self.source:
             self._function(node)
         return model
+
+    def _is_mask(self, model: GraphModule, node: Node, name: str) -> bool:
+        """A mask in front of a softmax goes into that: its low numbers get no scale."""
+        x = masked_scores(model, node, name)
+        if x is None or not node.users or any(operator_name(user) != "softmax.int" for user in node.users):
+            return False
+        if _shape(x) != _shape(node):
+            return False
+        node.meta[KEY] = QuantizationAnnotation({x: self._read(x, 8)}, None, _annotated=True)
+        for user in node.users:
+            self._annotate(user, {}, None, _fixed("softmax.int", 8))
+        return True
 
     def _is_function(self, node: Node) -> bool:
         """Whether a node depends, element by element, on one tensor; remembers on which."""
