@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+import pilotlight as pl
 from pilotlight import boards, device, toolchain
 from pilotlight.device.protocol import Client
 from pilotlight.errors import MissingToolError, PilotlightError
@@ -254,8 +255,23 @@ def test_protocol_bytes() -> None:
     line = Scripted(b"I\x02\x00\x00\x00\x00\x00\x00")
     Client(line, 1.0).input(2, b"abc")
     assert line.asked == b"I\x02\x00\x00\x03\x00\x00\x00abc"
+    line = Scripted(b"O\x05\x00\x01\x01\x00\x00\x00z")
+    assert Client(line, 1.0).output(256 + 5) == b"z"
+    assert line.asked == b"O\x05\x00\x01\x00\x00\x00\x00"
     line = Scripted(struct.pack("<BBHI5I", ord("H"), 0, 0, 20, 1, 96, 16, 2, 1))
     assert Client(line, 1.0).hello() == (96, 16, 2, 1)
+
+
+@pytest.mark.parametrize("board", ["host", "mps2-an386"])
+def test_more_ports_than_a_byte_can_number(board: str) -> None:
+    class Sums(torch.nn.Module):
+        def forward(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
+            return [x + 1 for x in inputs]
+
+    inputs = tuple(torch.tensor([float(k)]) for k in range(260))
+    with pl.compile(pl.capture(Sums(), inputs, "net"), board=board).open() as running:
+        outputs = running(*inputs)
+    assert [y.item() for y in outputs] == [k + 1.0 for k in range(260)]
 
 
 @pytest.mark.parametrize(

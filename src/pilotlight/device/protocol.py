@@ -8,7 +8,7 @@ from pilotlight.device.channel import Channel
 from pilotlight.errors import PilotlightError
 
 VERSION = 1
-_HEADER = struct.Struct("<BBHI")
+_HEADER = struct.Struct("<BBBBI")
 _HELLO = struct.Struct("<5I")
 _STATUS = {1: "no such input or output", 2: "wrong length", 3: "unknown question"}
 STACK_UNKNOWN = 0xFFFFFFFF
@@ -54,13 +54,13 @@ class Client:
         self._ask("Q")
 
     def _ask(self, kind: str, index: int = 0, data: bytes = b"") -> bytes:
-        self._channel.write(_HEADER.pack(ord(kind), index, 0, len(data)) + data, self._timeout)
+        self._channel.write(_HEADER.pack(ord(kind), index % 256, 0, index // 256, len(data)) + data, self._timeout)
         return self._answer(ord(kind), index)
 
     def _answer(self, kind: int, index: int) -> bytes:
         header = self._channel.read(_HEADER.size, self._timeout)
-        got_kind, got_index, status, length = _HEADER.unpack(header)
-        if (got_kind, got_index) != (kind, index):
+        got_kind, low, status, high, length = _HEADER.unpack(header)
+        if (got_kind, low + 256 * high) != (kind, index):
             raise PilotlightError(
                 f"expected an answer to {chr(kind)}{index}, got {header!r}",
                 hint="something else writes on the line to the board",

@@ -6,7 +6,7 @@
  *
  * Every message is a header of 8 bytes and `length` bytes of payload, numbers little endian:
  *
- *     uint8 kind    uint8 index    uint16 status    uint32 length
+ *     uint8 kind    uint8 index % 256    uint8 status    uint8 index / 256    uint32 length
  *
  * The board speaks first, with HELLO. Then the computer asks and the board answers each question with a
  * message of the same kind and index, in order; an answer whose status is not OK has no payload.

@@ -18,13 +18,13 @@ static void put_u32(uint8_t *p, uint32_t v)
     p[3] = (uint8_t)(v >> 24);
 }
 
-static void answer(uint8_t kind, uint8_t index, uint8_t status, const void *payload, uint32_t bytes)
+static void answer(uint8_t kind, uint16_t index, uint8_t status, const void *payload, uint32_t bytes)
 {
     uint8_t header[PL_HEADER_BYTES];
     header[0] = kind;
-    header[1] = index;
+    header[1] = (uint8_t)index;
     header[2] = status;
-    header[3] = 0u;
+    header[3] = (uint8_t)(index >> 8);
     put_u32(header + 4, bytes);
     pl_io_write(header, PL_HEADER_BYTES);
     if (bytes != 0u) {
@@ -55,7 +55,7 @@ static int skip(uint32_t bytes)
     return 1;
 }
 
-static int take_input(uint8_t index, uint32_t bytes)
+static int take_input(uint16_t index, uint32_t bytes)
 {
     if (index >= pl_model_inputs) {
         answer(PL_INPUT, index, PL_NO_SUCH_INDEX, 0, 0u);
@@ -73,7 +73,7 @@ static int take_input(uint8_t index, uint32_t bytes)
     return 1;
 }
 
-static void give_output(uint8_t index)
+static void give_output(uint16_t index)
 {
     if (index >= pl_model_outputs) {
         answer(PL_OUTPUT, index, PL_NO_SUCH_INDEX, 0, 0u);
@@ -100,7 +100,7 @@ void pl_serve(void)
     hello();
     while (pl_io_read(header, PL_HEADER_BYTES)) {
         const uint8_t kind = header[0];
-        const uint8_t index = header[1];
+        const uint16_t index = (uint16_t)(header[1] | (header[3] << 8));
         const uint32_t bytes = get_u32(header + 4);
         if (kind == PL_INPUT) {
             if (!take_input(index, bytes)) {
@@ -114,7 +114,7 @@ void pl_serve(void)
         if (kind == PL_OUTPUT) {
             give_output(index);
         } else if (kind == PL_FILL) {
-            fill(index);
+            fill(header[1]);
             answer(kind, index, PL_OK, 0, 0u);
         } else if (kind == PL_RESET) {
             pl_model_reset();
