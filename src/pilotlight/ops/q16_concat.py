@@ -1,7 +1,9 @@
-"""16-bit tensors side by side: those with another scale are rescaled first, then data is moved."""
+"""16-bit tensors side by side: those with another scale, or all where they are limited, are rescaled first; then
+data is moved."""
 
 from __future__ import annotations
 
+from pilotlight.fixed import INT16
 from pilotlight.graph import Node
 from pilotlight.ops.base import Integer
 from pilotlight.ops.q16_recipe import cook, wide_form
@@ -15,8 +17,8 @@ def concat(q: Integer) -> list[Node] | None:
         return None
     y, nodes, parts = Affine(q.quant.scale, q.quant.zero_point), [], []
     for x in q.inputs:
-        if x.quant != q.quant:
-            nodes.append(cook(q, make_rescale(affine(x), y, 16), x))
+        if x.quant != q.quant or q.limits != INT16:
+            nodes.append(cook(q, make_rescale(affine(x), y, 16, q.limits), x))
             x = nodes[-1].output
         parts.append(x)
     return [*nodes, q.make("concat", parts, **q.node.attrs)]

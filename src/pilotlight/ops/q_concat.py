@@ -11,10 +11,11 @@ import torch
 
 from pilotlight.emit import loops
 from pilotlight.emit.step import Step
+from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node
 from pilotlight.ops.areas import Area, Part, same_part
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_recipe import Affine, Recipe
+from pilotlight.ops.q_recipe import Affine, Limits, Recipe
 from pilotlight.ops.q_table import lookup, table_of
 
 
@@ -68,15 +69,13 @@ class QConcat(Op):
             start += x.shape[at]
 
 
-def make_qconcat(parts: Sequence[Affine], y: Affine, axis: int) -> Recipe:
+def make_qconcat(parts: Sequence[Affine], y: Affine, axis: int, limits: Limits = LIMITS) -> Recipe:
     """The parts along `axis` in y's scale; equal scales share a table."""
-    y = Affine(*y)
-    scales: list[Affine] = []
-    for part in map(Affine._make, parts):
-        if part != y and part not in scales:
-            scales.append(part)
-    tables = tuple(-1 if Affine(*p) == y else scales.index(Affine(*p)) for p in parts)
-    return Recipe("qconcat", {"axis": axis, "tables": tables}, tuple(table_of(s, y, lambda v: v) for s in scales))
+    y, affines = Affine(*y), [Affine(*part) for part in parts]
+    scales = [s for s in dict.fromkeys(affines) if s != y or limits != LIMITS]
+    tables = tuple(scales.index(s) if s in scales else -1 for s in affines)
+    made = tuple(table_of(s, y, lambda v: v, limits) for s in scales)
+    return Recipe("qconcat", {"axis": axis, "tables": tables}, made)
 
 
 def make_qpad(x: Affine, before: Sequence[int], after: Sequence[int], value: float = 0.0) -> Recipe:

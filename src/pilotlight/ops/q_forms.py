@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import Node, Quant, Value
 from pilotlight.graph.dtypes import INT8
 from pilotlight.ops import base
@@ -148,7 +149,7 @@ def concat(q: Integer) -> list[Node] | None:
     """Parts with other scales are rescaled on their way."""
     if not all_int8(q) or any(v.is_constant for v in q.inputs):
         return None
-    return cook(q, make_qconcat([affine(v) for v in q.inputs], result(q), q.node.attrs["axis"]), *q.inputs)
+    return cook(q, make_qconcat([affine(v) for v in q.inputs], result(q), q.node.attrs["axis"], q.limits), *q.inputs)
 
 
 @integer("layer_norm", "rms_norm")
@@ -222,7 +223,7 @@ def resize(q: Integer) -> list[Node] | None:
         return None
     if a["mode"] == "bicubic":
         return cook(q, make_qbicubic2d(affine(x), result(q), x.shape, a, q.limits), x)
-    if a["mode"] == "bilinear" or x.quant == q.quant:
+    if a["mode"] == "bilinear" or (x.quant == q.quant and q.limits == LIMITS):  # nearest only moves
         return cook(q, make_qresize2d(affine(x), result(q), x.shape, a, q.limits), x)
     moved = cook(q, make_qresize2d(affine(x), affine(x), x.shape, a), x)
     moved[0].outputs[0].quant = x.quant

@@ -22,7 +22,7 @@ from pilotlight.graph import Graph
 from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.passes.pipeline import optimize
 from pilotlight.quantize.choice import AutoQuantization, Layer, among
-from pilotlight.quantize.sensitivity import rank_results, rank_weights
+from pilotlight.quantize.sensitivity import candidates, rank_results, rank_weights
 
 UNLABELLED = 32  # samples that are compared where there are no labels
 
@@ -37,8 +37,8 @@ class _Search:
     observer: str
     max_loss: float
     progress: Callable[[int, int], None] | None
+    expected: int  # choices that will be tried, about
     tried: dict[tuple[frozenset[str], frozenset[str]], float] = field(default_factory=dict)
-    expected: int = 1
 
     def __post_init__(self) -> None:
         known = None if self.labels is None else self.labels >= 0
@@ -71,7 +71,7 @@ class _Search:
                 got = evaluate_runs(lowered, self.judged)
             self.tried[key] = self._accuracy_loss(got) if self.classes is not None else self._size_loss(got)
             if self.progress is not None:
-                self.progress(len(self.tried), max(self.expected, len(self.tried)))
+                self.progress(len(self.tried), max(self.expected, len(self.tried) + 1))
         return self.tried[key]
 
     def holds(self, wide: Sequence[Layer], kept: Sequence[Layer] = ()) -> bool:
@@ -100,12 +100,12 @@ def search(
     progress: Callable[[int, int], None] | None = None,
 ) -> Graph:
     """The quantized graph with the fewest wider results that holds the loss; LossError where none does."""
-    s = _Search(graph, samples, labels, observer, max_loss, progress)
+    count = len(candidates(graph.origin.module(check_guards=False)))
+    s = _Search(graph, samples, labels, observer, max_loss, progress, expected=4 + 2 * count.bit_length())
     wide: list[Layer] = []
     kept: list[Layer] = []
     if not s.holds([]):
         results = rank_results(graph.origin, samples)
-        s.expected = 3 + 2 * len(results).bit_length()
         if s.holds(results):
             wide = results[: _shortest(len(results), lambda n: s.holds(results[:n]))]
         else:
@@ -113,6 +113,7 @@ def search(
             if not s.holds(results, dense):
                 raise _impossible(s, results, dense)
             wide, kept = results, dense[: _shortest(len(dense), lambda n: s.holds(results, dense[:n]))]
+        s.expected = len(s.tried) + len(kept) + len(wide)
         for layer in reversed(kept):
             fewer = [k for k in kept if k is not layer]
             kept = fewer if s.holds(wide, fewer) else kept
