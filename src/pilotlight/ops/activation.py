@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilotlight.capture.builder import Builder
-from pilotlight.graph import Value
+from pilotlight.graph import BOOL, Value
 from pilotlight.graph.dtypes import from_torch
 from pilotlight.ops.base import lowers, moves, unused
 from pilotlight.ops.pointwise import apply
@@ -74,9 +74,16 @@ def leaky_relu(b: Builder, self: Value, negative_slope: float) -> Value:
 
 @lowers("prelu.default")
 def prelu(b: Builder, self: Value, weight: Value) -> Value:
-    if weight.elements > 1:
-        weight = b.reshape(weight, (weight.elements,) + (1,) * (len(self.shape) - 2))
+    per_channel = weight.elements > 1
+    weight = b.reshape(weight, (weight.elements,) + (1,) * (len(self.shape) - 2) if per_channel else ())
     return apply(b, "leaky_relu", self, weight)
+
+
+@lowers("native_dropout.default")
+def native_dropout(b: Builder, input: Value, p: float, train: bool | None) -> tuple[Value, Value]:
+    if train:
+        raise b.refuse("dropout in training mode is not supported", "call model.eval() before capture")
+    return input, b.expand(b.scalar(True, BOOL), input.shape)
 
 
 @lowers("elu.default")
