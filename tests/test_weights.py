@@ -197,6 +197,18 @@ def test_a_table_that_is_embedding_and_layer_is_stored_once(mode: str, stored: i
     assert run_session(build).match
 
 
+@pytest.mark.parametrize("bits", [8, 4])
+def test_weights_quantized_by_torchao_stay_integers(bits: int) -> None:
+    from torchao.quantization import Int8WeightOnlyConfig, IntxWeightOnlyConfig, quantize_
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 96), nn.ReLU(), nn.Linear(96, 47)).eval()
+    quantize_(model, Int8WeightOnlyConfig() if bits == 8 else IntxWeightOnlyConfig(weight_dtype=torch.int4))
+    build = pl.compile(pl.capture(model, (torch.randn(2, 64),), "net"))
+    assert [node.op for node in build.lowered.nodes] == [f"wlinear{bits}", f"wlinear{bits}"]
+    assert run_session(build).match
+
+
 def test_options_choose_layers_and_groups() -> None:
     graph = net()
     every = pl.compile(pl.quantize(graph, mode="weights-int8", min_weights=1))

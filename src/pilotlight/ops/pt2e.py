@@ -1,10 +1,12 @@
-"""PT2E's own operators: where a model goes from real numbers to integers and back.
+"""PT2E's and torchao's own operators: where a model goes from real numbers to integers and back.
 
 Weights arrive as dequantized constants; the builder remembers their scales per channel, and the dense layers keep
 them in `weight_scale`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -66,4 +68,27 @@ def dequantize_per_channel(
     zeros = np.zeros(len(scale)) if zero_points is None else b.need_constant(zero_points, "a zero point")
     value = b.constant((integers - zeros.reshape(shape)) * scale.reshape(shape), FLOAT32, input.name)
     b.channel_scales[value] = (scale, axis)
+    return value
+
+
+@lowers("torchao.dequantize_affine.default")
+def dequantize_affine(
+    b: Builder, input: Value, block_size: Sequence[int], scale: Value, zero_point: Value | None, input_dtype: object,
+    quant_min: object = None, quant_max: object = None, output_dtype: object = None,
+) -> Value:
+    """Weights of `quantize_`: numbers in blocks share a scale; one a row is a scale for each output."""
+    integers = b.need_constant(input, "a tensor quantized in blocks").astype(np.float64)
+    scales = b.need_constant(scale, "a scale").astype(np.float64)
+    zeros = np.zeros(1) if zero_point is None else b.need_constant(zero_point, "a zero point").astype(np.float64)
+
+    def spread(numbers: np.ndarray) -> np.ndarray:
+        if numbers.size > 1:
+            numbers = numbers.reshape([n // k for n, k in zip(integers.shape, block_size, strict=True)])
+            for axis, size in enumerate(block_size):
+                numbers = numbers.repeat(size, axis)
+        return numbers
+
+    value = b.constant((integers - spread(zeros)) * spread(scales), FLOAT32, input.name)
+    if tuple(block_size) == (1, *integers.shape[1:]) and not zeros.any():
+        b.channel_scales[value] = (scales.reshape(-1), 0)
     return value

@@ -14,6 +14,7 @@ from pilotlight.emit.pack_weights import CHUNK, Grid, input_bits, split_scales
 from pilotlight.graph import FLOAT32, INT64, Graph, Node, Value
 from pilotlight.passes.activation import fuse_clamps
 from pilotlight.passes.behind import Readers
+from pilotlight.passes.clean import remove_dead
 from pilotlight.passes.integer import Fallback
 
 LAYERS = ("wlinear8", "wlinear4")
@@ -24,8 +25,9 @@ POINT = {"kernel": (1, 1), "stride": (1, 1), "pad": (0, 0, 0, 0), "groups": 1}
 def keep_integer_weights(graph: Graph) -> Graph:
     """Rewrite every layer whose integers are exact; scales and shifts behind it go into its own."""
     found = False
+    producers = graph.producers()
     for at, node in enumerate(graph.nodes):
-        made = _rewritten(graph, node)
+        made = _rewritten(graph, node) or _from_cast(graph, node, producers)
         if made is not None:
             found = True
             graph.nodes[at] = made
@@ -35,6 +37,7 @@ def keep_integer_weights(graph: Graph) -> Graph:
         while _fold_one(graph):
             pass
         fuse_clamps(graph)
+        remove_dead(graph)
     if graph.quantization is not None and graph.quantization.weights_only:
         graph.fallbacks = [
             Fallback(node, node.attrs.pop(REASON, f"{node.op} has no form with integer weights"))
@@ -65,6 +68,18 @@ def _rewritten(graph: Graph, node: Node) -> Node | None:
         return Node(f"wtake{bits}", [node.inputs[1], *constants], node.outputs, attrs, node.place)
     attrs |= {k: v for k, v in node.attrs.items() if k == "clamp"}
     return Node(f"wlinear{bits}", [node.inputs[0], *constants, node.inputs[2]], node.outputs, attrs, node.place)
+
+
+def _from_cast(graph: Graph, node: Node, producers: dict[Value, Node]) -> Node | None:
+    """x times int8 weights (I, O) that are cast at run time, as torchao exports them; their scales follow."""
+    cast = producers.get(node.inputs[1]) if node.op == "matmul" else None
+    table = cast.inputs[0].data if cast is not None and cast.op == "cast" else None
+    x = node.inputs[0]
+    if table is None or table.dtype != np.int8 or table.ndim != 2 or node.output.shape[:-1] != x.shape[:-1]:
+        return None
+    ones, zeros = np.ones(table.shape[1], np.float32), np.zeros(table.shape[1], np.float32)
+    constants = [graph.constant(a, hint) for a, hint in ((table.T, "weight"), (ones, "scale"), (zeros, "bias"))]
+    return Node("wlinear8", [x, *constants], node.outputs, {}, node.place)
 
 
 def _integers(
