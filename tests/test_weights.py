@@ -14,7 +14,7 @@ from command_line import NETS, call_error, call_json
 from pilotlight import ops
 from pilotlight.capture.reference import example_inputs, variations
 from pilotlight.emit import pack_weights
-from pilotlight.graph import FLOAT32, Graph, Node
+from pilotlight.graph import FLOAT32, Graph, Node, Port
 from pilotlight.passes.weights import keep_integer_weights
 from pilotlight.quantize.weights import Steps, int4_steps, int8_steps
 from pilotlight.session import run_session
@@ -33,6 +33,7 @@ def layer(w: np.ndarray, steps: Steps, rows: int) -> Node:
     x, y = graph.fresh("x", FLOAT32, (rows, inputs)), graph.fresh("y", FLOAT32, (rows, outputs))
     constants = [graph.constant(steps.real, "w"), graph.constant(bias, "b")]
     graph.nodes.append(Node("linear", [x, *constants], [y], attrs))
+    graph.outputs.append(Port("0", y, y.shape))
     return keep_integer_weights(graph).nodes[0]
 
 
