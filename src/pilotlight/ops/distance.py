@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from pilotlight.capture.builder import Builder
-from pilotlight.graph import FLOAT32, INT64, Value
+from pilotlight.graph import INT64, Value
 from pilotlight.ops.base import lowers
 from pilotlight.ops.index import take
 from pilotlight.ops.pointwise import apply
-from pilotlight.ops.reduce import reduce
+from pilotlight.ops.reduce import norm
 
 
 def _length(b: Builder, gaps: Value, p: float) -> Value:
     """The norm of order p along the last axis, which is gone then."""
-    shape = gaps.shape[:-1]
-    if gaps.shape[-1] == 0:
-        return b.constant(np.zeros(shape, np.float32), hint="distance")
-    if p == 0:
-        y = reduce(b, "sum", b.cast(apply(b, "ne", gaps, 0.0), FLOAT32), [-1])
-    elif p == 2:
-        y = apply(b, "sqrt", reduce(b, "sum", apply(b, "square", gaps), [-1]))
-    elif p in (1, math.inf):
-        y = reduce(b, "sum" if p == 1 else "amax", apply(b, "abs", gaps), [-1])
-    else:
-        y = apply(b, "pow", reduce(b, "sum", apply(b, "pow", apply(b, "abs", gaps), p), [-1]), 1 / p)
-    return b.reshape(y, shape)
+    return b.reshape(norm(b, gaps, p, [-1]), gaps.shape[:-1])
 
 
 @lowers("_cdist_forward.default")
@@ -43,3 +30,10 @@ def pdist(b: Builder, self: Value, p: float = 2) -> Value:
     """Distances of every row of (N, K) from every later one."""
     first, second = (b.constant(ids.astype(INT64.numpy), hint="rows") for ids in np.triu_indices(self.shape[0], 1))
     return _length(b, apply(b, "sub", take(b, self, 0, first), take(b, self, 0, second)), p)
+
+
+@lowers("dist.default")
+def dist(b: Builder, self: Value, other: Value, p: float = 2) -> Value:
+    """The distance of two tensors as if each were one row."""
+    gaps = apply(b, "sub", self, other)
+    return _length(b, b.reshape(gaps, (gaps.elements,)), p)

@@ -127,6 +127,22 @@ def baddbmm(
     return _added(b, self, product(b, batch1, batch2), beta, alpha)
 
 
+@lowers("addbmm.default")
+def addbmm(
+    b: Builder, self: Value, batch1: Value, batch2: Value, beta: float = 1, alpha: float = 1
+) -> Value:
+    """The sum over the batch: one product of matrices whose inner dimension is batch and K together."""
+    n, rows, k = batch1.shape
+    left = b.reshape(b.permute(batch1, (1, 0, 2)), (rows, n * k))
+    return _added(b, self, product(b, left, b.reshape(batch2, (n * k, batch2.shape[2]))), beta, alpha)
+
+
+@lowers("addmv.default")
+def addmv(b: Builder, self: Value, mat: Value, vec: Value, beta: float = 1, alpha: float = 1) -> Value:
+    y = b.reshape(product(b, mat, b.reshape(vec, (vec.elements, 1))), b.results[0][1])
+    return _added(b, self, y, beta, alpha)
+
+
 @lowers("addmm.default")
 def addmm(b: Builder, self: Value, mat1: Value, mat2: Value, beta: float = 1, alpha: float = 1) -> Value:
     if mat2.data is not None and self.data is not None and self.shape == mat2.shape[1:] and mat1.dtype == FLOAT32:
