@@ -1,4 +1,4 @@
-"""3x3 int8 layers in Winograd's form: the bytes of the direct convolution, and what flash they are worth."""
+"""3x3 int8 layers in Winograd's form: the bytes of the direct convolution."""
 
 from __future__ import annotations
 
@@ -11,23 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 import dense_s8_board as board
 import dense_s8_cases as dense
-import pilotlight as pl
 import winograd_cases
 from pilotlight.emit.dense_s8 import dispatch, winograd
 from pilotlight.emit.dense_s8.dsp import Dsp
 from pilotlight.emit.micro.s8.names import parse
 from pilotlight.emit.pack_f32 import Conv2d
-from pilotlight.quantize import quantize
-from pilotlight.session import run_session
-from pilotlight.tune import flash
 from winograd_cases import FAMILIES, Unfolded, cases
 
-CASES, HOST_CASES = 520, 150
+CASES, HOST_CASES = 520, 60
 
 
 def build(folder: Path, family: str, reverse: bool = False, *flags: str) -> Path:
@@ -95,7 +89,7 @@ def test_a_flipped_constant_is_noticed(change: tuple[str, str], tmp_path: Path) 
 def test_the_driver_is_clean_and_needs_no_library(compiler: list[str], tmp_path: Path) -> None:
     planned = [
         (f"case_{family}_{i}", FAMILIES[family].plan(layer)) for family in FAMILIES
-        for i, (layer, _) in enumerate(cases(8))
+        for i, (layer, _) in enumerate(cases(5))
     ]  # fmt: skip
     names = {name for _, kernel in planned for name in kernel.micro}
     (tmp_path / "winograd.c").write_text(dense.source(planned, dispatch(names, "block")))
@@ -137,71 +131,3 @@ def test_it_is_chosen_where_it_pays() -> None:
     assert Dsp(roomy=True).plan(layer_of(small)).driver == "pl_conv_dsp_s8"
     assert Dsp(roomy=True).plan(layer_of(large)).driver == "pl_winograd_dsp_s8"
     assert Dsp().plan(layer_of(large)).driver == "pl_conv_dsp_s8"
-
-
-@pytest.fixture(scope="module")
-def net() -> tuple[pl.Graph, list[list[torch.Tensor]]]:
-    """One layer that is worth its flash, and one that is only where there is plenty of it."""
-    torch.manual_seed(5)
-    layers = [nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(3), nn.Conv2d(16, 40, 3), nn.ReLU()]
-    samples = [[torch.randn(1, 16, 26, 27)] for _ in range(4)]
-    return quantize(pl.capture(nn.Sequential(*layers).eval(), samples[0], "net"), samples), samples
-
-
-def drivers(build: pl.Build) -> list[bool]:
-    """For each convolution, whether it has weights in Winograd's form."""
-    plans = [node.attrs["plan"] for node in build.plan.steps if node.op == "qconv2d"]
-    return [plan.driver == "pl_winograd_dsp_s8" for plan in plans]
-
-
-def test_flash_is_spent_where_it_is_worth_most(net: tuple[pl.Graph, list[list[torch.Tensor]]]) -> None:
-    graph, samples = net
-    plain = pl.compile(graph, board="mps2-an386", optimize="size")
-    usual = pl.compile(graph, board="mps2-an386")
-    assert (drivers(plain), drivers(usual)) == ([False, False], [True, False])
-    much = pl.compile(graph, board="mps2-an386", max_flash=100_000)
-    assert drivers(much) == [True, True]
-    sizes = much.info.sizes
-    assert sizes.code is not None
-    exact = pl.compile(graph, board="mps2-an386", max_flash=sizes.code + sizes.weights - 1)
-    assert drivers(exact) == [True, False]
-    session = run_session(much, samples)
-    assert session.match and session.profile is not None
-    for row, node in zip(session.profile.rows, much.plan.steps, strict=True):
-        if node.op == "qconv2d":
-            assert row.instructions == pytest.approx(node.attrs["plan"].instructions, rel=0.05)
-
-
-def test_ram_is_not_spent_with_it(net: tuple[pl.Graph, list[list[torch.Tensor]]]) -> None:
-    graph, _ = net
-    small = pl.compile(graph, board="mps2-an386", optimize="size")
-    usual = pl.compile(graph, board="mps2-an386")
-    assert drivers(usual)[0] and usual.plan.arena.size <= small.plan.arena.size + flash.LITTLE
-    tight = small.plan.arena.size + (small.info.stack or 0) + flash.STACK
-    held = pl.compile(graph, board="mps2-an386", max_ram=tight)
-    assert not drivers(held)[0] and held.plan.arena.size <= small.plan.arena.size
-
-
-def test_scratch_memory_that_is_free_saves_flash() -> None:
-    """The second layer runs when most of the arena is idle."""
-    torch.manual_seed(6)
-    layers = [nn.Conv2d(3, 16, 3, 2, 1), nn.MaxPool2d(3), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU()]
-    samples = [[torch.randn(1, 3, 96, 96)] for _ in range(4)]
-    graph = quantize(pl.capture(nn.Sequential(*layers).eval(), samples[0], "net"), samples)
-    small = pl.compile(graph, board="mps2-an386", optimize="size")
-    usual = pl.compile(graph, board="mps2-an386", max_flash=20_000)
-    plans = [node.attrs["plan"] for node in usual.plan.steps if node.op == "qconv2d"]
-    (kernel,) = [plan for plan in plans if plan.driver == "pl_unfold_dsp_s8"]
-    assert usual.plan.arena.size == small.plan.arena.size and kernel.scratch > 4096
-    session = run_session(usual, samples)
-    assert session.match and session.profile is not None
-    counted = [row.instructions for row in session.profile.rows if row.macs == 16 * 16 * 32 * 16 * 9]
-    assert counted == [pytest.approx(kernel.instructions, rel=0.05)]
-
-
-def test_bargains_are_taken_best_first() -> None:
-    graph = pl.capture(nn.Identity(), (torch.zeros(1),), "nothing")
-    found = [flash.Bargain(graph.outputs[0].value, saved, cost, frozenset()) for saved, cost in ((90, 3), (80, 40))]
-    assert flash.affordable(found, flash.DRIVER + 39) == found[:1]
-    assert flash.affordable(found, flash.DRIVER + 43) == found
-    assert flash.affordable(found, flash.DRIVER + 2) == []
