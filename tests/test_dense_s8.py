@@ -21,6 +21,7 @@ from pilotlight.emit.pack_f32 import Conv2d
 
 CASES = 300
 FAMILIES = {"portable": Portable(), "dsp": Dsp(), "rv32": Rv32()}
+LEAN = {"lean portable": Portable(lean=True), "lean dsp": Dsp(lean=True)}
 
 
 def build(folder: Path, family: Family, reverse: bool, *flags: str) -> Path:
@@ -33,12 +34,13 @@ def library(folder: Path, family: Family, reverse: bool) -> ctypes.CDLL:
     return ctypes.CDLL(str(build(folder, family, reverse)))
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", [*FAMILIES, *LEAN])
 def test_kernels_equal_the_reference_apart_and_at_the_distance(name: str, tmp_path: Path) -> None:
-    forward = library(tmp_path, FAMILIES[name], False)
+    family = (FAMILIES | LEAN)[name]
+    forward = library(tmp_path, family, False)
     for seed in range(CASES):
         layer, x = dense.random_layer(seed)
-        kernel = FAMILIES[name].plan(layer)
+        kernel = family.plan(layer)
         want = dense.reference(layer, x)
         assert np.array_equal(dense.run(forward, f"case_{seed}", kernel, layer, x), want), (seed, layer.shape)
         if kernel.distance is not None:
@@ -46,15 +48,23 @@ def test_kernels_equal_the_reference_apart_and_at_the_distance(name: str, tmp_pa
             assert np.array_equal(near, want), (seed, layer.shape)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", [*FAMILIES, *LEAN])
 def test_kernels_walk_backward(name: str, tmp_path: Path) -> None:
-    backward = library(tmp_path, FAMILIES[name], True)
+    family = (FAMILIES | LEAN)[name]
+    backward = library(tmp_path, family, True)
     for seed in range(CASES):
         layer, x = dense.random_layer(seed)
-        kernel = FAMILIES[name].plan(layer)
+        kernel = family.plan(layer)
         if kernel.reverse is not None:
             near = dense.run(backward, f"case_{seed}", kernel, layer, x, kernel.reverse)
             assert np.array_equal(near, dense.reference(layer, x)), (seed, layer.shape)
+
+
+@pytest.mark.parametrize(("name", "lean"), [("portable", "lean portable"), ("dsp", "lean dsp")])
+def test_lean_kernels_need_no_more_scratch(name: str, lean: str) -> None:
+    layers = [dense.random_layer(seed)[0] for seed in range(CASES)]
+    both = [(LEAN[lean].plan(layer).scratch, FAMILIES[name].plan(layer).scratch) for layer in layers]
+    assert all(less <= more for less, more in both) and any(less < more for less, more in both)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

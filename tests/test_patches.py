@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import pilotlight as pl
+from command_line import call, call_json
 from compiled import Library, Tensors, rows_of, zoo_graph
 from patched import cut_everything, networks
 from pilotlight import ops
@@ -19,8 +20,10 @@ from pilotlight.compiler import Build
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import FLOAT32, Graph, Node, Value
 from pilotlight.ops.areas import Area
+from pilotlight.report.saving import saving_text
 from pilotlight.session import run_session
 from poison import Watch
+from zoo import model_spec
 
 NO_SHRINK = (Phase.explicit, Phase.generate)  # every step of shrinking compiles two models
 
@@ -94,7 +97,8 @@ def test_a_part_is_the_part_of_the_whole(case: tuple[Node, torch.Tensor], data: 
     inner = Node(node.op, [Value("x", FLOAT32, tuple(seen.shape)), *node.inputs[1:]], node.outputs, part.attrs)
     wanted = whole[:, area.rows.start : area.rows.stop, area.columns.start : area.columns.stop]
     if node.op == "conv2d":  # PyTorch's pooling cannot pad one side alone, its reference is not asked
-        assert torch.allclose(op.reference(inner, [seen, *constants]), wanted, atol=1e-5)
+        got = op.reference(inner, [seen, *constants])
+        assert isinstance(got, torch.Tensor) and torch.allclose(got, wanted, atol=1e-5)
     assert op.infer(inner)[0][1] == tuple(wanted.shape)
 
 
@@ -206,3 +210,21 @@ def test_inputs_that_are_kept_stay_as_they_were(tmp_path: Path) -> None:
     library.run([x])
     row = library.meta["inputs"][0]
     assert library.arena[row["offset"] : row["offset"] + row["bytes"]].tobytes() == x.numpy().tobytes()
+
+
+def test_the_command_line_says_what_was_saved_and_what_it_costs() -> None:
+    result = call_json("run", model_spec("lenet"), "--board", "mps2-an386", "--optimize", "ram")
+    saving, ram = result["saving"], result["ram"]
+    assert result["match"] and ram["arena"] == saving["arena"] < saving["arena_before"]
+    assert saving["instructions"] == result["instructions"] and saving["instructions_before"] > 0
+    assert result["macs_executed"] == saving["macs"] and saving["stages"][0]["layers"] > 1
+    arena = f"arena {saving['arena_before']:,} -> {saving['arena']:,}"
+    assert saving_text(saving).startswith(arena)
+    assert saving_text(saving).endswith(f"instructions than {saving['instructions_before']:,}")
+    text = " ".join(call("inspect", model_spec("lenet"), "--board", "host", "--optimize", "ram").stdout.split())
+    assert arena in text and f"for {saving['stages'][0]['layers']} layers from" in text
+
+
+def test_the_command_line_says_when_nothing_is_saved() -> None:
+    text = " ".join(call("inspect", model_spec("mlp"), "--board", "host", "--optimize", "ram").stdout.split())
+    assert "compiled as for speed" in text

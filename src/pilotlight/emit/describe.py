@@ -30,6 +30,9 @@ def _details(node: Node) -> str:
         if max(a["dilation"]) > 1:
             words.append(f" dilation {'x'.join(map(str, dict.fromkeys(a['dilation'])))}")
         return "".join(words)
+    if node.op == "patches":
+        names = [inner.op for inner in a["stage"].nodes]
+        return f"{names[0]} to {names[-1]}, {len(names)} layers in patches of {a['rows']}x{a['columns']}"
     if node.op == "fused":
         return " + ".join(item.op for item in a["body"])
     return node.op
