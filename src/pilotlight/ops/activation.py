@@ -118,6 +118,11 @@ def pow_scalar(b: Builder, self: Value, exponent: float) -> Value:
     return apply(b, "pow", self, exponent)
 
 
+@lowers("ldexp.Tensor")
+def ldexp(b: Builder, self: Value, other: Value) -> Value:
+    return apply(b, "mul", self, apply(b, "pow", 2.0, other))
+
+
 @lowers("pow.Scalar")
 def pow_base(b: Builder, self: float, exponent: Value) -> Value:
     return apply(b, "pow", self, exponent)

@@ -145,7 +145,7 @@ def _lower(*aten: str, op: str, to_bool: bool = False) -> None:
         result, shape = b.results[0]
         wanted = BOOL if to_bool else self.dtype if result == INT64 and op.startswith("arg") else result
         x = b.cast(self, wanted)
-        return b.reshape(reduce(b, op, x, dims), shape)
+        return b.cast(b.reshape(reduce(b, op, x, dims), shape), result)
 
     lowers(*aten)(lower)
 
