@@ -194,6 +194,20 @@ def test_the_zoo_needs_less(name: str, share: float, tmp_path: Path) -> None:
     assert run(build, tmp_path / "patches", rows, poisoned=True) == apart
 
 
+@pytest.mark.parametrize("integer", [False, True])
+def test_signals_need_a_fraction(integer: bool, tmp_path: Path) -> None:
+    """One-dimensional layers with reshapes between them."""
+    torch.manual_seed(0)
+    layers = [nn.Conv1d(1, 16, 5, padding=2), nn.ReLU(), nn.Conv1d(16, 16, 5, 2, 2), nn.ReLU(), nn.MaxPool1d(2)]
+    x = torch.randn(1, 1, 400)
+    graph = pl.capture(nn.Sequential(*layers, nn.Conv1d(16, 4, 3)).eval(), (x,), "net")
+    graph = quantized(graph, [x]) if integer else graph
+    build = pl.compile(graph, optimize="ram")
+    assert build.saving is not None and build.saving.arena < 0.2 * build.saving.arena_before
+    apart = run(pl.compile(graph), tmp_path / "whole", [[x]], poisoned=False)
+    assert run(build, tmp_path / "patches", [[x]], poisoned=True) == apart
+
+
 def test_what_cannot_gain_is_compiled_as_for_speed() -> None:
     graph = zoo_graph("mlp")
     build, plain = pl.compile(graph, optimize="ram"), pl.compile(graph)

@@ -157,6 +157,7 @@ def test_unknown_instruction_set_has_no_bound(tmp_path: Path) -> None:
         ("bx r3", Step(falls_through=False, indirect=True)),
         ("mov pc, r3", Step(falls_through=False, indirect=True)),
         ("tbb [pc, r0]", Step(falls_through=False, table=True)),
+        ("ldr.w pc, [r2, r3, lsl #2]", Step(falls_through=False, table=True)),
         ("mov sp, r7", Step(opaque=True)),
         ("str r0, [sp, #8]", Step()),
         ("ldr r0, [pc, #12] @ (1c4 <f+0x10>)", Step()),

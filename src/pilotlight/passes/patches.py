@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pilotlight import ops
 from pilotlight.graph import Graph, Node, Port, Value
 from pilotlight.ops.areas import is_image, whole
+from pilotlight.passes.clean import remove_dead
 
 
 def can_cut(node: Node) -> bool:
@@ -16,6 +17,18 @@ def can_cut(node: Node) -> bool:
     if any(not v.is_constant and not (is_image(v.shape) and v.elements) for v in node.inputs):
         return False
     return ops.get(node.op).part(node, whole(node.output.shape)) is not None
+
+
+def join_reshapes(graph: Graph) -> Graph:
+    """Read the image itself behind two reshapes that undo each other, as between one-dimensional layers."""
+    producers, leaving = graph.producers(), graph.leaving()
+    for node in graph.nodes:
+        above = producers.get(node.inputs[0]) if node.op == "reshape" else None
+        if above is not None and above.op == "reshape" and node.output not in leaving:
+            image = above.inputs[0]
+            if (image.shape, image.quant) == (node.output.shape, node.output.quant):
+                graph.replace(node.output, image)
+    return remove_dead(graph)
 
 
 def make_stage(graph: Graph, nodes: Sequence[Node]) -> Graph:

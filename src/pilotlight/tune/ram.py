@@ -17,7 +17,7 @@ from pilotlight import ops
 from pilotlight.emit.target import Target
 from pilotlight.graph import Graph, Node
 from pilotlight.ops.tiles import Cut
-from pilotlight.passes.patches import make_stage, patches_node, replaced
+from pilotlight.passes.patches import join_reshapes, make_stage, patches_node, replaced
 from pilotlight.passes.prepare import prepare
 from pilotlight.plan import ALIGN, Plan, make_plan
 from pilotlight.plan.bounds import find_bounds
@@ -68,8 +68,8 @@ class _Search:
 
     def run(self, graph: Graph) -> tuple[Graph, Plan, Saving]:
         before = self.plan(graph)
-        best, cut = graph, graph.clone()
-        least = self.leanest(graph)
+        cut = join_reshapes(graph.clone())
+        best, least = cut.clone(), self.leanest(cut)
         for _ in range(STAGES):
             if not self.cut_peak(cut):
                 break
