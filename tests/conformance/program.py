@@ -79,7 +79,8 @@ class Program:
         return self._input_owner[int(found.group(1))] if number is None and found else number
 
     def _prune(self, program: ExportedProgram) -> None:
-        """Take the inputs, nodes and outputs of the cases that are apart out of the program."""
+        """Take the inputs, nodes and outputs of the cases that are apart out of the program. Effects, which a token
+        chains through all cases, go as well: they are checks that raise an error."""
         if not self.apart:
             return
         graph, signature = program.graph_module.graph, program.graph_signature
@@ -87,7 +88,7 @@ class Program:
         gone = {f"tensors_{k}" for k, number in enumerate(self._input_owner) if number in self.apart}
         rows = list(zip(signature.output_specs, output.args[0], strict=True))
         owners = iter(self._output_owner)
-        kept = [row for row in rows if row[0].target not in gone
+        kept = [row for row in rows if row[0].target not in gone and row[0].kind != OutputKind.TOKEN
                 and (row[0].kind != OutputKind.USER_OUTPUT or next(owners) not in self.apart)]
         self._output_owner = [n for n in self._output_owner if n not in self.apart]
         signature.output_specs[:] = [spec for spec, _ in kept]
