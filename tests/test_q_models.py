@@ -4,7 +4,7 @@ signal is kept. Many share one model, each with inputs of its own."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 import pilotlight as pl
+from pilotlight.graph import Graph
 from pilotlight.graph.evaluate import evaluate
 from pilotlight.quantize import quantize
 
@@ -51,6 +52,8 @@ def by_hand(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, kind: str) -> tor
     return scores.softmax(-1) @ v
 
 
+DECODER = nn.TransformerDecoderLayer(8, 2, 16, batch_first=True).eval()  # its packed weights are taken apart
+
 FUNCTIONS: dict[str, Part] = {
     "elu": of(F.elu), "selu": of(F.selu), "celu": of(F.celu), "softplus": of(F.softplus), "mish": of(F.mish),
     "log_sigmoid": of(F.logsigmoid), "softsign": of(F.softsign), "hardshrink": of(F.hardshrink),
@@ -73,6 +76,9 @@ TWO: dict[str, Part] = {
     "where": of(lambda x, y: torch.where(x > y, x, y), ROWS, ROWS),
     "where by a constant": of(lambda x, y: torch.where(torch.arange(8) < 4, x, y), ROWS, ROWS),
     "einsum": of(lambda x, y: torch.einsum("bihd,bjhd->bhij", x, y), (1, 5, 2, 8), (1, 5, 2, 8)),
+    "constant matrix": of(lambda x: x @ torch.linspace(-1, 1, 64).reshape(8, 8)), "glu": of(F.glu),
+    "matrix and bias": of(lambda x: torch.addmm(torch.ones(8), x, torch.linspace(-1, 1, 64).reshape(8, 8)), (5, 8)),
+    "unit length": of(lambda x: F.normalize(x, dim=-1)), "decoder": of(DECODER, ROWS, ROWS),
     "mm": of(lambda x: torch.mm(x, x.t()), (5, 8)), "matrix and vector": of(torch.matmul, (5, 8), (8,)),
     "index copy": of(assigned, ROWS, (2, 2, 8)), "stack": of(lambda x, y: torch.stack([x, y], 1), ROWS, ROWS),
     "rotary": of(rotated), "tril": of(torch.tril, (5, 5)),
@@ -139,13 +145,19 @@ class Many(nn.Module):
         return results
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_nothing_stays_float(group: str) -> None:
+@cache
+def quantized(group: str) -> tuple[nn.Module, Graph, list[list[torch.Tensor]]]:
     torch.manual_seed(11)
     parts = list(GROUPS[group].values())
     model = Many(parts).eval()
     samples = [[torch.randn(*s) for _, shapes in parts for s in shapes] for _ in range(6)]
-    build = pl.compile(quantize(pl.capture(model, samples[0], "net"), samples), float_io=True)
+    return model, quantize(pl.capture(model, samples[0], "net"), samples), samples
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_nothing_stays_float(group: str) -> None:
+    model, graph, samples = quantized(group)
+    build = pl.compile(graph, float_io=True)
     assert [str(f.node) for f in build.lowered.fallbacks] == []
     signal = noise = torch.zeros(())
     with build.open("host", sanitize=True) as running, torch.no_grad():
@@ -156,6 +168,16 @@ def test_nothing_stays_float(group: str) -> None:
             noise = noise + torch.stack([(y - w).square().sum() for y, w in zip(got, want, strict=True)])
     decibels = 10 * torch.log10(signal / noise)
     assert float(decibels.min()) > 25, decibels
+
+
+@pytest.mark.parametrize("board", ["mps2-an386", "riscv32-virt"])
+@pytest.mark.parametrize("group", ["two", "whole", "states"])
+def test_boards_give_the_same_bytes(group: str, board: str) -> None:
+    _, graph, samples = quantized(group)
+    build = pl.compile(graph, board=board)
+    with build.open(board, count=False) as running:
+        got = running.flat(samples[1])
+    assert all(torch.equal(y, r) for y, r in zip(got, evaluate(build.lowered, samples[1]), strict=True))
 
 
 class Ids(nn.Module):

@@ -25,6 +25,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Quantization
 from pilotlight.quantize import weights
 from pilotlight.quantize.choice import Predicate, among, every, named
+from pilotlight.quantize.expand import expanded
 from pilotlight.quantize.weights import GROUP, MIN_WEIGHTS
 
 MODES = ("int8", "int16x8", "auto")
@@ -63,7 +64,7 @@ def quantize(
         with _quiet():
             from pilotlight.quantize.auto import search
         return search(graph, samples, labels, max_loss, observer, progress)
-    module = program.module(check_guards=False)
+    module = expanded(program.module(check_guards=False))
     chosen = every if mode == "int16x8" else among(named(module, wide))
     return quantize_pt2e(graph, samples, mode, observer, chosen, among(named(module, keep_float)))
 
@@ -94,7 +95,7 @@ def _convert(
 
     from pilotlight.quantize.quantizer import Int8Quantizer
 
-    prepared = prepare_pt2e(program.module(check_guards=False), Int8Quantizer(observer, keep_float, wide))
+    prepared = prepare_pt2e(expanded(program.module(check_guards=False)), Int8Quantizer(observer, keep_float, wide))
     for sample in samples:
         prepared(*sample)
     # not folded: PT2E would take buffers that the model changes for constants

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -11,23 +12,36 @@ from torch.fx.node import map_arg
 LOW = -1e4  # numbers from here down hide an element from a softmax: they are no scores
 
 
+def is_state(node: Node) -> bool:
+    """A buffer that the model writes: PT2E would take what it holds now for a constant."""
+    return node.op == "get_attr" and any(
+        str(user.target).split(".")[-2].endswith("_") and user.args[:1] == (node,) for user in node.users
+    )
+
+
 def constant(model: GraphModule, node: Any) -> torch.Tensor | None:
     """The value of a node that depends on no input."""
-    if not isinstance(node, Node):
+    found = _evaluated(model, node) if isinstance(node, Node) else None
+    return found.detach() if isinstance(found, torch.Tensor) else None
+
+
+def _evaluated(model: GraphModule, node: Node) -> Any:
+    if is_state(node):
         return None
     if node.op == "get_attr":
         found: Any = model
         for part in str(node.target).split("."):
             found = getattr(found, part)
-        return found.detach() if isinstance(found, torch.Tensor) else None
-    if node.op != "call_function" or not str(node.target).startswith("aten.") or len(node.all_input_nodes) > 4:
+        return found
+    if node.op != "call_function" or len(node.all_input_nodes) > 4:
         return None
-    values = {a: constant(model, a) for a in node.all_input_nodes}
+    if node.target is not operator.getitem and not str(node.target).startswith("aten."):
+        return None
+    values = {a: _evaluated(model, a) for a in node.all_input_nodes}
     if any(v is None for v in values.values()):
         return None
     assert callable(node.target)
-    result = node.target(*map_arg(node.args, values.get), **map_arg(node.kwargs, values.get))
-    return result if isinstance(result, torch.Tensor) else None
+    return node.target(*map_arg(node.args, values.get), **map_arg(node.kwargs, values.get))
 
 
 def masked_scores(model: GraphModule, node: Node, name: str) -> Node | None:

@@ -20,7 +20,7 @@ from torchao.quantization.pt2e.quantizer import (
     SharedQuantizationSpec,
 )
 
-from pilotlight.quantize.constants import masked_scores
+from pilotlight.quantize.constants import is_state, masked_scores
 from pilotlight.quantize.observers import activation_spec, weight_spec
 from pilotlight.quantize.operators import (
     ACTIVATIONS,
@@ -52,6 +52,7 @@ class Int8Quantizer(Quantizer):
         self.specs = {bits: activation_spec(observer, bits) for bits in (8, 16)}
         self.keep_float, self.wide = keep_float, wide
         self.bits: dict[Node, int] = {}  # of results that are quantized
+        self.given: set[Node] = set()  # depend on the model's inputs or states
         self.source: dict[Node, Node] = {}  # of pointwise operators: the one tensor that they are a function of
         self.maker: dict[Node, Node] = {}  # of a clamp's result: the operator in front of it
 
@@ -60,9 +61,11 @@ class Int8Quantizer(Quantizer):
             name = operator_name(node)
             if node.op == "placeholder":
                 self.bits[node] = self._chosen(node)
-            if name is None or KEY in node.meta or self.keep_float(node):
+            if node.op == "placeholder" or is_state(node) or any(a in self.given for a in node.all_input_nodes):
+                self.given.add(node)
+            if name is None or node not in self.given or KEY in node.meta or self.keep_float(node):
                 continue
-            if any(_is_state(a) for a in node.all_input_nodes):
+            if any(is_state(a) for a in node.all_input_nodes):
                 continue
             if name in RECURRENT:
                 self._recurrent(node)
@@ -172,7 +175,7 @@ class Int8Quantizer(Quantizer):
         inputs: dict[Node, Any] = {x: self.specs[width]}
         output: Any = self.specs[width]
         hidden = states[0] if isinstance(states, list | tuple) else states
-        if isinstance(hidden, Node) and hidden is not x and _is_given(hidden):
+        if isinstance(hidden, Node) and hidden is not x and hidden in self.given:
             inputs[hidden] = self.specs[width]
             output = SharedQuantizationSpec((hidden, node))
         node.meta[KEY] = QuantizationAnnotation(inputs, output if _is_float(node) else None, _annotated=True)
@@ -216,26 +219,6 @@ def _fixed(name: str, bits: int) -> FixedQParamsQuantizationSpec:
 def _is_float(node: Node) -> bool:
     value = node.meta.get("val")
     return isinstance(value, torch.Tensor) and value.is_floating_point()
-
-
-def _is_state(node: Node) -> bool:
-    """A buffer that the model writes: PT2E would take what it holds now for a constant."""
-    return node.op == "get_attr" and any(
-        str(user.target).split(".")[-2].endswith("_") and user.args[:1] == (node,) for user in node.users
-    )
-
-
-def _is_given(node: Node) -> bool:
-    """Whether a tensor depends on the model's inputs."""
-    waiting, seen = [node], {node}
-    while waiting:
-        at = waiting.pop()
-        if at.op == "placeholder":
-            return True
-        fresh = [a for a in at.all_input_nodes if a not in seen]
-        waiting += fresh
-        seen.update(fresh)
-    return False
 
 
 def _shape(node: Node) -> tuple[int, ...] | None:

@@ -13,6 +13,7 @@ from torchao.quantization.pt2e.quantizer import SharedQuantizationSpec
 from pilotlight.capture.exported import place_of
 from pilotlight.graph import Place
 from pilotlight.quantize.choice import Layer
+from pilotlight.quantize.expand import expanded
 from pilotlight.quantize.operators import DENSE, operator_name
 from pilotlight.quantize.quantizer import KEY, Int8Quantizer
 
@@ -35,13 +36,13 @@ def candidates(module: GraphModule) -> dict[Node, Node]:
 
 def rank_results(program: ExportedProgram, samples: list[list[torch.Tensor]]) -> list[Layer]:
     """Results and inputs, those first that lose most when they alone have 8 bits."""
-    module = program.module(check_guards=False)
+    module = expanded(program.module(check_guards=False))
     return _ranked(_Probe(module, samples), candidates(module), weights=False)
 
 
 def rank_weights(program: ExportedProgram, samples: list[list[torch.Tensor]]) -> list[Layer]:
     """Dense layers, those first that lose most when nothing but their weights has 8 bits."""
-    module = program.module(check_guards=False)
+    module = expanded(program.module(check_guards=False))
     dense = {n: n for n in module.graph.nodes if operator_name(n) in DENSE and _weight(n) is not None}
     return _ranked(_Probe(module, samples), dense, weights=True)
 

@@ -1,0 +1,112 @@
+"""An exported module in the operators that the quantizer knows, before observers go in.
+
+- A weight or bias of a dense layer that is computed from parameters (packed weights, a weight norm) becomes one,
+  and a product with a constant matrix is a linear layer.
+- Operators of several steps are taken apart, so that each step's result gets a scale: `glu`, vector norms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
+
+from pilotlight.quantize.constants import constant
+from pilotlight.quantize.operators import DENSE, operator_name
+
+aten = torch.ops.aten
+Make = Callable[..., Node]
+
+
+def expanded(model: GraphModule) -> GraphModule:
+    for node in list(model.graph.nodes):
+        name = operator_name(node)
+        if name in DENSE:
+            for at in range(1, min(len(node.args), 3)):
+                _parameter_at(model, node, at)
+        elif name in ("matmul.default", "mm.default"):
+            _linear(model, node, *node.args)
+        elif name == "addmm.default" and not node.kwargs:
+            bias, x, weight = node.args
+            _linear(model, node, x, weight, bias)
+        elif name in STEPS:
+            _apart(model, node, STEPS[name])
+    model.graph.eliminate_dead_code()
+    model.recompile()
+    return model
+
+
+def _value(node: Any) -> torch.Tensor | None:
+    found = node.meta.get("val") if isinstance(node, Node) else None
+    return found if isinstance(found, torch.Tensor) else None
+
+
+def _parameter(model: GraphModule, node: Node, value: torch.Tensor, at: int = 1) -> Node:
+    """A constant of its own in front of a node."""
+    name = f"_argument_{at}_of_{node.name}"
+    model.register_buffer(name, value.contiguous().clone())
+    with model.graph.inserting_before(node):
+        made = model.graph.get_attr(name)
+    made.meta["val"] = value
+    return made
+
+
+def _parameter_at(model: GraphModule, node: Node, at: int) -> None:
+    """The weight or bias that a dense layer computes, as a constant."""
+    found = node.args[at]
+    value = constant(model, found) if isinstance(found, Node) and found.op != "get_attr" else None
+    if value is not None:
+        node.update_arg(at, _parameter(model, node, value, at))
+
+
+def _linear(model: GraphModule, node: Node, x: Any, weight: Any, bias: Any = None) -> None:
+    """x @ constant (I, O) + bias (O)."""
+    matrix, rows = constant(model, weight), _value(x)
+    if matrix is None or matrix.ndim != 2 or rows is None or rows.ndim < 2 or constant(model, x) is not None:
+        return
+    if bias is not None and (constant(model, bias) is None or tuple(bias.meta["val"].shape) != (matrix.shape[1],)):
+        return
+    made = _parameter(model, node, matrix.T)
+    node.target = aten.linear.default
+    node.args = (x, made) if bias is None else (x, made, bias)
+
+
+def _apart(model: GraphModule, node: Node, steps: Callable[[Make, Node], Node | None]) -> None:
+    """Replace a node by several; each knows what the node knew."""
+
+    def make(target: Any, *args: Any) -> Node:
+        with model.graph.inserting_before(node):
+            made = model.graph.call_function(target, args)
+        made.meta = {**node.meta, "val": target(*map_arg(args, lambda a: a.meta["val"]))}
+        return made
+
+    result = steps(make, node)
+    if result is not None:
+        node.replace_all_uses_with(result)
+        model.graph.erase_node(node)
+
+
+def _glu(make: Make, node: Node) -> Node | None:
+    x, dim = node.args[0], node.args[1] if len(node.args) > 1 else -1
+    value = _value(x)
+    assert value is not None and isinstance(dim, int)
+    half = value.shape[dim] // 2
+    left, right = (make(aten.slice.Tensor, x, dim, k * half, (k + 1) * half) for k in (0, 1))
+    return make(aten.mul.Tensor, left, make(aten.sigmoid.default, right))
+
+
+def _norm(make: Make, node: Node) -> Node | None:
+    """The root of the sum of squares; other orders stay whole."""
+    given: list[Any] = [*node.args, *[None, 2, None, False][len(node.args) :]]
+    x, order, dims, keep = given[:4]
+    if order != 2 or dims is None or len(given) > 4 or node.kwargs:
+        return None
+    return make(aten.sqrt.default, make(aten.sum.dim_IntList, make(aten.square.default, x), dims, keep))
+
+
+STEPS: dict[str, Callable[[Make, Node], Node | None]] = {
+    "glu.default": _glu, "linalg_vector_norm.default": _norm,
+}
