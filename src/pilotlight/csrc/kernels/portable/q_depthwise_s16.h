@@ -11,6 +11,22 @@ typedef struct {
     int32_t bias, m, down;
 } pl_line_s16_t;
 
+/* One by one: a copy of the whole may become a call of memcpy. */
+static inline void pl_line_copy_s16(pl_line_s16_t *to, const pl_line_s16_t *from)
+{
+    to->put.zy = from->put.zy;
+    to->put.up = from->put.up;
+    to->put.lo = from->put.lo;
+    to->put.hi = from->put.hi;
+    to->put.narrow = from->put.narrow;
+    to->pixels = from->pixels;
+    to->channels = from->channels;
+    to->row = from->row;
+    to->bias = from->bias;
+    to->m = from->m;
+    to->down = from->down;
+}
+
 static inline void pl_line_put_s16(const pl_line_s16_t *t, int32_t sum, void *y, int32_t at)
 {
     pl_put_s16(&t->put, t->down ? pl_q_down((int64_t)sum + t->bias, t->down) : sum + t->bias, t->m, y, at);
@@ -19,7 +35,8 @@ static inline void pl_line_put_s16(const pl_line_s16_t *t, int32_t sum, void *y,
 /* 3x3 and stride 1: each column is loaded once, and goes into three sums. */
 PL_Q_APART void pl_depthwise3_s16(const pl_line_s16_t *line, const int16_t *x, const int8_t *w, void *y, int32_t at)
 {
-    const pl_line_s16_t t = *line;
+    pl_line_s16_t t;
+    pl_line_copy_s16(&t, line);
     const int32_t n = t.channels;
     const int16_t *x1 = x + t.row, *x2 = x1 + t.row;
     const int32_t w00 = w[0], w01 = w[n], w02 = w[2 * n];
@@ -42,7 +59,8 @@ PL_Q_APART void pl_depthwise3_s16(const pl_line_s16_t *line, const int16_t *x, c
 PL_Q_APART void pl_depthwise_any_s16(const pl_line_s16_t *line, const pl_conv_s8_t *c, const int16_t *x,
                                      const int8_t *w, void *y, int32_t at)
 {
-    const pl_line_s16_t t = *line;
+    pl_line_s16_t t;
+    pl_line_copy_s16(&t, line);
     const int32_t across = c->dw * t.channels, next = c->sw * t.channels, kh = c->kh, kw = c->kw;
     for (int32_t p = t.pixels; p > 0; p--, x += next, at += t.channels) {
         const int16_t *from = x;
