@@ -3,8 +3,8 @@
     rhmul(a, b) = (int64(a) * b + 2^31) >> 32
     y = clamp(zero_point + rhmul(acc << k, M))        M = rint(scale * 2^(32-k)), one k per layer
 
-16-bit activations have zero point 0. Where their accumulator is not proven to fit 32 bits it has 64, and a rounded right
-shift stands in front:
+16-bit activations have zero point 0. Where their accumulator is not proven to fit 32 bits it has 64, and a rounded
+right shift stands in front:
 
     y = clamp(zero_point + rhmul((acc + 2^(p-1)) >> p, M))        M = rint(scale * 2^(32+p)), one p per layer
 
