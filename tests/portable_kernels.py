@@ -23,9 +23,9 @@ WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror
 VISIBLE = ["-Dstatic=", "-Dinline="]  # every function can be called by its name
 SANITIZE = os.environ.get("PILOTLIGHT_TEST_SANITIZE") == "1"
 UNARY = [
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "exp2", "expm1",
-    "floor", "gelu", "gelu_tanh", "log", "log10", "log1p", "log2", "mish", "round", "sigmoid", "silu", "sin", "sinh",
-    "sqrt", "tan", "tanh", "trunc",
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "erfc", "exp", "exp2",
+    "expm1", "floor", "gelu", "gelu_tanh", "log", "log10", "log1p", "log2", "mish", "round", "sigmoid", "silu",
+    "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 ]
 BINARY = ["atan2", "floor_divide", "fmod", "max", "min", "pow", "remainder"]
 

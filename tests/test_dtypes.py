@@ -94,7 +94,8 @@ def test_integers_compute_as_pytorch_does() -> None:
         b + 1.5, b * x, i / j, u / 2, x > i, u > -1, torch.where(b, i, x), torch.maximum(s, u), i.floor(), u.round(),
         torch.div(i, j, rounding_mode="trunc"), torch.div(s, 3, rounding_mode="floor"), b.square(), x.long(),
         (x * 1e10).int(), (i * 100).to(torch.int8), i.to(torch.uint8), x.sign(), torch.nextafter(x, x.flip(0)),
-        torch.hypot(x * 1e20, x), torch.logaddexp(x, x.flip(0)), torch.sub(i, j, alpha=3), i.neg(), f.neg(), i.isnan(),
+        torch.hypot(x * 1e20, x), x.erfc(),
+        x.lgamma(), x.digamma(), torch.ldexp(x, i), torch.logaddexp(x, x.flip(0)), torch.sub(i, j, alpha=3), i.neg(), f.neg(), i.isnan(),
         x.clamp(min=torch.nan), torch.addcmul(i, i, j, value=2), torch.bitwise_or(s, 5), s.square(), i.exp(), u.sqrt(),
     )), i, j, x, i > 0, i.int() * 300_000_000, i.short() * 1000, i.abs().to(torch.uint8), i.to(torch.int8))
 
@@ -109,7 +110,8 @@ def test_integers_are_reduced_scanned_and_ordered() -> None:
         x.mode(1)[0], i.mode(1)[0], s.amax(1), i.prod(1), s.prod(1), u.sum(), b.amax(1), b.amin(1), b.max(1),
         s.min(1)[0], u.argmax(), x.norm(3, 1), x.norm(0, 1), x.norm(-1.5, 1), x.aminmax(), i.all(),
         i.count_nonzero(1), b.prod(1), i @ i.transpose(1, 2), s[0] @ s[0].T, torch.einsum("abc,abd->cd", u, u),
-        x[0, 0, 0].sort(), x[0, 0, 0].cummax(0),
+        x[0, 0, 0].sort(), x[0, 0, 0].cummax(0), torch.searchsorted(i.sort(2)[0], i), u.any(1), u.all(),
+        torch.bucketize(x, x[1, 1].sort()[0], right=True), torch.bucketize(s, s[0, 0].sort()[0], out_int32=True),
     )), x, i, i.to(torch.int8), i > 0, i.abs().to(torch.uint8))
 
 

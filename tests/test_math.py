@@ -16,7 +16,7 @@ STEP = 2003  # of the bit patterns: 2.1 million points a function
 REFERENCES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "acosh": torch.acosh, "asinh": torch.asinh, "atanh": torch.atanh,
     "acos": torch.acos, "asin": torch.asin, "atan": torch.atan, "cos": torch.cos, "cosh": torch.cosh,
-    "erf": torch.erf, "exp": torch.exp, "exp2": torch.exp2, "expm1": torch.expm1, "log": torch.log,
+    "erf": torch.erf, "erfc": torch.erfc, "exp": torch.exp, "exp2": torch.exp2, "expm1": torch.expm1, "log": torch.log,
     "log10": torch.log10, "log1p": torch.log1p, "log2": torch.log2, "sigmoid": torch.sigmoid,
     "sin": torch.sin, "sinh": torch.sinh, "tan": torch.tan, "tanh": torch.tanh, "silu": F.silu,
     "mish": F.mish,
@@ -24,7 +24,7 @@ REFERENCES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 EXACT = {
     "abs": torch.abs, "floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc, "round": torch.round,
 }
-LIMITS = {"exp": 1.5, "log": 2.0, "tanh": 3.0, "erf": 3.0, "sigmoid": 3.0, "sin": 2.0, "cos": 2.0}
+LIMITS = {"exp": 1.5, "log": 2.0, "tanh": 3.0, "erf": 3.0, "sigmoid": 3.0, "sin": 2.0, "cos": 2.0, "erfc": 5.5}
 SMALLEST = {"silu": 1e-33, "mish": 1e-33}  # below it a factor is denormal and has fewer bits
 SPECIAL = np.array(
     [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 0.5, -0.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e-45, -1e-45,
