@@ -95,8 +95,9 @@ def test_integers_compute_as_pytorch_does() -> None:
         torch.div(i, j, rounding_mode="trunc"), torch.div(s, 3, rounding_mode="floor"), b.square(), x.long(),
         (x * 1e10).int(), (i * 100).to(torch.int8), i.to(torch.uint8), x.sign(), torch.nextafter(x, x.flip(0)),
         torch.hypot(x * 1e20, x), x.erfc(),
-        x.lgamma(), x.digamma(), torch.ldexp(x, i), torch.logaddexp(x, x.flip(0)), torch.sub(i, j, alpha=3), i.neg(), f.neg(), i.isnan(),
-        x.clamp(min=torch.nan), torch.addcmul(i, i, j, value=2), torch.bitwise_or(s, 5), s.square(), i.exp(), u.sqrt(),
+        x.lgamma(), x.digamma(), torch.ldexp(x, i), torch.logaddexp(x, x.flip(0)), torch.sub(i, j, alpha=3), i.neg(),
+        f.neg(), i.isnan(), x.clamp(min=torch.nan), torch.addcmul(i, i, j, value=2), torch.bitwise_or(s, 5),
+        s.square(), i.exp(), u.sqrt(),
     )), i, j, x, i > 0, i.int() * 300_000_000, i.short() * 1000, i.abs().to(torch.uint8), i.to(torch.int8))
 
 
