@@ -21,11 +21,14 @@ class Row:
     name: str
     integers: bool = True
     places: bool = False  # gives where the results stood as well
+    kernel: str = ""  # where it is not the name
+    arguments: tuple[int, ...] = ()  # of the kernel, behind the shape
 
 
 ROWS = [
-    Row("cumsum"), Row("cumprod"), Row("logcumsumexp", integers=False), Row("cummax", places=True),
-    Row("cummin", places=True),
+    Row("cumsum"), Row("cumprod"), Row("logcumsumexp", integers=False),
+    Row("cummax", places=True, kernel="cumbest", arguments=(1,)),
+    Row("cummin", places=True, kernel="cumbest", arguments=(0,)),
 ]
 
 
@@ -50,10 +53,10 @@ class Scan(Op):
 
     def emit(self, node: Node, c: Step) -> None:
         x = node.inputs[0]
-        kernel = f"{self.row.name}_{'f32' if x.dtype.kind == 'f' else 'i64'}"
+        kernel = f"{self.row.kernel or self.row.name}_{'f32' if x.dtype.kind == 'f' else 'i64'}"
         c.use(kernel)
         shape = lanes(x.shape, node.attrs["axis"])
-        c.call(f"pl_{kernel}", c.read(x), *(c.write(v) for v in node.outputs), *shape)
+        c.call(f"pl_{kernel}", c.read(x), *(c.write(v) for v in node.outputs), *shape, *self.row.arguments)
 
 
 def _lower(row: Row) -> None:

@@ -1,13 +1,14 @@
-#ifndef PL_CUMMAX_F32_H
-#define PL_CUMMAX_F32_H
+#ifndef PL_CUMBEST_F32_H
+#define PL_CUMBEST_F32_H
 
 #include <stdint.h>
 
 #include "number_f32.h"
 
-/* The largest so far along the middle of (outer, axis, inner), and where it stands: the last of equals. From the
- * first NaN on it is NaN. */
-static inline void pl_cummax_f32(const float *x, float *y, int64_t *ids, int32_t outer, int32_t axis, int32_t inner)
+/* The largest so far along the middle of (outer, axis, inner), or the least, and where it stands: the last of equals.
+ * From the first NaN on it is NaN. */
+static inline void pl_cumbest_f32(const float *x, float *y, int64_t *ids, int32_t outer, int32_t axis, int32_t inner,
+                                  int32_t largest)
 {
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
@@ -15,7 +16,7 @@ static inline void pl_cummax_f32(const float *x, float *y, int64_t *ids, int32_t
             int64_t id = 0;
             for (int32_t k = 0; k < axis; k++) {
                 const int32_t at = (o * axis + k) * inner + i;
-                if (pl_is_nan_f32(x[at]) || x[at] >= best) {
+                if (pl_is_nan_f32(x[at]) || (largest ? x[at] >= best : x[at] <= best)) {
                     best = x[at];
                     id = k;
                 }
