@@ -9,7 +9,6 @@ with step = rint(sx/sy · 2^16), m = rint(ln 2 / sy · 2^32 / up), begin = zy ·
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,11 +16,11 @@ import torch
 from pilotlight.emit.step import Step
 from pilotlight.fixed import INT8, rhmul
 from pilotlight.graph import Node
-from pilotlight.ops.base import Integer, Op, Result, integer, register, same
+from pilotlight.ops.base import Integer, integer, register
 from pilotlight.ops.q_forms import all_int8, cook, result
 from pilotlight.ops.q_recipe import LIMIT, Affine, Limits, Recipe, affine, narrow, overflow, requantizer, wide
-from pilotlight.ops.q_softmax import exponentials
-from pilotlight.ops.softmax import lane_distance, lanes
+from pilotlight.ops.q_softmax import QSoftmax, exponentials
+from pilotlight.ops.softmax import lanes
 
 CURVE = (1548159479, -760608807, 444051355, -205366558, 47506355)  # log2(1 + f) / f for 0 <= f < 1, times 2^30
 LARGEST = 17 << 16  # of the logarithm: sums have at most 2^16 times the largest term
@@ -38,13 +37,10 @@ def log2(v: np.ndarray) -> np.ndarray:
 
 
 @register
-class QLogSoftmax(Op):
+class QLogSoftmax(QSoftmax):
     """attrs: axis, bits, step, begin, up, m, lo, hi; inputs x and the table of exponentials. Lane by lane."""
 
     name = "qlog_softmax"
-
-    def infer(self, node: Node) -> Result:
-        return same(node)
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         a = node.attrs
@@ -54,12 +50,6 @@ class QLogSoftmax(Op):
         logarithm = log2(table[d].sum(axis=-1, keepdims=True)) - a["bits"] * 65536
         y = (a["begin"] - rhmul(logarithm * a["up"], a["m"]) - d * a["step"]) >> 16
         return narrow(np.moveaxis(np.clip(y, a["lo"], a["hi"]), -1, a["axis"]))
-
-    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
-        return {**node.attrs, "axis": perm[node.attrs["axis"]]}
-
-    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): lane_distance(node.inputs[0], node.attrs["axis"])}
 
     def emit(self, node: Node, c: Step) -> None:
         a, (x, table) = node.attrs, node.inputs

@@ -15,23 +15,20 @@ import torch
 from pilotlight.emit.step import Step
 from pilotlight.fixed import INT8, rhmul
 from pilotlight.graph import Node, Shape, Value
-from pilotlight.ops.base import Integer, Op, Result, register, same
+from pilotlight.ops.base import Integer, register
 from pilotlight.ops.q_forms import cook, result
 from pilotlight.ops.q_recipe import Affine, Limits, Recipe, affine, narrow, out_table, requantized, wide
-from pilotlight.ops.q_softmax import inverse, make_qsoftmax
-from pilotlight.ops.softmax import lane_distance, lanes
+from pilotlight.ops.q_softmax import QSoftmax, inverse, make_qsoftmax
+from pilotlight.ops.softmax import lanes
 
 LOW = -1e4  # numbers from here down are no scores
 
 
 @register
-class QMaskedSoftmax(Op):
+class QMaskedSoftmax(QSoftmax):
     """attrs of qsoftmax; inputs x, hidden (bool, x's shape or its last dimensions), the table of exponentials."""
 
     name = "qmasked_softmax"
-
-    def infer(self, node: Node) -> Result:
-        return same(node)
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         a = node.attrs
@@ -46,8 +43,9 @@ class QMaskedSoftmax(Op):
         share = rhmul(e << (30 - a["bits"]), r << 14) >> (h + 15 - a["bits"])
         return narrow(np.moveaxis(requantized(share, a["m"], a), -1, a["axis"]))
 
-    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): lane_distance(node.inputs[0], node.attrs["axis"])}
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> None:
+        """The mask repeats in the order that the dimensions have."""
+        return
 
     def emit(self, node: Node, c: Step) -> None:
         a, (x, hidden, exponentials) = node.attrs, node.inputs

@@ -54,7 +54,7 @@ class QSoftmax(Op):
         share = rhmul(e << (30 - a["bits"]), r << 14) >> (h + 15 - a["bits"])
         return narrow(np.moveaxis(requantized(share, a["m"], a), -1, a["axis"]))
 
-    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any] | None:
         return {**node.attrs, "axis": perm[node.attrs["axis"]]}
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
