@@ -21,6 +21,9 @@ class OpInfoSource:
         self.dtypes = dtypes
         self.limit = limit
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OpInfoSource, (self.dtypes, self.limit)  # the table itself cannot be sent to another process
+
     @cached_property
     def _table(self) -> dict[str, Any]:
         from torch.testing._internal.common_methods_invocations import op_db  # seconds: only when asked for

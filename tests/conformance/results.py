@@ -108,4 +108,4 @@ def general(reason: str) -> str:
     """A reason with shapes and numbers left out, so that equal ones can be counted."""
     text = re.sub(r"\[[^\]]*\]|\([\d, ]*\)", "[…]", reason)
     text = re.sub(r"(?<![\w.])-?\d+(\.\d+)?(e[-+]?\d+)?|-?\b(nan|inf)\b", "N", text)
-    return re.sub(r"tensors_\d+", "tensors_N", text)
+    return re.sub(r"\b(tensors_|slice_|u)\d+\b", r"\1N", text)
