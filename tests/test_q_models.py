@@ -34,6 +34,15 @@ def assigned(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return x.index_copy(1, torch.tensor([1, 2]), y)
 
 
+def written(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    x = x.clone()
+    x[:, 1:3] = y
+    x[:, 4, 2:] = y[:, 0, 2:]
+    x[:, 0] *= 0.5
+    x[:, 3].add_(0.25)
+    return x * 2
+
+
 def rotated(x: torch.Tensor) -> torch.Tensor:
     """Rotary positions."""
     angles = torch.arange(8.0)
@@ -80,7 +89,8 @@ TWO: dict[str, Part] = {
     "matrix and bias": of(lambda x: torch.addmm(torch.ones(8), x, torch.linspace(-1, 1, 64).reshape(8, 8)), (5, 8)),
     "unit length": of(lambda x: F.normalize(x, dim=-1)), "decoder": of(DECODER, ROWS, ROWS),
     "mm": of(lambda x: torch.mm(x, x.t()), (5, 8)), "matrix and vector": of(torch.matmul, (5, 8), (8,)),
-    "index copy": of(assigned, ROWS, (2, 2, 8)), "stack": of(lambda x, y: torch.stack([x, y], 1), ROWS, ROWS),
+    "index copy": of(assigned, ROWS, (2, 2, 8)), "written parts": of(written, ROWS, (2, 2, 8)),
+    "stack": of(lambda x, y: torch.stack([x, y], 1), ROWS, ROWS),
     "rotary": of(rotated), "tril": of(torch.tril, (5, 5)),
 }
 MOVES: dict[str, Part] = {

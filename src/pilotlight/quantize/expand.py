@@ -2,6 +2,8 @@
 
 - A weight or bias of a dense layer that is computed from parameters (packed weights, a weight norm) becomes one,
   and a product with a constant matrix is a linear layer.
+- A tensor that is changed in place, as a whole or in part (`x[:, 1:3] = y`), becomes a new one: a tensor is quantized
+  where it is made, and a change behind that would be lost.
 - Operators of several steps are taken apart, so that each step's result gets a scale: `glu`, vector norms.
 """
 
@@ -15,7 +17,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
 from pilotlight.quantize.constants import constant
-from pilotlight.quantize.operators import DENSE, operator_name
+from pilotlight.quantize.operators import DENSE, base_name, operator_name
 
 aten = torch.ops.aten
 Make = Callable[..., Node]
@@ -32,6 +34,8 @@ def expanded(model: GraphModule) -> GraphModule:
         elif name == "addmm.default" and not node.kwargs:
             bias, x, weight = node.args
             _linear(model, node, x, weight, bias)
+        elif name and str(node.target).startswith("aten.") and str(node.target).split(".")[1].endswith("_"):
+            _in_place(model, node)
         elif name in STEPS:
             _apart(model, node, STEPS[name])
     model.graph.eliminate_dead_code()
@@ -74,8 +78,8 @@ def _linear(model: GraphModule, node: Node, x: Any, weight: Any, bias: Any = Non
     node.args = (x, made) if bias is None else (x, made, bias)
 
 
-def _apart(model: GraphModule, node: Node, steps: Callable[[Make, Node], Node | None]) -> None:
-    """Replace a node by several; each knows what the node knew."""
+def _maker(model: GraphModule, node: Node) -> Make:
+    """Puts operators in front of a node; each knows what the node knew."""
 
     def make(target: Any, *args: Any) -> Node:
         with model.graph.inserting_before(node):
@@ -83,7 +87,51 @@ def _apart(model: GraphModule, node: Node, steps: Callable[[Make, Node], Node | 
         made.meta = {**node.meta, "val": target(*map_arg(args, lambda a: a.meta["val"]))}
         return made
 
-    result = steps(make, node)
+    return make
+
+
+PARTS: dict[Any, Any] = {aten.slice.Tensor: aten.slice_scatter.default, aten.select.int: aten.select_scatter.default}
+
+
+ALIASES = {"alias", "detach", "expand", "permute", "reshape", "squeeze", "t", "transpose", "unsqueeze", "view"}
+
+
+def _in_place(model: GraphModule, node: Node) -> None:
+    """A change of a tensor that the model computed itself, or of a slice of a slice … of it."""
+    views, whole = [], node.args[0]
+    while isinstance(whole, Node) and whole.target in PARTS:
+        views.append(whole)
+        whole = whole.args[0]
+    if not isinstance(whole, Node) or whole.op != "call_function" or base_name(whole) in ALIASES:
+        return
+    make = _maker(model, node)
+    made = result = _changed(make, node)
+    for view in views:
+        made = make(PARTS[view.target], view.args[0], made, *view.args[1:])
+    order = {n: k for k, n in enumerate(model.graph.nodes)}
+    whole.replace_all_uses_with(made, delete_user_cb=lambda user: order[user] > order[node])
+    node.replace_all_uses_with(result)
+    model.graph.erase_node(node)
+
+
+def _changed(make: Make, node: Node) -> Node:
+    """What `node` writes, as a tensor of its own."""
+    part, *rest = node.args
+    value = _value(part)
+    assert value is not None
+    name, overload = str(node.target).removeprefix("aten.").split(".")
+    if name == "copy_" or (name, overload) == ("fill_", "Tensor"):
+        return make(aten.expand.default, rest[0], list(value.shape))
+    if name in ("fill_", "zero_"):
+        return make(aten.full.default, list(value.shape), rest[0] if rest else 0.0)
+    made = make(getattr(getattr(aten, name.removesuffix("_")), overload), part, *rest)
+    made.kwargs = node.kwargs
+    return made
+
+
+def _apart(model: GraphModule, node: Node, steps: Callable[[Make, Node], Node | None]) -> None:
+    """Replace a node by several."""
+    result = steps(_maker(model, node), node)
     if result is not None:
         node.replace_all_uses_with(result)
         model.graph.erase_node(node)

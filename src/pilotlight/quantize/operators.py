@@ -43,11 +43,11 @@ SHARED = {
     "max.dim", "max_pool1d.default", "max_pool2d.default", "maximum.default", "min.default", "min.dim",
     "minimum.default", "movedim.int", "movedim.intlist", "narrow.default", "pad.default", "permute.default",
     "pixel_shuffle.default", "pixel_unshuffle.default", "repeat.default", "repeat_interleave.self_int",
-    "reshape.default", "roll.default", "scatter.src", "select.int", "slice.Tensor", "split.Tensor", "split.sizes",
-    "split_with_sizes.default", "squeeze.default", "squeeze.dim", "squeeze.dims", "stack.default", "swapaxes.default",
-    "t.default", "tile.default", "transpose.int", "tril.default", "triu.default", "unbind.int", "unflatten.int",
-    "unfold.default", "unsqueeze.default", "upsample_nearest1d.vec", "upsample_nearest2d.vec", "view.default",
-    "view_as.default", "where.self",
+    "reshape.default", "roll.default", "scatter.src", "select.int", "select_scatter.default", "slice.Tensor",
+    "slice_scatter.default", "split.Tensor", "split.sizes", "split_with_sizes.default", "squeeze.default",
+    "squeeze.dim", "squeeze.dims", "stack.default", "swapaxes.default", "t.default", "tile.default", "transpose.int",
+    "tril.default", "triu.default", "unbind.int", "unflatten.int", "unfold.default", "unsqueeze.default",
+    "upsample_nearest1d.vec", "upsample_nearest2d.vec", "view.default", "view_as.default", "where.self",
 }
 # Only read: the result is no number, or none of this tensor's.
 READS = {
