@@ -3,7 +3,6 @@ core, and the reference against the float operator between dequantize and quanti
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,22 +19,23 @@ from pilotlight.ops.q16_pool import make_qmean16
 from pilotlight.ops.q16_requantize import make_rescale
 from pilotlight.ops.q16_table import make_qtable16
 from pilotlight.ops.q_recipe import Affine, Recipe
-from poison import Watch
-from q16_cases import MAKERS, Case
+from q16_cases import MAKERS
 from q_cases import KINDS, dequantized, expected, graph_of
-from test_q_ops import assert_same, rows_of
-
-BOARDS = ["microbit", "mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547", "riscv32-virt"]
-
-
-def cases_of(name: str, count: int, seed: int = 0) -> list[Case]:
-    rng = np.random.default_rng(zlib.crc32(name.encode()) + seed)
-    return [MAKERS[name](rng) for _ in range(count)]
+from q_checks import (
+    BOARDS,
+    assert_same,
+    cases_of,
+    check_board,
+    check_mutation_is_found,
+    check_overflow_is_refused,
+    check_watched,
+    rows_of,
+)
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_reference_is_near_float(name: str) -> None:
-    for seed, case in enumerate(cases_of(name, 60)):
+    for seed, case in enumerate(cases_of(MAKERS, name, 60)):
         rng = np.random.default_rng(seed)
         for kind in KINDS:
             args = case.draw(rng, kind)
@@ -49,7 +49,7 @@ def test_reference_is_near_float(name: str) -> None:
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_c_is_the_reference(name: str, tmp_path: Path) -> None:
-    cases = cases_of(name, 120)
+    cases = cases_of(MAKERS, name, 120)
     graph = graph_of(cases)
     library = Library(pl.compile(graph), tmp_path)
     for row in rows_of(cases, more=2):
@@ -58,19 +58,11 @@ def test_c_is_the_reference(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_nothing_is_touched_that_should_not_be(name: str, tmp_path: Path) -> None:
-    """Every write is watched, dead bytes are destroyed, and the sanitizers look on."""
-    cases = cases_of(name, 16, seed=1)
-    graph = graph_of(cases)
-    build = pl.compile(graph)
-    watch = Watch(Library(build, tmp_path))
-    with build.open("host", sanitize=True) as running:
-        for row in rows_of(cases):
-            assert_same(graph, row, watch.run(row))
-            assert_same(graph, row, running.flat(row))
+    check_watched(cases_of(MAKERS, name, 16, seed=1), tmp_path)
 
 
 def test_accumulators_of_both_widths_are_tried() -> None:
-    attrs = [case.recipe.attrs for name in ("linear", "conv") for case in cases_of(name, 100)]
+    attrs = [case.recipe.attrs for name in ("linear", "conv") for case in cases_of(MAKERS, name, 100)]
     assert sum(a["down"] > 0 for a in attrs) >= 20 and sum(a["down"] == 0 for a in attrs) >= 20
     assert sum(a["narrow"] for a in attrs) >= 20 and sum(a["shift"] > 0 for a in attrs) >= 5
 
@@ -90,26 +82,12 @@ MUTATIONS = {
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_one_wrong_constant_is_found(name: str, tmp_path: Path) -> None:
-    cases = cases_of(name, 24)
-    build = pl.compile(graph_of(cases))
-    text = build.module.files["net.c"]
-    assert isinstance(text, str) and MUTATIONS[name][0] in text
-    build.module.files["net.c"] = text.replace(*MUTATIONS[name])
-    library = Library(build, tmp_path)
-    with pytest.raises(AssertionError, match="y"):
-        for row in rows_of(cases, seed=5, more=20):
-            assert_same(build.graph, row, library.run(row))
+    check_mutation_is_found(cases_of(MAKERS, name, 24), *MUTATIONS[name], tmp_path)
 
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_boards_give_the_same_bytes(board: str) -> None:
-    """One boot a core."""
-    cases = [case for name in MAKERS for case in cases_of(name, 2 if board == "microbit" else 8, seed=7)]
-    graph = graph_of(cases)
-    build = pl.compile(graph, board=board)
-    with build.open(board, count=False) as running:
-        for row in rows_of(cases, seed=3):
-            assert_same(graph, row, running.flat(row))
+    check_board(MAKERS, board)
 
 
 REFUSED: dict[str, Callable[[], Recipe]] = {
@@ -124,9 +102,7 @@ REFUSED: dict[str, Callable[[], Recipe]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_scales_beyond_32_bits_are_refused(name: str) -> None:
-    with pytest.raises(pl.PilotlightError) as error:
-        REFUSED[name]()
-    assert error.value.kind == "overflow" and error.value.hint
+    check_overflow_is_refused(REFUSED[name])
 
 
 def test_a_function_that_jumps_has_no_table() -> None:

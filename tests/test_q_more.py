@@ -3,62 +3,48 @@ emulated core, and the reference against the float operator between dequantize a
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import pilotlight as pl
-from compiled import Library
 from pilotlight.ops.q_bicubic import make_qbicubic2d
 from pilotlight.ops.q_cumsum import make_qcumsum
 from pilotlight.ops.q_div import make_qdiv
 from pilotlight.ops.q_log_softmax import make_qlog_softmax
 from pilotlight.ops.q_recipe import Affine, Recipe
 from pilotlight.ops.q_scale import make_qscale
-from poison import Watch
-from q_cases import Case, graph_of
+from q_cases import Case
+from q_checks import (
+    BOARDS,
+    assert_near_float,
+    cases_of,
+    check_board,
+    check_large,
+    check_mutation_is_found,
+    check_overflow_is_refused,
+    check_watched,
+)
 from q_more_cases import MAKERS, large
-from test_q_ops import BOARDS, assert_near_float, assert_same, rows_of
 
 COUNT = 100
 
 
-def cases_of(name: str, count: int, seed: int = 0) -> list[Case]:
-    rng = np.random.default_rng(zlib.crc32(name.encode()) + seed)
-    return [MAKERS[name](rng) for _ in range(count)]
-
-
 @pytest.mark.parametrize("name", MAKERS)
 def test_reference_is_near_float(name: str) -> None:
-    for seed, case in enumerate(cases_of(name, COUNT)):
+    for seed, case in enumerate(cases_of(MAKERS, name, COUNT)):
         assert_near_float(case, seed)
 
 
 @pytest.mark.parametrize("case", large(), ids=lambda case: case.recipe.op)
 def test_large_sizes(case: Case) -> None:
-    assert_near_float(case)
-    graph = graph_of([case])
-    with pl.compile(graph).open("host", sanitize=True) as running:
-        for row in rows_of([case]):
-            assert_same(graph, row, running.flat(row))
+    check_large(case)
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_c_is_the_reference(name: str, tmp_path: Path) -> None:
-    """Every write is watched, dead bytes are destroyed, and the sanitizers look on."""
-    cases = cases_of(name, 24)
-    graph = graph_of(cases)
-    build = pl.compile(graph)
-    watch = Watch(Library(build, tmp_path))
-    with build.open("host", sanitize=True) as running:
-        for row in rows_of(cases):
-            assert_same(graph, row, watch.run(row))
-            assert_same(graph, row, running.flat(row))
-    for row in rows_of(cases, seed=5, more=20):
-        assert_same(graph, row, watch.library.run(row))
+    check_watched(cases_of(MAKERS, name, 24), tmp_path, more=20)
 
 
 MUTATIONS = {
@@ -75,25 +61,12 @@ MUTATIONS = {
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_one_wrong_constant_is_found(name: str, tmp_path: Path) -> None:
-    cases = cases_of(name, 24)
-    build = pl.compile(graph_of(cases))
-    text = build.module.files["net.c"]
-    assert isinstance(text, str) and MUTATIONS[name][0] in text
-    build.module.files["net.c"] = text.replace(*MUTATIONS[name])
-    library = Library(build, tmp_path)
-    with pytest.raises(AssertionError, match="y"):
-        for row in rows_of(cases, seed=5, more=20):
-            assert_same(build.graph, row, library.run(row))
+    check_mutation_is_found(cases_of(MAKERS, name, 24), *MUTATIONS[name], tmp_path)
 
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_boards_give_the_same_bytes(board: str) -> None:
-    cases = [case for name in MAKERS for case in cases_of(name, 2 if board == "microbit" else 8, seed=7)]
-    graph = graph_of(cases)
-    build = pl.compile(graph, board=board)
-    with build.open(board, count=False) as running:
-        for row in rows_of(cases, seed=3):
-            assert_same(graph, row, running.flat(row))
+    check_board(MAKERS, board)
 
 
 CUBIC = {"mode": "bicubic", "out": (4, 4), "align": False, "scale": (0.5, 0.5), "factors": None}
@@ -108,6 +81,4 @@ REFUSED: dict[str, Callable[[], Recipe]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_scales_beyond_32_bits_are_refused(name: str) -> None:
-    with pytest.raises(pl.PilotlightError) as error:
-        REFUSED[name]()
-    assert error.value.kind == "overflow" and error.value.hint
+    check_overflow_is_refused(REFUSED[name])

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,7 +15,6 @@ import torch
 import torch.nn.functional as F
 
 import pilotlight as pl
-from compiled import Library
 from pilotlight.fixed import rhmul
 from pilotlight.graph import Graph
 from pilotlight.ops.q_attention import make_qattention
@@ -28,79 +26,34 @@ from pilotlight.ops.q_norm import make_qnorm
 from pilotlight.ops.q_recipe import Affine, Recipe
 from pilotlight.ops.q_recurrent import make_qgru, make_qlstm
 from pilotlight.ops.q_resize import make_qresize2d
-from poison import Watch
 from portable_kernels import FOLDER, pointer
-from q_cases import KINDS, MAKERS, Case, dequantized, expected, graph_of, large, quantized
-
-BOARDS = ["microbit", "mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps3-an547", "riscv32-virt"]
-
-
-def cases_of(name: str, count: int, seed: int = 0) -> list[Case]:
-    rng = np.random.default_rng(zlib.crc32(name.encode()) + seed)
-    return [MAKERS[name](rng) for _ in range(count)]
-
-
-def rows_of(cases: list[Case], seed: int = 1, more: int = 0) -> list[list[torch.Tensor]]:
-    """One row of inputs a kind, and `more` random ones."""
-    rng = np.random.default_rng(seed)
-    return [[x for case in cases for x in case.draw(rng, kind)] for kind in (*KINDS, *["random"] * more)]
-
-
-def assert_same(graph: Graph, row: list[torch.Tensor], got: list[torch.Tensor]) -> None:
-    assert_bytes(graph, expected(graph, row), got)
-
-
-def assert_bytes(graph: Graph, wanted: list[torch.Tensor], got: list[torch.Tensor]) -> None:
-    for port, want, y in zip(graph.outputs, wanted, got, strict=True):
-        assert y.dtype == want.dtype
-        same = y.numpy().tobytes() == want.contiguous().numpy().tobytes()
-        assert same, f"{port.name}: {graph.producers()[port.value]}"
-
-
-def assert_near_float(case: Case, seed: int = 2) -> None:
-    """The first output is as many steps from the float operator as the case allows."""
-    rng = np.random.default_rng(seed)
-    for kind in KINDS:
-        args = case.draw(rng, kind)
-        (y, *_) = expected(graph_of([case]), args)
-        for i, affine in enumerate(case.scales):
-            args[i] = dequantized(args[i], affine)
-        real = case.real(*args)
-        if y.dtype == torch.float32:
-            torch.testing.assert_close(y, real, rtol=0, atol=0)
-            continue
-        off = (y.int() - quantized(real, case.out).reshape(y.shape).int()).abs().max()
-        assert int(off) <= case.steps, f"{case.recipe}: {int(off)} steps with {kind} inputs"
+from q_cases import MAKERS, Case, dequantized, expected, graph_of, large, quantized
+from q_checks import (
+    BOARDS,
+    assert_bytes,
+    assert_near_float,
+    cases_of,
+    check_large,
+    check_mutation_is_found,
+    check_watched,
+    rows_of,
+)
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_reference_is_near_float(name: str) -> None:
-    for seed, case in enumerate(cases_of(name, 60)):
+    for seed, case in enumerate(cases_of(MAKERS, name, 60)):
         assert_near_float(case, seed)
 
 
 @pytest.mark.parametrize("case", large(), ids=lambda case: case.recipe.op)
 def test_large_sizes(case: Case) -> None:
-    assert_near_float(case)
-    graph = graph_of([case])
-    with pl.compile(graph).open("host", sanitize=True) as running:
-        for row in rows_of([case]):
-            assert_same(graph, row, running.flat(row))
+    check_large(case)
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_c_is_the_reference(name: str, tmp_path: Path) -> None:
-    """Every write is watched, dead bytes are destroyed, and the sanitizers look on."""
-    cases = cases_of(name, 24)
-    graph = graph_of(cases)
-    build = pl.compile(graph)
-    watch = Watch(Library(build, tmp_path))
-    with build.open("host", sanitize=True) as running:
-        for row in rows_of(cases):
-            assert_same(graph, row, watch.run(row))
-            assert_same(graph, row, running.flat(row))
-    for row in rows_of(cases, seed=5, more=20):
-        assert_same(graph, row, watch.library.run(row))
+    check_watched(cases_of(MAKERS, name, 24), tmp_path, more=20)
 
 
 MUTATIONS = {
@@ -117,15 +70,7 @@ MUTATIONS = {
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_one_wrong_constant_is_found(name: str, tmp_path: Path) -> None:
-    cases = cases_of(name, 24)
-    build = pl.compile(graph_of(cases))
-    text = build.module.files["net.c"]
-    assert isinstance(text, str) and MUTATIONS[name][0] in text
-    build.module.files["net.c"] = text.replace(*MUTATIONS[name])
-    library = Library(build, tmp_path)
-    with pytest.raises(AssertionError, match="y"):
-        for row in rows_of(cases, seed=5, more=20):
-            assert_same(build.graph, row, library.run(row))
+    check_mutation_is_found(cases_of(MAKERS, name, 24), *MUTATIONS[name], tmp_path)
 
 
 Batch = tuple[Graph, list[list[torch.Tensor]], list[list[torch.Tensor]]]
@@ -137,7 +82,7 @@ def batches(names: tuple[str, ...], room: int) -> list[Batch]:
     inputs and outputs and of no more of them than a board's protocol can number."""
     groups: list[list[Case]] = []
     taken = ports = 0
-    for case in (case for name in names for case in cases_of(name, 8, seed=7)):
+    for case in (case for name in names for case in cases_of(MAKERS, name, 8, seed=7)):
         alone = graph_of([case])
         both = [p.value for p in (*alone.inputs, *alone.outputs)]
         size = sum(v.elements * v.dtype.size + 16 for v in both)
