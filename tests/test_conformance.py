@@ -35,7 +35,7 @@ def test_first_samples_of_every_covered_operator(part: int, tmp_path: Path) -> N
              for dtype, index, outcome, reason in o.problems() if outcome == "wrong"]
     assert not wrong, "\n".join(wrong)
     total = results.totals(operators)
-    assert total["pass"] >= 0.98 * sum(total[k] for k in results.COUNTED), results.by_reason(operators, "refused")
+    assert total["pass"] >= 0.95 * sum(total[k] for k in results.COUNTED), results.by_reason(operators, "refused")
 
 
 @pytest.mark.parametrize("board", BOARDS)

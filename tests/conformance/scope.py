@@ -79,9 +79,9 @@ def _reason(node: torch.fx.Node) -> LeftOut | None:
     name = str(target).removeprefix("aten.")
     if torch.Tag.nondeterministic_seeded in tags and _argument(node, "dropout_p") != 0:
         return LeftOut("random", name)
-    if name.startswith(_EMPTY) and any(t.numel() for t in _tensors(node)):
-        if not all(str(user.target).startswith(_OVERWRITE) for user in node.users):
-            return LeftOut("uninitialised", name)
+    overwritten = all(str(user.target).startswith(_OVERWRITE) for user in node.users)
+    if name.startswith(_EMPTY) and not overwritten and any(t.numel() for t in _tensors(node)):
+        return LeftOut("uninitialised", name)
     for tensor in _tensors(node):
         if tensor.dtype not in DTYPES:
             return LeftOut("outside", f"dtype {str(tensor.dtype).removeprefix('torch.')}")
