@@ -41,9 +41,11 @@ class UnsupportedError(PilotlightError):
         count = len(self.problems)
         lines = [f"{p.message}" + (f"\n      at {p.where}" if p.where else "") for p in self.problems]
         body = "\n".join(f"  {i + 1}. {line}" for i, line in enumerate(lines))
+        alone = self.problems[0] if count == 1 else None
         super().__init__(
-            f"{count} thing{'s' if count != 1 else ''} in this model cannot be compiled:\n{body}",
-            where=self.problems[0].where if count == 1 else None,
+            f"this model cannot be compiled: {alone.message}" if alone
+            else f"{count} things in this model cannot be compiled:\n{body}",
+            where=alone.where if alone else None,
             hint=next((p.hint for p in self.problems if p.hint), None),
             kind="unsupported",
         )

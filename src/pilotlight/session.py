@@ -95,6 +95,8 @@ class Session:
 def read_inputs(path: Path, ports: list[Port]) -> tuple[list[list[torch.Tensor]], torch.Tensor | None]:
     """Samples from an .npz: one array per model input, in order; `label`, if there, is each one's class."""
     try:
+        if path.is_file() and not zipfile.is_zipfile(path):
+            raise ValueError("an .npz file is a zip archive, this is none")
         with np.load(path) as data:
             arrays = [data[k] for k in data.files if k != "label"]
             labels = torch.from_numpy(data["label"]) if "label" in data.files else None
@@ -134,7 +136,8 @@ def _samples(path: Path, array: np.ndarray, port: Port) -> list[torch.Tensor]:
     if shape and shape[0] == 1 and array.shape[1:] == shape[1:]:
         return [tensor[i : i + 1] for i in range(len(tensor))]
     raise PilotlightError(
-        f"{path}: input {port.name} has samples of shape {list(array.shape[1:])}; expected {list(shape)}",
+        f"{path}: input {port.name!r} has samples of shape {list(array.shape[1:])}; expected {list(shape)}",
+        hint="the first axis of each array numbers the samples",
         kind="wrong-input",
     )
 
