@@ -6,8 +6,6 @@ At most three steps of 32,767 from float.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import torch
 
@@ -16,8 +14,8 @@ from pilotlight.fixed import INT16
 from pilotlight.graph import Node
 from pilotlight.ops.base import Integer, register
 from pilotlight.ops.q16_recipe import as_int16, cook, wide_form
-from pilotlight.ops.q_norm import LONGEST, QNorm, normalized, table_fields
-from pilotlight.ops.q_recipe import LIMIT, Affine, Limits, Recipe, affine, overflow, wide
+from pilotlight.ops.q_norm import LONGEST, QNorm, affine_numbers, normalized, row_numbers, table_fields
+from pilotlight.ops.q_recipe import Affine, Limits, Recipe, affine, wide
 
 
 @register
@@ -45,24 +43,9 @@ def make_qnorm16(
 ) -> Recipe:
     """Layer norm over the last `size` numbers, or rms norm without `center`."""
     x, y = Affine(*x), Affine(*y)
-    w = np.ones(size) if weight is None else np.asarray(weight, np.float64).reshape(size)
-    b = np.zeros(size) if bias is None else np.asarray(bias, np.float64).reshape(size)
-    largest = math.sqrt(size) * 1.001  # of a normalized number
-    up = 31 - (65535 * size).bit_length()
-    bits = 30 - math.ceil(math.log2(largest))
-    for fraction in range(12, -1, -1):
-        factors = np.rint(w / y.scale * 2.0 ** (32 - bits + fraction))
-        offsets = np.rint(b / y.scale * 2.0**fraction) + ((1 << fraction) >> 1)
-        reach = largest * np.abs(w) / y.scale * 2.0**fraction + np.abs(offsets)
-        if max(np.abs(factors).max(), reach.max()) < LIMIT - 1:
-            break
-    else:
-        raise overflow(float(np.abs(w).max() / y.scale))
-    attrs = {
-        "size": size, "center": center, "zero": 0, "eps": min(int(np.rint(eps * size * size / x.scale**2)), 1 << 62),
-        "up": 1 << up, "shift": 13 + up - bits, "fraction": fraction, "lo": limits[0], "hi": limits[1],
-    }
-    return Recipe("qnorm_s16", attrs, (factors.astype(np.int32), offsets.astype(np.int32)))
+    fraction, factors, offsets = affine_numbers(y, size, weight, bias, range(12, -1, -1))
+    attrs = {**row_numbers(x, size, eps, center, limits, steps=65535, point=0), "fraction": fraction}
+    return Recipe("qnorm_s16", attrs, (factors, offsets))
 
 
 @wide_form("layer_norm", "rms_norm")

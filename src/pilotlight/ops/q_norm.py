@@ -13,6 +13,7 @@ with w = rint(weight/sy · 2^(32 - bits + fraction)), b = rint((bias/sy + zy)·2
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -99,9 +100,7 @@ def make_qnorm(
             f"a norm over {size} numbers has no int8 form; expected at most {LONGEST}", hint="keep it in float",
             kind="unsupported",
         )
-    w = np.ones(size) if weight is None else np.asarray(weight, np.float64).reshape(size)
-    b = np.zeros(size) if bias is None else np.asarray(bias, np.float64).reshape(size)
-    fraction, factors, offsets = affine_numbers(y, size, w, b)
+    fraction, factors, offsets = affine_numbers(y, size, weight, bias)
     attrs = {**row_numbers(x, size, eps, center, limits), "fraction": fraction}
     return Recipe("qnorm", attrs, (factors, offsets))
 
@@ -111,22 +110,29 @@ def _bits(size: int) -> int:
     return 30 - math.ceil(math.log2(math.sqrt(size) * 1.001))
 
 
-def row_numbers(x: Affine, size: int, eps: float, center: bool, limits: Limits) -> dict[str, Any]:
-    """What normalizes rows of `size` numbers."""
-    up = 30 - (255 * size).bit_length() + 1
+def row_numbers(
+    x: Affine, size: int, eps: float, center: bool, limits: Limits, steps: int = 255, point: int = 16
+) -> dict[str, Any]:
+    """What normalizes rows of `size` numbers of so many steps; the spread has `point` bits behind the point."""
+    up = 31 - (steps * size).bit_length()
     return {
         "size": size, "center": center, "zero": 0 if center else int(x.zero),
-        "eps": min(int(np.rint(eps * size * size / x.scale**2 * 65536.0)), 1 << 62),
-        "up": 1 << up, "shift": 5 + up - _bits(size), "lo": limits[0], "hi": limits[1],
+        "eps": min(int(np.rint(eps * size * size / x.scale**2 * 2.0**point)), 1 << 62),
+        "up": 1 << up, "shift": 13 - point // 2 + up - _bits(size), "lo": limits[0], "hi": limits[1],
     }
 
 
-def affine_numbers(y: Affine, size: int, w: np.ndarray, b: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
+def affine_numbers(
+    y: Affine, size: int, weight: np.ndarray | None, bias: np.ndarray | None,
+    fractions: Iterable[int] = range(16, 0, -1),
+) -> tuple[int, np.ndarray, np.ndarray]:
     """`fraction`, and scale and shift of the normalized numbers in y's steps: as many bits as 32 hold."""
+    w = np.ones(size) if weight is None else np.asarray(weight, np.float64).reshape(-1)
+    b = np.zeros(size) if bias is None else np.asarray(bias, np.float64).reshape(-1)
     largest = math.sqrt(size) * 1.001
-    for fraction in range(16, 0, -1):
+    for fraction in fractions:
         factors = np.rint(w / y.scale * 2.0 ** (32 - _bits(size) + fraction))
-        offsets = np.rint((b / y.scale + y.zero) * 2.0**fraction) + (1 << (fraction - 1))
+        offsets = np.rint((b / y.scale + y.zero) * 2.0**fraction) + ((1 << fraction) >> 1)
         reach = largest * np.abs(w) / y.scale * 2.0**fraction + np.abs(offsets)
         if max(np.abs(factors).max(), reach.max()) < LIMIT - 1:
             return fraction, factors.astype(np.int32), offsets.astype(np.int32)
