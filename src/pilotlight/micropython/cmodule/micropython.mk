@@ -1,0 +1,4 @@
+# `import _torch`: make USER_C_MODULES=path/to/the/folder/above
+PT_DIR := $(USERMOD_DIR)
+SRC_USERMOD_C += $(wildcard $(PT_DIR)/*.c) $(wildcard $(PT_DIR)/generated/*.c)
+CFLAGS_USERMOD += -I$(PT_DIR) -I$(PT_DIR)/kernels

@@ -1,0 +1,399 @@
+/* Memory, views, conversion and walking. */
+#include "tensor.h"
+
+#include "half.h"
+
+const pt_dtype_obj_t pt_dtypes[PT_DTYPES] = {
+    [PT_BOOL] = {{&pt_dtype_type}, MP_QSTR_bool, 1, '?'},
+    [PT_UINT8] = {{&pt_dtype_type}, MP_QSTR_uint8, 1, 'B'},
+    [PT_INT8] = {{&pt_dtype_type}, MP_QSTR_int8, 1, 'b'},
+    [PT_INT16] = {{&pt_dtype_type}, MP_QSTR_int16, 2, 'h'},
+    [PT_INT32] = {{&pt_dtype_type}, MP_QSTR_int32, 4, 'i'},
+    [PT_INT64] = {{&pt_dtype_type}, MP_QSTR_int64, 8, 'q'},
+    [PT_FLOAT16] = {{&pt_dtype_type}, MP_QSTR_float16, 2, 'H'},
+    [PT_BFLOAT16] = {{&pt_dtype_type}, MP_QSTR_bfloat16, 2, 'H'},
+    [PT_FLOAT32] = {{&pt_dtype_type}, MP_QSTR_float32, 4, 'f'},
+};
+
+/* PyTorch's table: integers of different signs meet in a wider signed one, the two halves in float32. */
+int pt_promote(int a, int b)
+{
+    if (a == b) {
+        return a;
+    }
+    if (a > b) {
+        const int swap = a;
+        a = b;
+        b = swap;
+    }
+    if (a == PT_UINT8 && b == PT_INT8) {
+        return PT_INT16;
+    }
+    return a == PT_FLOAT16 && b == PT_BFLOAT16 ? PT_FLOAT32 : b;
+}
+
+int32_t pt_numel(const pt_tensor_t *t)
+{
+    int32_t n = 1;
+    for (int d = 0; d < t->ndim; d++) {
+        n *= t->dims[d];
+    }
+    return n;
+}
+
+bool pt_is_contiguous(const pt_tensor_t *t)
+{
+    int32_t expected = 1;
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        if (t->dims[d] != 1 && t->dims[t->ndim + d] != expected && pt_numel(t) != 0) {
+            return false;
+        }
+        expected *= t->dims[d];
+    }
+    return true;
+}
+
+static void contiguous_strides(int ndim, const int32_t *sizes, int32_t *strides)
+{
+    int32_t step = 1;
+    for (int d = ndim - 1; d >= 0; d--) {
+        strides[d] = step;
+        step *= sizes[d] > 1 ? sizes[d] : 1;
+    }
+}
+
+static pt_tensor_t *header(int dtype, int ndim, const int32_t *sizes)
+{
+    if (ndim > PT_MAX_DIMS) {
+        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("tensors have at most %d dimensions, got %d"),
+            PT_MAX_DIMS, ndim);
+    }
+    pt_tensor_t *t = m_new_obj_var(pt_tensor_t, dims, int32_t, 2 * ndim);
+    t->base.type = &pt_tensor_type;
+    t->dtype = (uint8_t)dtype;
+    t->ndim = (uint8_t)ndim;
+    t->requires_grad = false;
+    memcpy(t->dims, sizes, (size_t)ndim * sizeof(int32_t));
+    return t;
+}
+
+pt_tensor_t *pt_new(int dtype, int ndim, const int32_t *sizes)
+{
+    int64_t bytes = pt_size(dtype);
+    for (int d = 0; d < ndim; d++) {
+        if (sizes[d] < 0) {
+            mp_raise_msg_varg(&mp_type_RuntimeError,
+                MP_ERROR_TEXT("Trying to create tensor with negative dimension %d"), (int)sizes[d]);
+        }
+        bytes *= sizes[d];
+        if (bytes > INT32_MAX) {
+            m_malloc_fail((size_t)INT32_MAX);
+        }
+    }
+    pt_tensor_t *t = header(dtype, ndim, sizes);
+    contiguous_strides(ndim, sizes, pt_strides(t));
+    pt_storage_t *storage = m_malloc(sizeof(pt_storage_t) + (size_t)bytes);
+    storage->owner = MP_OBJ_NULL;
+    storage->start = storage->own;
+    storage->bytes = (uint32_t)bytes;
+    t->storage = storage;
+    t->data = storage->start;
+    return t;
+}
+
+pt_tensor_t *pt_borrow(mp_obj_t owner, uint8_t *data, uint32_t bytes, int dtype, int ndim, const int32_t *sizes)
+{
+    pt_tensor_t *t = header(dtype, ndim, sizes);
+    contiguous_strides(ndim, sizes, pt_strides(t));
+    t->storage = m_malloc(sizeof(pt_storage_t));
+    t->storage->owner = owner;
+    t->storage->start = data;
+    t->storage->bytes = bytes;
+    t->data = data;
+    return t;
+}
+
+pt_tensor_t *pt_new_like(const pt_tensor_t *t, int dtype) { return pt_new(dtype, t->ndim, t->dims); }
+
+pt_tensor_t *pt_view(const pt_tensor_t *t, int ndim, const int32_t *sizes, const int32_t *strides, int32_t offset)
+{
+    pt_tensor_t *v = header(t->dtype, ndim, sizes);
+    v->storage = t->storage;
+    v->data = t->data + (ptrdiff_t)offset * pt_size(t->dtype);
+    if (strides) {
+        memcpy(pt_strides(v), strides, (size_t)ndim * sizeof(int32_t));
+    } else {
+        contiguous_strides(ndim, sizes, pt_strides(v));
+    }
+    return v;
+}
+
+pt_tensor_t *pt_contiguous(pt_tensor_t *t, int dtype)
+{
+    if (t->dtype == dtype && pt_is_contiguous(t)) {
+        return t;
+    }
+    pt_tensor_t *copy = pt_new_like(t, dtype);
+    pt_copy_into(copy, t);
+    return copy;
+}
+
+/* ---- conversion ---------------------------------------------------------------------------------------- */
+
+/* As PyTorch on common machines: out of range and NaN become the smallest number. */
+static int64_t to_int(float x)
+{
+    return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? (int64_t)x : INT64_MIN;
+}
+
+#define LOAD(type, expression)                          \
+    for (int k = 0; k < n; k++, data += bytes) {        \
+        type v;                                         \
+        memcpy(&v, data, sizeof(v));                    \
+        if (compute == PT_FLOAT32) {                    \
+            to->f[k] = (float)(expression);             \
+        } else {                                        \
+            to->i[k] = (int64_t)(expression);           \
+        }                                               \
+    }                                                   \
+    break
+
+void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, pt_chunk_t *to, int n)
+{
+    const ptrdiff_t bytes = (ptrdiff_t)step * pt_size(dtype);
+    switch (dtype) {
+        case PT_BOOL:
+        case PT_UINT8:
+            LOAD(uint8_t, v);
+        case PT_INT8:
+            LOAD(int8_t, v);
+        case PT_INT16:
+            LOAD(int16_t, v);
+        case PT_INT32:
+            LOAD(int32_t, v);
+        case PT_INT64:
+            LOAD(int64_t, v);
+        default:
+            for (int k = 0; k < n; k++, data += bytes) {
+                float f;
+                if (dtype == PT_FLOAT32) {
+                    memcpy(&f, data, sizeof(f));
+                } else {
+                    uint16_t h;
+                    memcpy(&h, data, sizeof(h));
+                    f = dtype == PT_FLOAT16 ? pl_from_f16(h) : pl_from_bf16(h);
+                }
+                if (compute == PT_FLOAT32) {
+                    to->f[k] = f;
+                } else {
+                    to->i[k] = to_int(f);
+                }
+            }
+    }
+}
+
+#define STORE(type)                                                                     \
+    for (int k = 0; k < n; k++, data += bytes) {                                        \
+        const type v = (type)(compute == PT_FLOAT32 ? to_int(from->f[k]) : from->i[k]); \
+        memcpy(data, &v, sizeof(v));                                                    \
+    }                                                                                   \
+    break
+
+void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const pt_chunk_t *from, int n)
+{
+    const ptrdiff_t bytes = (ptrdiff_t)step * pt_size(dtype);
+    switch (dtype) {
+        case PT_BOOL:
+            for (int k = 0; k < n; k++, data += bytes) {
+                *data = compute == PT_FLOAT32 ? from->f[k] != 0.0f : from->i[k] != 0;
+            }
+            break;
+        case PT_UINT8:
+            STORE(uint8_t);
+        case PT_INT8:
+            STORE(int8_t);
+        case PT_INT16:
+            STORE(int16_t);
+        case PT_INT32:
+            STORE(int32_t);
+        case PT_INT64:
+            STORE(int64_t);
+        default:
+            for (int k = 0; k < n; k++, data += bytes) {
+                const float f = compute == PT_FLOAT32 ? from->f[k] : (float)from->i[k];
+                if (dtype == PT_FLOAT32) {
+                    memcpy(data, &f, sizeof(f));
+                } else {
+                    const uint16_t h = dtype == PT_FLOAT16 ? pl_to_f16(f) : pl_to_bf16(f);
+                    memcpy(data, &h, sizeof(h));
+                }
+            }
+    }
+}
+
+/* ---- walking ---------------------------------------------------------------------------------------------- */
+
+void pt_walk(pt_walk_t *w, int count, pt_tensor_t *const *operands)
+{
+    const pt_tensor_t *full = operands[0];
+    w->ndim = 0;
+    w->count = count;
+    w->started = false;
+    for (int k = 0; k < count; k++) {
+        w->data[k] = operands[k]->data;
+        w->width[k] = (uint8_t)pt_size(operands[k]->dtype);
+    }
+    for (int d = 0; d < full->ndim; d++) { /* outermost first; a dimension joins the one before where all allow it */
+        const int32_t size = full->dims[d];
+        int32_t steps[PT_OPERANDS];
+        if (size == 1) {
+            continue;
+        }
+        for (int k = 0; k < count; k++) {
+            const pt_tensor_t *t = operands[k];
+            const int own = d - (full->ndim - t->ndim);
+            steps[k] = own < 0 || t->dims[own] == 1 ? 0 : t->dims[t->ndim + own];
+        }
+        bool join = w->ndim > 0;
+        for (int k = 0; join && k < count; k++) {
+            join = w->steps[k][w->ndim - 1] == steps[k] * size;
+        }
+        const int to = join ? w->ndim - 1 : w->ndim++;
+        w->sizes[to] = join ? w->sizes[to] * size : size;
+        for (int k = 0; k < count; k++) {
+            w->steps[k][to] = steps[k];
+        }
+    }
+    if (w->ndim == 0) {
+        w->ndim = 1;
+        w->sizes[0] = 1;
+        for (int k = 0; k < count; k++) {
+            w->steps[k][0] = 0;
+        }
+    }
+    w->run = w->sizes[w->ndim - 1];
+    for (int d = 0; d < w->ndim; d++) {
+        w->at[d] = 0;
+        if (w->sizes[d] == 0) {
+            w->run = 0;
+        }
+    }
+}
+
+bool pt_next(pt_walk_t *w)
+{
+    if (!w->started) {
+        w->started = true;
+        return w->run > 0;
+    }
+    for (int d = w->ndim - 2; d >= 0; d--) {
+        const bool carry = ++w->at[d] == w->sizes[d];
+        for (int k = 0; k < w->count; k++) {
+            const ptrdiff_t step = (ptrdiff_t)w->steps[k][d] * w->width[k];
+            w->data[k] += carry ? -step * (w->sizes[d] - 1) : step;
+        }
+        if (!carry) {
+            return true;
+        }
+        w->at[d] = 0;
+    }
+    return false;
+}
+
+int pt_broadcast(int count, pt_tensor_t *const *operands, int32_t *sizes)
+{
+    int ndim = 0;
+    for (int k = 0; k < count; k++) {
+        ndim = operands[k]->ndim > ndim ? operands[k]->ndim : ndim;
+    }
+    for (int d = 0; d < ndim; d++) {
+        sizes[d] = 1;
+        for (int k = 0; k < count; k++) {
+            const int own = d - (ndim - operands[k]->ndim);
+            const int32_t size = own < 0 ? 1 : operands[k]->dims[own];
+            if (size != 1) {
+                if (sizes[d] != 1 && sizes[d] != size) {
+                    mp_raise_msg_varg(&mp_type_RuntimeError,
+                        MP_ERROR_TEXT("The size of tensor a (%d) must match the size of tensor b (%d) at non-singleton "
+                                      "dimension %d"), (int)sizes[d], (int)size, d);
+                }
+                sizes[d] = size;
+            }
+        }
+    }
+    return ndim;
+}
+
+void pt_copy_into(pt_tensor_t *to, pt_tensor_t *from)
+{
+    pt_tensor_t *const operands[] = {to, from};
+    const int compute = pt_compute(from->dtype);
+    pt_walk_t w;
+    pt_chunk_t chunk;
+    pt_walk(&w, 2, operands);
+    while (pt_next(&w)) {
+        const int32_t ys = w.steps[0][w.ndim - 1], xs = w.steps[1][w.ndim - 1];
+        if (to->dtype == from->dtype && ys == 1 && xs == 1) {
+            memmove(w.data[0], w.data[1], (size_t)w.run * w.width[0]);
+            continue;
+        }
+        for (int32_t k = 0; k < w.run; k += PT_CHUNK) {
+            const int n = w.run - k < PT_CHUNK ? (int)(w.run - k) : PT_CHUNK;
+            pt_load(w.data[1] + (ptrdiff_t)k * xs * w.width[1], from->dtype, xs, compute, &chunk, n);
+            pt_store(w.data[0] + (ptrdiff_t)k * ys * w.width[0], to->dtype, ys, compute, &chunk, n);
+        }
+    }
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------------------ */
+
+int pt_number_dtype(mp_obj_t number)
+{
+    if (mp_obj_is_bool(number)) {
+        return PT_BOOL;
+    }
+    return mp_obj_is_int(number) ? PT_INT64 : mp_obj_is_float(number) ? PT_FLOAT32 : -1;
+}
+
+static int64_t int64_of(mp_obj_t number)
+{
+    if (mp_obj_is_small_int(number)) {
+        return MP_OBJ_SMALL_INT_VALUE(number);
+    }
+    #if MICROPY_LONGINT_IMPL != MICROPY_LONGINT_IMPL_NONE
+    if (mp_obj_is_exact_type(number, &mp_type_int)) {
+        byte bytes[8];
+        mp_obj_int_to_bytes_impl(number, false, sizeof(bytes), bytes);
+        uint64_t v = 0;
+        for (int k = 7; k >= 0; k--) {
+            v = v << 8 | bytes[k];
+        }
+        return (int64_t)v;
+    }
+    #endif
+    return mp_obj_get_int(number);
+}
+
+pt_tensor_t *pt_from_number(mp_obj_t number, int dtype)
+{
+    pt_chunk_t chunk;
+    const int own = pt_number_dtype(number);
+    pt_tensor_t *t = pt_new(dtype, 0, NULL);
+    if (own == PT_FLOAT32) {
+        chunk.f[0] = (float)mp_obj_get_float(number);
+    } else {
+        chunk.i[0] = own == PT_BOOL ? mp_obj_is_true(number) : int64_of(number);
+    }
+    pt_store(t->data, dtype, 1, own == PT_FLOAT32 ? PT_FLOAT32 : PT_INT64, &chunk, 1);
+    return t;
+}
+
+mp_obj_t pt_item(const pt_tensor_t *t, int32_t offset)
+{
+    pt_chunk_t chunk;
+    pt_load(t->data + (ptrdiff_t)offset * pt_size(t->dtype), t->dtype, 1, pt_compute(t->dtype), &chunk, 1);
+    if (t->dtype == PT_BOOL) {
+        return mp_obj_new_bool(chunk.i[0] != 0);
+    }
+    return pt_is_float(t->dtype) ? mp_obj_new_float((mp_float_t)chunk.f[0]) : mp_obj_new_int_from_ll(chunk.i[0]);
+}

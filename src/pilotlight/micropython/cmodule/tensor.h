@@ -1,0 +1,215 @@
+/* Tensors of the MicroPython module: what every file of it shares. */
+#ifndef PT_TENSOR_H
+#define PT_TENSOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "py/obj.h"
+#include "py/objint.h"
+#include "py/runtime.h"
+
+/* ---- element types --------------------------------------------------------------------------------- */
+
+/* In the order of promotion inside a kind; the numbers are indices of pt_dtypes. */
+typedef enum {
+    PT_BOOL, PT_UINT8, PT_INT8, PT_INT16, PT_INT32, PT_INT64, PT_FLOAT16, PT_BFLOAT16, PT_FLOAT32, PT_DTYPES
+} pt_dtype_t;
+
+typedef struct {
+    mp_obj_base_t base;
+    uint16_t name; /* a qstr: MP_QSTR_float32 */
+    uint8_t size;  /* bytes of an element */
+    char code;     /* of the buffer protocol */
+} pt_dtype_obj_t;
+
+extern const mp_obj_type_t pt_dtype_type;
+extern const pt_dtype_obj_t pt_dtypes[PT_DTYPES];
+
+static inline bool pt_is_float(int dtype) { return dtype >= PT_FLOAT16; }
+static inline int pt_size(int dtype) { return pt_dtypes[dtype].size; }
+static inline int pt_compute(int dtype) { return pt_is_float(dtype) ? PT_FLOAT32 : PT_INT64; }
+int pt_promote(int a, int b);
+
+/* ---- tensors --------------------------------------------------------------------------------------- */
+
+#define PT_MAX_DIMS 8
+
+/* The bytes that tensors share. They follow the header in one block, or belong to `owner` (frombuffer). The garbage
+ * collector keeps a block alive only for pointers to its start: hence tensors point here as well as to their data. */
+typedef struct {
+    mp_obj_t owner;
+    uint8_t *start;
+    uint32_t bytes;
+    uint8_t own[] __attribute__((aligned(16)));
+} pt_storage_t;
+
+typedef struct {
+    mp_obj_base_t base; /* pt_tensor_type or pt_parameter_type */
+    pt_storage_t *storage;
+    uint8_t *data; /* the first element */
+    uint8_t dtype, ndim;
+    bool requires_grad; /* remembered, never acted upon: there is no autograd */
+    int32_t dims[];     /* sizes (ndim), then strides in elements (ndim) */
+} pt_tensor_t;
+
+extern const mp_obj_type_t pt_tensor_type, pt_parameter_type;
+
+static inline int32_t *pt_sizes(pt_tensor_t *t) { return t->dims; }
+static inline int32_t *pt_strides(pt_tensor_t *t) { return t->dims + t->ndim; }
+static inline bool pt_is_tensor(mp_obj_t o)
+{
+    if (!mp_obj_is_obj(o)) {
+        return false;
+    }
+    const mp_obj_type_t *type = ((mp_obj_base_t *)MP_OBJ_TO_PTR(o))->type;
+    return type == &pt_tensor_type || type == &pt_parameter_type;
+}
+static inline pt_tensor_t *pt_tensor(mp_obj_t o) { return (pt_tensor_t *)MP_OBJ_TO_PTR(o); }
+
+int32_t pt_numel(const pt_tensor_t *t);
+bool pt_is_contiguous(const pt_tensor_t *t);
+/* A new tensor with memory of its own, not initialised. */
+pt_tensor_t *pt_new(int dtype, int ndim, const int32_t *sizes);
+pt_tensor_t *pt_new_like(const pt_tensor_t *t, int dtype);
+/* A tensor over the bytes of an object; its first element is at `data`. */
+pt_tensor_t *pt_borrow(mp_obj_t owner, uint8_t *data, uint32_t bytes, int dtype, int ndim, const int32_t *sizes);
+static inline int32_t pt_offset(const pt_tensor_t *t) /* of the first element in the storage, in elements */
+{
+    return (int32_t)(t->data - t->storage->start) / pt_size(t->dtype);
+}
+/* A view of the same bytes: `strides` may be NULL for contiguous ones, `offset` is in elements. */
+pt_tensor_t *pt_view(const pt_tensor_t *t, int ndim, const int32_t *sizes, const int32_t *strides, int32_t offset);
+/* The tensor itself if it has that type and is contiguous, else a copy that is. */
+pt_tensor_t *pt_contiguous(pt_tensor_t *t, int dtype);
+/* Copies with conversion; the shape of `from` must broadcast to that of `to`. */
+void pt_copy_into(pt_tensor_t *to, pt_tensor_t *from);
+/* A tensor without dimensions from a number of Python's, of the type PyTorch gives it. */
+pt_tensor_t *pt_from_number(mp_obj_t number, int dtype);
+mp_obj_t pt_item(const pt_tensor_t *t, int32_t offset); /* the element as a number of Python's */
+int pt_number_dtype(mp_obj_t number);                   /* bool, int64 or float32; -1 for anything else */
+
+/* ---- rows of elements as the compute type ------------------------------------------------------------ */
+
+#define PT_CHUNK 64 /* elements that are converted at a time */
+
+typedef union {
+    float f[PT_CHUNK];
+    int64_t i[PT_CHUNK];
+} pt_chunk_t;
+
+/* n elements, `step` elements apart, as float32 or int64, and back; storing wraps around as PyTorch does. */
+void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, pt_chunk_t *to, int n);
+void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const pt_chunk_t *from, int n);
+
+/* Walks tensors of one broadcast shape, the last dimension as a run: `while (pt_next(&w)) use w.data[k]`. */
+#define PT_OPERANDS 4
+typedef struct {
+    int ndim, count;
+    int32_t sizes[PT_MAX_DIMS], at[PT_MAX_DIMS];
+    int32_t steps[PT_OPERANDS][PT_MAX_DIMS]; /* in elements; 0 where an operand is broadcast */
+    uint8_t *data[PT_OPERANDS];
+    uint8_t width[PT_OPERANDS]; /* bytes of an element */
+    int32_t run;                /* elements of the innermost run */
+    bool started;
+} pt_walk_t;
+
+/* Operand 0 has the full shape; dimensions that lie one behind the other for all operands become one. */
+void pt_walk(pt_walk_t *w, int count, pt_tensor_t *const *operands);
+bool pt_next(pt_walk_t *w);
+/* The broadcast shape of some tensors; raises PyTorch's RuntimeError. Returns the number of dimensions. */
+int pt_broadcast(int count, pt_tensor_t *const *operands, int32_t *sizes);
+
+/* ---- calls by schema --------------------------------------------------------------------------------- */
+
+enum { PT_ARG_TENSOR, PT_ARG_SCALAR, PT_ARG_INT, PT_ARG_FLOAT, PT_ARG_BOOL, PT_ARG_INTS, PT_ARG_TENSORS, PT_ARG_FLOATS,
+       PT_ARG_DTYPE, PT_ARG_STR, PT_ARG_IGNORED };
+enum { PT_OPTIONAL = 1, PT_HAS_DEFAULT = 2, PT_KEYWORD = 4, PT_FLOAT_DEFAULT = 8, PT_NONE_DEFAULT = 16 };
+
+typedef struct {
+    uint16_t name; /* a qstr */
+    uint8_t type, flags;
+    uint8_t length; /* of int[2]: a single number stands for that many */
+    union {
+        int32_t i;
+        float f;
+    } value; /* the default */
+} pt_param_t;
+
+struct _pt_call_t;
+typedef mp_obj_t (*pt_kernel_t)(struct _pt_call_t *c);
+
+struct _pt_pointwise_t;
+enum { PT_FUNCTIONAL, PT_IN_PLACE };
+typedef struct {
+    const pt_param_t *params;
+    pt_kernel_t kernel;
+    union {
+        const struct _pt_pointwise_t *row;
+        uintptr_t number;
+    } data; /* what tells kernels of one function apart */
+    uint8_t count, positional;
+    uint8_t kind;    /* PT_IN_PLACE: the result is argument 0 */
+    uint8_t has_out; /* takes out= */
+} pt_overload_t;
+
+/* A callable of the module or of a tensor, with the overloads that PyTorch has. */
+typedef struct {
+    mp_obj_base_t base;
+    uint16_t name;
+    uint8_t count;
+    const pt_overload_t *overloads;
+} pt_op_t;
+
+extern const mp_obj_type_t pt_op_type;
+
+typedef struct {
+    bool given; /* false: None */
+    uint8_t type;
+    uint8_t count; /* of a list */
+    mp_obj_t object;
+    union {
+        pt_tensor_t *tensor;
+        int64_t i;
+        mp_float_t f;
+        const int32_t *ints;
+        const mp_obj_t *objects;
+        int dtype;
+    } v;
+} pt_arg_t;
+
+#define PT_ARGS 16
+#define PT_INTS 32
+
+typedef struct _pt_call_t {
+    const pt_op_t *op;
+    const pt_overload_t *overload;
+    pt_tensor_t *out; /* out=, or what an in-place operator changes; NULL: a new tensor */
+    int ints_used;
+    int32_t ints[PT_INTS];
+    pt_arg_t args[PT_ARGS];
+} pt_call_t;
+
+/* The tensor that a kernel writes: out= resized, self checked, or a new one. */
+pt_tensor_t *pt_result(pt_call_t *c, int dtype, int ndim, const int32_t *sizes);
+int pt_dim(pt_call_t *c, int64_t dim, int ndim); /* made non-negative, or PyTorch's IndexError */
+
+/* ---- pointwise operators made from rows ------------------------------------------------------------------ */
+
+typedef void (*pt_row_t)(const void *const *x, void *y, int n);
+enum { PT_SAME, PT_TO_BOOL };                  /* what a row gives */
+enum { PT_IN_SAME, PT_IN_FLOAT, PT_IN_BOOL };  /* what its operands become first */
+typedef struct _pt_pointwise_t {
+    pt_row_t f32, i64; /* NULL where there is none */
+    uint8_t arity, result, compute;
+} pt_pointwise_t;
+
+mp_obj_t pt_pointwise(pt_call_t *c); /* overload->data is the row */
+/* A row on tensors from C, with promotion and broadcasting; `out` may be NULL. */
+pt_tensor_t *pt_apply(const pt_pointwise_t *row, int count, pt_tensor_t *const *operands, pt_tensor_t *out);
+
+/* Long loops call this now and then, so that Ctrl-C reaches them. */
+static inline void pt_poll(void) { mp_handle_pending(true); }
+
+#endif

@@ -1,0 +1,31 @@
+"""Writes the generated part of the C module: tables from PyTorch's schemas, loops from the pointwise rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pilotlight.micropython.operators import kernels
+from pilotlight.micropython.rows import rows_header, rows_source
+from pilotlight.micropython.schemas import Kernel, operator_tables, presence, table
+
+
+def generate(folder: Path, chosen: Mapping[str, Kernel] | None = None) -> None:
+    """Write `generated/` into a folder of the build, with all operators or with those chosen."""
+    target = folder / "generated"
+    target.mkdir(parents=True, exist_ok=True)
+    source, functions, methods = operator_tables(kernels() if chosen is None else chosen)
+    declared = sorted({*functions, *methods})
+    header = "\n".join(f"extern const pt_op_t pt_op_{o};" for o in declared)
+    macros = (table(functions, "PT_FUNCTIONS"), table(methods, "PT_METHODS"), presence(declared))
+    header = "\n".join([header, *macros])
+    _write(target / "rows.h", rows_header())
+    _write(target / "tables.h", f"/* Generated from PyTorch's schemas. */\n{header}")
+    _write(target / "tables.c", f'#include "tensor.h"\n#include "generated/rows.h"\n\n{source}')
+    _write(target / "rows.c", rows_source())
+
+
+def _write(path: Path, text: str) -> None:
+    """Leaves a file that is the same untouched, so that nothing is built again for it."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)

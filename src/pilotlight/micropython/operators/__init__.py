@@ -1,0 +1,19 @@
+"""Which C function computes which overload of PyTorch's: one module a family, each with a table `KERNELS`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+
+from pilotlight.micropython.rows import row_kernels
+from pilotlight.micropython.schemas import Kernel
+
+
+@cache
+def kernels() -> dict[str, Kernel]:
+    """Every overload that there is a kernel for; a family's own entry goes before a row of the compiler's."""
+    found = row_kernels()
+    for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
+        found |= importlib.import_module(f"{__name__}.{module}").KERNELS
+    return found
