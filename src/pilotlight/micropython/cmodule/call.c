@@ -1,8 +1,6 @@
 /* Calls by PyTorch's schemas: constant tables say what an operator takes, one parser reads them. */
 #include "tensor.h"
 
-#include "py/objtuple.h"
-
 /* ---- what is wrong, in PyTorch's words ------------------------------------------------------------------ */
 
 static const char *const type_names[] = {
@@ -31,15 +29,6 @@ static bool is_index(mp_obj_t o)
 }
 
 static int64_t index_of(mp_obj_t o) { return mp_obj_get_int(pt_is_tensor(o) ? pt_item(pt_tensor(o), 0) : o); }
-
-static bool sequence(mp_obj_t o, size_t *count, mp_obj_t **items)
-{
-    if (mp_obj_is_type(o, &mp_type_list) || mp_obj_is_type(o, &mp_type_tuple)) {
-        mp_obj_get_array(o, count, items);
-        return true;
-    }
-    return false;
-}
 
 static bool take_ints(pt_call_t *c, pt_arg_t *arg, size_t count, const mp_obj_t *items)
 {
@@ -111,10 +100,10 @@ static bool take(pt_call_t *c, const pt_param_t *p, pt_arg_t *arg, mp_obj_t o)
                 arg->count = p->length;
                 return true;
             }
-            return sequence(o, &count, &items) && take_ints(c, arg, count, items);
+            return pt_sequence(o, &count, &items) && take_ints(c, arg, count, items);
         case PT_ARG_TENSORS:
         case PT_ARG_FLOATS:
-            if (!sequence(o, &count, &items)) {
+            if (!pt_sequence(o, &count, &items)) {
                 return false;
             }
             for (size_t k = 0; k < count; k++) {

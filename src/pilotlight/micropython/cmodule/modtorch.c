@@ -3,42 +3,7 @@
 
 #include "generated/tables.h"
 
-/* ---- dtypes ------------------------------------------------------------------------------------------------ */
-
-static void dtype_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind)
-{
-    (void)kind;
-    mp_printf(print, "torch.%q", ((pt_dtype_obj_t *)MP_OBJ_TO_PTR(self))->name);
-}
-
-static void dtype_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
-{
-    const pt_dtype_obj_t *dtype = MP_OBJ_TO_PTR(self);
-    const int number = (int)(dtype - pt_dtypes);
-    if (dest[0] != MP_OBJ_NULL) {
-        return;
-    }
-    if (name == MP_QSTR_itemsize) {
-        dest[0] = MP_OBJ_NEW_SMALL_INT(dtype->size);
-    } else if (name == MP_QSTR_is_floating_point) {
-        dest[0] = mp_obj_new_bool(pt_is_float(number));
-    } else if (name == MP_QSTR_is_signed) {
-        dest[0] = mp_obj_new_bool(number != PT_BOOL && number != PT_UINT8);
-    }
-}
-
-MP_DEFINE_CONST_OBJ_TYPE(pt_dtype_type, MP_QSTR_dtype, MP_TYPE_FLAG_NONE, print, dtype_print, attr, dtype_attr);
-
 /* ---- Tensor -------------------------------------------------------------------------------------------------- */
-
-static mp_obj_t sizes_tuple(int count, const int32_t *values)
-{
-    mp_obj_tuple_t *tuple = MP_OBJ_TO_PTR(mp_obj_new_tuple((size_t)count, NULL));
-    for (int k = 0; k < count; k++) {
-        tuple->items[k] = MP_OBJ_NEW_SMALL_INT(values[k]);
-    }
-    return MP_OBJ_FROM_PTR(tuple);
-}
 
 static void tensor_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
 {
@@ -52,7 +17,7 @@ static void tensor_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
     }
     switch (name) {
         case MP_QSTR_shape:
-            dest[0] = sizes_tuple(t->ndim, t->dims);
+            dest[0] = pt_size_tuple(t->ndim, t->dims);
             break;
         case MP_QSTR_dtype:
             dest[0] = MP_OBJ_FROM_PTR(&pt_dtypes[t->dtype]);
@@ -117,6 +82,11 @@ MP_DEFINE_CONST_OBJ_TYPE(pt_parameter_type, MP_QSTR_Parameter, TENSOR_FLAGS, att
 static const mp_rom_map_elem_t module_table[] = {
     {MP_ROM_QSTR(MP_QSTR___name__), MP_ROM_QSTR(MP_QSTR__torch)},
     {MP_ROM_QSTR(MP_QSTR_Tensor), MP_ROM_PTR(&pt_tensor_type)},
+    {MP_ROM_QSTR(MP_QSTR_Size), MP_ROM_PTR(&pt_size_type)},
+    {MP_ROM_QSTR(MP_QSTR_device), MP_ROM_PTR(&pt_device_type)},
+    {MP_ROM_QSTR(MP_QSTR_strided), MP_ROM_PTR(&pt_strided)},
+    {MP_ROM_QSTR(MP_QSTR_contiguous_format), MP_ROM_PTR(&pt_contiguous_format)},
+    {MP_ROM_QSTR(MP_QSTR_preserve_format), MP_ROM_PTR(&pt_preserve_format)},
     DTYPE(bool, PT_BOOL), DTYPE(uint8, PT_UINT8), DTYPE(int8, PT_INT8), DTYPE(int16, PT_INT16),
     DTYPE(int32, PT_INT32), DTYPE(int64, PT_INT64), DTYPE(float16, PT_FLOAT16), DTYPE(bfloat16, PT_BFLOAT16),
     DTYPE(float32, PT_FLOAT32),

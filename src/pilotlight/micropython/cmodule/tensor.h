@@ -8,6 +8,7 @@
 
 #include "py/obj.h"
 #include "py/objint.h"
+#include "py/objtuple.h"
 #include "py/runtime.h"
 
 /* ---- element types --------------------------------------------------------------------------------- */
@@ -89,6 +90,23 @@ void pt_copy_into(pt_tensor_t *to, pt_tensor_t *from);
 pt_tensor_t *pt_from_number(mp_obj_t number, int dtype);
 mp_obj_t pt_item(const pt_tensor_t *t, int32_t offset); /* the element as a number of Python's */
 int pt_number_dtype(mp_obj_t number);                   /* bool, int64 or float32; -1 for anything else */
+
+/* ---- other types ------------------------------------------------------------------------------------ */
+
+extern const mp_obj_type_t pt_size_type, pt_device_type;
+extern const mp_obj_base_t pt_cpu;
+typedef struct {
+    mp_obj_base_t base;
+    uint16_t name;
+} pt_constant_t; /* torch.strided and the like */
+extern const pt_constant_t pt_strided, pt_contiguous_format, pt_preserve_format;
+
+mp_obj_t pt_size_tuple(int count, const int32_t *values); /* torch.Size */
+bool pt_is_device(mp_obj_t o);                            /* raises for a device that is not there */
+/* The items of a list, a tuple, a Size or a result with names; false for anything else. */
+bool pt_sequence(mp_obj_t o, size_t *count, mp_obj_t **items);
+/* torch.return_types.max(values=..., indices=...): constant qstrs {MP_QSTR_max, MP_QSTR_values, MP_QSTR_indices}. */
+mp_obj_t pt_named(const uint16_t *names, int count, const mp_obj_t *objects);
 
 /* ---- rows of elements as the compute type ------------------------------------------------------------ */
 
