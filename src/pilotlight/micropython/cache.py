@@ -1,0 +1,69 @@
+"""What is built once: folders of the cache, made by one process at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from pilotlight.measure.plugin import cache_folder
+
+_KEPT = 3 * 24 * 3600.0  # seconds that something unused stays
+
+
+def folder() -> Path:
+    """Where everything of MicroPython is."""
+    path = cache_folder() / "micropython"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@contextlib.contextmanager
+def lock(name: str) -> Iterator[None]:
+    """Others that want the same wait until it is there."""
+    with (folder() / f"{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def digest(items: Iterable[str | bytes]) -> str:
+    total = hashlib.sha256()
+    for item in items:
+        data = item.encode() if isinstance(item, str) else item
+        total.update(len(data).to_bytes(8, "little") + data)
+    return total.hexdigest()[:16]
+
+
+def files_digest(folders: Iterable[Path]) -> str:
+    """Of every file below, by name and content."""
+    parts: list[str | bytes] = []
+    for top in folders:
+        for path in sorted(p for p in top.rglob("*") if p.is_file() and "__pycache__" not in p.parts):
+            parts += [str(path.relative_to(top)), path.read_bytes()]
+    return digest(parts)
+
+
+def touch(path: Path) -> None:
+    """Remembers that it was used."""
+    with contextlib.suppress(OSError):
+        os.utime(path)
+
+
+def prune(pattern: str) -> None:
+    """Removes what nobody has used for days."""
+    for path in folder().glob(pattern):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _KEPT:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def update(path: Path, data: bytes) -> None:
+    """Writes a file unless it is the same already: an untouched file is not compiled again."""
+    if not path.exists() or path.read_bytes() != data:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)

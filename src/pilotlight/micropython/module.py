@@ -1,0 +1,46 @@
+"""The user C module as a folder of its own: what a port's maintainer adds to a build, and what ours are made from.
+
+    folder/torch/          C sources, the compiler's kernels, generated tables, micropython.mk and .cmake
+    folder/python/         the Python part, frozen by folder/manifest.py
+    folder/micropython.cmake
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from pilotlight.micropython import cache
+from pilotlight.micropython.generate import generate
+from pilotlight.micropython.select import Selection
+
+HERE = Path(__file__).parent
+KERNELS = HERE.parent / "csrc" / "kernels" / "portable"
+_MANIFEST = '# Add to your board\'s manifest: include("path/to/this/manifest.py")\nfreeze("python", opt=3)\n'
+_CMAKE = """\
+# Any cmake port: -DUSER_C_MODULES=path/to/this/file
+include(${CMAKE_CURRENT_LIST_DIR}/torch/micropython.cmake)
+"""
+
+
+def write_module(folder: Path, selection: Selection) -> None:
+    """Write or update the folder; files that stay the same are not touched, others of an earlier time are removed."""
+    wanted: dict[str, bytes] = {}
+    for path in sorted((HERE / "cmodule").iterdir()):
+        wanted[f"torch/{path.name}"] = path.read_bytes()
+    for path in sorted(KERNELS.glob("*.h")):
+        wanted[f"torch/kernels/{path.name}"] = path.read_bytes()
+    with tempfile.TemporaryDirectory() as temporary:
+        generate(Path(temporary), selection.kernels())
+        for path in sorted((Path(temporary) / "generated").iterdir()):
+            wanted[f"torch/generated/{path.name}"] = path.read_bytes()
+    for path in selection.python_files(HERE / "python"):
+        wanted[f"python/{path.relative_to(HERE / 'python')}"] = path.read_bytes()
+    wanted["manifest.py"] = _MANIFEST.encode() if any(n.startswith("python/") for n in wanted) else b""
+    wanted["micropython.cmake"] = _CMAKE.encode()
+    for part in ("torch", "python"):
+        for path in sorted((folder / part).rglob("*")):
+            if path.is_file() and str(path.relative_to(folder)) not in wanted:
+                path.unlink()
+    for name, data in wanted.items():
+        cache.update(folder / name, data)
