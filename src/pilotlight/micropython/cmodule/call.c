@@ -320,6 +320,7 @@ pt_tensor_t *pt_result(pt_call_t *c, int dtype, int ndim, const int32_t *sizes)
             MP_ERROR_TEXT("result type %q can't be cast to the desired output type %q"), pt_dtypes[dtype].name,
             pt_dtypes[out->dtype].name);
     }
+    pt_check_writable(out);
     if (same_sizes(out, ndim, sizes)) {
         return out;
     }
@@ -330,10 +331,7 @@ pt_tensor_t *pt_result(pt_call_t *c, int dtype, int ndim, const int32_t *sizes)
     if (out->ndim != ndim) {
         mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("out= has another number of dimensions than the result"));
     }
-    pt_tensor_t *fresh = pt_new(out->dtype, ndim, sizes); /* PyTorch resizes out= as well */
-    out->storage = fresh->storage;
-    out->data = fresh->data;
-    memcpy(out->dims, fresh->dims, 2 * (size_t)ndim * sizeof(int32_t));
+    pt_become(out, pt_new(out->dtype, ndim, sizes)); /* PyTorch resizes out= as well */
     return out;
 }
 

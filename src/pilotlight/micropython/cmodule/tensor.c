@@ -72,7 +72,7 @@ static pt_tensor_t *header(int dtype, int ndim, const int32_t *sizes)
     t->base.type = &pt_tensor_type;
     t->dtype = (uint8_t)dtype;
     t->ndim = (uint8_t)ndim;
-    t->requires_grad = false;
+    t->requires_grad = t->read_only = false;
     memcpy(t->dims, sizes, (size_t)ndim * sizeof(int32_t));
     return t;
 }
@@ -92,12 +92,8 @@ pt_tensor_t *pt_new(int dtype, int ndim, const int32_t *sizes)
     }
     pt_tensor_t *t = header(dtype, ndim, sizes);
     contiguous_strides(ndim, sizes, pt_strides(t));
-    pt_storage_t *storage = m_malloc(sizeof(pt_storage_t) + (size_t)bytes);
-    storage->owner = MP_OBJ_NULL;
-    storage->start = storage->own;
-    storage->bytes = (uint32_t)bytes;
-    t->storage = storage;
-    t->data = storage->start;
+    t->bytes = (uint32_t)bytes;
+    t->owner = t->start = t->data = m_malloc(bytes ? (size_t)bytes : 1);
     return t;
 }
 
@@ -105,11 +101,9 @@ pt_tensor_t *pt_borrow(mp_obj_t owner, uint8_t *data, uint32_t bytes, int dtype,
 {
     pt_tensor_t *t = header(dtype, ndim, sizes);
     contiguous_strides(ndim, sizes, pt_strides(t));
-    t->storage = m_malloc(sizeof(pt_storage_t));
-    t->storage->owner = owner;
-    t->storage->start = data;
-    t->storage->bytes = bytes;
-    t->data = data;
+    t->owner = MP_OBJ_TO_PTR(owner);
+    t->start = t->data = data;
+    t->bytes = bytes;
     return t;
 }
 
@@ -118,7 +112,10 @@ pt_tensor_t *pt_new_like(const pt_tensor_t *t, int dtype) { return pt_new(dtype,
 pt_tensor_t *pt_view(const pt_tensor_t *t, int ndim, const int32_t *sizes, const int32_t *strides, int32_t offset)
 {
     pt_tensor_t *v = header(t->dtype, ndim, sizes);
-    v->storage = t->storage;
+    v->owner = t->owner;
+    v->start = t->start;
+    v->bytes = t->bytes;
+    v->read_only = t->read_only;
     v->data = t->data + (ptrdiff_t)offset * pt_size(t->dtype);
     if (strides) {
         memcpy(pt_strides(v), strides, (size_t)ndim * sizeof(int32_t));
@@ -126,6 +123,24 @@ pt_tensor_t *pt_view(const pt_tensor_t *t, int ndim, const int32_t *sizes, const
         contiguous_strides(ndim, sizes, pt_strides(v));
     }
     return v;
+}
+
+void pt_become(pt_tensor_t *t, const pt_tensor_t *as)
+{
+    t->owner = as->owner;
+    t->start = as->start;
+    t->bytes = as->bytes;
+    t->dtype = as->dtype;
+    t->read_only = as->read_only;
+    t->data = as->data;
+    memcpy(t->dims, as->dims, 2 * (size_t)as->ndim * sizeof(int32_t));
+}
+
+void pt_check_writable(const pt_tensor_t *t)
+{
+    if (t->read_only) {
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("The memory of this tensor is read-only: clone() it first"));
+    }
 }
 
 pt_tensor_t *pt_contiguous(pt_tensor_t *t, int dtype)

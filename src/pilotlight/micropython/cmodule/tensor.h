@@ -37,21 +37,17 @@ int pt_promote(int a, int b);
 
 #define PT_MAX_DIMS 8
 
-/* The bytes that tensors share. They follow the header in one block, or belong to `owner` (frombuffer). The garbage
- * collector keeps a block alive only for pointers to its start: hence tensors point here as well as to their data. */
-typedef struct {
-    mp_obj_t owner;
-    uint8_t *start;
-    uint32_t bytes;
-    uint8_t own[] __attribute__((aligned(16)));
-} pt_storage_t;
-
+/* The garbage collector keeps a block alive only for pointers to its start. Hence a tensor knows the block of its
+ * elements as well as its first element, and the elements begin where the block does: a memoryview keeps them too. */
 typedef struct {
     mp_obj_base_t base; /* pt_tensor_type or pt_parameter_type */
-    pt_storage_t *storage;
-    uint8_t *data; /* the first element */
+    void *owner;        /* the block of the elements, or the object that lends them (frombuffer): one for all views */
+    uint8_t *start;     /* of the memory that the views share, and its size */
+    uint32_t bytes;
     uint8_t dtype, ndim;
     bool requires_grad; /* remembered, never acted upon: there is no autograd */
+    bool read_only;     /* lent by bytes or by flash memory */
+    uint8_t *data;      /* the first element */
     int32_t dims[];     /* sizes (ndim), then strides in elements (ndim) */
 } pt_tensor_t;
 
@@ -76,9 +72,12 @@ pt_tensor_t *pt_new(int dtype, int ndim, const int32_t *sizes);
 pt_tensor_t *pt_new_like(const pt_tensor_t *t, int dtype);
 /* A tensor over the bytes of an object; its first element is at `data`. */
 pt_tensor_t *pt_borrow(mp_obj_t owner, uint8_t *data, uint32_t bytes, int dtype, int ndim, const int32_t *sizes);
+/* `t` gets the memory, type and shape that `as` has; both must have the same number of dimensions. */
+void pt_become(pt_tensor_t *t, const pt_tensor_t *as);
+void pt_check_writable(const pt_tensor_t *t);
 static inline int32_t pt_offset(const pt_tensor_t *t) /* of the first element in the storage, in elements */
 {
-    return (int32_t)(t->data - t->storage->start) / pt_size(t->dtype);
+    return (int32_t)(t->data - t->start) / pt_size(t->dtype);
 }
 /* A view of the same bytes: `strides` may be NULL for contiguous ones, `offset` is in elements. */
 pt_tensor_t *pt_view(const pt_tensor_t *t, int ndim, const int32_t *sizes, const int32_t *strides, int32_t offset);
