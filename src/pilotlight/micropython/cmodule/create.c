@@ -1,31 +1,261 @@
-/* New tensors. */
-#include "tensor.h"
+/* New tensors: constants, ranges, the identity. */
+#include "shape.h"
 
-static void fill(pt_tensor_t *t, int64_t value)
+#include "pow_f32.h"
+
+void pt_fill(pt_tensor_t *t, mp_obj_t value)
 {
-    pt_chunk_t chunk;
-    pt_tensor_t *const operands[] = {t};
-    pt_walk_t w;
-    for (int k = 0; k < PT_CHUNK; k++) {
-        chunk.i[k] = value;
+    pt_tensor_t *number = pt_from_number(value, t->dtype);
+    if (!pt_is_contiguous(t)) {
+        pt_copy_into(t, number);
+        return;
     }
-    pt_walk(&w, 1, operands);
-    while (pt_next(&w)) {
-        for (int32_t at = 0; at < w.run; at += PT_CHUNK) {
-            const int n = w.run - at < PT_CHUNK ? (int)(w.run - at) : PT_CHUNK;
-            pt_store(w.data[0] + (ptrdiff_t)at * w.steps[0][w.ndim - 1] * w.width[0], t->dtype,
-                w.steps[0][w.ndim - 1], PT_INT64, &chunk, n);
-        }
+    size_t done = (size_t)pt_size(t->dtype);
+    const size_t bytes = done * (size_t)pt_numel(t);
+    memcpy(t->data, number->data, bytes ? done : 0);
+    for (size_t n; done < bytes; done += n) { /* twice as much each time */
+        n = bytes - done < done ? bytes - done : done;
+        memcpy(t->data + done, t->data, n);
     }
 }
 
-/* zeros and ones: (size, *, dtype, ...); overload->data is the value. */
-mp_obj_t pt_full(pt_call_t *c)
+static mp_obj_t filled(pt_tensor_t *t, mp_obj_t value)
 {
-    const pt_arg_t *size = &c->args[0], *dtype = &c->args[1];
-    pt_tensor_t *t = pt_result(c, dtype->given ? dtype->v.dtype : PT_FLOAT32, size->count, size->v.ints);
-    fill(t, (int64_t)c->overload->data.number);
+    pt_fill(t, value);
     return MP_OBJ_FROM_PTR(t);
+}
+
+static int chosen(const pt_arg_t *dtype, int other) { return dtype->given ? dtype->v.dtype : other; }
+
+/* zeros, ones and empty: (size, dtype); overload->data is the value. What is left open by PyTorch is zero here. */
+mp_obj_t pt_do_zeros(pt_call_t *c)
+{
+    const pt_arg_t *size = &c->args[0];
+    pt_tensor_t *t = pt_result(c, chosen(&c->args[1], c->out ? c->out->dtype : PT_FLOAT32), size->count, size->v.ints);
+    return filled(t, MP_OBJ_NEW_SMALL_INT(c->overload->data.number));
+}
+
+mp_obj_t pt_do_full(pt_call_t *c)
+{
+    const pt_arg_t *size = &c->args[0];
+    const mp_obj_t value = c->args[1].object;
+    const int dtype = chosen(&c->args[2], c->out ? c->out->dtype : pt_number_dtype(value));
+    return filled(pt_result(c, dtype, size->count, size->v.ints), value);
+}
+
+/* zeros_like, ones_like and empty_like: (self, dtype). */
+mp_obj_t pt_do_zeros_like(pt_call_t *c)
+{
+    pt_tensor_t *t = c->args[0].v.tensor;
+    return filled(pt_result(c, chosen(&c->args[1], t->dtype), t->ndim, t->dims),
+        MP_OBJ_NEW_SMALL_INT(c->overload->data.number));
+}
+
+mp_obj_t pt_do_full_like(pt_call_t *c)
+{
+    pt_tensor_t *t = c->args[0].v.tensor;
+    return filled(pt_result(c, chosen(&c->args[2], t->dtype), t->ndim, t->dims), c->args[1].object);
+}
+
+/* new_zeros, new_ones and new_empty: (self, size, dtype). */
+mp_obj_t pt_do_new_zeros(pt_call_t *c)
+{
+    const pt_arg_t *size = &c->args[1];
+    return filled(pt_result(c, chosen(&c->args[2], c->args[0].v.tensor->dtype), size->count, size->v.ints),
+        MP_OBJ_NEW_SMALL_INT(c->overload->data.number));
+}
+
+mp_obj_t pt_do_new_full(pt_call_t *c)
+{
+    const pt_arg_t *size = &c->args[1];
+    return filled(pt_result(c, chosen(&c->args[3], c->args[0].v.tensor->dtype), size->count, size->v.ints),
+        c->args[2].object);
+}
+
+mp_obj_t pt_do_scalar_tensor(pt_call_t *c)
+{
+    return filled(pt_result(c, chosen(&c->args[1], PT_FLOAT32), 0, NULL), c->args[0].object);
+}
+
+/* empty_strided and new_empty_strided: overload->data is where the sizes are. */
+mp_obj_t pt_do_empty_strided(pt_call_t *c)
+{
+    const int at = (int)c->overload->data.number;
+    const pt_arg_t *sizes = &c->args[at], *strides = &c->args[at + 1];
+    int64_t elements = 1;
+    if (sizes->count != strides->count) {
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("mismatch in length of strides and shape"));
+    }
+    for (int d = 0; d < sizes->count; d++) {
+        elements += (int64_t)(sizes->v.ints[d] - 1) * strides->v.ints[d];
+        if (strides->v.ints[d] < 0 || sizes->v.ints[d] < 0 || elements > INT32_MAX) {
+            mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("Storage size calculation overflowed"));
+        }
+    }
+    const int32_t count = elements > 0 ? (int32_t)elements : 0;
+    pt_tensor_t *t = pt_new(chosen(&c->args[at + 2], at ? c->args[0].v.tensor->dtype : PT_FLOAT32), 1, &count);
+    pt_fill(t, MP_OBJ_NEW_SMALL_INT(0));
+    return MP_OBJ_FROM_PTR(pt_view(t, sizes->count, sizes->v.ints, strides->v.ints, 0));
+}
+
+mp_obj_t pt_do_fill_diagonal(pt_call_t *c)
+{
+    pt_tensor_t *t = c->args[0].v.tensor;
+    int32_t length = t->ndim ? t->dims[0] : 0, step = 0;
+    for (int d = 0; d < t->ndim; d++) {
+        if (t->ndim > 2 && t->dims[d] != t->dims[0]) {
+            mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("all dimensions of input must be of equal length"));
+        }
+        length = t->dims[d] < length ? t->dims[d] : length;
+        step += pt_strides(t)[d];
+    }
+    if (t->ndim < 2) {
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("dimensions must larger than 1"));
+    }
+    pt_fill(pt_view(t, 1, &length, &step, 0), c->args[1].object);
+    if (c->args[2].v.i && t->ndim == 2 && t->dims[0] > t->dims[1] + 1) { /* again below, with a row between */
+        const int32_t down = (t->dims[1] + 1) * pt_strides(t)[0];
+        for (int32_t row = t->dims[1] + 1; row < t->dims[0]; row += t->dims[1] + 1) {
+            const int32_t rest = t->dims[0] - row < t->dims[1] ? t->dims[0] - row : t->dims[1];
+            pt_fill(pt_view(t, 1, &rest, &step, row / (t->dims[1] + 1) * down), c->args[1].object);
+        }
+    }
+    return c->args[0].object;
+}
+
+/* ---- ranges ------------------------------------------------------------------------------------------------------ */
+
+/* y[k] = first + k * step, in integers or floats. */
+static void count_up(pt_tensor_t *y, bool exact, int64_t first, int64_t step, mp_float_t start, mp_float_t by)
+{
+    pt_chunk_t chunk;
+    const int32_t n = pt_numel(y);
+    const int32_t stride = y->ndim ? pt_strides(y)[0] : 1;
+    for (int32_t at = 0; at < n; at += PT_CHUNK) {
+        const int m = n - at < PT_CHUNK ? (int)(n - at) : PT_CHUNK;
+        for (int k = 0; k < m; k++) {
+            if (exact) {
+                chunk.i[k] = (int64_t)((uint64_t)first + (uint64_t)(at + k) * (uint64_t)step);
+            } else {
+                chunk.f[k] = (float)(start + (mp_float_t)(at + k) * by);
+            }
+        }
+        pt_store(y->data + (ptrdiff_t)at * stride * pt_size(y->dtype), y->dtype, stride,
+            exact ? PT_INT64 : PT_FLOAT32, &chunk, m);
+    }
+}
+
+static mp_float_t float_of(mp_obj_t o) { return mp_obj_get_float(o); }
+
+/* arange and range, which has its end (overload->data & 4), of an end (1), a start too (2), a step too (3). */
+mp_obj_t pt_do_arange(pt_call_t *c)
+{
+    const int given = (int)(c->overload->data.number & 3);
+    const bool closed = (c->overload->data.number & 4) != 0;
+    const mp_obj_t start = given > 1 ? c->args[0].object : MP_OBJ_NEW_SMALL_INT(0);
+    const mp_obj_t end = c->args[given > 1 ? 1 : 0].object;
+    const mp_obj_t step = given > 2 ? c->args[2].object : MP_OBJ_NEW_SMALL_INT(1);
+    const pt_arg_t *dtype = &c->args[given];
+    const bool exact = !mp_obj_is_float(start) && !mp_obj_is_float(end) && !mp_obj_is_float(step);
+    int64_t first = 0, by = 0, length;
+    if (exact) {
+        const int64_t last = pt_int64(end);
+        first = pt_int64(start);
+        by = pt_int64(step);
+        length = by > 0 ? (last - first + by - !closed) / by : by < 0 ? (first - last - by - !closed) / -by : -1;
+        if (by != 0 && (by > 0 ? last < first : last > first)) {
+            length = -1;
+        }
+    } else {
+        const mp_float_t span = (float_of(end) - float_of(start)) / float_of(step);
+        if (!(span > -2147483648 && span < 2147483648)) {
+            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("unsupported range"));
+        }
+        length = (int64_t)span;
+        length += closed || span < 0 ? (span >= 0) : (mp_float_t)length < span;
+        length = span < 0 ? -1 : length;
+    }
+    if (length < 0 && (exact ? by == 0 : float_of(step) == 0)) {
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("step must be nonzero"));
+    }
+    if (length < 0) {
+        mp_raise_msg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("upper bound and lower bound inconsistent with step sign"));
+    }
+    if (length > INT32_MAX) {
+        m_malloc_fail((size_t)INT32_MAX);
+    }
+    const int32_t n = (int32_t)length;
+    const int type = chosen(dtype, c->out ? c->out->dtype : exact && !closed ? PT_INT64 : PT_FLOAT32);
+    pt_tensor_t *y = pt_result(c, type, 1, &n);
+    if (!exact && !pt_is_float(type)) { /* whole numbers step by step */
+        first = (int64_t)float_of(start);
+        by = (int64_t)float_of(step);
+    }
+    const bool whole = exact || !pt_is_float(type);
+    count_up(y, whole, first, by, whole ? 0 : float_of(start), whole ? 0 : float_of(step));
+    return MP_OBJ_FROM_PTR(y);
+}
+
+/* A number, or the element of a tensor without dimensions. */
+static mp_obj_t end_point(pt_call_t *c, int k)
+{
+    if (!pt_is_tensor(c->args[k].object)) {
+        return c->args[k].object;
+    }
+    if (c->args[k].v.tensor->ndim) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("%q only supports 0-dimensional start and end tensors, but got %s with %d dimension(s)."),
+            c->op->name, k ? "end" : "start", (int)c->args[k].v.tensor->ndim);
+    }
+    return pt_item(c->args[k].v.tensor, 0);
+}
+
+/* linspace (overload->data 0) and logspace (1): from both ends to the middle, as PyTorch rounds them. */
+mp_obj_t pt_do_linspace(pt_call_t *c)
+{
+    const bool powers = c->overload->data.number == 1;
+    const mp_obj_t start = end_point(c, 0), end = end_point(c, 1);
+    const int64_t steps = c->args[2].v.i;
+    if (steps < 0) {
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("number of steps must be non-negative"));
+    }
+    const int32_t n = steps > INT32_MAX ? INT32_MAX : (int32_t)steps;
+    pt_tensor_t *y = pt_result(c, chosen(&c->args[powers ? 4 : 3], c->out ? c->out->dtype : PT_FLOAT32), 1, &n);
+    const bool whole = !pt_is_float(y->dtype);
+    float a = (float)float_of(start), b = (float)float_of(end);
+    if (whole) {
+        a = (float)(int64_t)a;
+        b = (float)(int64_t)b;
+    }
+    const float step = n > 1 ? (b - a) / (float)(n - 1) : 0.0f;
+    const float base = powers ? (float)c->args[3].v.f : 1.0f;
+    for (int32_t k = 0; k < n; k++) {
+        pt_chunk_t one;
+        one.f[0] = k < n / 2 || n == 1 ? a + step * (float)k : b - step * (float)(n - k - 1);
+        if (powers) {
+            one.f[0] = pl_pow_f32(base, one.f[0]);
+        }
+        pt_store(y->data + (ptrdiff_t)k * pt_strides(y)[0] * pt_size(y->dtype), y->dtype, 1, PT_FLOAT32, &one, 1);
+    }
+    return MP_OBJ_FROM_PTR(y);
+}
+
+/* eye: (n, dtype) or, with overload->data 1, (n, m, dtype). */
+mp_obj_t pt_do_eye(pt_call_t *c)
+{
+    const int m = (int)c->overload->data.number;
+    const int64_t rows = c->args[0].v.i, columns = c->args[m].v.i;
+    if (rows < 0 || columns < 0) {
+        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%s must be greater or equal to 0, got %d"),
+            rows < 0 ? "n" : "m", (int)(rows < 0 ? rows : columns));
+    }
+    const int32_t sizes[] = {rows > INT32_MAX ? INT32_MAX : (int32_t)rows,
+                             columns > INT32_MAX ? INT32_MAX : (int32_t)columns};
+    pt_tensor_t *y = pt_result(c, chosen(&c->args[m + 1], c->out ? c->out->dtype : PT_FLOAT32), 2, sizes);
+    pt_fill(y, MP_OBJ_NEW_SMALL_INT(0));
+    pt_fill(pt_diagonal(y, 0, 0, 1), MP_OBJ_NEW_SMALL_INT(1));
+    return MP_OBJ_FROM_PTR(y);
 }
 
 /* add and sub: self + alpha * other. */

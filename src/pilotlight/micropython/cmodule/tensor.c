@@ -370,7 +370,7 @@ int pt_number_dtype(mp_obj_t number)
     return mp_obj_is_int(number) ? PT_INT64 : mp_obj_is_float(number) ? PT_FLOAT32 : -1;
 }
 
-static int64_t int64_of(mp_obj_t number)
+int64_t pt_int64(mp_obj_t number)
 {
     if (mp_obj_is_small_int(number)) {
         return MP_OBJ_SMALL_INT_VALUE(number);
@@ -397,7 +397,7 @@ pt_tensor_t *pt_from_number(mp_obj_t number, int dtype)
     if (own == PT_FLOAT32) {
         chunk.f[0] = (float)mp_obj_get_float(number);
     } else {
-        chunk.i[0] = own == PT_BOOL ? mp_obj_is_true(number) : int64_of(number);
+        chunk.i[0] = own == PT_BOOL ? mp_obj_is_true(number) : pt_int64(number);
     }
     pt_store(t->data, dtype, 1, own == PT_FLOAT32 ? PT_FLOAT32 : PT_INT64, &chunk, 1);
     return t;

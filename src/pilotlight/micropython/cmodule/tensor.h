@@ -87,6 +87,8 @@ pt_tensor_t *pt_contiguous(pt_tensor_t *t, int dtype);
 void pt_copy_into(pt_tensor_t *to, pt_tensor_t *from);
 /* A tensor without dimensions from a number of Python's, of the type PyTorch gives it. */
 pt_tensor_t *pt_from_number(mp_obj_t number, int dtype);
+int64_t pt_int64(mp_obj_t number); /* an integer of Python's, modulo 2**64 */
+void pt_fill(pt_tensor_t *t, mp_obj_t value);
 mp_obj_t pt_item(const pt_tensor_t *t, int32_t offset); /* the element as a number of Python's */
 int pt_number_dtype(mp_obj_t number);                   /* bool, int64 or float32; -1 for anything else */
 

@@ -1,0 +1,27 @@
+/* Sizes, views and lists of tensors: what the shape, reduction and index operators share. */
+#ifndef PT_SHAPE_H
+#define PT_SHAPE_H
+
+#include "tensor.h"
+
+#include "py/objtuple.h"
+
+const char *pt_shape_text(int ndim, const int32_t *sizes); /* "[2, 3]" */
+
+/* Bits of the dimensions in a list: all of them if it is empty or absent; PyTorch's error for one that comes twice. */
+uint32_t pt_dims(pt_call_t *c, const pt_arg_t *dims, int ndim);
+/* The tensors of a list argument, at most `most`; returns how many. */
+int pt_tensors(pt_call_t *c, const pt_arg_t *list, pt_tensor_t **to, int most);
+/* A tensor's header takes the sizes, strides and elements of another. */
+void pt_become(pt_tensor_t *t, const pt_tensor_t *as);
+
+pt_tensor_t *pt_reshape(pt_tensor_t *t, int count, const int32_t *sizes); /* a view where it can be one */
+pt_tensor_t *pt_permute(pt_tensor_t *t, const int32_t *order);
+pt_tensor_t *pt_transpose(pt_tensor_t *t, int a, int b);
+pt_tensor_t *pt_unsqueeze(pt_tensor_t *t, int dim);
+pt_tensor_t *pt_expand(pt_tensor_t *t, int ndim, const int32_t *sizes);
+pt_tensor_t *pt_slice(pt_tensor_t *t, int dim, int32_t start, int32_t length, int32_t step);
+pt_tensor_t *pt_select(pt_tensor_t *t, int dim, int32_t index);
+pt_tensor_t *pt_diagonal(pt_tensor_t *t, int64_t offset, int a, int b);
+
+#endif
