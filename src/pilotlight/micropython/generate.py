@@ -16,7 +16,7 @@ def generate(folder: Path, chosen: Mapping[str, Kernel] | None = None) -> None:
     target.mkdir(parents=True, exist_ok=True)
     source, functions, methods = operator_tables(kernels() if chosen is None else chosen)
     declared = sorted({*functions, *methods})
-    header = "\n".join(f"extern const pt_op_t pt_op_{o};" for o in declared)
+    header = "\n".join(f"extern const pt_op_t pt_torch_{o};" for o in declared)
     macros = (table(functions, "PT_FUNCTIONS"), table(methods, "PT_METHODS"), presence(declared))
     header = "\n".join([header, *macros])
     _write(target / "rows.h", rows_header())

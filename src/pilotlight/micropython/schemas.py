@@ -149,7 +149,7 @@ def operator_tables(chosen: Mapping[str, Kernel]) -> tuple[str, list[str], list[
             )
         lines += [f"static const pt_overload_t overloads_{operator}[] = {{", *rows, "};"]
         lines.append(
-            f"const pt_op_t pt_op_{operator} = {{{{&pt_op_type}}, MP_QSTR_{operator}, {len(members)}, "
+            f"const pt_op_t pt_torch_{operator} = {{{{&pt_op_type}}, MP_QSTR_{operator}, {len(members)}, "
             f"overloads_{operator}}};\n"
         )
     functions = [o for o, m in sorted(groups.items()) if any(x.is_function for x in m)]
@@ -159,7 +159,7 @@ def operator_tables(chosen: Mapping[str, Kernel]) -> tuple[str, list[str], list[
 
 def table(operators: Iterable[str], macro: str) -> str:
     """Entries of a MicroPython dictionary, as one macro."""
-    rows = [f"    {{MP_ROM_QSTR(MP_QSTR_{o}), MP_ROM_PTR(&pt_op_{o})}}," for o in operators]
+    rows = [f"    {{MP_ROM_QSTR(MP_QSTR_{o}), MP_ROM_PTR(&pt_torch_{o})}}," for o in operators]
     return f"#define {macro} \\\n" + " \\\n".join(rows) + "\n"
 
 
@@ -167,4 +167,4 @@ def presence(chosen: Iterable[str]) -> str:
     """`PT_OP_add` for every operator of PyTorch's: its address if it is in the build, else NULL."""
     present = set(chosen)
     names = sorted({o.operator for o in overloads().values() if str(o.operator).isidentifier()})
-    return "".join(f"#define PT_OP_{o} {f'(&pt_op_{o})' if o in present else 'NULL'}\n" for o in names)
+    return "".join(f"#define PT_OP_{o} {f'(&pt_torch_{o})' if o in present else 'NULL'}\n" for o in names)

@@ -12,8 +12,6 @@ const char *pt_shape_text(int ndim, const int32_t *sizes); /* "[2, 3]" */
 uint32_t pt_dims(pt_call_t *c, const pt_arg_t *dims, int ndim);
 /* The tensors of a list argument, at most `most`; returns how many. */
 int pt_tensors(pt_call_t *c, const pt_arg_t *list, pt_tensor_t **to, int most);
-/* A tensor's header takes the sizes, strides and elements of another. */
-void pt_become(pt_tensor_t *t, const pt_tensor_t *as);
 
 pt_tensor_t *pt_reshape(pt_tensor_t *t, int count, const int32_t *sizes); /* a view where it can be one */
 pt_tensor_t *pt_permute(pt_tensor_t *t, const int32_t *order);

@@ -1,21 +1,6 @@
 /* Diagonals, windows and strides that the user gives. */
 #include "shape.h"
 
-#include "py/gc.h"
-
-void pt_become(pt_tensor_t *t, const pt_tensor_t *as)
-{
-    const size_t bytes = sizeof(pt_tensor_t) + 2 * as->ndim * sizeof(int32_t);
-    if (as->ndim > t->ndim && gc_nbytes(t) < bytes && m_realloc_maybe(t, bytes, false) == NULL) {
-        mp_raise_msg(&mp_type_MemoryError, MP_ERROR_TEXT("no room for more dimensions in place"));
-    }
-    t->storage = as->storage;
-    t->data = as->data;
-    t->dtype = as->dtype;
-    t->ndim = as->ndim;
-    memcpy(t->dims, as->dims, 2 * as->ndim * sizeof(int32_t));
-}
-
 static void distinct(int a, int b)
 {
     if (a == b) {
@@ -114,15 +99,15 @@ mp_obj_t pt_do_as_strided(pt_call_t *c)
         empty = empty || sizes->v.ints[d] == 0;
     }
     const int64_t bytes = (last + 1) * pt_size(t->dtype);
-    if (!empty && bytes > t->storage->bytes) {
+    if (!empty && bytes > t->bytes) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("setStorage: sizes %s, strides %s, storage offset %d, and itemsize %d requiring a storage "
                           "size of %d are out of bounds for storage of size %d"),
             pt_shape_text(sizes->count, sizes->v.ints), pt_shape_text(strides->count, strides->v.ints), (int)start,
-            pt_size(t->dtype), (int)bytes, (int)t->storage->bytes);
+            pt_size(t->dtype), (int)bytes, (int)t->bytes);
     }
     pt_tensor_t *v = pt_view(t, sizes->count, sizes->v.ints, strides->v.ints, 0);
-    v->data = t->storage->start + (empty ? 0 : (ptrdiff_t)start * pt_size(t->dtype));
+    v->data = t->start + (empty ? 0 : (ptrdiff_t)start * pt_size(t->dtype));
     if (c->overload->kind == PT_IN_PLACE) {
         pt_become(t, v);
         return c->args[0].object;

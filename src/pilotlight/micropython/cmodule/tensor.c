@@ -1,6 +1,8 @@
 /* Memory, views, conversion and walking. */
 #include "tensor.h"
 
+#include "py/gc.h"
+
 #include "half.h"
 
 const pt_dtype_obj_t pt_dtypes[PT_DTYPES] = {
@@ -127,10 +129,15 @@ pt_tensor_t *pt_view(const pt_tensor_t *t, int ndim, const int32_t *sizes, const
 
 void pt_become(pt_tensor_t *t, const pt_tensor_t *as)
 {
+    const size_t room = sizeof(pt_tensor_t) + 2 * (size_t)as->ndim * sizeof(int32_t);
+    if (as->ndim > t->ndim && gc_nbytes(t) < room && gc_realloc(t, room, false) == NULL) {
+        mp_raise_msg(&mp_type_MemoryError, MP_ERROR_TEXT("no room for more dimensions in place"));
+    }
     t->owner = as->owner;
     t->start = as->start;
     t->bytes = as->bytes;
     t->dtype = as->dtype;
+    t->ndim = as->ndim;
     t->read_only = as->read_only;
     t->data = as->data;
     memcpy(t->dims, as->dims, 2 * (size_t)as->ndim * sizeof(int32_t));

@@ -72,7 +72,7 @@ pt_tensor_t *pt_new(int dtype, int ndim, const int32_t *sizes);
 pt_tensor_t *pt_new_like(const pt_tensor_t *t, int dtype);
 /* A tensor over the bytes of an object; its first element is at `data`. */
 pt_tensor_t *pt_borrow(mp_obj_t owner, uint8_t *data, uint32_t bytes, int dtype, int ndim, const int32_t *sizes);
-/* `t` gets the memory, type and shape that `as` has; both must have the same number of dimensions. */
+/* `t` gets the memory, type and shape that `as` has. */
 void pt_become(pt_tensor_t *t, const pt_tensor_t *as);
 void pt_check_writable(const pt_tensor_t *t);
 static inline int32_t pt_offset(const pt_tensor_t *t) /* of the first element in the storage, in elements */

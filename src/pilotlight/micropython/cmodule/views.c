@@ -141,7 +141,7 @@ mp_obj_t pt_do_view_dtype(pt_call_t *c)
         return MP_OBJ_FROM_PTR(v);
     }
     bool fits = last >= 0 && pt_strides(t)[last] == 1 && (from > to || t->dims[last] % (to / from) == 0)
-        && (size_t)(t->data - t->storage->start) % (size_t)to == 0;
+        && (size_t)(t->data - t->start) % (size_t)to == 0;
     for (int d = 0; fits && d < last; d++) {
         const int32_t bytes = pt_strides(t)[d] * from;
         fits = bytes % to == 0;

@@ -28,7 +28,7 @@ _SIMPLE = {
 }
 
 KERNELS: dict[str, Kernel] = {
-    **{name: Kernel(f"pt_op_{function}") for name, function in _SIMPLE.items()},
+    **{name: Kernel(f"pt_do_{function}") for name, function in _SIMPLE.items()},
     "view.default": Kernel("pt_do_view", 0),
     "reshape.default": Kernel("pt_do_view", 1),
     "view_as.default": Kernel("pt_do_view_as", 0),
