@@ -71,9 +71,10 @@ static const mp_rom_map_elem_t tensor_table[] = {
 static MP_DEFINE_CONST_DICT(tensor_dict, tensor_table);
 
 #define TENSOR_FLAGS (MP_TYPE_FLAG_EQ_CHECKS_OTHER_TYPE | MP_TYPE_FLAG_EQ_HAS_NEQ_TEST)
-MP_DEFINE_CONST_OBJ_TYPE(pt_tensor_type, MP_QSTR_Tensor, TENSOR_FLAGS, attr, tensor_attr, binary_op, tensor_binary,
+MP_DEFINE_CONST_OBJ_TYPE(pt_tensor_type, MP_QSTR_Tensor, TENSOR_FLAGS, attr, tensor_attr, print, pt_print, binary_op, tensor_binary,
+   
     locals_dict, &tensor_dict);
-MP_DEFINE_CONST_OBJ_TYPE(pt_parameter_type, MP_QSTR_Parameter, TENSOR_FLAGS, attr, tensor_attr, binary_op,
+MP_DEFINE_CONST_OBJ_TYPE(pt_parameter_type, MP_QSTR_Parameter, TENSOR_FLAGS, attr, tensor_attr, print, pt_print, binary_op,
     tensor_binary, locals_dict, &tensor_dict, parent, &pt_tensor_type);
 
 /* ---- the module ------------------------------------------------------------------------------------------------ */
@@ -90,6 +91,7 @@ static const mp_rom_map_elem_t module_table[] = {
     DTYPE(bool, PT_BOOL), DTYPE(uint8, PT_UINT8), DTYPE(int8, PT_INT8), DTYPE(int16, PT_INT16),
     DTYPE(int32, PT_INT32), DTYPE(int64, PT_INT64), DTYPE(float16, PT_FLOAT16), DTYPE(bfloat16, PT_BFLOAT16),
     DTYPE(float32, PT_FLOAT32),
+    {MP_ROM_QSTR(MP_QSTR_set_printoptions), MP_ROM_PTR(&pt_set_printoptions_obj)},
     PT_FUNCTIONS
 };
 static MP_DEFINE_CONST_DICT(module_dict, module_table);

@@ -140,6 +140,11 @@ bool pt_next(pt_walk_t *w);
 /* The broadcast shape of some tensors; raises PyTorch's RuntimeError. Returns the number of dimensions. */
 int pt_broadcast(int count, pt_tensor_t *const *operands, int32_t *sizes);
 
+/* ---- Tensor as Python sees it -------------------------------------------------------------------------- */
+
+void pt_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind);
+MP_DECLARE_CONST_FUN_OBJ_KW(pt_set_printoptions_obj);
+
 /* ---- calls by schema --------------------------------------------------------------------------------- */
 
 enum { PT_ARG_TENSOR, PT_ARG_SCALAR, PT_ARG_INT, PT_ARG_FLOAT, PT_ARG_BOOL, PT_ARG_INTS, PT_ARG_TENSORS, PT_ARG_FLOATS,
