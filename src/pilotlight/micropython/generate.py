@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from pilotlight.emit.kernels import kernel_source
 from pilotlight.micropython.operators import kernels
 from pilotlight.micropython.rows import rows_header, rows_source
 from pilotlight.micropython.schemas import Kernel, operator_tables, presence, table
+
+INTEGER_KERNELS = ("avg_pool3d_i64", "conv3d_i64", "max_pool3d_i64")  # headers that their float32 ones are written to
 
 
 def generate(folder: Path, chosen: Mapping[str, Kernel] | None = None) -> None:
@@ -23,6 +26,8 @@ def generate(folder: Path, chosen: Mapping[str, Kernel] | None = None) -> None:
     _write(target / "tables.h", f"/* Generated from PyTorch's schemas. */\n{header}")
     _write(target / "tables.c", f'#include "tensor.h"\n#include "generated/rows.h"\n\n{source}')
     _write(target / "rows.c", rows_source())
+    for name in INTEGER_KERNELS:
+        _write(target / f"{name}.h", kernel_source(name))
 
 
 def _write(path: Path, text: str) -> None:

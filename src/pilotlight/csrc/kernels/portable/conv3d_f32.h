@@ -22,6 +22,22 @@ static inline float pl_conv3d_one_f32(const pl_volume_t *s, const float *x, cons
     return sum;
 }
 
+/* One channel of the output, (od, oh, ow). */
+static inline void pl_conv3d_plane_f32(const pl_volume_t *s, const float *x, const float *w, int32_t next, float bias,
+                                       float *y)
+{
+    for (int32_t z = 0; z < s->od; z++) {
+        const pl_taps_t deep = pl_taps(z, s->id, s->kd, s->sd, s->pd, s->dd);
+        for (int32_t v = 0; v < s->oh; v++) {
+            const pl_taps_t high = pl_taps(v, s->ih, s->kh, s->sh, s->ph, s->dh);
+            for (int32_t u = 0; u < s->ow; u++) {
+                const pl_taps_t wide = pl_taps(u, s->iw, s->kw, s->sw, s->pw, s->dw);
+                *y++ = pl_conv3d_one_f32(s, x, w, next, &deep, &high, &wide, bias);
+            }
+        }
+    }
+}
+
 /* Convolution and, where the strides are negative, transposed convolution. w (oc, c / groups, kd, kh, kw), of
  * transposed convolution (c, oc / groups, kd, kh, kw); bias (oc). */
 static inline void pl_conv3d_f32(const pl_volume_t *s, const float *x, const float *w, const float *bias, float *y)
@@ -29,20 +45,10 @@ static inline void pl_conv3d_f32(const pl_volume_t *s, const float *x, const flo
     const int32_t in = s->c / s->groups, out = s->oc / s->groups, taps = s->kd * s->kh * s->kw;
     const int32_t transposed = s->sw < 0, next = transposed ? out * taps : taps;
     for (int32_t n = 0; n < s->n; n++) {
-        for (int32_t o = 0; o < s->oc; o++) {
+        for (int32_t o = 0; o < s->oc; o++, y += s->od * s->oh * s->ow) {
             const int32_t g = o / out;
-            const float *image = x + (n * s->c + g * in) * s->id * s->ih * s->iw;
-            const float *filter = w + (transposed ? (g * in * out + o % out) * taps : o * in * taps);
-            for (int32_t z = 0; z < s->od; z++) {
-                const pl_taps_t deep = pl_taps(z, s->id, s->kd, s->sd, s->pd, s->dd);
-                for (int32_t v = 0; v < s->oh; v++) {
-                    const pl_taps_t high = pl_taps(v, s->ih, s->kh, s->sh, s->ph, s->dh);
-                    for (int32_t u = 0; u < s->ow; u++) {
-                        const pl_taps_t wide = pl_taps(u, s->iw, s->kw, s->sw, s->pw, s->dw);
-                        *y++ = pl_conv3d_one_f32(s, image, filter, next, &deep, &high, &wide, bias[o]);
-                    }
-                }
-            }
+            pl_conv3d_plane_f32(s, x + (n * s->c + g * in) * s->id * s->ih * s->iw,
+                                w + (transposed ? (g * in * out + o % out) * taps : o * in * taps), next, bias[o], y);
         }
     }
 }

@@ -4,7 +4,8 @@
 #include "number_f32.h"
 #include "volume.h"
 
-/* The largest of each window, NaN where there is one, and the place of the first such in its volume. */
+/* The largest of each window, NaN where there is one, and the place of the first such in its volume. A window that
+ * dilation carries past the input on both sides holds the least number. */
 static inline void pl_max_pool3d_f32(const pl_volume_t *s, const float *x, float *y, int64_t *ids)
 {
     for (int32_t n = 0; n < s->n * s->c; n++, x += s->id * s->ih * s->iw) {
@@ -23,8 +24,8 @@ static inline void pl_max_pool3d_f32(const pl_volume_t *s, const float *x, float
                             }
                         }
                     }
-                    *y++ = x[best];
-                    *ids++ = best;
+                    *y++ = best < 0 ? pl_least_f32() : x[best];
+                    *ids++ = best < 0 ? 0 : best;
                 }
             }
         }

@@ -10,6 +10,8 @@ static inline int pl_is_nan_i64(int64_t a)
     return 0;
 }
 
+static inline int64_t pl_least_i64(void) { return INT64_MIN; }
+
 static inline int64_t pl_add_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 
 static inline int64_t pl_mul_i64(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }

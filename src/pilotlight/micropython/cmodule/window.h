@@ -1,0 +1,25 @@
+/* Windows that move over tensors (N, C, ...) or (C, ...), for convolution and pooling. */
+#ifndef PT_WINDOW_H
+#define PT_WINDOW_H
+
+#include "dense.h"
+
+#include "volume.h"
+
+/* Elements of `what` for each of the last `rank` of three dimensions: the numbers given, one for all of them, or
+ * `missing` where none is given; `front` for the dimensions before. */
+void pt_triple(int32_t *to, const char *what, const pt_arg_t *given, int rank, const int32_t *missing, int32_t front);
+/* Sizes (n, c, id, ih, iw) of an input with `rank` dimensions to move along; false where it has no batch dimension. */
+bool pt_volume(pl_volume_t *s, const char *what, const pt_tensor_t *x, int rank);
+/* A tensor (n, channels, od, oh, ow) without the dimensions that the input does not have. */
+pt_tensor_t *pt_volume_new(const pl_volume_t *s, int dtype, int32_t channels, int rank, bool batched);
+
+/* The fields of pl_volume_t by dimension. */
+static inline int32_t *pt_sizes_in(pl_volume_t *s) { return &s->id; }
+static inline int32_t *pt_sizes_out(pl_volume_t *s) { return &s->od; }
+static inline int32_t *pt_kernel(pl_volume_t *s) { return &s->kd; }
+static inline int32_t *pt_stride(pl_volume_t *s) { return &s->sd; }
+static inline int32_t *pt_padding(pl_volume_t *s) { return &s->pd; }
+static inline int32_t *pt_dilation(pl_volume_t *s) { return &s->dd; }
+
+#endif
