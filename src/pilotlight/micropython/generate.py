@@ -8,7 +8,7 @@ from pathlib import Path
 from pilotlight.emit.kernels import kernel_source
 from pilotlight.micropython.operators import kernels
 from pilotlight.micropython.rows import rows_header, rows_source
-from pilotlight.micropython.schemas import Kernel, operator_tables, presence, table
+from pilotlight.micropython.schemas import Kernel, header, operator_tables
 
 INTEGER_KERNELS = ("avg_pool3d_i64", "conv3d_i64", "max_pool3d_i64")  # headers that their float32 ones are written to
 
@@ -17,14 +17,10 @@ def generate(folder: Path, chosen: Mapping[str, Kernel] | None = None) -> None:
     """Write `generated/` into a folder of the build, with all operators or with those chosen."""
     target = folder / "generated"
     target.mkdir(parents=True, exist_ok=True)
-    source, functions, methods = operator_tables(kernels() if chosen is None else chosen)
-    declared = sorted({*functions, *methods})
-    header = "\n".join(f"extern const pt_op_t pt_torch_{o};" for o in declared)
-    macros = (table(functions, "PT_FUNCTIONS"), table(methods, "PT_METHODS"), presence(declared))
-    header = "\n".join([header, *macros])
+    tables = operator_tables(kernels() if chosen is None else chosen)
     _write(target / "rows.h", rows_header())
-    _write(target / "tables.h", f"/* Generated from PyTorch's schemas. */\n{header}")
-    _write(target / "tables.c", f'#include "tensor.h"\n#include "generated/rows.h"\n\n{source}')
+    _write(target / "tables.h", f"/* Generated from PyTorch's schemas. */\n{header(tables)}")
+    _write(target / "tables.c", f'#include "tensor.h"\n#include "generated/rows.h"\n\n{tables.source}')
     _write(target / "rows.c", rows_source())
     for name in INTEGER_KERNELS:
         _write(target / f"{name}.h", kernel_source(name))

@@ -1,25 +1,44 @@
 """PyTorch's function schemas, from the file that ships in its wheel, as constant C tables.
 
-An operator is a group of overloads; each overload has parameters with types and defaults, and a kernel that the table
-in `operators.py` names. Nothing of a schema is parsed on the device.
+An operator is a group of overloads; each overload has parameters with types and defaults, and a kernel that the tables
+in `operators/` name. Nothing of a schema is parsed on the device.
+
+Where a user finds an operator follows PyTorch:
+
+    _torch.add        functions of `torch`
+    Tensor.add        methods; an overload that is only a function is no method, and the other way round
+    _torch._nn.gelu   functions that PyTorch keeps elsewhere (torch._C._nn, _special, _linalg, _fft), by the names of
+                      their schemas: `gelu`, `avg_pool2d`, `linalg_vector_norm`, `special_expm1`
+
+The C tables share what they can: parameters that differ only in their names are of one kind, equal lists of parameters
+exist once, and an operator in place uses the overloads of the functional one where they have the same kernels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import torch
 import torchgen
 from torchgen.gen import parse_native_yaml
 from torchgen.model import Argument, BaseTy, BaseType, FunctionSchema, ListType, OptionalType, SchemaKind, Type, Variant
 
 _SCALARS = {
     BaseTy.Tensor: "TENSOR", BaseTy.Scalar: "SCALAR", BaseTy.int: "INT", BaseTy.SymInt: "INT", BaseTy.float: "FLOAT",
-    BaseTy.bool: "BOOL", BaseTy.ScalarType: "DTYPE", BaseTy.str: "STR",
+    BaseTy.bool: "BOOL", BaseTy.ScalarType: "DTYPE", BaseTy.str: "STR", BaseTy.Device: "DEVICE",
 }
 _LISTS = {"INT": "INTS", "TENSOR": "TENSORS", "FLOAT": "FLOATS", "SCALAR": "FLOATS"}
+_CONSTANTS = {"True": "1", "False": "0", "Mean": "1", "long": "PT_INT64", "float": "PT_FLOAT32"}
+_LARGEST = 2**31 - 1  # stands for larger defaults ("until the end")
+
+# Their tensors may be numbers (torch.mul(2, x)), which makes their overloads for a Scalar superfluous.
+_NUMBERS = {
+    name + suffix for suffix in ("", "_")
+    for name in ("add", "sub", "mul", "div", "floor_divide", "true_divide", "multiply", "divide", "subtract")
+}
 
 
 @dataclass(frozen=True)
@@ -30,7 +49,7 @@ class Overload:
     schema: FunctionSchema
     is_function: bool
     is_method: bool
-    has_out: bool
+    outs: int  # tensors that out= takes
 
     @property
     def operator(self) -> str:
@@ -47,17 +66,26 @@ def overloads() -> dict[str, Overload]:
     """Every schema by its name; those with `out=` belong to the functional one of the same signature."""
     folder = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native"
     parsed = parse_native_yaml(str(folder / "native_functions.yaml"), str(folder / "tags.yaml")).native_functions
-    outs = {f.func.signature() for f in parsed if f.func.kind() == SchemaKind.out}
+    outs = {_without_options(f.func): len(f.func.arguments.out) for f in parsed if f.func.kind() == SchemaKind.out}
     found = {}
     for function in parsed:
         schema = function.func
         if schema.kind() in (SchemaKind.functional, SchemaKind.inplace):
             name = f"{schema.name.name}.{schema.name.overload_name or 'default'}"
+            functional = schema.kind() == SchemaKind.functional
             found[name] = Overload(
                 name, schema, Variant.function in function.variants, Variant.method in function.variants,
-                schema.kind() == SchemaKind.functional and schema.signature() in outs,
+                outs.get(_without_options(schema), 0) if functional else 0,
             )
     return found
+
+
+def _without_options(schema: FunctionSchema) -> str:
+    """A signature without dtype, layout, device and pin_memory, which forms with `out=` do not take."""
+    options = schema.arguments.tensor_options
+    dropped = {a.name for a in options.all()} if options else set()
+    arguments = [f"{a.type} {a.name}" for a in schema.arguments.flat_non_out if a.name not in dropped]
+    return f"{schema.name.name.base}({', '.join(arguments).replace('(a!)', '')})"
 
 
 def _kind(type_: Type) -> tuple[str, bool, int]:
@@ -73,39 +101,30 @@ def _kind(type_: Type) -> tuple[str, bool, int]:
 
 
 def _default(argument: Argument, code: str) -> tuple[list[str], str]:
-    """Flags and the initializer of a default."""
+    """Flags and the initializer of a default. A text, and a list of different numbers, is left to the kernel."""
     text = argument.default
     if text is None:
         return [], "{0}"
-    if text == "None":
+    if text in _CONSTANTS:
+        return ["PT_HAS_DEFAULT"], f"{{{_CONSTANTS[text]}}}"
+    items = {item.strip() for item in text.strip("[]").split(",")}
+    if text == "None" or code in ("STR", "IGNORED", "DTYPE", "DEVICE", "TENSORS") or text == "[]" or len(items) > 1:
         return ["PT_HAS_DEFAULT", "PT_NONE_DEFAULT"], "{0}"
-    if text in ("True", "False"):
-        return ["PT_HAS_DEFAULT"], f"{{{int(text == 'True')}}}"
-    if code in ("STR", "IGNORED", "DTYPE", "TENSORS") or text == "[]":
-        return ["PT_HAS_DEFAULT", "PT_NONE_DEFAULT"], "{0}"
-    if text == "Mean":
-        return ["PT_HAS_DEFAULT"], "{1}"
-    if text.startswith("["):
-        return ["PT_HAS_DEFAULT"], f"{{{text.strip('[]').split(',')[0]}}}"
-    number = float(text)
+    number = float(items.pop())
     if number.is_integer() and "." not in text and "e" not in text:
-        return ["PT_HAS_DEFAULT"], f"{{{int(number)}}}"
+        return ["PT_HAS_DEFAULT"], f"{{{min(int(number), _LARGEST)}}}"
     return ["PT_HAS_DEFAULT", "PT_FLOAT_DEFAULT"], f"{{.f = {number!r}f}}"
 
 
-def parameters(overload: Overload) -> list[str]:
-    """The initializers of an overload's parameters."""
+def parameters(overload: Overload) -> list[tuple[str, str]]:
+    """The names of an overload's parameters and the initializers of their kinds."""
     rows = []
-    schema = overload.schema
-    keyword = {a.name for a in schema.arguments.flat_kwarg_only}
-    for argument in schema.arguments.flat_non_out:
+    for argument in overload.schema.arguments.flat_non_out:
         code, optional, length = _kind(argument.type)
         flags, value = _default(argument, code)
         flags += ["PT_OPTIONAL"] if optional else []
-        flags += ["PT_KEYWORD"] if argument.name in keyword else []
-        rows.append(
-            f"{{MP_QSTR_{argument.name}, PT_ARG_{code}, {' | '.join(flags) or '0'}, {length}, {value}}}"
-        )
+        flags += ["PT_NUMBER"] if code == "TENSOR" and overload.operator in _NUMBERS else []
+        rows.append((argument.name, f"{{PT_ARG_{code}, {' | '.join(flags) or '0'}, {length}, {value}}}"))
     return rows
 
 
@@ -126,45 +145,150 @@ def row(name: str) -> str:
     return f"pt_row_{name}"
 
 
-def operator_tables(chosen: Mapping[str, Kernel]) -> tuple[str, list[str], list[str]]:
-    """C tables of these overloads; the operators that are functions of the module, and those that are methods."""
+# ---- the order in which overloads are tried ----------------------------------------------------------------------
+
+
+def _yields(one: Overload, other: Overload) -> bool:
+    """Whether PyTorch tries `other` first: a Tensor goes before a number and an int before a list."""
+    pairs = [
+        (str(a.type).removesuffix("?").replace("SymInt", "int"), str(b.type).removesuffix("?").replace("SymInt", "int"))
+        for a, b in zip(one.schema.arguments.flat_non_out, other.schema.arguments.flat_non_out, strict=False)
+    ]
+    weaker = [a != b for a, b in pairs]
+    first = ("Scalar", "Tensor"), ("int", "Tensor"), ("int[]", "int"), ("Tensor[]", "int[]")
+    same_length = len(one.schema.arguments.flat_non_out) == len(other.schema.arguments.flat_non_out)
+    return same_length and any(weaker) and all(pair in first or pair[0] == pair[1] for pair in pairs)
+
+
+def _in_order(members: Sequence[Overload]) -> list[Overload]:
+    """By their schemas' texts, each behind those that it yields to."""
+    waiting = sorted(members, key=lambda o: str(o.schema))
+    ordered: list[Overload] = []
+    while waiting:
+        chosen = next(o for o in waiting if not any(_yields(o, other) for other in waiting))
+        waiting.remove(chosen)
+        ordered.append(chosen)
+    return ordered
+
+
+def _groups(chosen: Mapping[str, Kernel]) -> dict[str, list[tuple[Overload, Kernel]]]:
+    """The overloads of each operator in the order of trying, with their kernels."""
     known = overloads()
-    groups: dict[str, list[Overload]] = {}
-    for name in chosen:
-        groups.setdefault(known[name].operator, []).append(known[name])
-    lines: list[str] = [*(f"mp_obj_t {f}(pt_call_t *c);" for f in sorted({k.function for k in chosen.values()})), ""]
-    for operator, members in sorted(groups.items()):
-        rows = []
-        for number, overload in enumerate(members):
-            items = parameters(overload)
-            table = f"params_{operator}_{number}"
-            if items:
-                lines.append(f"static const pt_param_t {table}[] = {{{', '.join(items)}}};")
-            kernel = chosen[overload.name]
-            keyword = len(overload.schema.arguments.flat_kwarg_only)
-            kind = "PT_IN_PLACE" if overload.in_place else "PT_FUNCTIONAL"
-            rows.append(
-                f"    {{{table if items else 'NULL'}, {kernel.function}, {kernel.initializer}, {len(items)}, "
-                f"{len(items) - keyword}, {kind}, {int(overload.has_out)}}}, /* {overload.schema} */"
-            )
-        lines += [f"static const pt_overload_t overloads_{operator}[] = {{", *rows, "};"]
-        lines.append(
-            f"const pt_op_t pt_torch_{operator} = {{{{&pt_op_type}}, MP_QSTR_{operator}, {len(members)}, "
-            f"overloads_{operator}}};\n"
-        )
-    functions = [o for o, m in sorted(groups.items()) if any(x.is_function for x in m)]
-    methods = [o for o, m in sorted(groups.items()) if any(x.is_method for x in m)]
-    return "\n".join(lines), functions, methods
+    found: dict[str, dict[str, Kernel]] = {}
+    for name, kernel in chosen.items():
+        operator, _, overload = name.partition(".")
+        if operator in _NUMBERS and overload.startswith("Scalar"):
+            wider = f"{operator}.{overload.replace('Scalar', 'Tensor')}"
+            found.setdefault(operator, {}).setdefault(wider if wider in known else f"{operator}.default", kernel)
+        else:
+            found.setdefault(operator, {})[name] = kernel
+    return {
+        operator: [(o, kernels[o.name]) for o in _in_order([known[name] for name in kernels])]
+        for operator, kernels in sorted(found.items())
+    }
 
 
-def table(operators: Iterable[str], macro: str) -> str:
+# ---- the tables ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tables:
+    """C source of the tables, and the operators by where a user finds them."""
+
+    source: str
+    functions: list[str]
+    elsewhere: list[str]
+    methods: list[str]
+
+
+class _Lists:
+    """Lists of parameters in one array; a list that is there already is used again."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, int] = {}
+        self.flat: list[tuple[str, int]] = []
+
+    def place(self, items: Sequence[tuple[str, str]]) -> int:
+        wanted = [(name, self.kinds.setdefault(kind, len(self.kinds))) for name, kind in items]
+        for start in range(len(self.flat) - len(wanted) + 1):
+            if self.flat[start : start + len(wanted)] == wanted:
+                return start
+        self.flat += wanted
+        return len(self.flat) - len(wanted)
+
+    def lines(self) -> list[str]:
+        return [
+            "const pt_kind_t pt_kinds[] = {", *(f"    {kind}," for kind in self.kinds), "};",
+            "const pt_param_t pt_params[] = {",
+            *(f"    {{MP_QSTR_{name}, {kind}}}," for name, kind in self.flat or [("self", 0)]), "};",
+        ]
+
+
+def _row(overload: Overload, kernel: Kernel, lists: _Lists) -> str:
+    """The initializer of an overload, but for the flags that depend on its place."""
+    items = parameters(overload)
+    positional = len(items) - len(overload.schema.arguments.flat_kwarg_only)
+    second = int(len(items) > 1 and items[1][0] == "self")
+    return f"{kernel.function}, {kernel.initializer}, {lists.place(items)}, {len(items)}, {positional}, %s, {second}"
+
+
+def operator_tables(chosen: Mapping[str, Kernel]) -> Tables:
+    """C tables of these overloads."""
+    groups = _groups(chosen)
+    lists = _Lists()
+    for members in sorted(groups.values(), key=lambda m: -max(len(parameters(o)) for o, _ in m)):
+        for overload, _ in members:
+            lists.place(parameters(overload))
+    starts: dict[tuple[tuple[str, bool, bool], ...], int] = {}
+    rows: list[str] = []
+    lines: list[str] = []
+    functions: list[str] = []
+    elsewhere: list[str] = []
+    methods: list[str] = []
+    for operator, members in groups.items():
+        as_function = [o.is_function for o, _ in members]
+        as_method = [o.is_method and hasattr(torch.Tensor, operator) for o, _ in members]
+        texts = [_row(o, kernel, lists) for o, kernel in members]
+        key = tuple(zip(texts, as_function, as_method, strict=True))
+        in_place = members[0][0].in_place
+        start = starts.get(key)
+        if in_place and start is None:  # the functional one's serve where all of them are methods too
+            start = next((s for k, s in starts.items() if [x[0] for x in k] == texts and all(x[2] for x in k)), None)
+            start = start if all(as_method) and not any(as_function) else None
+        if start is None:
+            start = starts[key] = len(rows)
+            for number, (text, (overload, _)) in enumerate(zip(texts, members, strict=True)):
+                last = number == len(members) - 1
+                flags = ', '.join(str(int(f)) for f in (overload.outs, last, as_function[number], as_method[number]))
+                rows.append(f"    {{{text % flags}}}, /* {overload.schema} */")
+        named = f"{{&pt_op_type}}, MP_QSTR_{operator}, {start}, {int(in_place)}"
+        if any(as_function):
+            (functions if hasattr(torch, operator) else elsewhere).append(operator)
+            lines.append(f"const pt_op_t pt_torch_{operator} = {{{named}, 0}};")
+        if any(as_method):
+            methods.append(operator)
+            lines.append(f"const pt_op_t pt_method_{operator} = {{{named}, 1}};")
+    declared = [f"mp_obj_t {f}(pt_call_t *c);" for f in sorted({k.function for k in chosen.values()})]
+    table_lines = ["const pt_overload_t pt_overloads[] = {", *(rows or ["    {0}"]), "};"]
+    return Tables("\n".join([*declared, "", *lists.lines(), *table_lines, *lines, ""]), functions, elsewhere, methods)
+
+
+def table(operators: Iterable[str], macro: str, prefix: str = "pt_torch") -> str:
     """Entries of a MicroPython dictionary, as one macro."""
-    rows = [f"    {{MP_ROM_QSTR(MP_QSTR_{o}), MP_ROM_PTR(&pt_torch_{o})}}," for o in operators]
+    rows = [f"    {{MP_ROM_QSTR(MP_QSTR_{o}), MP_ROM_PTR(&{prefix}_{o})}}," for o in operators]
     return f"#define {macro} \\\n" + " \\\n".join(rows) + "\n"
 
 
-def presence(chosen: Iterable[str]) -> str:
-    """`PT_OP_add` for every operator of PyTorch's: its address if it is in the build, else NULL."""
-    present = set(chosen)
-    names = sorted({o.operator for o in overloads().values() if str(o.operator).isidentifier()})
-    return "".join(f"#define PT_OP_{o} {f'(&pt_torch_{o})' if o in present else 'NULL'}\n" for o in names)
+def header(tables: Tables) -> str:
+    """Declarations, dictionaries, and `PT_OP_add` for every operator of PyTorch's: NULL if it is not in the build."""
+    functions = [*tables.functions, *tables.elsewhere]
+    lines = [f"extern const pt_op_t pt_torch_{o};" for o in functions]
+    lines += [f"extern const pt_op_t pt_method_{o};" for o in tables.methods]
+    lines += [
+        table(tables.functions, "PT_FUNCTIONS"), table(tables.elsewhere, "PT_ELSEWHERE"),
+        table(tables.methods, "PT_METHODS", "pt_method"),
+    ]
+    for name in sorted({o.operator for o in overloads().values() if o.operator.isidentifier()}):
+        present = "pt_torch" if name in functions else "pt_method" if name in tables.methods else ""
+        lines.append(f"#define PT_OP_{name} {f'(&{present}_{name})' if present else 'NULL'}")
+    return "\n".join([*lines, ""])

@@ -79,6 +79,14 @@ MP_DEFINE_CONST_OBJ_TYPE(pt_parameter_type, MP_QSTR_Parameter, TENSOR_FLAGS, att
 
 /* ---- the module ------------------------------------------------------------------------------------------------ */
 
+/* Functions that PyTorch has in torch.nn.functional, torch.special, torch.linalg. */
+static const mp_rom_map_elem_t elsewhere_table[] = {
+    {MP_ROM_QSTR(MP_QSTR___name__), MP_ROM_QSTR(MP_QSTR__nn)},
+    PT_ELSEWHERE
+};
+static MP_DEFINE_CONST_DICT(elsewhere_dict, elsewhere_table);
+static const mp_obj_module_t elsewhere = {.base = {&mp_type_module}, .globals = (mp_obj_dict_t *)&elsewhere_dict};
+
 #define DTYPE(name, number) {MP_ROM_QSTR(MP_QSTR_##name), MP_ROM_PTR(&pt_dtypes[number])}
 static const mp_rom_map_elem_t module_table[] = {
     {MP_ROM_QSTR(MP_QSTR___name__), MP_ROM_QSTR(MP_QSTR__torch)},
@@ -92,6 +100,7 @@ static const mp_rom_map_elem_t module_table[] = {
     DTYPE(int32, PT_INT32), DTYPE(int64, PT_INT64), DTYPE(float16, PT_FLOAT16), DTYPE(bfloat16, PT_BFLOAT16),
     DTYPE(float32, PT_FLOAT32),
     {MP_ROM_QSTR(MP_QSTR_set_printoptions), MP_ROM_PTR(&pt_set_printoptions_obj)},
+    {MP_ROM_QSTR(MP_QSTR__nn), MP_ROM_PTR(&elsewhere)},
     PT_FUNCTIONS
 };
 static MP_DEFINE_CONST_DICT(module_dict, module_table);

@@ -108,7 +108,7 @@ mp_obj_t pt_do_as_strided(pt_call_t *c)
     }
     pt_tensor_t *v = pt_view(t, sizes->count, sizes->v.ints, strides->v.ints, 0);
     v->data = t->start + (empty ? 0 : (ptrdiff_t)start * pt_size(t->dtype));
-    if (c->overload->kind == PT_IN_PLACE) {
+    if (c->in_place) {
         pt_become(t, v);
         return c->args[0].object;
     }

@@ -4,17 +4,18 @@
 #include "py/gc.h"
 
 #include "half.h"
+#include "to_int_f32.h"
 
 const pt_dtype_obj_t pt_dtypes[PT_DTYPES] = {
-    [PT_BOOL] = {{&pt_dtype_type}, MP_QSTR_bool, 1, '?'},
-    [PT_UINT8] = {{&pt_dtype_type}, MP_QSTR_uint8, 1, 'B'},
-    [PT_INT8] = {{&pt_dtype_type}, MP_QSTR_int8, 1, 'b'},
-    [PT_INT16] = {{&pt_dtype_type}, MP_QSTR_int16, 2, 'h'},
-    [PT_INT32] = {{&pt_dtype_type}, MP_QSTR_int32, 4, 'i'},
-    [PT_INT64] = {{&pt_dtype_type}, MP_QSTR_int64, 8, 'q'},
-    [PT_FLOAT16] = {{&pt_dtype_type}, MP_QSTR_float16, 2, 'H'},
-    [PT_BFLOAT16] = {{&pt_dtype_type}, MP_QSTR_bfloat16, 2, 'H'},
-    [PT_FLOAT32] = {{&pt_dtype_type}, MP_QSTR_float32, 4, 'f'},
+    [PT_BOOL] = {{&pt_dtype_type}, MP_QSTR_bool, 1, '?', "Bool"},
+    [PT_UINT8] = {{&pt_dtype_type}, MP_QSTR_uint8, 1, 'B', "Byte"},
+    [PT_INT8] = {{&pt_dtype_type}, MP_QSTR_int8, 1, 'b', "Char"},
+    [PT_INT16] = {{&pt_dtype_type}, MP_QSTR_int16, 2, 'h', "Short"},
+    [PT_INT32] = {{&pt_dtype_type}, MP_QSTR_int32, 4, 'i', "Int"},
+    [PT_INT64] = {{&pt_dtype_type}, MP_QSTR_int64, 8, 'q', "Long"},
+    [PT_FLOAT16] = {{&pt_dtype_type}, MP_QSTR_float16, 2, 'H', "Half"},
+    [PT_BFLOAT16] = {{&pt_dtype_type}, MP_QSTR_bfloat16, 2, 'H', "BFloat16"},
+    [PT_FLOAT32] = {{&pt_dtype_type}, MP_QSTR_float32, 4, 'f', "Float"},
 };
 
 /* PyTorch's table: integers of different signs meet in a wider signed one, the two halves in float32. */
@@ -70,12 +71,15 @@ static pt_tensor_t *header(int dtype, int ndim, const int32_t *sizes)
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("tensors have at most %d dimensions, got %d"),
             PT_MAX_DIMS, ndim);
     }
-    pt_tensor_t *t = m_new_obj_var(pt_tensor_t, dims, int32_t, 2 * ndim);
+    pt_tensor_t *t = m_new_obj_var(pt_tensor_t, own, int32_t, 2 * ndim);
     t->base.type = &pt_tensor_type;
     t->dtype = (uint8_t)dtype;
     t->ndim = (uint8_t)ndim;
     t->requires_grad = t->read_only = false;
-    memcpy(t->dims, sizes, (size_t)ndim * sizeof(int32_t));
+    t->dims = t->own;
+    for (int d = 0; d < ndim; d++) {
+        t->own[d] = sizes[d];
+    }
     return t;
 }
 
@@ -129,10 +133,10 @@ pt_tensor_t *pt_view(const pt_tensor_t *t, int ndim, const int32_t *sizes, const
 
 void pt_become(pt_tensor_t *t, const pt_tensor_t *as)
 {
-    const size_t room = sizeof(pt_tensor_t) + 2 * (size_t)as->ndim * sizeof(int32_t);
-    if (as->ndim > t->ndim && gc_nbytes(t) < room && gc_realloc(t, room, false) == NULL) {
-        mp_raise_msg(&mp_type_MemoryError, MP_ERROR_TEXT("no room for more dimensions in place"));
+    if (as->ndim > t->ndim) {
+        t->dims = m_new(int32_t, 2 * as->ndim);
     }
+    t->ndim = as->ndim;
     t->owner = as->owner;
     t->start = as->start;
     t->bytes = as->bytes;
@@ -162,26 +166,22 @@ pt_tensor_t *pt_contiguous(pt_tensor_t *t, int dtype)
 
 /* ---- conversion ---------------------------------------------------------------------------------------- */
 
-/* As PyTorch on common machines: out of range and NaN become the smallest number. */
-static int64_t to_int(float x)
-{
-    return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? (int64_t)x : INT64_MIN;
-}
-
 #define LOAD(type, expression)                          \
     for (int k = 0; k < n; k++, data += bytes) {        \
         type v;                                         \
         memcpy(&v, data, sizeof(v));                    \
         if (compute == PT_FLOAT32) {                    \
-            to->f[k] = (float)(expression);             \
+            f32[k] = (float)(expression);             \
         } else {                                        \
-            to->i[k] = (int64_t)(expression);           \
+            i64[k] = (int64_t)(expression);           \
         }                                               \
     }                                                   \
     break
 
-void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, pt_chunk_t *to, int n)
+void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, void *to, int n)
 {
+    float *f32 = to;
+    int64_t *i64 = to;
     const ptrdiff_t bytes = (ptrdiff_t)step * pt_size(dtype);
     switch (dtype) {
         case PT_BOOL:
@@ -206,43 +206,45 @@ void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, pt_chunk
                     f = dtype == PT_FLOAT16 ? pl_from_f16(h) : pl_from_bf16(h);
                 }
                 if (compute == PT_FLOAT32) {
-                    to->f[k] = f;
+                    f32[k] = f;
                 } else {
-                    to->i[k] = to_int(f);
+                    i64[k] = pl_to_i64_f32(f);
                 }
             }
     }
 }
 
-#define STORE(type)                                                                     \
-    for (int k = 0; k < n; k++, data += bytes) {                                        \
-        const type v = (type)(compute == PT_FLOAT32 ? to_int(from->f[k]) : from->i[k]); \
-        memcpy(data, &v, sizeof(v));                                                    \
-    }                                                                                   \
+#define STORE(type, to_int)                                                     \
+    for (int k = 0; k < n; k++, data += bytes) {                                \
+        const type v = (type)(compute == PT_FLOAT32 ? to_int(f32[k]) : i64[k]); \
+        memcpy(data, &v, sizeof(v));                                            \
+    }                                                                           \
     break
 
-void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const pt_chunk_t *from, int n)
+void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *from, int n)
 {
+    const float *f32 = from;
+    const int64_t *i64 = from;
     const ptrdiff_t bytes = (ptrdiff_t)step * pt_size(dtype);
     switch (dtype) {
         case PT_BOOL:
             for (int k = 0; k < n; k++, data += bytes) {
-                *data = compute == PT_FLOAT32 ? from->f[k] != 0.0f : from->i[k] != 0;
+                *data = compute == PT_FLOAT32 ? f32[k] != 0.0f : i64[k] != 0;
             }
             break;
         case PT_UINT8:
-            STORE(uint8_t);
+            STORE(uint8_t, pl_to_i64_f32);
         case PT_INT8:
-            STORE(int8_t);
+            STORE(int8_t, pl_to_i32_f32);
         case PT_INT16:
-            STORE(int16_t);
+            STORE(int16_t, pl_to_i32_f32);
         case PT_INT32:
-            STORE(int32_t);
+            STORE(int32_t, pl_to_i32_f32);
         case PT_INT64:
-            STORE(int64_t);
+            STORE(int64_t, pl_to_i64_f32);
         default:
             for (int k = 0; k < n; k++, data += bytes) {
-                const float f = compute == PT_FLOAT32 ? from->f[k] : (float)from->i[k];
+                const float f = compute == PT_FLOAT32 ? f32[k] : (float)i64[k];
                 if (dtype == PT_FLOAT32) {
                     memcpy(data, &f, sizeof(f));
                 } else {
@@ -385,7 +387,9 @@ int64_t pt_int64(mp_obj_t number)
     #if MICROPY_LONGINT_IMPL != MICROPY_LONGINT_IMPL_NONE
     if (mp_obj_is_exact_type(number, &mp_type_int)) {
         byte bytes[8];
-        mp_obj_int_to_bytes_impl(number, false, sizeof(bytes), bytes);
+        if (!mp_obj_int_to_bytes_impl(number, false, sizeof(bytes), bytes)) {
+            mp_raise_msg(&mp_type_OverflowError, MP_ERROR_TEXT("int too big to convert"));
+        }
         uint64_t v = 0;
         for (int k = 7; k >= 0; k--) {
             v = v << 8 | bytes[k];
@@ -396,17 +400,35 @@ int64_t pt_int64(mp_obj_t number)
     return mp_obj_get_int(number);
 }
 
+static void store_number(uint8_t *to, mp_obj_t number, int dtype)
+{
+    if (mp_obj_is_float(number)) {
+        const float f = (float)mp_obj_get_float(number);
+        pt_store(to, dtype, 1, PT_FLOAT32, &f, 1);
+    } else {
+        const int64_t i = pt_int64(number);
+        pt_store(to, dtype, 1, PT_INT64, &i, 1);
+    }
+}
+
 pt_tensor_t *pt_from_number(mp_obj_t number, int dtype)
 {
-    pt_chunk_t chunk;
-    const int own = pt_number_dtype(number);
     pt_tensor_t *t = pt_new(dtype, 0, NULL);
-    if (own == PT_FLOAT32) {
-        chunk.f[0] = (float)mp_obj_get_float(number);
-    } else {
-        chunk.i[0] = own == PT_BOOL ? mp_obj_is_true(number) : pt_int64(number);
-    }
-    pt_store(t->data, dtype, 1, own == PT_FLOAT32 ? PT_FLOAT32 : PT_INT64, &chunk, 1);
+    store_number(t->data, number, dtype);
+    return t;
+}
+
+pt_tensor_t *pt_scalar(pt_tensor_t *t, int64_t *value, mp_obj_t number, int dtype)
+{
+    t->base.type = &pt_tensor_type;
+    t->owner = NULL;
+    t->start = t->data = (uint8_t *)value;
+    t->bytes = (uint32_t)pt_size(dtype);
+    t->dtype = (uint8_t)dtype;
+    t->ndim = 0;
+    t->dims = NULL;
+    t->requires_grad = t->read_only = false;
+    store_number(t->data, number, dtype);
     return t;
 }
 

@@ -23,6 +23,7 @@ typedef struct {
     uint16_t name; /* a qstr: MP_QSTR_float32 */
     uint8_t size;  /* bytes of an element */
     char code;     /* of the buffer protocol */
+    const char *type; /* in errors: "Float" */
 } pt_dtype_obj_t;
 
 extern const mp_obj_type_t pt_dtype_type;
@@ -48,7 +49,8 @@ typedef struct {
     bool requires_grad; /* remembered, never acted upon: there is no autograd */
     bool read_only;     /* lent by bytes or by flash memory */
     uint8_t *data;      /* the first element */
-    int32_t dims[];     /* sizes (ndim), then strides in elements (ndim) */
+    int32_t *dims;      /* sizes (ndim), then strides in elements (ndim): in `own`, or in a block of their own */
+    int32_t own[];
 } pt_tensor_t;
 
 extern const mp_obj_type_t pt_tensor_type, pt_parameter_type;
@@ -72,7 +74,7 @@ pt_tensor_t *pt_new(int dtype, int ndim, const int32_t *sizes);
 pt_tensor_t *pt_new_like(const pt_tensor_t *t, int dtype);
 /* A tensor over the bytes of an object; its first element is at `data`. */
 pt_tensor_t *pt_borrow(mp_obj_t owner, uint8_t *data, uint32_t bytes, int dtype, int ndim, const int32_t *sizes);
-/* `t` gets the memory, type and shape that `as` has. */
+/* `t` gets the memory, type and shape that `as` has, with any number of dimensions. */
 void pt_become(pt_tensor_t *t, const pt_tensor_t *as);
 void pt_check_writable(const pt_tensor_t *t);
 static inline int32_t pt_offset(const pt_tensor_t *t) /* of the first element in the storage, in elements */
@@ -87,10 +89,12 @@ pt_tensor_t *pt_contiguous(pt_tensor_t *t, int dtype);
 void pt_copy_into(pt_tensor_t *to, pt_tensor_t *from);
 /* A tensor without dimensions from a number of Python's, of the type PyTorch gives it. */
 pt_tensor_t *pt_from_number(mp_obj_t number, int dtype);
-int64_t pt_int64(mp_obj_t number); /* an integer of Python's, modulo 2**64 */
 void pt_fill(pt_tensor_t *t, mp_obj_t value);
 mp_obj_t pt_item(const pt_tensor_t *t, int32_t offset); /* the element as a number of Python's */
 int pt_number_dtype(mp_obj_t number);                   /* bool, int64 or float32; -1 for anything else */
+int64_t pt_int64(mp_obj_t number);                      /* of an int or a bool; raises OverflowError */
+/* A tensor without dimensions on the stack, with the value of a number: `t` and `value` must outlive its use. */
+pt_tensor_t *pt_scalar(pt_tensor_t *t, int64_t *value, mp_obj_t number, int dtype);
 
 /* ---- other types ------------------------------------------------------------------------------------ */
 
@@ -118,9 +122,10 @@ typedef union {
     int64_t i[PT_CHUNK];
 } pt_chunk_t;
 
-/* n elements, `step` elements apart, as float32 or int64, and back; storing wraps around as PyTorch does. */
-void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, pt_chunk_t *to, int n);
-void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const pt_chunk_t *from, int n);
+/* n elements, `step` elements apart, as float32 or int64 (a chunk, or any n of them), and back; storing wraps around
+ * as PyTorch does. */
+void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, void *to, int n);
+void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *from, int n);
 
 /* Walks tensors of one broadcast shape, the last dimension as a run: `while (pt_next(&w)) use w.data[k]`. */
 #define PT_OPERANDS 4
@@ -148,49 +153,58 @@ MP_DECLARE_CONST_FUN_OBJ_KW(pt_set_printoptions_obj);
 /* ---- calls by schema --------------------------------------------------------------------------------- */
 
 enum { PT_ARG_TENSOR, PT_ARG_SCALAR, PT_ARG_INT, PT_ARG_FLOAT, PT_ARG_BOOL, PT_ARG_INTS, PT_ARG_TENSORS, PT_ARG_FLOATS,
-       PT_ARG_DTYPE, PT_ARG_STR, PT_ARG_IGNORED };
-enum { PT_OPTIONAL = 1, PT_HAS_DEFAULT = 2, PT_KEYWORD = 4, PT_FLOAT_DEFAULT = 8, PT_NONE_DEFAULT = 16 };
+       PT_ARG_DTYPE, PT_ARG_STR, PT_ARG_DEVICE, PT_ARG_IGNORED };
+enum { PT_OPTIONAL = 1, PT_HAS_DEFAULT = 2, PT_FLOAT_DEFAULT = 4, PT_NONE_DEFAULT = 8, PT_NUMBER = 16 };
 
+/* What parameters have in common but for their names. */
 typedef struct {
-    uint16_t name; /* a qstr */
     uint8_t type, flags;
     uint8_t length; /* of int[2]: a single number stands for that many */
     union {
         int32_t i;
         float f;
     } value; /* the default */
+} pt_kind_t;
+
+typedef struct {
+    uint16_t name; /* a qstr */
+    uint16_t kind; /* an index of pt_kinds */
 } pt_param_t;
 
 struct _pt_call_t;
 typedef mp_obj_t (*pt_kernel_t)(struct _pt_call_t *c);
 
 struct _pt_pointwise_t;
-enum { PT_FUNCTIONAL, PT_IN_PLACE };
 typedef struct {
-    const pt_param_t *params;
     pt_kernel_t kernel;
     union {
         const struct _pt_pointwise_t *row;
         uintptr_t number;
-    } data; /* what tells kernels of one function apart */
-    uint8_t count, positional;
-    uint8_t kind;    /* PT_IN_PLACE: the result is argument 0 */
-    uint8_t has_out; /* takes out= */
+    } data;          /* what tells kernels of one function apart */
+    uint16_t params; /* the first of its own in pt_params */
+    uint16_t count : 5, positional : 5;
+    uint16_t outs : 2;        /* tensors that out= takes */
+    uint16_t last : 1;        /* of its operator's */
+    uint16_t function : 1;    /* not a method only */
+    uint16_t method : 1;      /* not a function only */
+    uint16_t self_second : 1; /* where(condition, self, ...): as a method self comes first */
 } pt_overload_t;
 
 /* A callable of the module or of a tensor, with the overloads that PyTorch has. */
 typedef struct {
     mp_obj_base_t base;
     uint16_t name;
-    uint8_t count;
-    const pt_overload_t *overloads;
+    uint16_t first : 14; /* of its overloads in pt_overloads */
+    uint16_t in_place : 1, method : 1;
 } pt_op_t;
 
 extern const mp_obj_type_t pt_op_type;
+extern const pt_kind_t pt_kinds[];
+extern const pt_param_t pt_params[];
+extern const pt_overload_t pt_overloads[];
 
 typedef struct {
     bool given; /* false: None */
-    uint8_t type;
     uint8_t count; /* of a list */
     mp_obj_t object;
     union {
@@ -205,11 +219,14 @@ typedef struct {
 
 #define PT_ARGS 16
 #define PT_INTS 32
+#define PT_OUTS 3
 
 typedef struct _pt_call_t {
     const pt_op_t *op;
     const pt_overload_t *overload;
-    pt_tensor_t *out; /* out=, or what an in-place operator changes; NULL: a new tensor */
+    pt_tensor_t *out;               /* out=, or what an in-place operator changes; NULL: a new tensor */
+    pt_tensor_t *more[PT_OUTS - 1]; /* the others of out=(values, indices); set where `out` is */
+    bool in_place, requires_grad;
     int ints_used;
     int32_t ints[PT_INTS];
     pt_arg_t args[PT_ARGS];
@@ -217,6 +234,10 @@ typedef struct _pt_call_t {
 
 /* The tensor that a kernel writes: out= resized, self checked, or a new one. */
 pt_tensor_t *pt_result(pt_call_t *c, int dtype, int ndim, const int32_t *sizes);
+pt_tensor_t *pt_result_at(pt_call_t *c, int k, int dtype, int ndim, const int32_t *sizes); /* of several results */
+/* Raises PyTorch's RuntimeError where a result would be written over elements that are still to be read or written. */
+void pt_check_overlap(const pt_tensor_t *written, int count, pt_tensor_t *const *read);
+bool pt_overlap(const pt_tensor_t *written, const pt_tensor_t *read); /* share bytes, but not element by element */
 int pt_dim(pt_call_t *c, int64_t dim, int ndim); /* made non-negative, or PyTorch's IndexError */
 
 /* ---- pointwise operators made from rows ------------------------------------------------------------------ */

@@ -16,7 +16,7 @@ const char *pt_shape_text(int ndim, const int32_t *sizes)
 /* The result of a view operator: in place, the header of self becomes the view's. */
 static mp_obj_t given(pt_call_t *c, pt_tensor_t *view)
 {
-    if (c->overload->kind == PT_IN_PLACE) {
+    if (c->in_place) {
         pt_become(c->args[0].v.tensor, view);
         return c->args[0].object;
     }
@@ -467,8 +467,8 @@ mp_obj_t pt_do_same(pt_call_t *c) { return c->args[0].object; }
 mp_obj_t pt_do_alias(pt_call_t *c)
 {
     pt_tensor_t *t = c->args[0].v.tensor;
-    t->requires_grad = t->requires_grad && c->overload->kind != PT_IN_PLACE;
-    return c->overload->kind == PT_IN_PLACE ? c->args[0].object
+    t->requires_grad = t->requires_grad && !c->in_place;
+    return c->in_place ? c->args[0].object
         : MP_OBJ_FROM_PTR(pt_view(t, t->ndim, t->dims, pt_strides(t), 0));
 }
 

@@ -1,0 +1,24 @@
+/* The parts of the parser of calls. */
+#ifndef PT_CALL_H
+#define PT_CALL_H
+
+#include "tensor.h"
+
+static inline bool pt_is_number(mp_obj_t o) { return pt_number_dtype(o) >= 0; }
+bool pt_is_index(mp_obj_t o); /* an int, or a tensor without dimensions that holds one */
+
+/* An argument, as a parameter of some kind takes it: false where it does not fit. */
+bool pt_take(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o);
+bool pt_take_ints(pt_call_t *c, pt_arg_t *arg, size_t count, const mp_obj_t *items);
+void pt_take_default(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg);
+
+/* Methods and functions have overloads of their own. */
+static inline bool pt_belongs(const pt_op_t *op, const pt_overload_t *o) { return op->method ? o->method : o->function; }
+
+/* `position` counts from 0 and not self of a method; -1 for a keyword. */
+NORETURN void pt_wrong_type(const pt_op_t *op, const pt_param_t *p, int position, mp_obj_t given);
+NORETURN void pt_no_overload(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args);
+extern const char pt_type_names[][17];
+static inline qstr pt_public_name(const pt_param_t *p) { return p->name == MP_QSTR_self ? MP_QSTR_input : p->name; }
+
+#endif

@@ -1,0 +1,108 @@
+/* What is wrong with the arguments of a call, in PyTorch's words. */
+#include "call.h"
+
+const char pt_type_names[][17] = {
+    "Tensor", "Number", "int", "float", "bool", "tuple of ints", "tuple of Tensors", "tuple of floats", "torch.dtype",
+    "str", "torch.device", "object"
+};
+
+static NORETURN void wrong_element(const pt_op_t *op, const pt_param_t *p, int position, mp_obj_t given)
+{
+    const int type = pt_kinds[p->kind].type;
+    size_t count;
+    mp_obj_t *items;
+    pt_sequence(given, &count, &items);
+    for (size_t k = 0; k < count; k++) {
+        const char *name = mp_obj_get_type_str(items[k]);
+        if (type == PT_ARG_TENSORS && !pt_is_tensor(items[k])) {
+            mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("expected Tensor as element %d in argument %d, but got %s"),
+                (int)k, position, name);
+        }
+        if (type == PT_ARG_INTS ? !pt_is_index(items[k]) : !pt_is_number(items[k])) {
+            mp_raise_msg_varg(&mp_type_TypeError,
+                MP_ERROR_TEXT("%q(): argument '%q' failed to unpack the object at pos %d with error \"type must be %s,but "
+                              "got %s\""), op->name, pt_public_name(p), (int)k + 1, pt_type_names[type], name);
+        }
+    }
+    mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q' is too long"), op->name, pt_public_name(p));
+}
+
+NORETURN void pt_wrong_type(const pt_op_t *op, const pt_param_t *p, int position, mp_obj_t given)
+{
+    const int type = pt_kinds[p->kind].type;
+    size_t count;
+    mp_obj_t *items;
+    if (type >= PT_ARG_INTS && type <= PT_ARG_FLOATS && pt_sequence(given, &count, &items)) {
+        wrong_element(op, p, position, given);
+    }
+    char at[24] = "";
+    if (position >= 0) {
+        vstr_t text = {sizeof(at), 0, at, true};
+        vstr_printf(&text, " (position %d)", position + 1);
+        vstr_null_terminated_str(&text);
+    }
+    mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q'%s must be %s, not %s"), op->name,
+        pt_public_name(p), at, pt_type_names[type], mp_obj_get_type_str(given));
+}
+
+static void print_default(const mp_print_t *print, const pt_kind_t *kind)
+{
+    if (kind->flags & PT_NONE_DEFAULT) {
+        mp_print_str(print, " = None");
+    } else if (kind->type == PT_ARG_BOOL) {
+        mp_print_str(print, kind->value.i ? " = True" : " = False");
+    } else if (kind->flags & PT_FLOAT_DEFAULT) {
+        mp_print_str(print, " = ");
+        mp_obj_print_helper(print, mp_obj_new_float((mp_float_t)kind->value.f), PRINT_REPR);
+    } else if (kind->flags & PT_HAS_DEFAULT) {
+        mp_printf(print, " = %d", (int)kind->value.i);
+    }
+}
+
+static void print_overload(const mp_print_t *print, const pt_op_t *op, const pt_overload_t *o)
+{
+    const char *comma = "";
+    mp_print_str(print, "(");
+    for (int k = 0; k < o->count; k++) {
+        const pt_param_t *p = &pt_params[o->params + k];
+        if (!op->method || p->name != MP_QSTR_self) {
+            mp_printf(print, "%s%s%s %q", comma, k == o->positional ? "*, " : "", pt_type_names[pt_kinds[p->kind].type],
+                pt_public_name(p));
+            print_default(print, &pt_kinds[p->kind]);
+            comma = ", ";
+        }
+    }
+    mp_print_str(print, o->outs && !op->method ? o->count == o->positional ? ", *, Tensor out = None)"
+        : ", Tensor out = None)" : ")");
+}
+
+NORETURN void pt_no_overload(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args)
+{
+    vstr_t text;
+    mp_print_t print;
+    int signatures = 0;
+    const pt_overload_t *o = &pt_overloads[op->first];
+    do {
+        signatures += pt_belongs(op, o);
+    } while (!o++->last);
+    vstr_init_print(&text, 64, &print);
+    mp_printf(&print, "%q() received an invalid combination of arguments - got (", op->name);
+    for (size_t k = op->method; k < n + n_kw; k++) {
+        const mp_obj_t given = k < n ? args[k] : args[n + 2 * (k - n) + 1];
+        mp_print_str(&print, k > op->method ? ", " : "");
+        if (k >= n) {
+            mp_printf(&print, "%s=", mp_obj_str_get_str(args[n + 2 * (k - n)]));
+        }
+        mp_print_str(&print, mp_obj_get_type_str(given));
+    }
+    mp_print_str(&print, signatures == 1 ? "), but expected " : "), but expected one of:\n");
+    o = &pt_overloads[op->first];
+    do {
+        if (pt_belongs(op, o)) {
+            mp_print_str(&print, signatures == 1 ? "" : " * ");
+            print_overload(&print, op, o);
+            mp_print_str(&print, signatures == 1 ? "" : "\n");
+        }
+    } while (!o++->last);
+    nlr_raise(mp_obj_new_exception_arg1(&mp_type_TypeError, mp_obj_new_str_from_vstr(&text)));
+}
