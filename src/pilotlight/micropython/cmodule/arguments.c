@@ -8,7 +8,7 @@ bool pt_is_index(mp_obj_t o)
 
 static int64_t index_of(mp_obj_t o) { return pt_int64(pt_is_tensor(o) ? pt_item(pt_tensor(o), 0) : o); }
 
-bool pt_take_ints(pt_call_t *c, pt_arg_t *arg, size_t count, const mp_obj_t *items)
+bool pt_accept_ints(pt_call_t *c, pt_arg_t *arg, size_t count, const mp_obj_t *items)
 {
     int32_t *to = c->ints + c->ints_used;
     if (c->ints_used + (int)count > PT_INTS) {
@@ -30,7 +30,7 @@ bool pt_take_ints(pt_call_t *c, pt_arg_t *arg, size_t count, const mp_obj_t *ite
 static bool take_one_for_all(pt_call_t *c, pt_arg_t *arg, int length, mp_obj_t o)
 {
     int32_t *to = c->ints + c->ints_used;
-    if (!pt_take_ints(c, arg, 1, &o) || c->ints_used + length > PT_INTS) {
+    if (!pt_accept_ints(c, arg, 1, &o) || c->ints_used + length > PT_INTS) {
         return false;
     }
     for (int k = 1; k < length; k++) {
@@ -58,7 +58,7 @@ static bool take_objects(const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o)
     return true;
 }
 
-bool pt_take(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o)
+bool pt_accept(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o)
 {
     arg->given = true;
     arg->object = o;
@@ -106,7 +106,7 @@ bool pt_take(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o)
             if (kind->length && pt_is_index(o)) { /* int[2]: one number for all */
                 return take_one_for_all(c, arg, kind->length, o);
             }
-            return pt_sequence(o, &count, &items) && pt_take_ints(c, arg, count, items);
+            return pt_sequence(o, &count, &items) && pt_accept_ints(c, arg, count, items);
         }
         case PT_ARG_TENSORS:
         case PT_ARG_FLOATS:
@@ -126,7 +126,7 @@ bool pt_take(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o)
     }
 }
 
-void pt_take_default(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg)
+void pt_accept_default(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg)
 {
     const int flags = kind->flags;
     arg->given = !(flags & PT_NONE_DEFAULT);

@@ -78,7 +78,7 @@ static bool bind_defaults(pt_call_t *c, const pt_overload_t *o, uint32_t seen, b
                 MP_ERROR_TEXT("%q() missing 1 required positional arguments: \"%q\""), c->op->name,
                 pt_public_name(&params[k])));
         }
-        pt_take_default(c, kind, &c->args[k]);
+        pt_accept_default(c, kind, &c->args[k]);
     }
     return true;
 }
@@ -97,7 +97,7 @@ static bool bind_keywords(pt_call_t *c, const pt_overload_t *o, size_t n_kw, con
                 FAIL(mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q() got multiple values for argument '%q'"),
                     op->name, name));
             }
-            if (!pt_take(c, &pt_kinds[p->kind], &c->args[at], value)) {
+            if (!pt_accept(c, &pt_kinds[p->kind], &c->args[at], value)) {
                 FAIL(pt_wrong_type(op, p, -1, value));
             }
             *seen |= 1u << at;
@@ -138,13 +138,13 @@ static bool bind(pt_call_t *c, const pt_overload_t *o, size_t n, size_t n_kw, co
         if (kind->type == PT_ARG_INTS && o->positional == self + 1 && (n > o->positional || !kind->length)
             && pt_is_index(args[k])) { /* x.view(2, 3) */
             c->args[at].given = true;
-            if (!pt_take_ints(c, &c->args[at], n - k, args + k)) {
+            if (!pt_accept_ints(c, &c->args[at], n - k, args + k)) {
                 FAIL(pt_wrong_type(op, &params[at], (int)k - self, mp_obj_new_tuple(n - k, args + k)));
             }
             seen |= 1u << at;
             break;
         }
-        if (!pt_take(c, kind, &c->args[at], args[k])) {
+        if (!pt_accept(c, kind, &c->args[at], args[k])) {
             FAIL(pt_wrong_type(op, &params[at], (int)k - self, args[k]));
         }
         seen |= 1u << at;

@@ -8,9 +8,9 @@ static inline bool pt_is_number(mp_obj_t o) { return pt_number_dtype(o) >= 0; }
 bool pt_is_index(mp_obj_t o); /* an int, or a tensor without dimensions that holds one */
 
 /* An argument, as a parameter of some kind takes it: false where it does not fit. */
-bool pt_take(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o);
-bool pt_take_ints(pt_call_t *c, pt_arg_t *arg, size_t count, const mp_obj_t *items);
-void pt_take_default(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg);
+bool pt_accept(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o);
+bool pt_accept_ints(pt_call_t *c, pt_arg_t *arg, size_t count, const mp_obj_t *items);
+void pt_accept_default(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg);
 
 /* Methods and functions have overloads of their own. */
 static inline bool pt_belongs(const pt_op_t *op, const pt_overload_t *o) { return op->method ? o->method : o->function; }
