@@ -1,0 +1,37 @@
+/* Rows of a table. */
+#include "dense.h"
+
+static void check_ids(const pt_tensor_t *ids)
+{
+    if (ids->dtype != PT_INT64 && ids->dtype != PT_INT32) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; "
+                          "but got torch.%sTensor instead (while checking arguments for embedding)"),
+            pt_scalar_names[ids->dtype]);
+    }
+}
+
+/* (weight, indices, ...): what else there is matters to gradients only. */
+mp_obj_t pt_embedding(pt_call_t *c)
+{
+    pt_tensor_t *table = c->args[0].v.tensor;
+    check_ids(c->args[1].v.tensor);
+    if (table->ndim != 2) {
+        pt_fail(MP_ERROR_TEXT("'weight' must be 2-D"));
+    }
+    table = pt_take(c, 0, table->dtype);
+    const pt_tensor_t *ids = pt_take(c, 1, PT_INT64);
+    int32_t sizes[PT_MAX_DIMS + 1];
+    memcpy(sizes, ids->dims, ids->ndim * sizeof(int32_t));
+    sizes[ids->ndim] = table->dims[1];
+    pt_tensor_t *y = pt_new(table->dtype, ids->ndim + 1, sizes);
+    const size_t row = (size_t)(table->dims[1] * pt_size(table->dtype));
+    const int64_t *id = (const int64_t *)ids->data;
+    for (int32_t k = 0, n = pt_numel(ids); k < n; k++) {
+        if (id[k] < 0 || id[k] >= table->dims[0]) {
+            mp_raise_msg(&mp_type_IndexError, MP_ERROR_TEXT("index out of range in self"));
+        }
+        memcpy(y->data + (size_t)k * row, table->data + (size_t)id[k] * row, row);
+    }
+    return pt_finish(c, y, y->dtype);
+}

@@ -1,0 +1,250 @@
+/* Normalization: rows to mean 0 and variance 1 by the compiler's kernels, then scale and shift by channel. */
+#include "dense.h"
+
+#include "layer_norm_f32.h"
+#include "rms_norm_f32.h"
+
+/* Argument k as floats, one a channel; NULL for None. */
+static const float *per_channel(pt_call_t *c, int k, int32_t channels)
+{
+    const pt_arg_t *arg = &c->args[k];
+    if (arg->given && pt_numel(arg->v.tensor) != channels) {
+        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q should contain %d elements not %d"),
+            (qstr)c->overload->params[k].name, (int)channels, (int)pt_numel(arg->v.tensor));
+    }
+    return pt_floats(c, k);
+}
+
+/* y = x scale + shift over (rows, n): row r is channel r % channels; either may be NULL, y may be x. */
+static void affine(const float *x, const float *scale, const float *shift, float *y, int32_t rows, int32_t channels,
+    int32_t n)
+{
+    for (int32_t r = 0; r < rows; r++, x += n, y += n) {
+        const float a = scale ? scale[r % channels] : 1.0f, b = shift ? shift[r % channels] : 0.0f;
+        for (int32_t k = 0; k < n; k++) {
+            y[k] = x[k] * a + b;
+        }
+        if ((r & 31) == 31) {
+            pt_poll();
+        }
+    }
+}
+
+/* (rows, n) to mean 0 and variance 1. */
+static void standardize(const float *x, const float *w, const float *b, float *y, int32_t rows, int32_t n, float eps)
+{
+    for (int32_t r = 0; r < rows; r++) {
+        pl_layer_norm_f32(x + r * n, w, b, y + r * n, 1, n, eps);
+        pt_poll();
+    }
+}
+
+static void row_statistics(const float *x, int32_t rows, int32_t n, float eps, float *mean, float *rstd)
+{
+    for (int32_t r = 0; r < rows; r++, x += n) {
+        mean[r] = pl_sum_f32(x, n, 1) / (float)n;
+        rstd[r] = 1.0f / pl_sqrt_f32(pl_sum_squares_f32(x, n, 1, mean[r]) / (float)n + eps);
+    }
+}
+
+static float *floats_of(pt_tensor_t *t) { return (float *)t->data; }
+
+static mp_obj_t triple(mp_obj_t y, pt_tensor_t *mean, pt_tensor_t *rstd)
+{
+    const mp_obj_t items[] = {y, MP_OBJ_FROM_PTR(mean), MP_OBJ_FROM_PTR(rstd)};
+    return mp_obj_new_tuple(3, items);
+}
+
+/* ---- the last dimensions -------------------------------------------------------------------------------------------- */
+
+/* Checks normalized_shape and the parameters of that shape; the number of elements that one row has. */
+static int32_t row_length(pt_call_t *c, int parameters)
+{
+    const pt_tensor_t *x = c->args[0].v.tensor;
+    const pt_arg_t *shape = &c->args[1];
+    const int from = x->ndim - shape->count;
+    const size_t bytes = shape->count * sizeof(int32_t);
+    if (shape->count < 1) {
+        pt_fail(MP_ERROR_TEXT("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+                              "element, but got normalized_shape = []"));
+    }
+    if (from < 0 || memcmp(x->dims + from, shape->v.ints, bytes) != 0) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s"),
+            pt_sizes_text(shape->count, shape->v.ints), pt_sizes_text(shape->count, shape->v.ints) + 1, pt_shape_text(x));
+    }
+    for (int k = 2; k < 2 + parameters; k++) {
+        const pt_tensor_t *p = c->args[k].v.tensor;
+        if (c->args[k].given && (p->ndim != shape->count || memcmp(p->dims, shape->v.ints, bytes) != 0)) {
+            mp_raise_msg_varg(&mp_type_RuntimeError,
+                MP_ERROR_TEXT("Expected %q to be of same shape as normalized_shape, but got %q of shape %s and "
+                              "normalized_shape = %s"), (qstr)c->overload->params[k].name,
+                (qstr)c->overload->params[k].name, pt_shape_text(p), pt_sizes_text(shape->count, shape->v.ints));
+        }
+    }
+    return pt_product(x, from, x->ndim);
+}
+
+/* (input, normalized_shape, weight, bias, eps); overload->data: also mean and 1 / deviation. */
+mp_obj_t pt_layer_norm(pt_call_t *c)
+{
+    const pt_tensor_t *given = c->args[0].v.tensor;
+    const int dtype = given->dtype, ndim = given->ndim, from = ndim - c->args[1].count;
+    pt_need_float("LayerNormKernelImpl", given);
+    const int32_t n = row_length(c, 2), rows = pt_product(given, 0, from);
+    const float eps = (float)c->args[4].v.f, *w = pt_floats(c, 2), *b = pt_floats(c, 3), *x = pt_floats(c, 0);
+    pt_tensor_t *y = pt_new_like(given, PT_FLOAT32);
+    standardize(x, w, b, floats_of(y), n ? rows : 0, n, eps);
+    if (!c->overload->data.number) {
+        return pt_finish(c, y, dtype);
+    }
+    int32_t sizes[PT_MAX_DIMS];
+    for (int d = 0; d < ndim; d++) {
+        sizes[d] = d < from ? y->dims[d] : 1;
+    }
+    pt_tensor_t *mean = pt_new(PT_FLOAT32, ndim, sizes), *rstd = pt_new(PT_FLOAT32, ndim, sizes);
+    row_statistics(x, rows, n, eps, floats_of(mean), floats_of(rstd));
+    return triple(pt_finish(c, y, dtype), mean, rstd);
+}
+
+/* (input, normalized_shape, weight, eps) */
+mp_obj_t pt_rms_norm(pt_call_t *c)
+{
+    const pt_tensor_t *given = c->args[0].v.tensor;
+    const int dtype = given->dtype;
+    pt_need_float("rms_norm", given);
+    const int32_t n = row_length(c, 1), rows = n ? pt_numel(given) / n : 0;
+    const float eps = c->args[3].given ? (float)c->args[3].v.f : 1.1920929e-7f;
+    const float *w = pt_floats(c, 2), *x = pt_floats(c, 0);
+    pt_tensor_t *y = pt_new_like(given, PT_FLOAT32);
+    for (int32_t r = 0; r < rows; r++) {
+        pl_rms_norm_f32(x + r * n, w, floats_of(y) + r * n, 1, n, eps);
+        pt_poll();
+    }
+    return pt_finish(c, y, dtype);
+}
+
+/* ---- channels --------------------------------------------------------------------------------------------------------- */
+
+static void need_channels(const pt_tensor_t *x)
+{
+    if (x->ndim < 2) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("Expected at least 2 dimensions for input tensor but received %d"), (int)x->ndim);
+    }
+}
+
+/* (input, num_groups, weight, bias, eps) */
+mp_obj_t pt_group_norm(pt_call_t *c)
+{
+    const pt_tensor_t *given = c->args[0].v.tensor;
+    const int dtype = given->dtype;
+    need_channels(given);
+    pt_need_float("GroupNormKernelImpl", given);
+    const int32_t images = given->dims[0], channels = given->dims[1], s = pt_product(given, 2, given->ndim);
+    const int64_t groups = c->args[1].v.i;
+    if (groups <= 0 || channels % groups != 0) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("Expected number of channels in input to be divisible by num_groups, but got input of shape %s "
+                          "and num_groups=%d"), pt_shape_text(given), (int)groups);
+    }
+    const float *w = per_channel(c, 2, channels), *b = per_channel(c, 3, channels), *x = pt_floats(c, 0);
+    pt_tensor_t *y = pt_new_like(given, PT_FLOAT32);
+    const int32_t rows = images * (int32_t)groups, n = channels / (int32_t)groups * s;
+    standardize(x, NULL, NULL, floats_of(y), n ? rows : 0, n, (float)c->args[4].v.f);
+    if (w || b) {
+        affine(floats_of(y), w, b, floats_of(y), images * channels, channels, s);
+    }
+    return pt_finish(c, y, dtype);
+}
+
+/* Argument k = (1 - momentum) k + momentum fresh. */
+static void update_running(pt_call_t *c, int k, const pt_tensor_t *fresh, float momentum)
+{
+    if (c->args[k].given) {
+        pt_tensor_t *running = c->args[k].v.tensor;
+        pt_check_writable(running);
+        pt_tensor_t *next = pt_new(PT_FLOAT32, 1, fresh->dims);
+        pt_copy_into(next, running);
+        for (int32_t n = 0; n < fresh->dims[0]; n++) {
+            floats_of(next)[n] = (1.0f - momentum) * floats_of(next)[n] + momentum * ((const float *)fresh->data)[n];
+        }
+        pt_copy_into(running, next);
+    }
+}
+
+/* The mean of each channel over (images, channels, s), and the sum of squares about it. */
+static void channel_sums(const float *x, int32_t images, int32_t channels, int32_t s, float *mean, float *squares)
+{
+    for (int32_t k = 0; k < channels; k++) {
+        float sum = 0.0f;
+        for (int32_t n = 0; n < images; n++) {
+            sum += pl_sum_f32(x + (n * channels + k) * s, s, 1);
+        }
+        mean[k] = sum / (float)(images * s);
+        sum = 0.0f;
+        for (int32_t n = 0; n < images; n++) {
+            sum += pl_sum_squares_f32(x + (n * channels + k) * s, s, 1, mean[k]);
+        }
+        squares[k] = sum;
+        pt_poll();
+    }
+}
+
+/* (input, weight, bias, running_mean, running_var, training, momentum, eps, ...); overload->data: 1 statistics of each
+ * image (instance norm), 2 also mean and 1 / deviation. */
+mp_obj_t pt_batch_norm(pt_call_t *c)
+{
+    const pt_tensor_t *given = c->args[0].v.tensor;
+    const bool instance = c->overload->data.number & 1, training = c->args[5].v.i;
+    const int dtype = given->dtype;
+    need_channels(given);
+    pt_need_float("batch_norm", given);
+    if (!training && !(c->args[3].given && c->args[4].given)) {
+        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q must be defined in evaluation mode"),
+            c->args[3].given ? MP_QSTR_running_var : MP_QSTR_running_mean);
+    }
+    const int32_t images = given->dims[0], channels = given->dims[1], s = pt_product(given, 2, given->ndim);
+    const float momentum = (float)c->args[6].v.f, eps = (float)c->args[7].v.f;
+    const bool apart = instance && training; /* every image has channels of its own */
+    const int32_t lanes = apart ? images * channels : channels, count = apart ? s : images * s;
+    pt_tensor_t *mean = pt_new(PT_FLOAT32, 1, &lanes), *rstd = pt_new(PT_FLOAT32, 1, &lanes);
+    pt_tensor_t *scale = pt_new(PT_FLOAT32, 1, &lanes), *shift = pt_new(PT_FLOAT32, 1, &lanes);
+    float *m = floats_of(mean), *v = floats_of(rstd);
+    pt_tensor_t *running[2] = {c->args[3].v.tensor, c->args[4].v.tensor}; /* as the caller gave them */
+    const float *w = per_channel(c, 1, channels), *b = per_channel(c, 2, channels), *x = pt_floats(c, 0);
+    const float *old_mean = per_channel(c, 3, channels), *old_var = per_channel(c, 4, channels);
+    c->args[3].v.tensor = running[0];
+    c->args[4].v.tensor = running[1];
+    if (training) {
+        channel_sums(x, apart ? 1 : images, lanes, s, m, v);
+        pt_tensor_t *fresh = pt_new(PT_FLOAT32, 1, &channels), *spread = pt_new(PT_FLOAT32, 1, &channels);
+        for (int32_t k = 0; k < channels; k++) { /* instance norm takes the mean over the images */
+            float sums[2] = {0.0f, 0.0f};
+            for (int32_t n = 0; n < lanes / channels; n++) {
+                sums[0] += m[n * channels + k];
+                sums[1] += v[n * channels + k] / (float)(count - 1);
+            }
+            floats_of(fresh)[k] = sums[0] / (float)(lanes / channels);
+            floats_of(spread)[k] = sums[1] / (float)(lanes / channels);
+        }
+        update_running(c, 3, fresh, momentum);
+        update_running(c, 4, spread, momentum);
+    }
+    for (int32_t k = 0; k < lanes; k++) {
+        const int32_t channel = k % channels;
+        m[k] = training ? m[k] : old_mean[channel];
+        v[k] = 1.0f / pl_sqrt_f32((training ? v[k] / (float)count : old_var[channel]) + eps);
+        floats_of(scale)[k] = w ? v[k] * w[channel] : v[k];
+        floats_of(shift)[k] = (b ? b[channel] : 0.0f) - m[k] * floats_of(scale)[k];
+    }
+    pt_tensor_t *y = pt_new_like(given, PT_FLOAT32);
+    affine(x, floats_of(scale), floats_of(shift), floats_of(y), images * channels, lanes, s);
+    const mp_obj_t result = pt_finish(c, y, dtype);
+    if (!(c->overload->data.number & 2)) {
+        return result;
+    }
+    const int32_t none = 0;
+    return training ? triple(result, mean, rstd)
+        : triple(result, pt_new(PT_FLOAT32, 1, &none), pt_new(PT_FLOAT32, 1, &none));
+}

@@ -1,0 +1,177 @@
+/* Pooling, plane by plane. */
+#include "window.h"
+
+#include "avg_pool3d_f32.h"
+#include "generated/avg_pool3d_i64.h"
+#include "generated/max_pool3d_i64.h"
+#include "max_pool3d_f32.h"
+
+static const int32_t ones[3] = {1, 1, 1}, zeros[3] = {0, 0, 0};
+
+enum { RANK = 3, AVERAGE = 4, ADAPTIVE = 8, INDICES = 16 }; /* overload->data */
+
+typedef struct {
+    pl_volume_t s;
+    int rank, number;
+    bool batched;
+} pool_t;
+
+static const char *name(const pool_t *v)
+{
+    static const char *const names[] = {"max_pool", "avg_pool", "adaptive_max_pool", "adaptive_avg_pool"};
+    return names[v->number >> 2 & 3];
+}
+
+static void refuse_type(const pool_t *v, int dtype)
+{
+    vstr_t text;
+    mp_print_t print;
+    vstr_init_print(&text, 24, &print);
+    mp_printf(&print, "%s%dd", name(v), v->rank);
+    pt_not_implemented(vstr_null_terminated_str(&text), dtype);
+}
+
+/* PyTorch's size of an output; with `ceil` the last window may reach beyond the padding, but has to start before. */
+static int32_t output_size(pl_volume_t *s, int d, bool ceil)
+{
+    const int32_t in = pt_sizes_in(s)[d], k = pt_kernel(s)[d], step = pt_stride(s)[d], p = pt_padding(s)[d];
+    const int32_t reach = pt_dilation(s)[d] * (k - 1) + 1, room = in + 2 * p - reach + (ceil ? step - 1 : 0);
+    const int32_t out = room < 0 ? -((step - 1 - room) / step) + 1 : room / step + 1;
+    return ceil && (out - 1) * step >= in + p ? out - 1 : out;
+}
+
+static void check_window(pl_volume_t *s)
+{
+    for (int d = 0; d < 3; d++) {
+        const int32_t k = pt_kernel(s)[d], p = pt_padding(s)[d], dilation = pt_dilation(s)[d];
+        if (pt_stride(s)[d] == 0) {
+            pt_fail(MP_ERROR_TEXT("stride should not be zero"));
+        }
+        if (k <= 0 || pt_stride(s)[d] < 0 || dilation <= 0) {
+            pt_fail(MP_ERROR_TEXT("kernel size, stride and dilation should be greater than zero"));
+        }
+        if (p < 0) {
+            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("pad must be non-negative, but got pad: %d"), (int)p);
+        }
+        if (p > ((k - 1) * dilation + 1) / 2) {
+            mp_raise_msg_varg(&mp_type_RuntimeError,
+                MP_ERROR_TEXT("pad should be at most half of effective kernel size, but got pad=%d, kernel_size=%d and "
+                              "dilation=%d"), (int)p, (int)k, (int)dilation);
+        }
+    }
+}
+
+/* max: (self, kernel, stride, padding, dilation, ceil); avg: (self, kernel, stride, padding, ceil, count padding,
+ * divisor); adaptive: (self, output size). */
+static void shape(pt_call_t *c, pool_t *v)
+{
+    pt_arg_t *a = c->args;
+    pl_volume_t *s = &v->s;
+    v->number = (int)c->overload->data.number;
+    v->rank = v->number & RANK;
+    v->batched = pt_volume(s, name(v), a[0].v.tensor, v->rank);
+    memcpy(pt_dilation(s), ones, sizeof(ones));
+    if (v->number & ADAPTIVE) {
+        pt_triple(pt_sizes_out(s), "output_size", &a[1], v->rank, ones, 1);
+        memset(pt_stride(s), 0, sizeof(zeros)); /* how the kernels know */
+        for (int d = 0; d < 3; d++) {
+            if (pt_sizes_out(s)[d] < 0) {
+                pt_fail(MP_ERROR_TEXT("elements of output_size must be greater than or equal to 0"));
+            }
+        }
+    } else {
+        const bool average = v->number & AVERAGE;
+        pt_triple(pt_kernel(s), "kernel_size", &a[1], v->rank, ones, 1);
+        pt_triple(pt_stride(s), "stride", &a[2], v->rank, pt_kernel(s), 1);
+        pt_triple(pt_padding(s), "padding", &a[3], v->rank, zeros, 0);
+        if (!average) {
+            pt_triple(pt_dilation(s), "dilation", &a[4], v->rank, ones, 1);
+        }
+        check_window(s);
+        for (int d = 0; d < 3; d++) {
+            pt_sizes_out(s)[d] = output_size(s, d, a[average ? 4 : 5].v.i);
+        }
+        if (s->od <= 0 || s->oh <= 0 || s->ow <= 0) {
+            mp_raise_msg_varg(&mp_type_RuntimeError,
+                MP_ERROR_TEXT("Given input size: (%dx%dx%dx%d). Calculated output size: (%dx%dx%dx%d). Output size is too "
+                              "small"), (int)s->c, (int)s->id, (int)s->ih, (int)s->iw, (int)s->c, (int)s->od, (int)s->oh,
+                (int)s->ow);
+        }
+        if (average) {
+            s->count_padding = (int32_t)a[5].v.i;
+            const bool divided = v->rank > 1 && a[6].given;
+            s->divisor = divided ? (int32_t)a[6].v.i : 0;
+            if (divided && s->divisor == 0) {
+                pt_fail(MP_ERROR_TEXT("divisor must be not zero"));
+            }
+        }
+    }
+    if (s->c * s->id * s->ih * s->iw == 0) {
+        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("non-empty %dD or %dD (batch mode) tensor expected for input"),
+            v->rank + 1, v->rank + 2);
+    }
+}
+
+/* Which integers a pooling takes is PyTorch's choice. */
+static void check_type(const pool_t *v, int dtype)
+{
+    const bool fits = pt_is_float(dtype)
+        || (v->number & ADAPTIVE ? false : v->number & AVERAGE ? dtype == PT_INT64 : dtype != PT_BOOL);
+    if (!fits) {
+        refuse_type(v, dtype);
+    }
+}
+
+static pl_volume_t one_plane(const pl_volume_t *s)
+{
+    pl_volume_t plane = *s;
+    plane.n = plane.c = 1;
+    return plane;
+}
+
+mp_obj_t pt_avg_pool(pt_call_t *c)
+{
+    pool_t v = {.s = {.count_padding = 0}};
+    shape(c, &v);
+    const int dtype = c->args[0].v.tensor->dtype, compute = pt_compute(dtype);
+    check_type(&v, dtype);
+    const pt_tensor_t *x = pt_take(c, 0, compute);
+    pt_tensor_t *y = pt_volume_new(&v.s, compute, v.s.c, v.rank, v.batched);
+    const pl_volume_t plane = one_plane(&v.s);
+    const int32_t in = v.s.id * v.s.ih * v.s.iw, out = v.s.od * v.s.oh * v.s.ow;
+    for (int32_t p = 0; p < v.s.n * v.s.c; p++) {
+        if (compute == PT_FLOAT32) {
+            pl_avg_pool3d_f32(&plane, (const float *)x->data + p * in, (float *)y->data + p * out);
+        } else {
+            pl_avg_pool3d_i64(&plane, (const int64_t *)x->data + p * in, (int64_t *)y->data + p * out);
+        }
+        pt_poll();
+    }
+    return pt_finish(c, y, dtype);
+}
+
+mp_obj_t pt_max_pool(pt_call_t *c)
+{
+    pool_t v = {.s = {.count_padding = 0}};
+    shape(c, &v);
+    const int dtype = c->args[0].v.tensor->dtype, compute = pt_compute(dtype);
+    const bool indices = v.number & INDICES;
+    check_type(&v, dtype);
+    const pt_tensor_t *x = pt_take(c, 0, compute);
+    pt_tensor_t *y = pt_volume_new(&v.s, compute, v.s.c, v.rank, v.batched);
+    const pl_volume_t plane = one_plane(&v.s);
+    const int32_t in = v.s.id * v.s.ih * v.s.iw, out = v.s.od * v.s.oh * v.s.ow;
+    pt_tensor_t *ids = indices ? pt_new_like(y, PT_INT64) : pt_new(PT_INT64, 1, &out);
+    for (int32_t p = 0; p < v.s.n * v.s.c; p++) {
+        int64_t *places = (int64_t *)ids->data + (indices ? p * out : 0);
+        if (compute == PT_FLOAT32) {
+            pl_max_pool3d_f32(&plane, (const float *)x->data + p * in, (float *)y->data + p * out, places);
+        } else {
+            pl_max_pool3d_i64(&plane, (const int64_t *)x->data + p * in, (int64_t *)y->data + p * out, places);
+        }
+        pt_poll();
+    }
+    pt_keep(ids);
+    const mp_obj_t result = pt_finish(c, y, dtype);
+    return indices ? pt_pair(pt_tensor(result), ids) : result;
+}

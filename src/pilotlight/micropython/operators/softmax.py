@@ -1,0 +1,12 @@
+"""softmax; a kernel's number has 1 for a logarithm and 2 for the schema without a dtype."""
+
+from __future__ import annotations
+
+from pilotlight.micropython.schemas import Kernel
+
+KERNELS: dict[str, Kernel] = {
+    "softmax.int": Kernel("pt_softmax", 0),
+    "log_softmax.int": Kernel("pt_softmax", 1),
+    "_softmax.default": Kernel("pt_softmax", 2),
+    "_log_softmax.default": Kernel("pt_softmax", 3),
+}
