@@ -18,7 +18,7 @@ static const pt_tensor_t *rows(pt_call_t *c, int k)
         pt_fail(MP_ERROR_TEXT("Expected query, key, and value to all be at least 2 dimensional"));
     }
     if (t->dtype != PT_FLOAT32 || t->ndim > 4 || step(t, 1) != 1) {
-        t = pt_take(c, k, PT_FLOAT32);
+        t = pt_elements(c, k, PT_FLOAT32);
     }
     if (t->ndim > 4) {
         const int n = t->ndim;
@@ -40,7 +40,7 @@ static pt_tensor_t *mask_of(pt_call_t *c, const pl_attention_t *s)
                           "%s and query.dtype: %s"), pt_scalar_names[mask->dtype], pt_scalar_names[q->dtype]);
     }
     if (mask->dtype != PT_BOOL) {
-        mask = pt_take(c, 3, PT_FLOAT32);
+        mask = pt_elements(c, 3, PT_FLOAT32);
     }
     if (q->ndim > 4 && mask->ndim > 3) {
         int32_t sizes[PT_MAX_DIMS];

@@ -292,8 +292,8 @@ mp_obj_t pt_conv(pt_call_t *c)
     conv_t v;
     shape(c, &v);
     const int dtype = c->args[0].v.tensor->dtype, compute = pt_compute(dtype);
-    pt_tensor_t *x = pt_take(c, 0, compute), *w = pt_take(c, 1, compute);
-    pt_tensor_t *bias = c->args[2].given ? pt_take(c, 2, compute) : NULL;
+    pt_tensor_t *x = pt_elements(c, 0, compute), *w = pt_elements(c, 1, compute);
+    pt_tensor_t *bias = c->args[2].given ? pt_elements(c, 2, compute) : NULL;
     pt_tensor_t *y = pt_volume_new(&v.s, compute, v.s.oc, v.rank, v.batched);
     if (compute == PT_FLOAT32 && !v.transposed) {
         convolve_all(&v.s, (const float *)x->data, (const float *)w->data, bias ? (const float *)bias->data : NULL,

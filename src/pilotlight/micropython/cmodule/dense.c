@@ -5,7 +5,7 @@ const char *const pt_scalar_names[PT_DTYPES] = {
     "Bool", "Byte", "Char", "Short", "Int", "Long", "Half", "BFloat16", "Float"
 };
 
-pt_tensor_t *pt_take(pt_call_t *c, int k, int dtype)
+pt_tensor_t *pt_elements(pt_call_t *c, int k, int dtype)
 {
     c->args[k].v.tensor = pt_contiguous(c->args[k].v.tensor, dtype);
     return c->args[k].v.tensor;
@@ -13,7 +13,7 @@ pt_tensor_t *pt_take(pt_call_t *c, int k, int dtype)
 
 const float *pt_floats(pt_call_t *c, int k)
 {
-    return c->args[k].given ? (const float *)pt_take(c, k, PT_FLOAT32)->data : NULL;
+    return c->args[k].given ? (const float *)pt_elements(c, k, PT_FLOAT32)->data : NULL;
 }
 
 mp_obj_t pt_finish(pt_call_t *c, pt_tensor_t *y, int dtype)

@@ -17,7 +17,7 @@ pt_tensor_t *pt_multiply(pt_tensor_t *a, pt_tensor_t *b);
 
 /* Argument k as contiguous elements of this type. The copy, if one is needed, replaces the argument: so the garbage
  * collector sees it as long as the call lives. */
-pt_tensor_t *pt_take(pt_call_t *c, int k, int dtype);
+pt_tensor_t *pt_elements(pt_call_t *c, int k, int dtype);
 /* The same as floats, or NULL for None. */
 const float *pt_floats(pt_call_t *c, int k);
 /* A tensor of the compute type as the result of a call: itself, or copied to out= or to a result of another type. */

@@ -19,8 +19,8 @@ mp_obj_t pt_embedding(pt_call_t *c)
     if (table->ndim != 2) {
         pt_fail(MP_ERROR_TEXT("'weight' must be 2-D"));
     }
-    table = pt_take(c, 0, table->dtype);
-    const pt_tensor_t *ids = pt_take(c, 1, PT_INT64);
+    table = pt_elements(c, 0, table->dtype);
+    const pt_tensor_t *ids = pt_elements(c, 1, PT_INT64);
     int32_t sizes[PT_MAX_DIMS + 1];
     memcpy(sizes, ids->dims, ids->ndim * sizeof(int32_t));
     sizes[ids->ndim] = table->dims[1];

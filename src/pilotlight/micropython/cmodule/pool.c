@@ -135,7 +135,7 @@ mp_obj_t pt_avg_pool(pt_call_t *c)
     shape(c, &v);
     const int dtype = c->args[0].v.tensor->dtype, compute = pt_compute(dtype);
     check_type(&v, dtype);
-    const pt_tensor_t *x = pt_take(c, 0, compute);
+    const pt_tensor_t *x = pt_elements(c, 0, compute);
     pt_tensor_t *y = pt_volume_new(&v.s, compute, v.s.c, v.rank, v.batched);
     const pl_volume_t plane = one_plane(&v.s);
     const int32_t in = v.s.id * v.s.ih * v.s.iw, out = v.s.od * v.s.oh * v.s.ow;
@@ -157,7 +157,7 @@ mp_obj_t pt_max_pool(pt_call_t *c)
     const int dtype = c->args[0].v.tensor->dtype, compute = pt_compute(dtype);
     const bool indices = v.number & INDICES;
     check_type(&v, dtype);
-    const pt_tensor_t *x = pt_take(c, 0, compute);
+    const pt_tensor_t *x = pt_elements(c, 0, compute);
     pt_tensor_t *y = pt_volume_new(&v.s, compute, v.s.c, v.rank, v.batched);
     const pl_volume_t plane = one_plane(&v.s);
     const int32_t in = v.s.id * v.s.ih * v.s.iw, out = v.s.od * v.s.oh * v.s.ow;

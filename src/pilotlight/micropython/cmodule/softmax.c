@@ -15,9 +15,9 @@ mp_obj_t pt_softmax(pt_call_t *c)
         pt_not_implemented(log ? "log_softmax_lastdim_kernel_impl" : "softmax_lastdim_kernel_impl", dtype);
     }
     if (dtype != PT_FLOAT32 && x->dtype != dtype) { /* the input takes that type first */
-        x = pt_take(c, 0, dtype);
+        x = pt_elements(c, 0, dtype);
     }
-    x = pt_take(c, 0, PT_FLOAT32);
+    x = pt_elements(c, 0, PT_FLOAT32);
     pt_tensor_t *y = pt_new_like(x, PT_FLOAT32);
     const int32_t axis = x->ndim ? x->dims[dim] : 1, outer = pt_product(x, 0, dim);
     const int32_t inner = pt_product(x, dim + 1, x->ndim), block = axis * inner;
