@@ -1,0 +1,1 @@
+annotations = division = print_function = absolute_import = None

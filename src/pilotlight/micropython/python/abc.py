@@ -1,0 +1,9 @@
+class ABC:
+    pass
+
+
+def abstractmethod(function):
+    return function
+
+
+ABCMeta, abstractproperty = type, property

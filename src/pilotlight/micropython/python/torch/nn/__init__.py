@@ -1,0 +1,31 @@
+# Classes are made when first asked for: those of a file of `modules`, or a line of the table in `modules.simple`.
+from torch.nn.modules.module import Module
+from torch.nn.parameter import Buffer, Parameter
+
+_FILES = (
+    ("container", "Sequential ModuleList ModuleDict ParameterList ParameterDict"),
+    ("linear", "Linear Bilinear Identity NonDynamicallyQuantizableLinear PReLU"),
+    ("conv", "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d"),
+    ("batchnorm", "BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d"),
+    ("normalization", "LayerNorm GroupNorm RMSNorm"),
+    ("sparse", "Embedding EmbeddingBag"),
+    ("rnn", "RNN LSTM GRU RNNCell LSTMCell GRUCell RNNBase RNNCellBase"),
+    ("activation", "MultiheadAttention"),
+    ("transformer", "Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder TransformerDecoderLayer"),
+)
+
+
+def __getattr__(name):
+    for file, names in _FILES:
+        if name in names.split():
+            break
+    else:
+        file = "simple"
+        if name[0] == name[0].lower():
+            try:
+                return getattr(__import__("torch.nn." + name).nn, name)
+            except ImportError:
+                raise AttributeError("module 'torch.nn' has no attribute '" + name + "'")
+    found = getattr(getattr(__import__("torch.nn.modules." + file).nn.modules, file), name)
+    globals()[name] = found
+    return found

@@ -1,0 +1,245 @@
+from collections import OrderedDict
+
+from _torch import Parameter, Tensor
+from torch.nn.modules.module import Module, _indent
+
+
+# modules by number: what Sequential and ModuleList share
+class _Numbered(Module):
+    def _fill(self, modules):
+        for key in list(self._modules):
+            del self._modules[key]
+        for k, module in enumerate(modules):
+            self.add_module(str(k), module)
+
+    def _at(self, index):
+        n = len(self)
+        if not -n <= index < n:
+            raise IndexError("index " + str(index) + " is out of range")
+        return list(self._modules)[index]
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def __bool__(self):
+        return len(self) > 0
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            items = list(self._modules.items())[index]
+            return type(self)(OrderedDict(items)) if isinstance(self, Sequential) else type(self)([m for _, m in items])
+        return self._modules[self._at(index)]
+
+    def __setitem__(self, index, module):
+        key = self._at(index)
+        setattr(self, key, module)
+
+    def __delitem__(self, index):
+        keys = list(self._modules)[index] if isinstance(index, slice) else [self._at(index)]
+        for key in keys:
+            del self._modules[key]
+        self._fill(list(self._modules.values()))
+
+    def append(self, module):
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules):
+        for module in modules:
+            self.append(module)
+        return self
+
+    def insert(self, index, module):
+        modules = list(self)
+        modules.insert(index, module)
+        self._fill(modules)
+        return self
+
+    def pop(self, key):
+        module = self[key]
+        del self[key]
+        return module
+
+    def __iadd__(self, other):
+        return self.extend(other)
+
+    def __add__(self, other):
+        return type(self)(*(list(self) + list(other))) if isinstance(self, Sequential) else type(self)(list(self) + list(other))
+
+
+class Sequential(_Numbered):
+    def __init__(self, *args):
+        super().__init__()
+        named = args[0].items() if len(args) == 1 and isinstance(args[0], dict) else enumerate(args)
+        for name, module in named:
+            self.add_module(str(name), module)
+
+    def forward(self, input):
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+
+class ModuleList(_Numbered):
+    def __init__(self, modules=None):
+        super().__init__()
+        self.extend(modules or ())
+
+    # equal neighbours are one line: (0-2): 3 x ReLU()
+    def _lines(self):
+        lines, texts = [], [repr(m) for m in self]
+        start = 0
+        for k in range(len(texts)):
+            if k + 1 == len(texts) or texts[k + 1] != texts[k]:
+                text = _indent(texts[k])
+                if k == start:
+                    lines.append("(%d): %s" % (k, text))
+                else:
+                    lines.append("(%d-%d): %d x %s" % (start, k, k + 1 - start, text))
+                start = k + 1
+        return lines
+
+
+class ModuleDict(Module):
+    def __init__(self, modules=None):
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key):
+        return self._modules[key]
+
+    def __setitem__(self, key, module):
+        self.add_module(key, module)
+
+    def __delitem__(self, key):
+        del self._modules[key]
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules)
+
+    def __contains__(self, key):
+        return key in self._modules
+
+    def __bool__(self):
+        return len(self) > 0
+
+    def keys(self):
+        return self._modules.keys()
+
+    def values(self):
+        return self._modules.values()
+
+    def items(self):
+        return self._modules.items()
+
+    def clear(self):
+        self._modules.clear()
+
+    def pop(self, key):
+        return self._modules.pop(key)
+
+    def update(self, modules):
+        for key, module in modules.items() if hasattr(modules, "items") else modules:
+            self[key] = module
+
+
+# Tensors become parameters; other values are kept as they are.
+class _Values(Module):
+    def _put(self, key, value):
+        setattr(self, key, Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value)
+
+    def _text(self, key):
+        value = self[key]
+        if isinstance(value, Tensor):
+            size = "x".join([str(s) for s in value.shape])
+            kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
+            return "%s containing: [%s of size %s]" % (kind, str(value.dtype), size)
+        return "Object of type: " + type(value).__name__
+
+    def extra_repr(self):
+        return "\n".join(["  (%s): %s" % (key, self._text(key)) for key in self.keys()])
+
+    def __len__(self):
+        return len(self.keys())
+
+
+class ParameterList(_Values):
+    def __init__(self, values=None):
+        super().__init__()
+        self._size = 0
+        self.extend(values or ())
+
+    def keys(self):
+        return range(self._size)
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)([self[k] for k in self.keys()[index]])
+        n = self._size
+        if not -n <= index < n:
+            raise IndexError("index " + str(index) + " is out of range")
+        return getattr(self, str(index % n))
+
+    def __setitem__(self, index, value):
+        self._put(str(index % self._size), value)
+
+    def __iter__(self):
+        return iter([self[k] for k in self.keys()])
+
+    def append(self, value):
+        self._size += 1
+        self[self._size - 1] = value
+        return self
+
+    def extend(self, values):
+        for value in values:
+            self.append(value)
+        return self
+
+    def __iadd__(self, values):
+        return self.extend(values)
+
+
+class ParameterDict(_Values):
+    def __init__(self, parameters=None):
+        super().__init__()
+        self._keys = OrderedDict()
+        if parameters is not None:
+            self.update(parameters)
+
+    def keys(self):
+        return self._keys.keys()
+
+    def values(self):
+        return [self[k] for k in self._keys]
+
+    def items(self):
+        return [(k, self[k]) for k in self._keys]
+
+    def __getitem__(self, key):
+        return getattr(self, key)
+
+    def __setitem__(self, key, value):
+        self._keys[key] = None
+        self._put(key, value)
+
+    def __delitem__(self, key):
+        del self._keys[key]
+        delattr(self, key)
+
+    def __contains__(self, key):
+        return key in self._keys
+
+    def __iter__(self):
+        return iter(self._keys)
+
+    def update(self, parameters):
+        for key, value in parameters.items() if hasattr(parameters, "items") else parameters:
+            self[key] = value
