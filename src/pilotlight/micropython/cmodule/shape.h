@@ -12,8 +12,6 @@ const char *pt_dtype_name(int dtype);                      /* "Float", as PyTorc
 
 /* Bits of the dimensions in a list; PyTorch's error for one that comes twice. */
 uint32_t pt_dims(pt_call_t *c, const pt_arg_t *dims, int ndim);
-/* Result number k of several: out=(a, b) gives them all. */
-pt_tensor_t *pt_result_at(pt_call_t *c, int k, int dtype, int ndim, const int32_t *sizes);
 /* The tensors of a list argument, at most `most`; returns how many. */
 int pt_tensors(pt_call_t *c, const pt_arg_t *list, pt_tensor_t **to, int most);
 

@@ -10,11 +10,6 @@ const char *pt_dtype_name(int dtype)
     return names[dtype];
 }
 
-pt_tensor_t *pt_result_at(pt_call_t *c, int k, int dtype, int ndim, const int32_t *sizes)
-{
-    return k ? pt_new(dtype, ndim, sizes) : pt_result(c, dtype, ndim, sizes);
-}
-
 uint32_t pt_dims(pt_call_t *c, const pt_arg_t *dims, int ndim)
 {
     uint32_t bits = 0;
