@@ -18,7 +18,7 @@ from pilotlight import __version__
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 
-_COMMANDS = ("boards", "inspect", "compile", "run", "profile", "compare")
+_COMMANDS = ("boards", "inspect", "compile", "run", "profile", "compare", "repl", "micropython")
 _INTERRUPTED = 130
 
 

@@ -21,9 +21,13 @@ def _die_with_parent() -> None:
 
 
 def start(
-    args: Sequence[str], cwd: Path, log: Path, stdin: int = subprocess.DEVNULL, stdout: int | None = None
+    args: Sequence[str], cwd: Path, log: Path, stdin: int = subprocess.DEVNULL, stdout: int | None = None,
+    own_group: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Starts a program; what it prints (without stdout, when that is a pipe) goes to the log file."""
+    """Starts a program; what it prints (without stdout, when that is a pipe) goes to the log file.
+
+    In a group of its own it does not get the terminal's Ctrl-C.
+    """
     _LOG.debug("%s", shlex.join(args))
     with log.open("wb") as file:
         return subprocess.Popen(
@@ -33,6 +37,7 @@ def start(
             stdout=file if stdout is None else stdout,
             stderr=file,
             bufsize=0,
+            process_group=0 if own_group else None,
             preexec_fn=_die_with_parent,
         )
 

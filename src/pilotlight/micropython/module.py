@@ -23,8 +23,11 @@ include(${CMAKE_CURRENT_LIST_DIR}/torch/micropython.cmake)
 """
 
 
-def write_module(folder: Path, selection: Selection) -> None:
-    """Write or update the folder; files that stay the same are not touched, others of an earlier time are removed."""
+def write_module(folder: Path, selection: Selection) -> list[str]:
+    """Write or update the folder; files that stay the same are not touched, others of an earlier time are removed.
+
+    The result are the names of its files.
+    """
     wanted: dict[str, bytes] = {}
     for path in sorted((HERE / "cmodule").iterdir()):
         wanted[f"torch/{path.name}"] = path.read_bytes()
@@ -44,3 +47,4 @@ def write_module(folder: Path, selection: Selection) -> None:
                 path.unlink()
     for name, data in wanted.items():
         cache.update(folder / name, data)
+    return list(wanted)

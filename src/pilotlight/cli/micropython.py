@@ -1,0 +1,133 @@
+"""`pilotlight micropython`: builds with `import torch`, and scripts that use it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from pilotlight.cli.options import Size, common
+from pilotlight.cli.talk import Talk
+from pilotlight.errors import PilotlightError
+
+if TYPE_CHECKING:
+    from pilotlight.micropython.ports import Port
+    from pilotlight.micropython.select import Selection
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+board_option = click.option(
+    "--board", default="host", show_default=True, metavar="NAME",
+    help="This computer (host), or an emulated board: mps2-an385, mps2-an386, mps2-an500, mps3-an547, riscv32-virt.",
+)
+heap_option = click.option(
+    "--heap", type=Size(), metavar="SIZE", help="MicroPython's heap, such as 256K; 1M on a board, 64M here unless told."
+)
+
+
+def selection_options(function: _Function) -> _Function:
+    model = click.option("--ops", metavar="MODEL",
+                         help="Only what a model needs: file.py:name, .pt2, or a .pt of TorchScript.")
+    inputs = click.option("--input", "inputs", multiple=True, metavar="SHAPE",
+                          help="Shape of an example input of --ops, such as 1x3x96x96; once per input.")
+    listed = click.option("--ops-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.yaml",
+                          help="Only the operators of a list: `operators: [softmax, conv2d, add.Tensor]`.")
+    return model(inputs(listed(function)))
+
+
+def made(talk: Talk, board: str, heap: int | None, selection: Selection | None = None) -> tuple[Port, Path]:
+    """The port of a board, and its program: built now if it was not yet."""
+    from pilotlight.micropython import ports
+
+    port = ports.port(board, heap)  # a wrong name is told before PyTorch is loaded
+    with talk.stage("loading PyTorch"):
+        from pilotlight.micropython.build import build
+        from pilotlight.micropython.select import ALL
+    with talk.stage(f"building MicroPython for {port.name}, once"):
+        return port, build(port, selection or ALL)
+
+
+def chosen(talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None) -> Selection:
+    """What --ops or --ops-file ask for."""
+    if ops is not None and ops_file is not None:
+        raise PilotlightError("--ops and --ops-file both say what is in the build", hint="give one", kind="usage")
+    with talk.stage("loading PyTorch"):
+        from pilotlight.micropython.select import ALL, from_file
+    if ops_file is not None:
+        return from_file(ops_file)
+    if ops is None:
+        return ALL
+    from pilotlight.micropython.model import from_model
+
+    with talk.stage(f"reading {ops}"), contextlib.redirect_stdout(sys.stderr):
+        return from_model(ops, inputs)
+
+
+@click.group("micropython", short_help="Builds of MicroPython with `import torch`, and scripts that use it.")
+def command() -> None:
+    """Build MicroPython with `import torch`, run scripts with it, or write the module for a port of your own."""
+
+
+@command.command("run", short_help="Run a script, here or on an emulated board.")
+@click.argument("script", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1)
+@board_option
+@heap_option
+@click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS",
+              help="How long a board may print nothing.")
+@common
+@click.pass_obj
+def run(talk: Talk, script: Path, arguments: tuple[str, ...], board: str, heap: int | None, timeout: float) -> int:
+    """Run a script: it prints what it prints, and exits as it exits."""
+    if not script.is_file():
+        raise PilotlightError(f"{script} does not exist", hint="check the path", kind="no-file")
+    port, program = made(talk, board, heap)
+    from pilotlight.micropython import session
+
+    out: list[bytes] = []
+    err: list[bytes] = []
+    sinks = (out.append, err.append) if talk.as_json else (_writer(sys.stdout), _writer(sys.stderr))
+    if port.board is None:
+        code = session.run_on_host(program, (str(script), *arguments), heap, sinks if talk.as_json else None)
+    else:
+        with session.open_session(port.board, program, timeout) as opened:
+            code = opened.run(script, arguments, *sinks)
+    if talk.as_json:
+        texts = {name: b"".join(parts).decode(errors="replace") for name, parts in (("stdout", out), ("stderr", err))}
+        talk.result({"board": port.name, "exit_code": code, **texts})
+    return code
+
+
+def _writer(stream: Any) -> Callable[[bytes], None]:
+    def write(data: bytes) -> None:
+        stream.buffer.write(data)
+        stream.flush()
+
+    return write
+
+
+@command.command("export", short_help="Write the module as a folder for any port of MicroPython.")
+@click.option("-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path),
+              help="Folder for the module; made if it is not there.")
+@selection_options
+@common
+@click.pass_obj
+def export(talk: Talk, output: Path, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None) -> None:
+    """Write the module as a folder that any port of MicroPython is built with.
+
+    make ports: USER_C_MODULES=FOLDER; cmake ports: -DUSER_C_MODULES=FOLDER/micropython.cmake; and in the board's
+    manifest: include("FOLDER/manifest.py").
+    """
+    selection = chosen(talk, ops, inputs, ops_file)
+    from pilotlight.micropython.module import write_module
+
+    files = write_module(output, selection)
+    make = f"make USER_C_MODULES={output.resolve()} FROZEN_MANIFEST={output.resolve()}/manifest.py"
+    talk.result(
+        {"folder": str(output), "files": files, "operators": len(selection.kernels())},
+        f"{output}: {len(files)} files, {len(selection.kernels())} overloads of operators", f"  {make}",
+    )
