@@ -36,7 +36,7 @@ def capture(module: torch.nn.Module, example_inputs: Sequence[Any] | torch.Tenso
 def load_model(model: str, inputs: Sequence[str] = (), name: str | None = None) -> Graph:
     """The graph of `file.py:name` or `file.pt2`; `inputs` are shapes such as "1x3x96x96:int8"."""
     if model.endswith(".pt2"):
-        return capture_exported(_load_pt2(Path(model)), identifier(name or Path(model).stem))
+        return capture_exported(load_exported(Path(model)), identifier(name or Path(model).stem))
     file, colon, attribute = model.rpartition(":")
     if not colon or not file.endswith(".py"):
         raise PilotlightError(
@@ -71,7 +71,7 @@ def parse_input(text: str) -> torch.Tensor:
     return torch.zeros(sizes, dtype=kind.torch)
 
 
-def _load_pt2(path: Path) -> torch.export.ExportedProgram:
+def load_exported(path: Path) -> torch.export.ExportedProgram:
     if not path.is_file():
         raise PilotlightError(f"{path} does not exist", hint="check the path", kind="no-file")
     if not zipfile.is_zipfile(path):

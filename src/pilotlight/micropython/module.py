@@ -37,7 +37,7 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
         generate(Path(temporary), selection.kernels())
         for path in sorted((Path(temporary) / "generated").iterdir()):
             wanted[f"torch/generated/{path.name}"] = path.read_bytes()
-    for path in selection.python_files(HERE / "python"):
+    for path in selection.python_files():
         wanted[f"python/{path.relative_to(HERE / 'python')}"] = path.read_bytes()
     wanted["manifest.py"] = _MANIFEST.encode() if any(n.startswith("python/") for n in wanted) else b""
     wanted["micropython.cmake"] = _CMAKE.encode()

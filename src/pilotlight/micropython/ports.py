@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pilotlight import boards
@@ -37,6 +37,11 @@ def unix(sanitize: bool = False) -> Port:
     if sanitize:
         variables |= {"PT_CFLAGS": _SANITIZE, "LDFLAGS_EXTRA": _SANITIZE, "STRIP": ":"}
     return Port("unix-sanitized" if sanitize else "unix", "unix", "micropython", "gcc", "gcc", None, variables)
+
+
+def recording() -> Port:
+    """This computer; every operator that is called is told on standard error."""
+    return replace(unix(), name="unix-recording", variables={**_UNIX, "PT_CFLAGS": "-DPT_RECORD"})
 
 
 def names() -> list[str]:

@@ -1,12 +1,22 @@
-"""What goes into a build: all operators and all of the Python part, or what a model needs."""
+"""What goes into a build: all operators and all of the Python part, or what a list or a model needs."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import yaml
+
+from pilotlight.errors import PilotlightError
 from pilotlight.micropython.operators import kernels
 from pilotlight.micropython.schemas import Kernel
+
+PYTHON = Path(__file__).parent / "python"
+_PREFIXES = ("aten::", "aten.", "torch.nn.functional.", "torch.special.", "torch.", "Tensor.", "F.")
+_SHOWN = 5  # of what is unknown
 
 
 @dataclass(frozen=True)
@@ -20,17 +30,78 @@ class Selection:
         known = kernels()
         return known if self.operators is None else {name: known[name] for name in self.operators}
 
-    def python_files(self, folder: Path) -> list[Path]:
+    def python_files(self) -> list[Path]:
         """Files of the Python part that are frozen."""
-        found = sorted(folder.rglob("*.py"))
-        if self.python is None:
-            return found
-        return [path for path in found if module_name(path.relative_to(folder)) in self.python]
-
-
-def module_name(path: Path) -> str:
-    """`torch/nn/__init__.py` is `torch.nn`."""
-    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+        return [path for name, path in modules().items() if self.python is None or name in self.python]
 
 
 ALL = Selection()
+
+
+def modules() -> dict[str, Path]:
+    """The Python part: `torch/nn/__init__.py` is `torch.nn`."""
+    paths = sorted(PYTHON.rglob("*.py"))
+    return {".".join(p.relative_to(PYTHON).with_suffix("").parts).removesuffix(".__init__"): p for p in paths}
+
+
+def select(operators: Iterable[str], python: Iterable[str], where: str) -> Selection:
+    """Operators with or without the name of an overload; Python modules with the packages that they are in."""
+    known, unknown = list(kernels()), []
+    wanted: dict[str, None] = {}
+    for name in operators:
+        found = overloads_of(name, known)
+        wanted |= dict.fromkeys(found)
+        unknown += [] if found else [name]
+    if unknown:
+        raise _unknown("operator", unknown, sorted({n.partition(".")[0] for n in known} | set(known)), where)
+    return Selection(tuple(sorted(wanted)), with_packages(python, where))
+
+
+def overloads_of(name: str, known: Iterable[str]) -> list[str]:
+    """The overloads that a name means: one, or all of the operator's."""
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    return [full for full in known if full == name or full.partition(".")[0] == name]
+
+
+def with_packages(names: Iterable[str], where: str) -> tuple[str, ...]:
+    known = modules()
+    wanted = {"torch"} & set(known)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise _unknown("Python module", unknown, list(known), where)
+    for name in names:
+        parts = name.split(".")
+        wanted |= {".".join(parts[: k + 1]) for k in range(len(parts))} & set(known)
+    return tuple(sorted(wanted))
+
+
+def _unknown(what: str, names: list[str], known: list[str], where: str) -> PilotlightError:
+    near = {match: None for name in names for match in difflib.get_close_matches(name, known, n=2, cutoff=0.6)}
+    shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    return PilotlightError(
+        f"the module has no {what} {shown}" if len(names) == 1 else f"the module has no {what}s {shown}", where=where,
+        hint=f"did you mean {', '.join(list(near)[:_SHOWN])}?" if near else None, kind="unknown-operator",
+    )
+
+
+def from_file(path: Path) -> Selection:
+    """A YAML file: `operators` is a list of names, `python` a list of modules of the Python part."""
+    if not path.is_file():
+        raise PilotlightError(f"{path} does not exist", hint="check the path", kind="no-file")
+    try:
+        data: Any = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise PilotlightError(f"{path} is not YAML: {str(error).splitlines()[0]}", kind="broken-file") from error
+    fields = {"operators", "python"}
+    lists = [data.get(key) or [] for key in fields] if isinstance(data, dict) else [None]
+    if not isinstance(data, dict) or not set(data) <= fields or not all(_is_names(names) for names in lists):
+        raise PilotlightError(
+            f"{path} is not a list of operators",
+            hint="write operators: [softmax, conv2d, add.Tensor] and, if needed, python: [torch.nn]", kind="broken-file",
+        )
+    return select(data.get("operators") or [], data.get("python") or [], str(path))
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)

@@ -1,0 +1,139 @@
+"""What a model needs: a Python file is run by MicroPython itself and watched, a saved graph is read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from pilotlight.errors import PilotlightError
+from pilotlight.micropython import ports
+from pilotlight.micropython.build import build
+from pilotlight.micropython.operators import kernels
+from pilotlight.micropython.select import Selection, modules, overloads_of, select
+
+_HEAP = 2 << 30  # bytes; used as far as the model needs
+_MARK = "\x1f"
+_DTYPES = ("float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+# A name is a function that gives (module, example inputs), or a module or class together with shapes.
+_WATCH = """\
+import sys
+import torch
+shapes = {shapes!r}
+inputs = [torch.ones(shape, dtype=getattr(torch, dtype)) for shape, dtype in shapes]
+sys.stderr.write("\\x1f=begin\\n")
+import {module} as _file
+found = getattr(_file, {name!r})
+if not hasattr(found, "named_parameters") or isinstance(found, type):
+    found = found()
+if isinstance(found, tuple):
+    found, given = found
+    inputs = inputs or (given if isinstance(given, (tuple, list)) else (given,))
+found.eval()
+with torch.no_grad():
+    found(*inputs)
+sys.stderr.write("\\x1f=modules " + " ".join(sys.modules) + "\\n")
+"""
+
+
+def from_model(model: str, inputs: Sequence[str] = ()) -> Selection:
+    """Of file.py:name, file.pt2, or a .pt file of TorchScript's."""
+    file, colon, name = model.rpartition(":")
+    if colon and file.endswith(".py"):
+        return _watched(Path(file), name, inputs)
+    path = Path(model)
+    if path.suffix not in (".pt2", ".pt", ".pth"):
+        raise PilotlightError(
+            f"{model!r} names no model", hint="write file.py:name, or a .pt2 or .pt file", kind="usage"
+        )
+    if not path.is_file():
+        raise PilotlightError(f"{path} does not exist", hint="check the path", kind="no-file")
+    return _read(path, _exported(path) if path.suffix == ".pt2" else _scripted(path))
+
+
+def _shape(text: str) -> tuple[list[int], str]:
+    sizes, _, dtype = text.partition(":")
+    dtype = dtype or "float32"
+    if dtype not in _DTYPES or not all(size.isdigit() for size in sizes.split("x")):
+        raise PilotlightError(
+            f"--input {text!r} is not understood", kind="usage",
+            hint=f"write a shape such as 1x3x96x96, with a dtype if it is not float32: {', '.join(_DTYPES)}",
+        )
+    return [int(size) for size in sizes.split("x")], dtype
+
+
+def _watched(path: Path, name: str, inputs: Sequence[str]) -> Selection:
+    """Runs the file under a MicroPython with all operators that tells which are called."""
+    if not path.is_file():
+        raise PilotlightError(f"{path} does not exist", hint="check the path before the colon", kind="no-file")
+    text = _WATCH.format(shapes=[_shape(i) for i in inputs], module=path.stem, name=name)
+    program = build(ports.recording())
+    with tempfile.TemporaryDirectory() as temporary:
+        script = Path(temporary) / "watch.py"
+        script.write_text(text)
+        environment = {**os.environ, "MICROPYPATH": f"{path.resolve().parent}:.frozen"}
+        done = subprocess.run([program, "-X", f"heapsize={_HEAP}", script], env=environment, capture_output=True,
+                              text=True, errors="replace", stdin=subprocess.DEVNULL)
+    told = [line[1:] for line in done.stderr.splitlines() if line.startswith(_MARK)]
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith(_MARK)]
+        raise PilotlightError(
+            f"{path}:{name} does not run under MicroPython: {said[-1] if said else 'it printed nothing'}",
+            where=str(path), kind="user-code",
+            hint="try it with `pilotlight micropython run`, or name the operators with --ops-file",
+        )
+    begun = told.index("=begin")
+    loaded = next(line for line in told if line.startswith("=modules ")).split()[1:]
+    called = {line for line in told[begun:] if not line.startswith("=")}
+    return select(sorted(called), sorted(set(loaded) & set(modules())), str(path))
+
+
+def _exported(path: Path) -> set[str]:
+    from pilotlight.capture.source import load_exported
+
+    names = set()
+    for module in load_exported(path).graph_module.modules():
+        for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
+            if isinstance(node.target, torch._ops.OpOverload):
+                names.add(str(node.target).removeprefix("aten."))
+    return names
+
+
+def _scripted(path: Path) -> set[str]:
+    """The operators of TorchScript's graph; a file with weights only has none."""
+    if zipfile.is_zipfile(path) and any("/code/" in name for name in zipfile.ZipFile(path).namelist()):
+        graph = torch.jit.load(path, map_location="cpu").inlined_graph
+        return {kind.removeprefix("aten::") for kind in _kinds(graph) if kind.startswith("aten::")}
+    raise PilotlightError(
+        f"{path} has weights but no operators in it", kind="no-operators",
+        hint="give the model's own code, file.py:name, or a .pt2 file from torch.export.save",
+    )
+
+
+def _kinds(block: torch.Graph | torch.Block) -> set[str]:
+    found = set()
+    for node in block.nodes():
+        found |= {node.kind()}.union(*(_kinds(inner) for inner in node.blocks()))
+    return found
+
+
+def _read(path: Path, names: set[str]) -> Selection:
+    """The operators of a saved graph; those that only Python's own numbers and lists need are no tensor operators."""
+    known = list(kernels())
+    found = {name for name in names if overloads_of(name, known)}
+    schemas = {name for name in names - found if _is_operator(name)}
+    return select(sorted({name.partition(".")[0] for name in found} | schemas), sorted(modules()), str(path))
+
+
+def _is_operator(name: str) -> bool:
+    """Whether PyTorch's schema of it takes a tensor."""
+    packet = getattr(torch.ops.aten, name.partition(".")[0], None)
+    if packet is None:
+        return False
+    schemas = [getattr(packet, overload)._schema for overload in packet.overloads()]
+    return any(str(argument.type) == "Tensor" for schema in schemas for argument in schema.arguments)
