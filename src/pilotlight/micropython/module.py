@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -31,12 +32,12 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
     wanted: dict[str, bytes] = {}
     for path in sorted((HERE / "cmodule").iterdir()):
         wanted[f"torch/{path.name}"] = path.read_bytes()
-    for path in sorted(KERNELS.glob("*.h")):
-        wanted[f"torch/kernels/{path.name}"] = path.read_bytes()
     with tempfile.TemporaryDirectory() as temporary:
         generate(Path(temporary), selection.kernels())
         for path in sorted((Path(temporary) / "generated").iterdir()):
             wanted[f"torch/generated/{path.name}"] = path.read_bytes()
+    for path in _included(list(wanted.values())):
+        wanted[f"torch/kernels/{path.name}"] = path.read_bytes()
     for path in selection.python_files():
         wanted[f"python/{path.relative_to(HERE / 'python')}"] = path.read_bytes()
     wanted["manifest.py"] = _MANIFEST.encode() if any(n.startswith("python/") for n in wanted) else b""
@@ -48,3 +49,15 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
     for name, data in wanted.items():
         cache.update(folder / name, data)
     return list(wanted)
+
+
+def _included(sources: list[bytes]) -> list[Path]:
+    """The compiler's headers that these sources include, and those that they include."""
+    found: dict[Path, None] = {}
+    while sources:
+        names = re.findall(rb'^\s*#\s*include "([^"]+)"', sources.pop(), re.MULTILINE)
+        for path in (KERNELS / name.decode() for name in names):
+            if path.exists() and path not in found:
+                found[path] = None
+                sources.append(path.read_bytes())
+    return sorted(found)

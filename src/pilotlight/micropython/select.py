@@ -98,7 +98,8 @@ def from_file(path: Path) -> Selection:
     if not isinstance(data, dict) or not set(data) <= fields or not all(_is_names(names) for names in lists):
         raise PilotlightError(
             f"{path} is not a list of operators",
-            hint="write operators: [softmax, conv2d, add.Tensor] and, if needed, python: [torch.nn]", kind="broken-file",
+            hint="write operators: [softmax, conv2d, add.Tensor] and, if needed, python: [torch.nn]",
+            kind="broken-file",
         )
     return select(data.get("operators") or [], data.get("python") or [], str(path))
 
