@@ -30,24 +30,20 @@ static const pt_tensor_t *rows(pt_call_t *c, int k)
 }
 
 /* The mask, expanded to the scores where it has more dimensions than the kernel knows. */
-static pt_tensor_t *mask_of(pt_call_t *c, const pl_attention_t *s)
+static pt_tensor_t *mask_of(pt_call_t *c, const pl_attention_t *s, int dtype, int ndim, int32_t *sizes)
 {
     pt_tensor_t *mask = c->args[3].v.tensor;
-    const pt_tensor_t *q = c->args[0].v.tensor;
-    if (mask->dtype != PT_BOOL && mask->dtype != q->dtype) {
+    if (mask->dtype != PT_BOOL && mask->dtype != dtype) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                          "%s and query.dtype: %s"), pt_scalar_names[mask->dtype], pt_scalar_names[q->dtype]);
+                          "%s and query.dtype: %s"), pt_dtype_name(mask->dtype), pt_dtype_name(dtype));
     }
     if (mask->dtype != PT_BOOL) {
         mask = pt_elements(c, 3, PT_FLOAT32);
     }
-    if (q->ndim > 4 && mask->ndim > 3) {
-        int32_t sizes[PT_MAX_DIMS];
-        memcpy(sizes, q->dims, q->ndim * sizeof(int32_t));
-        sizes[q->ndim - 1] = s->keys;
-        pt_tensor_t *full = pt_new(mask->dtype, q->ndim, sizes);
-        pt_copy_into(full, mask);
+    if (ndim > 4 && mask->ndim > 3) {
+        sizes[ndim - 1] = s->keys;
+        pt_tensor_t *full = pt_contiguous(pt_expand(mask, ndim, sizes), mask->dtype);
         const int32_t flat[] = {s->batch, s->heads, s->rows, s->keys};
         mask = pt_view(full, 4, flat, NULL, 0);
     }
@@ -81,8 +77,8 @@ static void shape(pt_call_t *c, pl_attention_t *s, const pt_tensor_t *q, const p
     if (size(k, 1) != s->width || size(v, 2) != s->keys || !batches || (!heads && q->ndim != 3)
         || (q->ndim == 3 && (size(k, 3) != s->heads || size(v, 3) != s->heads))) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("query, key and value of sizes %s, %s and %s do not fit one another"), pt_shape_text(q),
-            pt_shape_text(k), pt_shape_text(v));
+            MP_ERROR_TEXT("query, key and value of sizes %s, %s and %s do not fit one another"), pt_shape_of(q),
+            pt_shape_of(k), pt_shape_of(v));
     }
     s->q_row = step(q, 2);
     s->k_row = step(k, 2);
@@ -112,7 +108,7 @@ mp_obj_t pt_attention(pt_call_t *c)
     }
     const pt_tensor_t *q = rows(c, 0), *k = rows(c, 1), *v = rows(c, 2);
     shape(c, &s, q, k, v);
-    const pt_tensor_t *mask = c->args[3].given ? mask_of(c, &s) : NULL;
+    const pt_tensor_t *mask = c->args[3].given ? mask_of(c, &s, dtype, ndim, sizes) : NULL;
     s.m_row = mask ? step(mask, 2) : 0;
     s.m_key = mask ? step(mask, 1) : 0;
     sizes[ndim - 1] = s.depth;

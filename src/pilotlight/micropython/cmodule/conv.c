@@ -34,17 +34,17 @@ static void check_channels(const conv_t *v, const pt_tensor_t *x, const pt_tenso
     if (w->dims[0] % s->groups != 0) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("Given groups=%d, expected weight to be divisible by %d at dimension 0, but got weight of size "
-                          "[%s] instead"), (int)s->groups, (int)s->groups, pt_shape_text(w));
+                          "[%s] instead"), (int)s->groups, (int)s->groups, pt_shape_of(w));
     }
     if (seen != s->c) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("Given groups=%d, weight of size %s, expected input%s to have %d channels, but got %d channels "
-                          "instead"), (int)s->groups, pt_shape_text(w), pt_shape_text(x), (int)seen, (int)s->c);
+                          "instead"), (int)s->groups, pt_shape_of(w), pt_shape_of(x), (int)seen, (int)s->c);
     }
     if (bias->given && (bias->v.tensor->ndim != 1 || bias->v.tensor->dims[0] != s->oc)) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("Given weight of size %s, expected bias to be 1-dimensional with %d elements, but got bias of "
-                          "size %s instead"), pt_shape_text(w), (int)s->oc, pt_shape_text(bias->v.tensor));
+                          "size %s instead"), pt_shape_of(w), (int)s->oc, pt_shape_of(bias->v.tensor));
     }
 }
 
@@ -52,11 +52,11 @@ static void check_types(const pt_tensor_t *x, const pt_tensor_t *w, const pt_arg
 {
     if (x->dtype != w->dtype) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("expected scalar type %s but found %s"),
-            pt_scalar_names[x->dtype], pt_scalar_names[w->dtype]);
+            pt_dtype_name(x->dtype), pt_dtype_name(w->dtype));
     }
     if (bias->given && bias->v.tensor->dtype != x->dtype) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("Input type (%s) and bias type (%s) should be the same"),
-            pt_scalar_names[x->dtype], pt_scalar_names[bias->v.tensor->dtype]);
+            pt_dtype_name(x->dtype), pt_dtype_name(bias->v.tensor->dtype));
     }
     if (x->dtype == PT_BOOL) {
         pt_not_implemented("slow_conv2d_cpu", PT_BOOL);
@@ -126,7 +126,7 @@ static void shape(pt_call_t *c, conv_t *v)
     const int64_t groups = any ? a[8].v.i : a[6].v.i;
     if (w->ndim != v->rank + 2 || v->rank < 1 || v->rank > 3) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("expected a weight of %d dimensions, but got weight of size %s"),
-            v->rank + 2, pt_shape_text(w));
+            v->rank + 2, pt_shape_of(w));
     }
     v->batched = pt_volume(s, v->transposed ? "conv_transpose" : "conv", x, v->rank);
     for (int d = 0; d < 3; d++) {

@@ -1,10 +1,6 @@
 /* Arguments and results of dense operators. */
 #include "dense.h"
 
-const char *const pt_scalar_names[PT_DTYPES] = {
-    "Bool", "Byte", "Char", "Short", "Int", "Long", "Half", "BFloat16", "Float"
-};
-
 pt_tensor_t *pt_elements(pt_call_t *c, int k, int dtype)
 {
     c->args[k].v.tensor = pt_contiguous(c->args[k].v.tensor, dtype);
@@ -35,20 +31,7 @@ mp_obj_t pt_pair(pt_tensor_t *a, pt_tensor_t *b)
 void pt_not_implemented(const char *what, int dtype)
 {
     mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"%s\" not implemented for '%s'"), what,
-        pt_scalar_names[dtype]);
+        pt_dtype_name(dtype));
 }
 
 void pt_fail(mp_rom_error_text_t text) { mp_raise_msg(&mp_type_RuntimeError, text); }
-
-const char *pt_sizes_text(int ndim, const int32_t *sizes)
-{
-    vstr_t text;
-    mp_print_t print;
-    vstr_init_print(&text, 16, &print);
-    mp_printf(&print, "[");
-    for (int d = 0; d < ndim; d++) {
-        mp_printf(&print, d ? ", %d" : "%d", (int)sizes[d]);
-    }
-    mp_printf(&print, "]");
-    return vstr_null_terminated_str(&text);
-}

@@ -6,7 +6,7 @@
 #pragma GCC optimize("O3")
 #endif
 
-#include "tensor.h"
+#include "shape.h"
 
 #include "matmul.h"
 
@@ -37,9 +37,7 @@ static inline void pt_need_float(const char *what, const pt_tensor_t *t)
     }
 }
 NORETURN void pt_fail(mp_rom_error_text_t text); /* RuntimeError */
-const char *pt_sizes_text(int ndim, const int32_t *sizes); /* "[2, 3]" */
-static inline const char *pt_shape_text(const pt_tensor_t *t) { return pt_sizes_text(t->ndim, t->dims); }
-extern const char *const pt_scalar_names[PT_DTYPES]; /* "Float" */
+static inline const char *pt_shape_of(const pt_tensor_t *t) { return pt_shape_text(t->ndim, t->dims); }
 
 /* The product of sizes from..to. */
 static inline int32_t pt_product(const pt_tensor_t *t, int from, int to)

@@ -7,7 +7,7 @@ static void check_ids(const pt_tensor_t *ids)
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; "
                           "but got torch.%sTensor instead (while checking arguments for embedding)"),
-            pt_scalar_names[ids->dtype]);
+            pt_dtype_name(ids->dtype));
     }
 }
 

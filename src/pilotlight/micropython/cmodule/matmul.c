@@ -60,8 +60,8 @@ static void check(const pt_tensor_t *a, const pt_tensor_t *b)
     }
     if (a->dtype != b->dtype) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("expected m1 and m2 to have the same dtype, but got: %s != %s"), pt_scalar_names[a->dtype],
-            pt_scalar_names[b->dtype]);
+            MP_ERROR_TEXT("expected m1 and m2 to have the same dtype, but got: %s != %s"), pt_dtype_name(a->dtype),
+            pt_dtype_name(b->dtype));
     }
     if (a->dtype == PT_BOOL) {
         pt_not_implemented("addmm_impl_cpu_", PT_BOOL);
@@ -79,17 +79,7 @@ static pt_tensor_t *as_matrix(pt_tensor_t *t, bool row)
     return pt_view(t, 2, sizes, strides, 0);
 }
 
-/* The last two dimensions swapped. */
-static pt_tensor_t *transposed(pt_tensor_t *t)
-{
-    pt_tensor_t *v = pt_view(t, t->ndim, t->dims, t->dims + t->ndim, 0);
-    for (int32_t *d = v->dims + t->ndim - 2; d < v->dims + 2 * t->ndim; d += t->ndim) {
-        const int32_t swap = d[0];
-        d[0] = d[1];
-        d[1] = swap;
-    }
-    return v;
-}
+static pt_tensor_t *transposed(pt_tensor_t *t) { return pt_transpose(t, t->ndim - 2, t->ndim - 1); }
 
 static int32_t stride(const pt_tensor_t *t, int back) { return t->dims[2 * t->ndim - back]; }
 
@@ -234,8 +224,8 @@ static mp_obj_t added(pt_call_t *c, pt_tensor_t *self, pt_tensor_t *y, mp_obj_t 
     pt_tensor_t *const shapes[] = {self, y};
     if (pt_broadcast(2, shapes, sizes) != y->ndim || memcmp(sizes, y->dims, (size_t)y->ndim * sizeof(int32_t)) != 0) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("The expanded size of the tensor %s must match the existing size %s"), pt_shape_text(y),
-            pt_shape_text(self));
+            MP_ERROR_TEXT("The expanded size of the tensor %s must match the existing size %s"), pt_shape_of(y),
+            pt_shape_of(self));
     }
     y = scaled(y, alpha);
     if (!is_zero(beta)) {
@@ -253,7 +243,7 @@ mp_obj_t pt_addmm(pt_call_t *c)
     dimensions(kind == 5 ? 2 : kind, a, b);
     if (self->dtype != a->dtype) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("self and mat2 must have the same dtype, but got %s and %s"),
-            pt_scalar_names[self->dtype], pt_scalar_names[b->dtype]);
+            pt_dtype_name(self->dtype), pt_dtype_name(b->dtype));
     }
     pt_tensor_t *y = pt_multiply(a, b);
     if (kind == 5) {
@@ -321,7 +311,7 @@ mp_obj_t pt_linear(pt_call_t *c)
         if (bias->dtype != dtype) {
             mp_raise_msg_varg(&mp_type_RuntimeError,
                 MP_ERROR_TEXT("self and mat2 must have the same dtype, but got %s and %s"),
-                pt_scalar_names[bias->dtype], pt_scalar_names[dtype]);
+                pt_dtype_name(bias->dtype), pt_dtype_name(dtype));
         }
         return added(c, bias, y, MP_OBJ_NEW_SMALL_INT(1), MP_OBJ_NEW_SMALL_INT(1));
     }

@@ -71,7 +71,7 @@ static int32_t row_length(pt_call_t *c, int parameters)
     if (from < 0 || memcmp(x->dims + from, shape->v.ints, bytes) != 0) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s"),
-            pt_sizes_text(shape->count, shape->v.ints), pt_sizes_text(shape->count, shape->v.ints) + 1, pt_shape_text(x));
+            pt_shape_text(shape->count, shape->v.ints), pt_shape_text(shape->count, shape->v.ints) + 1, pt_shape_of(x));
     }
     for (int k = 2; k < 2 + parameters; k++) {
         const pt_tensor_t *p = c->args[k].v.tensor;
@@ -79,7 +79,7 @@ static int32_t row_length(pt_call_t *c, int parameters)
             mp_raise_msg_varg(&mp_type_RuntimeError,
                 MP_ERROR_TEXT("Expected %q to be of same shape as normalized_shape, but got %q of shape %s and "
                               "normalized_shape = %s"), (qstr)pt_params[c->overload->params + k].name,
-                (qstr)pt_params[c->overload->params + k].name, pt_shape_text(p), pt_sizes_text(shape->count, shape->v.ints));
+                (qstr)pt_params[c->overload->params + k].name, pt_shape_of(p), pt_shape_text(shape->count, shape->v.ints));
         }
     }
     return pt_product(x, from, x->ndim);
@@ -146,7 +146,7 @@ mp_obj_t pt_group_norm(pt_call_t *c)
     if (groups <= 0 || channels % groups != 0) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("Expected number of channels in input to be divisible by num_groups, but got input of shape %s "
-                          "and num_groups=%d"), pt_shape_text(given), (int)groups);
+                          "and num_groups=%d"), pt_shape_of(given), (int)groups);
     }
     const float *w = per_channel(c, 2, channels), *b = per_channel(c, 3, channels), *x = pt_floats(c, 0);
     pt_tensor_t *y = pt_new_like(given, PT_FLOAT32);

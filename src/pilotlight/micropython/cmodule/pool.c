@@ -53,7 +53,7 @@ static void check_window(pl_volume_t *s)
         if (p < 0) {
             mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("pad must be non-negative, but got pad: %d"), (int)p);
         }
-        if (p > ((k - 1) * dilation + 1) / 2) {
+        if (p > k / 2) {
             mp_raise_msg_varg(&mp_type_RuntimeError,
                 MP_ERROR_TEXT("pad should be at most half of effective kernel size, but got pad=%d, kernel_size=%d and "
                               "dilation=%d"), (int)p, (int)k, (int)dilation);

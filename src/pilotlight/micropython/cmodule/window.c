@@ -7,7 +7,7 @@ void pt_triple(int32_t *to, const char *what, const pt_arg_t *given, int rank, c
     if (some && given->count != 1 && given->count != rank) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("expected %s to be a single integer value or a list of %d values to match the convolution "
-                          "dimensions, but got %s=%s"), what, rank, what, pt_sizes_text(given->count, given->v.ints));
+                          "dimensions, but got %s=%s"), what, rank, what, pt_shape_text(given->count, given->v.ints));
     }
     for (int d = 0; d < 3; d++) {
         const int own = d - (3 - rank);
@@ -21,7 +21,7 @@ bool pt_volume(pl_volume_t *s, const char *what, const pt_tensor_t *x, int rank)
     if (!batched && x->ndim != rank + 1) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("Expected %dD (unbatched) or %dD (batched) input to %s%dd, but got input of size: %s"), rank + 1,
-            rank + 2, what, rank, pt_shape_text(x));
+            rank + 2, what, rank, pt_shape_of(x));
     }
     const int32_t *sizes = x->dims + batched;
     s->n = batched ? x->dims[0] : 1;
