@@ -26,6 +26,8 @@ import torchgen
 from torchgen.gen import parse_native_yaml
 from torchgen.model import Argument, BaseTy, BaseType, FunctionSchema, ListType, OptionalType, SchemaKind, Type, Variant
 
+from pilotlight.micropython.by_hand import BY_HAND
+
 _SCALARS = {
     BaseTy.Tensor: "TENSOR", BaseTy.Scalar: "SCALAR", BaseTy.int: "INT", BaseTy.SymInt: "INT", BaseTy.float: "FLOAT",
     BaseTy.bool: "BOOL", BaseTy.ScalarType: "DTYPE", BaseTy.str: "STR", BaseTy.Device: "DEVICE",
@@ -77,6 +79,11 @@ def overloads() -> dict[str, Overload]:
                 name, schema, Variant.function in function.variants, Variant.method in function.variants,
                 outs.get(_without_options(schema), 0) if functional else 0,
             )
+    for line in BY_HAND:
+        form, _, text = line.partition(" ")
+        schema = FunctionSchema.parse(text)
+        name = f"{schema.name.name}.{schema.name.overload_name or 'default'}"
+        found[name] = Overload(name, schema, "f" in form, "m" in form, outs=0)
     return found
 
 

@@ -1,0 +1,26 @@
+"""Schemas of what PyTorch binds by hand: `f` stands for a function of the module, `m` for a method.
+
+`Storage` is any object of Python's. The overloads have names of their own here, so that tables can tell them apart.
+"""
+
+from __future__ import annotations
+
+_CASTS = ("float", "half", "bfloat16", "bool", "byte", "char", "short", "int", "long")
+
+BY_HAND: tuple[str, ...] = (
+    "f tensor(Storage data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    "m new_tensor(Tensor self, Storage data, *, ScalarType? dtype=None, Device? device=None, "
+    "bool requires_grad=False) -> Tensor",
+    "f as_tensor(Storage data, ScalarType? dtype=None, Device? device=None) -> Tensor",
+    "f asarray(Storage obj, *, ScalarType? dtype=None, Device? device=None, bool? copy=None, "
+    "bool requires_grad=False) -> Tensor",
+    "f frombuffer(Storage buffer, *, ScalarType dtype, int count=-1, int offset=0, bool requires_grad=False) -> Tensor",
+    "m to.any(Tensor self, Device? device=None, ScalarType? dtype=None, bool non_blocking=False, bool copy=False, *, "
+    "MemoryFormat? memory_format=None) -> Tensor",
+    "m type.any(Tensor self, Storage? dtype=None, bool non_blocking=False) -> Tensor",
+    "m cpu(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    "m size.any(Tensor self, int? dim=None) -> Tensor",
+    "m stride.any(Tensor self, int? dim=None) -> Tensor",
+    "m is_contiguous.any(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    *(f"m {name}(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor" for name in _CASTS),
+)

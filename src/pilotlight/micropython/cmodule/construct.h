@@ -1,0 +1,16 @@
+/* Tensors from Python's data. */
+#ifndef PT_CONSTRUCT_H
+#define PT_CONSTRUCT_H
+
+#include "tensor.h"
+
+/* A new tensor of nested sequences, numbers or a tensor; dtype -1: what PyTorch infers. */
+pt_tensor_t *pt_from_data(mp_obj_t data, int dtype);
+/* One number, or a tensor of one element, with PyTorch's errors for what does not fit. */
+void pt_store_number(mp_obj_t number, int dtype, uint8_t *to);
+void pt_require_grad(pt_tensor_t *t, bool wanted);
+
+mp_obj_t pt_tensor_make(const mp_obj_type_t *type, size_t n, size_t n_kw, const mp_obj_t *args);
+mp_obj_t pt_parameter_make(const mp_obj_type_t *type, size_t n, size_t n_kw, const mp_obj_t *args);
+
+#endif

@@ -1,0 +1,142 @@
+/* Python's operators on tensors. */
+#include "tensortype.h"
+
+mp_obj_t pt_call_op(const pt_op_t *op, qstr name, size_t n, const mp_obj_t *args)
+{
+    if (!op) {
+        mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("operator '%q' is not in this build"), name);
+    }
+    return mp_call_function_n_kw(MP_OBJ_FROM_PTR(op), n, 0, args);
+}
+#define CALL(name, n, args) pt_call_op(PT_OP_##name, MP_QSTR_##name, n, args)
+
+static mp_obj_t one_number(pt_tensor_t *t)
+{
+    if (pt_numel(t) != 1) {
+        mp_raise_ValueError(MP_ERROR_TEXT("only one element tensors can be converted to Python scalars"));
+    }
+    return pt_item(t, 0);
+}
+
+/* There is no case for float(t): MicroPython asks the same question of the right operand of a float, and `2.5 * t` must
+ * be a tensor. */
+mp_obj_t pt_unary(mp_unary_op_t op, mp_obj_t self)
+{
+    pt_tensor_t *t = pt_tensor(self);
+    switch (op) {
+        case MP_UNARY_OP_BOOL:
+            if (pt_numel(t) != 1) {
+                mp_raise_msg(&mp_type_RuntimeError,
+                    pt_numel(t) ? MP_ERROR_TEXT("Boolean value of Tensor with more than one value is ambiguous")
+                                : MP_ERROR_TEXT("Boolean value of Tensor with no values is ambiguous"));
+            }
+            return mp_obj_new_bool(mp_obj_is_true(pt_item(t, 0)));
+        case MP_UNARY_OP_LEN:
+            if (t->ndim == 0) {
+                mp_raise_TypeError(MP_ERROR_TEXT("len() of a 0-d tensor"));
+            }
+            return mp_obj_new_int(t->dims[0]);
+        case MP_UNARY_OP_HASH:
+            return MP_OBJ_NEW_SMALL_INT((mp_int_t)((uintptr_t)t >> 4));
+        case MP_UNARY_OP_INT_MAYBE: {
+            const mp_obj_t number = one_number(t);
+            return mp_obj_is_float(number) ? mp_obj_new_int_from_float(mp_obj_get_float(number))
+                : mp_obj_is_bool(number) ? MP_OBJ_NEW_SMALL_INT(mp_obj_is_true(number)) : number;
+        }
+        case MP_UNARY_OP_POSITIVE:
+            if (t->dtype == PT_BOOL) {
+                mp_raise_msg(&mp_type_RuntimeError,
+                    MP_ERROR_TEXT("The `+` operator, on a bool tensor is not supported."));
+            }
+            return self;
+        case MP_UNARY_OP_NEGATIVE:
+            return CALL(neg, 1, &self);
+        case MP_UNARY_OP_INVERT:
+            if (pt_is_float(t->dtype)) {
+                mp_raise_TypeError(
+                    MP_ERROR_TEXT("~ (operator.invert) is only implemented on integer and Boolean-type tensors"));
+            }
+            return CALL(bitwise_not, 1, &self);
+        case MP_UNARY_OP_ABS:
+            return CALL(abs, 1, &self);
+        default:
+            return MP_OBJ_NULL;
+    }
+}
+
+/* Some operators exist under a name of Python's alone, others have a name for the form with numbers on the left. */
+static const pt_op_t *const binary_ops[MP_BINARY_OP_NUM_RUNTIME] = {
+    [MP_BINARY_OP_LESS] = PT_OP_lt, [MP_BINARY_OP_MORE] = PT_OP_gt, [MP_BINARY_OP_EQUAL] = PT_OP_eq,
+    [MP_BINARY_OP_LESS_EQUAL] = PT_OP_le, [MP_BINARY_OP_MORE_EQUAL] = PT_OP_ge, [MP_BINARY_OP_NOT_EQUAL] = PT_OP_ne,
+    [MP_BINARY_OP_OR] = PT_OP_bitwise_or, [MP_BINARY_OP_XOR] = PT_OP_bitwise_xor, [MP_BINARY_OP_AND] = PT_OP_bitwise_and,
+    [MP_BINARY_OP_LSHIFT] = PT_OP_bitwise_left_shift, [MP_BINARY_OP_RSHIFT] = PT_OP_bitwise_right_shift,
+    [MP_BINARY_OP_ADD] = PT_OP_add, [MP_BINARY_OP_SUBTRACT] = PT_OP_sub, [MP_BINARY_OP_MULTIPLY] = PT_OP_mul,
+    [MP_BINARY_OP_FLOOR_DIVIDE] = PT_OP_floor_divide, [MP_BINARY_OP_TRUE_DIVIDE] = PT_OP_div,
+    [MP_BINARY_OP_MODULO] = PT_OP_remainder, [MP_BINARY_OP_POWER] = PT_OP_pow, [MP_BINARY_OP_MAT_MULTIPLY] = PT_OP_matmul,
+    [MP_BINARY_OP_INPLACE_OR] = PT_OP_bitwise_or_, [MP_BINARY_OP_INPLACE_XOR] = PT_OP_bitwise_xor_,
+    [MP_BINARY_OP_INPLACE_AND] = PT_OP_bitwise_and_, [MP_BINARY_OP_INPLACE_LSHIFT] = PT_OP_bitwise_left_shift_,
+    [MP_BINARY_OP_INPLACE_RSHIFT] = PT_OP_bitwise_right_shift_, [MP_BINARY_OP_INPLACE_ADD] = PT_OP_add_,
+    [MP_BINARY_OP_INPLACE_SUBTRACT] = PT_OP_sub_, [MP_BINARY_OP_INPLACE_MULTIPLY] = PT_OP_mul_,
+    [MP_BINARY_OP_INPLACE_FLOOR_DIVIDE] = PT_OP_floor_divide_, [MP_BINARY_OP_INPLACE_TRUE_DIVIDE] = PT_OP_div_,
+    [MP_BINARY_OP_INPLACE_MODULO] = PT_OP_remainder_, [MP_BINARY_OP_INPLACE_POWER] = PT_OP_pow_,
+};
+
+/* What PyTorch does for a number on the left; `args` are the tensor and the number. */
+static mp_obj_t reversed(mp_binary_op_t op, const mp_obj_t *args)
+{
+    const mp_obj_t swapped[] = {args[1], args[0]};
+    switch (op) {
+        case MP_BINARY_OP_REVERSE_SUBTRACT:
+            return CALL(rsub, 2, args);
+        case MP_BINARY_OP_REVERSE_TRUE_DIVIDE: {
+            const mp_obj_t parts[] = {CALL(reciprocal, 1, args), args[1]};
+            return CALL(mul, 2, parts);
+        }
+        case MP_BINARY_OP_REVERSE_ADD:
+        case MP_BINARY_OP_REVERSE_MULTIPLY:
+        case MP_BINARY_OP_REVERSE_AND:
+        case MP_BINARY_OP_REVERSE_OR:
+        case MP_BINARY_OP_REVERSE_XOR:
+            return pt_binary(op - MP_BINARY_OP_REVERSE_OR + MP_BINARY_OP_OR, args[0], args[1]);
+        case MP_BINARY_OP_REVERSE_MAT_MULTIPLY:
+            return MP_OBJ_NULL;
+        default: {
+            const mp_binary_op_t plain = op - MP_BINARY_OP_REVERSE_OR + MP_BINARY_OP_OR;
+            return binary_ops[plain] ? pt_call_op(binary_ops[plain], 0, 2, swapped) : MP_OBJ_NULL;
+        }
+    }
+}
+
+static mp_obj_t contains(const mp_obj_t *args)
+{
+    if (!pt_is_tensor(args[1]) && pt_number_dtype(args[1]) < 0) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("Tensor.__contains__ only supports Tensor or scalar, but you passed in a <class '%s'>."),
+            mp_obj_get_type_str(args[1]));
+    }
+    const pt_tensor_t *same = pt_tensor(CALL(eq, 2, args));
+    return mp_obj_new_bool(memchr(same->data, 1, (size_t)pt_numel(same)) != NULL);
+}
+
+mp_obj_t pt_binary(mp_binary_op_t op, mp_obj_t left, mp_obj_t right)
+{
+    const mp_obj_t args[] = {left, right};
+    if (op == MP_BINARY_OP_CONTAINS) {
+        return contains(args);
+    }
+    const bool matmul = op == MP_BINARY_OP_MAT_MULTIPLY || op == MP_BINARY_OP_INPLACE_MAT_MULTIPLY;
+    if (!pt_is_tensor(right) && (matmul || pt_number_dtype(right) < 0)) {
+        return MP_OBJ_NULL;
+    }
+    if (op >= MP_BINARY_OP_REVERSE_OR && op <= MP_BINARY_OP_REVERSE_POWER) {
+        return reversed(op, args);
+    }
+    if ((size_t)op < MP_ARRAY_SIZE(binary_ops) && binary_ops[op]) {
+        return mp_call_function_n_kw(MP_OBJ_FROM_PTR(binary_ops[op]), 2, 0, args);
+    }
+    if (op >= MP_BINARY_OP_INPLACE_OR && op <= MP_BINARY_OP_INPLACE_POWER && !matmul) {
+        /* without this, MicroPython would make a new tensor and give it the old one's name */
+        mp_raise_msg(&mp_type_NotImplementedError, MP_ERROR_TEXT("the in-place operator is not in this build"));
+    }
+    return MP_OBJ_NULL;
+}

@@ -1,0 +1,224 @@
+/* The type Tensor: attributes, plain methods, iteration and the buffer protocol. */
+#include "tensortype.h"
+
+#include "construct.h"
+#include "shape.h"
+
+/* ---- attributes ------------------------------------------------------------------------------------------------------ */
+
+static mp_obj_t reversed(pt_tensor_t *t)
+{
+    int32_t order[PT_MAX_DIMS];
+    for (int d = 0; d < t->ndim; d++) {
+        order[d] = t->ndim - 1 - d;
+    }
+    return MP_OBJ_FROM_PTR(pt_permute(t, order));
+}
+
+static mp_obj_t matrix_transposed(pt_tensor_t *t, qstr name)
+{
+    if (t->ndim < 2) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("tensor.%q is only supported on matrices or batches of matrices. Got %d-D tensor."), name,
+            (int)t->ndim);
+    }
+    return MP_OBJ_FROM_PTR(pt_transpose(t, t->ndim - 2, t->ndim - 1));
+}
+
+static void store_attr(pt_tensor_t *t, qstr name, mp_obj_t *dest)
+{
+    const mp_obj_t value = dest[1];
+    if (value == MP_OBJ_NULL) {
+        return;
+    }
+    if (name == MP_QSTR_requires_grad) {
+        pt_require_grad(t, mp_obj_is_true(value));
+    } else if (name == MP_QSTR_data && pt_is_tensor(value)) {
+        pt_become(t, pt_tensor(value));
+    } else if (name != MP_QSTR_grad || value != mp_const_none) {
+        return;
+    }
+    dest[0] = MP_OBJ_NULL;
+}
+
+void pt_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
+{
+    pt_tensor_t *t = pt_tensor(self);
+    if (dest[0] != MP_OBJ_NULL) {
+        store_attr(t, name, dest);
+        return;
+    }
+    switch (name) {
+        case MP_QSTR_shape:
+            dest[0] = pt_size_tuple(t->ndim, pt_sizes(t));
+            break;
+        case MP_QSTR_dtype:
+            dest[0] = MP_OBJ_FROM_PTR(&pt_dtypes[t->dtype]);
+            break;
+        case MP_QSTR_device:
+            dest[0] = MP_OBJ_FROM_PTR(&pt_cpu);
+            break;
+        case MP_QSTR_layout:
+            dest[0] = MP_OBJ_FROM_PTR(&pt_strided);
+            break;
+        case MP_QSTR_ndim:
+            dest[0] = MP_OBJ_NEW_SMALL_INT(t->ndim);
+            break;
+        case MP_QSTR_itemsize:
+            dest[0] = MP_OBJ_NEW_SMALL_INT(pt_size(t->dtype));
+            break;
+        case MP_QSTR_nbytes:
+            dest[0] = mp_obj_new_int((mp_int_t)pt_numel(t) * pt_size(t->dtype));
+            break;
+        case MP_QSTR_requires_grad:
+            dest[0] = mp_obj_new_bool(t->requires_grad);
+            break;
+        case MP_QSTR_is_leaf:
+            dest[0] = mp_const_true;
+            break;
+        case MP_QSTR_is_cuda:
+        case MP_QSTR_is_sparse:
+        case MP_QSTR_is_quantized:
+            dest[0] = mp_const_false;
+            break;
+        case MP_QSTR_grad:
+        case MP_QSTR_grad_fn:
+        case MP_QSTR_name:
+            dest[0] = mp_const_none;
+            break;
+        case MP_QSTR_data:
+            dest[0] = MP_OBJ_FROM_PTR(pt_view(t, t->ndim, pt_sizes(t), pt_strides(t), 0));
+            break;
+        case MP_QSTR_T:
+            dest[0] = reversed(t);
+            break;
+        case MP_QSTR_H:
+            if (t->ndim != 2 && t->ndim != 0) {
+                mp_raise_msg_varg(&mp_type_RuntimeError,
+                    MP_ERROR_TEXT("tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor."),
+                    (int)t->ndim);
+            }
+            dest[0] = reversed(t);
+            break;
+        case MP_QSTR_mT:
+        case MP_QSTR_mH:
+            dest[0] = matrix_transposed(t, name);
+            break;
+        default:
+            dest[1] = MP_OBJ_SENTINEL; /* look it up among the methods */
+    }
+}
+
+/* ---- methods ---------------------------------------------------------------------------------------------------------- */
+
+static mp_obj_t tensor_item(mp_obj_t self)
+{
+    pt_tensor_t *t = pt_tensor(self);
+    if (pt_numel(t) != 1) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("a Tensor with %d elements cannot be converted to Scalar"), (int)pt_numel(t));
+    }
+    return pt_item(t, 0);
+}
+static MP_DEFINE_CONST_FUN_OBJ_1(item_obj, tensor_item);
+
+static mp_obj_t list_of(const pt_tensor_t *t, int dim, int32_t offset)
+{
+    if (dim == t->ndim) {
+        return pt_item(t, offset);
+    }
+    const int32_t size = t->dims[dim], step = t->dims[t->ndim + dim];
+    mp_obj_list_t *list = MP_OBJ_TO_PTR(mp_obj_new_list((size_t)size, NULL));
+    for (int32_t k = 0; k < size; k++) {
+        list->items[k] = mp_const_none; /* the garbage collector may look while the list is filled */
+    }
+    for (int32_t k = 0; k < size; k++) {
+        list->items[k] = list_of(t, dim + 1, offset + k * step);
+    }
+    return MP_OBJ_FROM_PTR(list);
+}
+
+static mp_obj_t tensor_tolist(mp_obj_t self) { return list_of(pt_tensor(self), 0, 0); }
+static MP_DEFINE_CONST_FUN_OBJ_1(tolist_obj, tensor_tolist);
+
+static mp_obj_t tensor_dim(mp_obj_t self) { return MP_OBJ_NEW_SMALL_INT(pt_tensor(self)->ndim); }
+static MP_DEFINE_CONST_FUN_OBJ_1(dim_obj, tensor_dim);
+
+static mp_obj_t tensor_numel(mp_obj_t self) { return mp_obj_new_int(pt_numel(pt_tensor(self))); }
+static MP_DEFINE_CONST_FUN_OBJ_1(numel_obj, tensor_numel);
+
+static mp_obj_t tensor_element_size(mp_obj_t self) { return MP_OBJ_NEW_SMALL_INT(pt_size(pt_tensor(self)->dtype)); }
+static MP_DEFINE_CONST_FUN_OBJ_1(element_size_obj, tensor_element_size);
+
+static mp_obj_t tensor_storage_offset(mp_obj_t self) { return mp_obj_new_int(pt_offset(pt_tensor(self))); }
+static MP_DEFINE_CONST_FUN_OBJ_1(storage_offset_obj, tensor_storage_offset);
+
+static mp_obj_t tensor_data_ptr(mp_obj_t self) { return mp_obj_new_int_from_uint((uintptr_t)pt_tensor(self)->data); }
+static MP_DEFINE_CONST_FUN_OBJ_1(data_ptr_obj, tensor_data_ptr);
+
+static const mp_rom_map_elem_t tensor_table[] = {
+    {MP_ROM_QSTR(MP_QSTR_item), MP_ROM_PTR(&item_obj)},
+    {MP_ROM_QSTR(MP_QSTR_tolist), MP_ROM_PTR(&tolist_obj)},
+    {MP_ROM_QSTR(MP_QSTR_dim), MP_ROM_PTR(&dim_obj)},
+    {MP_ROM_QSTR(MP_QSTR_ndimension), MP_ROM_PTR(&dim_obj)},
+    {MP_ROM_QSTR(MP_QSTR_numel), MP_ROM_PTR(&numel_obj)},
+    {MP_ROM_QSTR(MP_QSTR_nelement), MP_ROM_PTR(&numel_obj)},
+    {MP_ROM_QSTR(MP_QSTR_element_size), MP_ROM_PTR(&element_size_obj)},
+    {MP_ROM_QSTR(MP_QSTR_storage_offset), MP_ROM_PTR(&storage_offset_obj)},
+    {MP_ROM_QSTR(MP_QSTR_data_ptr), MP_ROM_PTR(&data_ptr_obj)},
+    PT_METHODS
+};
+static MP_DEFINE_CONST_DICT(tensor_dict, tensor_table);
+
+/* ---- iteration --------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    mp_obj_base_t base;
+    mp_fun_1_t next;
+    mp_obj_t tensor;
+    int32_t at;
+} iterator_t;
+
+static mp_obj_t iterator_next(mp_obj_t self)
+{
+    iterator_t *it = MP_OBJ_TO_PTR(self);
+    pt_tensor_t *t = pt_tensor(it->tensor);
+    return t->ndim && it->at < t->dims[0] ? MP_OBJ_FROM_PTR(pt_select(t, 0, it->at++)) : MP_OBJ_STOP_ITERATION;
+}
+
+static mp_obj_t tensor_iter(mp_obj_t self, mp_obj_iter_buf_t *room)
+{
+    MP_STATIC_ASSERT(sizeof(iterator_t) <= sizeof(mp_obj_iter_buf_t));
+    iterator_t *it = (iterator_t *)room;
+    if (pt_tensor(self)->ndim == 0) {
+        mp_raise_TypeError(MP_ERROR_TEXT("iteration over a 0-d tensor"));
+    }
+    *it = (iterator_t){{&mp_type_polymorph_iter}, iterator_next, self, 0};
+    return MP_OBJ_FROM_PTR(it);
+}
+
+/* ---- buffers ------------------------------------------------------------------------------------------------------------ */
+
+/* The elements where they lie; MicroPython has no letter for truth values and halves, which appear as their bits. */
+static mp_int_t tensor_buffer(mp_obj_t self, mp_buffer_info_t *info, mp_uint_t flags)
+{
+    pt_tensor_t *t = pt_tensor(self);
+    if (!pt_is_contiguous(t) || (t->read_only && (flags & MP_BUFFER_WRITE))) {
+        return 1;
+    }
+    info->buf = t->data;
+    info->len = (size_t)pt_numel(t) * (size_t)pt_size(t->dtype);
+    info->typecode = t->dtype == PT_BOOL ? 'B' : pt_dtypes[t->dtype].code;
+    return 0;
+}
+
+/* ---- the types ------------------------------------------------------------------------------------------------------------ */
+
+#define TENSOR_FLAGS (MP_TYPE_FLAG_EQ_CHECKS_OTHER_TYPE | MP_TYPE_FLAG_EQ_HAS_NEQ_TEST | \
+    MP_TYPE_FLAG_EQ_NOT_REFLEXIVE | MP_TYPE_FLAG_ITER_IS_GETITER)
+MP_DEFINE_CONST_OBJ_TYPE(pt_tensor_type, MP_QSTR_Tensor, TENSOR_FLAGS, make_new, pt_tensor_make, attr, pt_attr, print,
+    pt_print, unary_op, pt_unary, binary_op, pt_binary, subscr, pt_subscr, iter, tensor_iter, buffer, tensor_buffer,
+    locals_dict, &tensor_dict);
+MP_DEFINE_CONST_OBJ_TYPE(pt_parameter_type, MP_QSTR_Parameter, TENSOR_FLAGS, make_new, pt_parameter_make, attr, pt_attr,
+    print, pt_print, unary_op, pt_unary, binary_op, pt_binary, subscr, pt_subscr, iter, tensor_iter, buffer,
+    tensor_buffer, locals_dict, &tensor_dict, parent, &pt_tensor_type);

@@ -1,0 +1,29 @@
+"""Tensors from Python's data, and to other types."""
+
+from __future__ import annotations
+
+from pilotlight.micropython.schemas import Kernel
+
+_CASTS = ("bool", "byte", "char", "short", "int", "long", "half", "bfloat16", "float")  # in the order of dtypes
+
+KERNELS: dict[str, Kernel] = {
+    "tensor.default": Kernel("pt_do_tensor", 0),
+    "new_tensor.default": Kernel("pt_do_tensor", 1),
+    "as_tensor.default": Kernel("pt_do_as_tensor"),
+    "asarray.default": Kernel("pt_do_asarray"),
+    "frombuffer.default": Kernel("pt_do_frombuffer"),
+    "to.dtype": Kernel("pt_do_to", 1),
+    "to.other": Kernel("pt_do_to_other"),
+    "to.any": Kernel("pt_do_to", 2),
+    "type_as.default": Kernel("pt_do_to_other"),
+    "type.any": Kernel("pt_do_type"),
+    "cpu.default": Kernel("pt_do_cpu"),
+    "size.any": Kernel("pt_do_size", 0),
+    "stride.any": Kernel("pt_do_size", 1),
+    "is_contiguous.any": Kernel("pt_do_is_contiguous"),
+    "requires_grad_.default": Kernel("pt_do_requires_grad"),
+    "is_floating_point.default": Kernel("pt_do_is_floating_point"),
+    "is_complex.default": Kernel("pt_do_is_complex"),
+    "is_signed.default": Kernel("pt_do_is_signed"),
+    **{f"{name}.default": Kernel("pt_do_cast", number) for number, name in enumerate(_CASTS)},
+}
