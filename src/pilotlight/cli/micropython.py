@@ -110,6 +110,30 @@ def _writer(stream: Any) -> Callable[[bytes], None]:
     return write
 
 
+@command.command("build", short_help="Write firmware with `import torch`, and what each operator costs in it.")
+@click.option("-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path),
+              help="Folder for firmware.elf, .bin, .hex and report.json; made if it is not there.")
+@click.option("--all", "everything", is_flag=True, help="List every operator, not just the largest.")
+@board_option
+@heap_option
+@selection_options
+@common
+@click.pass_obj
+def build(
+    talk: Talk, output: Path, everything: bool, board: str, heap: int | None, ops: str | None, inputs: tuple[str, ...],
+    ops_file: Path | None,
+) -> None:
+    """Write firmware with `import torch`, and say what each operator costs in flash."""
+    from pilotlight.micropython import ports
+
+    ports.port(board, heap)  # a wrong name is told before a model is run
+    port, program = made(talk, board, heap, chosen(talk, ops, inputs, ops_file))
+    from pilotlight.micropython.firmware import report_tables, write_firmware
+
+    report = write_firmware(port, program, output)
+    talk.result(report, *report_tables(report, everything))
+
+
 @command.command("export", short_help="Write the module as a folder for any port of MicroPython.")
 @click.option("-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path),
               help="Folder for the module; made if it is not there.")

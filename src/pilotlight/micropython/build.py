@@ -6,6 +6,8 @@ made from, so that two processes, or two versions of this program, never get eac
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -19,10 +21,13 @@ from pilotlight.errors import DoesNotFitError, MissingToolError, PilotlightError
 from pilotlight.micropython import cache, ports
 from pilotlight.micropython.module import HERE, KERNELS, write_module
 from pilotlight.micropython.ports import Port
+from pilotlight.micropython.report import flash_report
 from pilotlight.micropython.select import ALL, Selection
 from pilotlight.micropython.source import micropython_source
 
-_TELLING = re.compile(r"\b[Ee]rror: (.*)|(undefined reference to .*)|\*\*\* (.*)")
+_TELLING = re.compile(
+    r"\b[Ee]rror: (?!ld returned)(.*)|(undefined reference to .*|multiple definition of .*)|\*\*\* (.*)"
+)
 _OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes?")
 
 
@@ -32,13 +37,15 @@ def unix_binary(selection: Selection = ALL, *, sanitize: bool = False) -> Path:
 
 
 def build(port: Port, selection: Selection | None = ALL) -> Path:
-    """The program or firmware of a port; with None for the selection, MicroPython alone."""
+    """The program or firmware of a port; with None for the selection, MicroPython alone.
+
+    Next to a firmware, `report.json` says what its bytes are for.
+    """
     source = micropython_source()
     compiler = _tool(port.compiler, port.package, port)
-    options = [port.name, str(source), str(port.variables), _version(compiler), str(selection is None)]
-    makefile = (HERE / "cmodule" / "micropython.mk").read_bytes()
-    flags: list[str | bytes] = [makefile, cache.files_digest([HERE / "boards"])]
-    place = cache.digest([*options, *flags, str(selection)])
+    options = [port.name, str(source), str(port.variables), _version(compiler), str(selection)]
+    makefile = (HERE / "cmodule" / "micropython.mk").read_bytes()  # objects do not follow a change of flags
+    place = cache.digest([*options, makefile, *([cache.files_digest([HERE / "boards"])] if port.board else [])])
     made_from = [] if selection is None else [_inputs()]
     name = f"{port.name}-{cache.digest([place, *made_from])}"
     product = cache.folder() / f"built-{name}" / port.product
@@ -52,6 +59,9 @@ def build(port: Port, selection: Selection | None = ALL) -> Path:
             cache.touch(work)
             made = _make(port, source, work, selection)
             product.parent.mkdir(exist_ok=True)
+            if port.board and selection is not None:
+                report = flash_report(work / "build", made.with_suffix(".map"), selection)
+                (product.parent / "report.json").write_text(json.dumps(report))
             partial = product.with_suffix(".partial")
             shutil.copy2(made, partial)
             partial.replace(product)
@@ -88,6 +98,8 @@ def _make(port: Port, source: Path, work: Path, selection: Selection | None) -> 
         variables["USER_C_MODULES"] = str(module)
         manifest = module / "manifest.py"
         variables["FROZEN_MANIFEST"] = str(manifest) if manifest.read_bytes() else ""
+    if shutil.which("ccache"):
+        variables["CC"] = f"ccache {port.compiler}"
     made = work / "build" / port.product
     made.unlink(missing_ok=True)  # else nothing is linked where only an object went away
     run_make(source / "ports" / port.folder, variables, work / "log.txt", port.name)
@@ -109,9 +121,10 @@ def run_make(folder: Path, variables: dict[str, str], log: Path, what: str) -> N
     _tool("make", "make", ports.unix())
     log.parent.mkdir(exist_ok=True)
     arguments = [f"{name}={value}" for name, value in {"PYTHON": sys.executable, **variables}.items()]
+    environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     with log.open("wb") as file:
         done = subprocess.run(["make", "-C", str(folder), "-j2", *arguments], stdin=subprocess.DEVNULL, stdout=file,
-                              stderr=file)
+                              stderr=file, env=environment)
     if done.returncode:
         text = log.read_text(errors="replace")
         overflows = {region: int(by) for region, by in _OVERFLOW.findall(text)}

@@ -1,0 +1,81 @@
+"""What a user gets of a build: the files, and a report of their bytes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from elftools.elf.elffile import ELFFile
+from rich.table import Table
+
+from pilotlight.micropython.ports import Port
+from pilotlight.report.style import table
+from pilotlight.toolchain.command import run
+
+_LARGEST = 25  # operators that are shown
+_ALLOCATED, _WRITABLE = 2, 1
+
+
+def write_firmware(port: Port, program: Path, folder: Path) -> dict[str, Any]:
+    """Copy the program, as .bin and .hex too for a board, and write report.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [program.name]
+    shutil.copy2(program, folder / program.name)
+    report: dict[str, Any] = {"board": port.name, "sizes": elf_sizes(program)}
+    if port.board is not None:
+        objcopy = port.compiler.removesuffix("gcc") + "objcopy"
+        for kind, ending in (("binary", "bin"), ("ihex", "hex")):
+            files.append(f"firmware.{ending}")
+            run([objcopy, "-O", kind, str(program), str(folder / files[-1])])
+        report |= json.loads((program.parent / "report.json").read_text())
+    report |= {"folder": str(folder), "files": [*files, "report.json"]}
+    (folder / "report.json").write_text(json.dumps(report, indent=2) + "\n")
+    return report
+
+
+def elf_sizes(path: Path) -> dict[str, int]:
+    """Bytes of code and constants, of data, and of memory that begins as zeros; as the tool `size` counts them."""
+    sizes = {"text": 0, "data": 0, "bss": 0}
+    with path.open("rb") as file:
+        for section in ELFFile(file).iter_sections():
+            if section["sh_flags"] & _ALLOCATED:
+                kind = "bss" if section["sh_type"] == "SHT_NOBITS" else "data"
+                kind = kind if section["sh_flags"] & _WRITABLE else "text"
+                sizes[kind] += section["sh_size"]
+    return sizes
+
+
+def report_tables(report: dict[str, Any], everything: bool) -> list[Table | str]:
+    """Totals, operators and Python modules with their bytes."""
+    sizes = report["sizes"]
+    shown: list[Table | str] = [
+        f"{report['folder']}: {', '.join(report['files'])}",
+        f"  flash {sizes['text'] + sizes['data']:,} bytes, static memory with the heap {sizes['bss']:,}",
+    ]
+    if "operators" not in report:
+        return shown
+    totals = report["totals"]
+    shown.append(
+        f"  of the flash, torch has {totals['module']:,}: operators {totals['operators']:,}, their tables "
+        f"{totals['tables']:,}, tensors {totals['tensor']:,}, Python {totals['python']:,}"
+    )
+    rows = sorted(report["operators"], key=lambda row: (-row["alone"], -row["shared"]))
+    limit = len(rows) if everything else _LARGEST
+    costs = table()
+    for title in ("operator", "bytes of its own", "bytes with others"):
+        costs.add_column(title, justify="left" if title == "operator" else "right")
+    for row in rows[:limit]:
+        costs.add_row(row["operator"], f"{row['alone']:,}", f"{row['shared']:,}")
+    shown.append(costs)
+    if len(rows) > limit:
+        shown.append(f"and {len(rows) - limit} more: --all, or report.json")
+    if report["python"]:
+        python = table()
+        python.add_column("Python module")
+        python.add_column("bytes", justify="right")
+        for name, size in report["python"].items():
+            python.add_row(name, f"{size:,}")
+        shown.append(python)
+    return shown
