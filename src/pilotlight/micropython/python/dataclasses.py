@@ -165,11 +165,7 @@ def _plain(value):
 
 
 def asdict(value):
-    return OrderedDict([(f.name, _plain(getattr(value, f.name))) for f in fields(value)])
-
-
-def astuple(value):
-    return tuple([_plain(getattr(value, f.name)) for f in fields(value)])
+    return dict([(f.name, _plain(getattr(value, f.name))) for f in fields(value)])
 
 
 def replace(value, **changes):

@@ -4,15 +4,12 @@ import _torch
 
 __version__ = "2.13.0"
 e, inf, nan, pi = 2.718281828459045, float("inf"), float("nan"), 3.141592653589793
-_FROM = ("float", "half", "int", "long", "short")
-_TO = ("float32", "float16", "int32", "int64", "int16")
 _grad = True
 
 
 def __getattr__(name):
-    real = _TO[_FROM.index(name)] if name in _FROM else name
-    if real[0] != "_" and real != "Parameter" and hasattr(_torch, real):
-        found = getattr(_torch, real)
+    if name[0] != "_" and name != "Parameter" and hasattr(_torch, name):
+        found = getattr(_torch, name)
     else:
         functional = __import__("torch.functional").functional
         found = getattr(functional, name, None)

@@ -1,7 +1,7 @@
 from collections import OrderedDict
 
 from _torch import Parameter, Tensor
-from torch.nn.modules.module import Module, _indent
+from torch.nn.modules.module import Module
 
 
 # modules by number: what Sequential and ModuleList share
@@ -94,11 +94,8 @@ class ModuleList(_Numbered):
         start = 0
         for k in range(len(texts)):
             if k + 1 == len(texts) or texts[k + 1] != texts[k]:
-                text = _indent(texts[k])
-                if k == start:
-                    lines.append("(%d): %s" % (k, text))
-                else:
-                    lines.append("(%d-%d): %d x %s" % (start, k, k + 1 - start, text))
+                many = "" if k == start else "-%d): %d x " % (k, k + 1 - start)
+                lines.append("(%d%s%s" % (start, many or "): ", texts[k]))
                 start = k + 1
         return lines
 
@@ -160,17 +157,20 @@ class _Values(Module):
         if isinstance(value, Tensor):
             size = "x".join([str(s) for s in value.shape])
             kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-            return "%s containing: [%s of size %s]" % (kind, str(value.dtype), size)
+            return "%s containing: [%s of size %s]" % (kind, self._kind(value), size)
         return "Object of type: " + type(value).__name__
 
     def extra_repr(self):
         return "\n".join(["  (%s): %s" % (key, self._text(key)) for key in self.keys()])
 
     def __len__(self):
-        return len(self.keys())
+        return len(list(self.keys()))
 
 
 class ParameterList(_Values):
+    def _kind(self, value):
+        return value.dtype
+
     def __init__(self, values=None):
         super().__init__()
         self._size = 0
@@ -208,6 +208,9 @@ class ParameterList(_Values):
 
 
 class ParameterDict(_Values):
+    def _kind(self, value):
+        return value.type()
+
     def __init__(self, parameters=None):
         super().__init__()
         self._keys = OrderedDict()

@@ -59,9 +59,10 @@ class Module:
 
     def __setattr__(self, name, value):
         if isinstance(value, Parameter):
+            self._forget(name, "_parameters", "parameters")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
-            self._table("_modules", "module", name)[name] = value
+            self._forget(name, "_modules", "module")[name] = value
         elif isinstance(value, Buffer):
             self.register_buffer(name, value.data, value.persistent)
         elif name in self._parameters:
@@ -88,16 +89,19 @@ class Module:
             raise TypeError("cannot assign '%s' as %s '%s' (%s or None expected)" % (_name(value), what, name, expected))
 
     # the table that is to hold a name, which leaves the other places
-    def _table(self, which, what, name):
+    def _forget(self, name, which, what):
         table = getattr(self, which)
-        if table == () and not isinstance(table, dict):
+        if table is ():
             raise AttributeError("cannot assign " + what + " before Module.__init__() call")
         for other in (self.__dict__, self._parameters, self._buffers, self._modules):
             if other is not table and name in other:
                 delattr(self, name)
         return table
 
-    def _new_name(self, name, what, table):
+    def _register(self, what, table, name, value, fits, wrong):
+        if table is ():
+            plural = "s" if what == "parameter" else ""
+            raise AttributeError("cannot assign " + what + plural + " before Module.__init__() call")
         if not isinstance(name, str):
             raise TypeError(what + " name should be a string. Got " + type(name).__name__)
         if "." in name:
@@ -106,37 +110,27 @@ class Module:
             raise KeyError(what + ' name can\'t be empty string ""')
         if hasattr(self, name) and name not in table:
             raise KeyError("attribute '%s' already exists" % name)
+        if value is not None and not isinstance(value, fits):
+            raise TypeError(wrong % (_name(value), name))
+        table[name] = value
 
     def register_parameter(self, name, param):
-        if self._parameters == () and not isinstance(self._parameters, dict):
-            raise AttributeError("cannot assign parameters before Module.__init__() call")
-        if param is None or isinstance(param, Parameter):
-            if param is None:
-                self._new_name(name, "parameter", self._parameters)
-            self._table("_parameters", "parameters", name)[name] = param
-        else:
-            raise TypeError(
-                "cannot assign '%s' object to parameter '%s' (torch.nn.Parameter or None required)" % (_name(param), name)
-            )
+        self._register(
+            "parameter", self._parameters, name, param, Parameter,
+            "cannot assign '%s' object to parameter '%s' (torch.nn.Parameter or None required)",
+        )
 
     def register_buffer(self, name, tensor, persistent=True):
-        if self._buffers == () and not isinstance(self._buffers, dict):
-            raise AttributeError("cannot assign buffer before Module.__init__() call")
-        self._new_name(name, "buffer", self._buffers)
-        if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                "cannot assign '%s' object to buffer '%s' (torch Tensor or None required)" % (_name(tensor), name)
-            )
-        self._buffers[name] = tensor
+        self._register(
+            "buffer", self._buffers, name, tensor, Tensor,
+            "cannot assign '%s' object to buffer '%s' (torch Tensor or None required)",
+        )
         if persistent == (name in self._transient):
             others = tuple([n for n in self._transient if n != name])
             self._transient = others if persistent else others + (name,)
 
     def add_module(self, name, module):
-        if module is not None and not isinstance(module, Module):
-            raise TypeError(type(module).__name__ + " is not a Module subclass")
-        self._new_name(name, "module", self._modules)
-        self._modules[name] = module
+        self._register("module", self._modules, name, module, Module, "%s is not a Module subclass%.0s")
 
     register_module = add_module
 
@@ -389,7 +383,7 @@ class Module:
         return ""
 
     def _lines(self):
-        return ["(%s): %s" % (name, _indent(repr(module))) for name, module in self._modules.items()]
+        return ["(%s): %r" % (name, module) for name, module in self._modules.items()]
 
     def __repr__(self):
         extra = self.extra_repr()
