@@ -1,19 +1,121 @@
-"""Pointwise operators for the eager library: the compiler's own C expressions, in loops over float32 and int64."""
+"""Pointwise operators for the eager library: C expressions in loops over float32 and int64.
+
+Most rows are the compiler's own. Those it composes from several rows are one loop here, in the same elementary
+functions: without a compiler to fuse them each step would be a tensor. What PyTorch refuses for bool or for integers
+is asked of PyTorch when the tables are written.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import torch
+import torch.nn.functional as F
 
 from pilotlight.micropython.schemas import Kernel, overloads
 from pilotlight.micropython.schemas import row as row_data
 from pilotlight.ops.pointwise import ROWS, Row
 
 _COMPUTE = {"same": "PT_IN_SAME", "float": "PT_IN_FLOAT", "bool": "PT_IN_BOOL"}
+_ZERO = {"fmod", "remainder", "floor_divide", "trunc_divide"}  # integers by zero are an error
+_WIDE = {"add", "sub", "mul", "div", "add_alpha", "sub_alpha"}  # numbers keep their digits beside halves
+_REFUSED: dict[str, list[str]] = {"where": [], "leaky_relu": ["PT_NO_BOOL", "PT_NO_INTS"]}  # not to be asked this way
+_PI = "3.14159265358979323846f"
 
 
-def _loop(row: Row, name: str, ctype: str, expression: str) -> str:
+def _float(name: str, c: str, function: Callable[..., torch.Tensor], arity: int = 1, *needs: str) -> Row:
+    return Row(name, c, function, (f"{name}.default",), arity, compute="float", needs=tuple(f"{n}_f32" for n in needs))
+
+
+_LEAST = "({0} < {1} || {1} != {1} ? {1} : {0})"
+
+# (row, how many of its last operands are numbers that every element sees)
+EXTRA: list[tuple[Row, int]] = [
+    (Row("add_alpha", "{0} + {1} * {2}", lambda x, y, a: torch.add(x, y, alpha=a), arity=3,
+         ci="({T})(({U}){0} + ({U}){1} * ({U}){2})"), 1),
+    (Row("sub_alpha", "{0} - {1} * {2}", lambda x, y, a: x, arity=3, ci="({T})(({U}){0} - ({U}){1} * ({U}){2})"), 1),
+    (Row("clamp", f"{_LEAST} > {{2}} || {{2}} != {{2}} ? {{2}} : {_LEAST}", torch.clamp, arity=3,
+         ci="({0} < {1} ? {1} : {0}) > {2} ? {2} : ({0} < {1} ? {1} : {0})"), 2),
+    (Row("threshold", "{0} <= {1} ? {2} : {0}", F.threshold, ("threshold.default",), 3), 2),
+    (Row("hardshrink", "{0} >= -{1} && {0} <= {1} ? 0.0f : {0}", F.hardshrink, ("hardshrink.default",), 2), 1),
+    (Row("softshrink", "{0} > {1} ? {0} - {1} : ({0} < -{1} ? {0} + {1} : {0} * 0.0f)", F.softshrink,
+         ("softshrink.default",), 2), 1),
+    (Row("elu", "{0} > 0.0f ? {0} * {2} : pl_expm1_f32({0} * {3}) * {1} * {2}", lambda x, a, s, i: F.elu(x),
+         ("elu.default",), 4, compute="float", needs=("expm1_f32",)), 3),
+    (Row("softplus", "{0} * {1} > {2} ? {0} : pl_log1p_f32(pl_exp_f32({0} * {1})) / {1}",
+         lambda x, b, t: F.softplus(x), ("softplus.default",), 3, compute="float", needs=("log1p_f32", "exp_f32")), 2),
+    (Row("addcmul", "{0} + {3} * {1} * {2}", lambda x, y, z, v: torch.addcmul(x, y, z, value=v), ("addcmul.default",),
+         4, ci="({T})(({U}){0} + ({U}){3} * ({U}){1} * ({U}){2})"), 1),
+    (Row("addcdiv", "{0} + {3} * {1} / {2}", lambda x, y, z, v: torch.addcdiv(x, y, z, value=v), ("addcdiv.default",),
+         4), 1),
+    (Row("lerp", "({2} < 0.0f ? -{2} : {2}) < 0.5f ? {0} + {2} * ({1} - {0}) : {1} - ({1} - {0}) * (1.0f - {2})",
+         torch.lerp, ("lerp.Tensor", "lerp.Scalar"), 3), 0),
+    (Row("nan_to_num", "{0} != {0} ? {1} : {0} - {0} == 0.0f ? {0} : {0} > 0.0f ? {2} : {3}",
+         lambda x, a, b, c: torch.nan_to_num(x), arity=4, ci="{0}"), 3),
+    (Row("round_to", "pl_round_f32({0} * {1}) / {1}", lambda x, n: torch.round(x, decimals=1), arity=2,
+         needs=("round_f32",)), 1),
+    (Row("round_off", "pl_round_f32({0} / {1}) * {1}", lambda x, n: torch.round(x, decimals=1), arity=2,
+         needs=("round_f32",)), 1),
+    (Row("logit", "pl_log_f32({0} / (1.0f - {0}))", torch.logit, arity=1, compute="float", needs=("log_f32",)), 0),
+    (_float("xlogy", "{1} != {1} ? {1} : {0} == 0.0f ? 0.0f : {0} * pl_log_f32({1})", torch.xlogy, 2, "log"), 0),
+    (_float("special_xlog1py", "{1} != {1} ? {1} : {0} == 0.0f ? 0.0f : {0} * pl_log1p_f32({1})",
+            torch.special.xlog1py, 2, "log1p"), 0),
+    (_float("special_entr", "{0} != {0} ? {0} : {0} > 0.0f ? -{0} * pl_log_f32({0}) : "
+            "{0} == 0.0f ? 0.0f : -1.0f / 0.0f", torch.special.entr, 1, "log"), 0),
+    (_float("special_ndtr", "0.5f * pl_erfc_f32({0} * -0.70710678118654752440f)", torch.special.ndtr, 1, "erfc"), 0),
+    (_float("sinc", f"{{0}} == 0.0f ? 1.0f : pl_sin_f32({_PI} * {{0}}) / ({_PI} * {{0}})", torch.sinc, 1, "sin"), 0),
+    (_float("log_sigmoid", "({0} < 0.0f ? {0} : 0.0f * {0}) - pl_log1p_f32(pl_exp_f32({0} < 0.0f ? {0} : -{0}))",
+            F.logsigmoid, 1, "log1p", "exp"), 0),
+    (_float("deg2rad", "{0} * 0.017453292519943295769f", torch.deg2rad), 0),
+    (_float("rad2deg", "{0} * 57.295779513082320877f", torch.rad2deg), 0),
+    (_float("logaddexp2", "{0} == {1} && {0} - {0} != 0.0f ? {0} : ({0} > {1} ? {0} : {1}) + 1.44269504088896340736f * "
+            "pl_log1p_f32(pl_exp2_f32({0} > {1} ? {1} - {0} : {0} - {1}))", torch.logaddexp2, 2, "log1p", "exp2"), 0),
+    (Row("frac", "{0} - pl_trunc_f32({0})", torch.frac, ("frac.default",), needs=("trunc_f32",)), 0),
+    (Row("heaviside", "{0} == 0.0f ? {1} : (float)({0} > 0.0f)", torch.heaviside, ("heaviside.default",), 2,
+         ci="{0} == 0 ? {1} : {0} > 0"), 0),
+    (Row("isfinite", "{0} - {0} == 0.0f", torch.isfinite, ("isfinite.default",), result="bool", ci="{0} == {0}"), 0),
+    (Row("isposinf", "{0} > 3.402823466e38f", torch.isposinf, ("isposinf.default",), result="bool",
+         ci="({0} & 0) != 0"), 0),
+    (Row("isneginf", "{0} < -3.402823466e38f", torch.isneginf, ("isneginf.default",), result="bool",
+         ci="({0} & 0) != 0"), 0),
+    (Row("isclose", "{0} == {1} || ({4} != 0.0f && {0} != {0} && {1} != {1}) || ({0} - {0} == 0.0f && "
+         "{1} - {1} == 0.0f && ({0} > {1} ? {0} - {1} : {1} - {0}) <= {3} + ({1} < 0.0f ? -{1} : {1}) * {2})",
+         lambda x, y, r, a, n: torch.isclose(x, y), arity=5, result="bool"), 3),
+]
+
+
+@cache
+def flags(row: Row, numbers: int) -> tuple[str, ...]:
+    """What PyTorch refuses, and what a row needs to know."""
+    found = list(_REFUSED.get(row.name, []))
+    for dtype, flag in ((torch.bool, "PT_NO_BOOL"), (torch.int64, "PT_NO_INTS")):
+        if row.name in _REFUSED:
+            continue
+        try:
+            row.torch(*([torch.ones(1, dtype=dtype)] * (row.arity - numbers)), *([1] * numbers))
+        except (RuntimeError, TypeError):
+            found.append(flag)
+    found += ["PT_NO_ZERO"] if row.name in _ZERO else []
+    return tuple(dict.fromkeys(found + (["PT_WIDE"] if row.name in _WIDE else [])))
+
+
+def all_rows() -> list[tuple[Row, int]]:
+    """The compiler's rows and those of this library, with their numbers of numbers."""
+    return [(row, 0) for row in ROWS] + EXTRA
+
+
+def _loop(row: Row, numbers: int, name: str, ctype: str, expression: str) -> str:
     result = "uint8_t" if row.result == "bool" else ctype
     wide = {"T": "int64_t", "U": "uint64_t", "bits": "64", "most": "63"}
-    loads = "".join(f"        const {ctype} v{k} = x{k}[i];\n" for k in range(row.arity))
-    pointers = "".join(f"    const {ctype} *x{k} = x[{k}];\n" for k in range(row.arity))
+    tensors = row.arity - numbers
+    pointers = "".join(f"    const {ctype} *x{k} = x[{k}];\n" for k in range(tensors))
+    used = [k for k in range(tensors, row.arity) if f"{{{k}}}" in expression]
+    pointers += "".join(f"    const {ctype} v{k} = *(const {ctype} *)x[{k}];\n" for k in used)
+    loads = "".join(f"        const {ctype} v{k} = x{k}[i];\n" for k in range(tensors))
+    if ctype == "int64_t" and row.name in _ZERO:  # the one quotient without a place traps
+        quotient = "(int64_t)(0 - (uint64_t)v0)" if "divide" in row.name else "0"
+        loads += f"        if (v1 == -1) {{\n            y[i] = {quotient};\n            continue;\n        }}\n"
     body = expression.format(*(f"v{k}" for k in range(row.arity)), **wide)
     return (
         f"static void {name}(const void *const *x, void *out, int n)\n{{\n{pointers}    {result} *y = out;\n"
@@ -23,32 +125,34 @@ def _loop(row: Row, name: str, ctype: str, expression: str) -> str:
 
 def rows_source() -> str:
     """The C file of the rows: a loop for each type and an entry that names them; the linker keeps those in use."""
-    headers = sorted({h for row in ROWS for h in (*row.needs, *row.ci_needs)})
+    headers = sorted({h for row, _ in all_rows() for h in (*row.needs, *row.ci_needs)})
     lines = ['#include "tensor.h"', "", '#include "generated/rows.h"', *(f'#include "{h}.h"' for h in headers), ""]
-    for row in ROWS:
+    for row, numbers in all_rows():
         names = ["NULL", "NULL"]
+        refused = flags(row, numbers)
         if row.compute != "bool" and row.c and not row.name.startswith("bitwise_"):
-            lines.append(_loop(row, f"{row.name}_f32", "float", row.c))
+            lines.append(_loop(row, numbers, f"{row.name}_f32", "float", row.c))
             names[0] = f"{row.name}_f32"
-        if row.compute != "float" and (row.ci or not row.needs):
-            lines.append(_loop(row, f"{row.name}_i64", "int64_t", row.ci or row.c))
+        if row.compute != "float" and (row.ci or not row.needs) and "PT_NO_INTS" not in refused:
+            lines.append(_loop(row, numbers, f"{row.name}_i64", "int64_t", row.ci or row.c))
             names[1] = f"{row.name}_i64"
         result = "PT_TO_BOOL" if row.result == "bool" else "PT_SAME"
-        columns = ", ".join([*names, str(row.arity), result, _COMPUTE[row.compute]])
-        lines.append(f"const pt_pointwise_t pt_row_{row.name} = {{{columns}}};\n")
+        columns = [*names, str(row.arity - numbers), str(numbers), result, _COMPUTE[row.compute]]
+        columns.append(" | ".join(refused) or "0")
+        lines.append(f"const pt_pointwise_t pt_row_{row.name} = {{{', '.join(columns)}}};\n")
     return "\n".join(lines)
 
 
 def rows_header() -> str:
     """Declarations of the rows, for C that applies them: `pt_apply(&pt_row_mul, ...)`."""
-    return "".join(f"extern const pt_pointwise_t pt_row_{row.name};\n" for row in ROWS)
+    return "".join(f"extern const pt_pointwise_t pt_row_{row.name};\n" for row, _ in all_rows())
 
 
 def row_kernels() -> dict[str, Kernel]:
     """The overloads that rows are, in place as well."""
     known = overloads()
     found: dict[str, Kernel] = {}
-    for row in ROWS:
+    for row, _ in all_rows():
         for aten in row.aten:
             operator, _, overload = aten.partition(".")
             for name in (aten, f"{operator}_.{overload}"):

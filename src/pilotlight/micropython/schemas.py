@@ -167,9 +167,15 @@ def _yields(one: Overload, other: Overload) -> bool:
     return same_length and any(weaker) and all(pair in first or pair[0] == pair[1] for pair in pairs)
 
 
+def _text(overload: Overload) -> str:
+    """Types and names of the arguments as PyTorch's signatures spell them, which it sorts by."""
+    text = ", ".join(f"{a.type} {a.name}" for a in overload.schema.arguments.flat_non_out)
+    return text.replace("int ", "int64_t ").replace("int[", "IntArrayRef[").replace("Tensor[]", "TensorList")
+
+
 def _in_order(members: Sequence[Overload]) -> list[Overload]:
-    """By their schemas' texts, each behind those that it yields to."""
-    waiting = sorted(members, key=lambda o: str(o.schema))
+    """By their texts, each behind those that it yields to."""
+    waiting = sorted(members, key=_text)
     ordered: list[Overload] = []
     while waiting:
         chosen = next(o for o in waiting if not any(_yields(o, other) for other in waiting))

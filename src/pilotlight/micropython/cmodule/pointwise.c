@@ -1,6 +1,26 @@
 /* Pointwise operators: rows of a table, applied to tensors of any type, strides and broadcast shapes. */
 #include "tensor.h"
 
+#define SLICE 8192 /* elements between two looks at pending interrupts */
+
+static void run_slices(pt_row_t function, const void *const *from, int count, const int *widths, uint8_t *y, int width,
+    int32_t n)
+{
+    const void *x[PT_OPERANDS + PT_NUMBERS];
+    memcpy(x, from, sizeof(x));
+    for (; n > SLICE; n -= SLICE) {
+        function(x, y, SLICE);
+        y += SLICE * width;
+        for (int k = 0; k < count; k++) {
+            x[k] = (const uint8_t *)x[k] + SLICE * widths[k];
+        }
+        pt_poll();
+    }
+    function(x, y, (int)n);
+}
+
+/* ---- promotion -------------------------------------------------------------------------------------------------- */
+
 /* Numbers and tensors without dimensions give way to tensors of the same kind. */
 typedef struct {
     int dims, zero, number; /* the promoted type of each class of operands; -1: none */
@@ -22,74 +42,32 @@ static int promoted(const classes_t *c)
     return result;
 }
 
-/* y = row(x...): operands of `compute` type are used where they lie, others through chunks. */
-static void run(const pt_pointwise_t *row, int compute, int count, pt_tensor_t *const *operands)
+int pt_result_type(int count, const mp_obj_t *operands)
 {
-    const pt_row_t function = compute == PT_FLOAT32 ? row->f32 : row->i64;
-    const int result = row->result == PT_TO_BOOL ? PT_BOOL : compute;
-    pt_chunk_t chunks[PT_OPERANDS];
-    pt_walk_t w;
-    pt_walk(&w, count, operands);
-    while (pt_next(&w)) {
-        const int last = w.ndim - 1;
-        const void *x[PT_OPERANDS];
-        bool direct = operands[0]->dtype == result && w.steps[0][last] == 1;
-        bool filled[PT_OPERANDS] = {false};
-        for (int k = 1; k < count; k++) {
-            const bool here = operands[k]->dtype == compute && w.steps[k][last] == 1;
-            direct = direct && here;
-            x[k - 1] = here ? (const void *)w.data[k] : &chunks[k];
-        }
-        if (direct) {
-            function(x, w.data[0], (int)w.run);
-            continue;
-        }
-        for (int32_t at = 0; at < w.run; at += PT_CHUNK) {
-            const int n = w.run - at < PT_CHUNK ? (int)(w.run - at) : PT_CHUNK;
-            for (int k = 1; k < count; k++) {
-                const int32_t step = w.steps[k][last];
-                const uint8_t *data = w.data[k] + (ptrdiff_t)at * step * w.width[k];
-                if (operands[k]->dtype == compute && step == 1) {
-                    x[k - 1] = data;
-                } else if (step != 0 || !filled[k]) {
-                    pt_load(data, operands[k]->dtype, step, compute, &chunks[k], n);
-                    filled[k] = step == 0 && n == PT_CHUNK;
-                }
-            }
-            uint8_t *y = w.data[0] + (ptrdiff_t)at * w.steps[0][last] * w.width[0];
-            if (operands[0]->dtype == result && w.steps[0][last] == 1) {
-                function(x, y, n);
-            } else if (result == PT_BOOL) { /* bytes of 0 and 1, to be spread */
-                pt_chunk_t wide;
-                uint8_t *bytes = (uint8_t *)&chunks[0];
-                function(x, bytes, n);
-                for (int k = 0; k < n; k++) {
-                    wide.i[k] = bytes[k];
-                }
-                pt_store(y, operands[0]->dtype, w.steps[0][last], PT_INT64, &wide, n);
-            } else {
-                function(x, &chunks[0], n);
-                pt_store(y, operands[0]->dtype, w.steps[0][last], compute, &chunks[0], n);
-            }
+    classes_t classes = {-1, -1, -1};
+    for (int k = 0; k < count; k++) {
+        if (pt_is_tensor(operands[k])) {
+            const pt_tensor_t *t = pt_tensor(operands[k]);
+            int *into = t->ndim ? &classes.dims : &classes.zero;
+            *into = join(*into, t->dtype);
+        } else {
+            classes.number = join(classes.number, pt_number_dtype(operands[k]));
         }
     }
-}
-
-static void refuse(const pt_pointwise_t *row, int dtype)
-{
-    (void)row;
-    mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("not implemented for '%q'"), pt_dtypes[dtype].name);
+    return promoted(&classes);
 }
 
 /* The type that a row computes in, given the promoted type of its operands. */
-static int compute_type(const pt_pointwise_t *row, int dtype)
+static int compute_type(pt_call_t *c, const pt_pointwise_t *row, int dtype)
 {
     if (row->compute == PT_IN_BOOL) {
         return PT_INT64;
     }
     const int compute = row->compute == PT_IN_FLOAT ? PT_FLOAT32 : pt_compute(dtype);
-    if (compute == PT_FLOAT32 ? !row->f32 : !row->i64) {
-        refuse(row, dtype);
+    const bool refused = (dtype == PT_BOOL && row->flags & PT_NO_BOOL) || (!pt_is_float(dtype) && row->flags & PT_NO_INTS);
+    if (refused || !(compute == PT_FLOAT32 ? row->f32 : row->i64)) {
+        mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"%q_cpu\" not implemented for '%s'"),
+            c->op ? c->op->name : MP_QSTR_, pt_dtypes[dtype].type);
     }
     return compute;
 }
@@ -102,44 +80,203 @@ static int result_type(const pt_pointwise_t *row, int dtype)
     return row->compute == PT_IN_FLOAT && !pt_is_float(dtype) ? PT_FLOAT32 : dtype;
 }
 
-/* Operands that a row wants as truth values. */
-static pt_tensor_t *truth(pt_tensor_t *t) { return t->dtype == PT_BOOL ? t : pt_contiguous(t, PT_BOOL); }
+/* ---- elements --------------------------------------------------------------------------------------------------- */
+
+/* y = row(x...): operands of `compute` type are used where they lie, others through chunks. */
+static void run(pt_row_t function, int result, int compute, int count, pt_tensor_t *const *operands, const void **x)
+{
+    pt_chunk_t chunks[PT_OPERANDS];
+    int widths[PT_OPERANDS];
+    pt_walk_t w;
+    uint32_t done = 0;
+    pt_walk(&w, count, operands);
+    const int last = w.ndim - 1;
+    while (pt_next(&w)) {
+        bool direct = operands[0]->dtype == result && (w.steps[0][last] == 1 || w.run == 1);
+        for (int k = 1; direct && k < count; k++) {
+            direct = operands[k]->dtype == compute && (w.steps[k][last] == 1 || w.run == 1);
+            x[k - 1] = w.data[k];
+            widths[k - 1] = w.width[k];
+        }
+        if (direct) {
+            run_slices(function, x, count - 1, widths, w.data[0], w.width[0], w.run);
+        }
+        bool filled[PT_OPERANDS] = {false};
+        for (int32_t at = 0; !direct && at < w.run; at += PT_CHUNK) {
+            const int n = w.run - at < PT_CHUNK ? (int)(w.run - at) : PT_CHUNK;
+            for (int k = 1; k < count; k++) {
+                const int32_t step = w.steps[k][last];
+                const uint8_t *data = w.data[k] + (ptrdiff_t)at * step * w.width[k];
+                if (operands[k]->dtype == compute && step == 1) {
+                    x[k - 1] = data;
+                } else {
+                    x[k - 1] = &chunks[k];
+                    if (step != 0 || !filled[k]) {
+                        pt_load(data, operands[k]->dtype, step, compute, &chunks[k], n);
+                        filled[k] = step == 0 && n == PT_CHUNK;
+                    }
+                }
+            }
+            uint8_t *y = w.data[0] + (ptrdiff_t)at * w.steps[0][last] * w.width[0];
+            if (operands[0]->dtype == result && w.steps[0][last] == 1) {
+                function(x, y, n);
+            } else {
+                function(x, &chunks[0], n);
+                if (result == PT_BOOL) { /* bytes of 0 and 1, to be spread */
+                    for (int k = n - 1; k >= 0; k--) {
+                        chunks[0].i[k] = ((uint8_t *)&chunks[0])[k];
+                    }
+                }
+                pt_store(y, operands[0]->dtype, w.steps[0][last], result == PT_BOOL ? PT_INT64 : compute, &chunks[0], n);
+            }
+        }
+        done += (uint32_t)w.run;
+        if (done > SLICE) {
+            done = 0;
+            pt_poll();
+        }
+    }
+}
+
+static void check_zero(pt_tensor_t *divisor)
+{
+    pt_tensor_t *const operands[] = {divisor};
+    pt_chunk_t chunk;
+    pt_walk_t w;
+    pt_walk(&w, 1, operands);
+    while (pt_next(&w)) {
+        const int32_t step = w.steps[0][w.ndim - 1];
+        for (int32_t at = 0; at < w.run; at += PT_CHUNK) {
+            const int n = w.run - at < PT_CHUNK ? (int)(w.run - at) : PT_CHUNK;
+            pt_load(w.data[0] + (ptrdiff_t)at * step * w.width[0], divisor->dtype, step, PT_INT64, &chunk, n);
+            for (int k = 0; k < n; k++) {
+                if (chunk.i[k] == 0) {
+                    mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("ZeroDivisionError"));
+                }
+            }
+        }
+    }
+}
+
+/* ---- operands --------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    pt_tensor_t tensor;
+    int64_t value;
+} scalar_t;
+
+/* An operand as the row takes it. PyTorch brings operands to their common type first: what is narrower loses bits. */
+static pt_tensor_t *prepare(const pt_pointwise_t *row, mp_obj_t o, int common, scalar_t *scalar)
+{
+    if (!pt_is_tensor(o)) {
+        const int own = pt_number_dtype(o);
+        const bool keep = row->flags & PT_WIDE && pt_is_float(common);
+        return pt_scalar(&scalar->tensor, &scalar->value, o, keep ? own : row->compute == PT_IN_BOOL ? PT_BOOL : common);
+    }
+    pt_tensor_t *t = pt_tensor(o);
+    if (row->compute == PT_IN_BOOL) {
+        return pt_contiguous(t, PT_BOOL);
+    }
+    if (t->ndim == 0 && t->dtype != common && !(row->flags & PT_WIDE && pt_is_float(common))) {
+        return pt_scalar(&scalar->tensor, &scalar->value, pt_item(t, 0), common);
+    }
+    return t->dtype >= PT_INT32 && t->dtype <= PT_INT64 && pt_is_float(common) && common != PT_FLOAT32
+        ? pt_contiguous(t, common) : t;
+}
+
+pt_tensor_t *pt_map(pt_call_t *c, const pt_pointwise_t *row, const mp_obj_t *given)
+{
+    const int arity = row->arity, dtype = pt_result_type(arity, given), compute = compute_type(c, row, dtype);
+    const int result = result_type(row, dtype);
+    const int common = row->compute == PT_IN_FLOAT && !pt_is_float(dtype) ? PT_FLOAT32 : dtype;
+    pt_tensor_t *operands[PT_OPERANDS];
+    scalar_t scalars[PT_OPERANDS - 1];
+    int64_t numbers[PT_NUMBERS];
+    const void *x[PT_OPERANDS + PT_NUMBERS];
+    int32_t sizes[PT_MAX_DIMS];
+    for (int k = 0; k < arity; k++) {
+        operands[k + 1] = prepare(row, given[k], common, &scalars[k]);
+    }
+    for (int k = 0; k < row->numbers; k++) {
+        pt_tensor_t t;
+        pt_scalar(&t, &numbers[k], given[arity + k], compute);
+        x[arity + k] = &numbers[k];
+    }
+    if (row->flags & PT_NO_ZERO && compute == PT_INT64) {
+        check_zero(operands[2]);
+    }
+    const int ndim = pt_broadcast(arity, operands + 1, sizes);
+    operands[0] = pt_result(c, result, ndim, sizes);
+    if (c->out) {
+        pt_check_overlap(operands[0], arity, operands + 1);
+    }
+    run(compute == PT_FLOAT32 ? row->f32 : row->i64, row->result == PT_TO_BOOL ? PT_BOOL : compute, compute, arity + 1,
+        operands, x);
+    return operands[0];
+}
+
+/* ---- the short way: contiguous tensors of one shape and of the compute type ------------------------------------ */
+
+static pt_tensor_t *same_shape(pt_call_t *c, const pt_pointwise_t *row)
+{
+    pt_tensor_t *a = c->args[0].v.tensor, *b = row->arity == 2 ? c->args[1].v.tensor : a, *out = c->out;
+    const int dtype = a->dtype, ndim = a->ndim;
+    if (dtype != b->dtype || ndim != b->ndim || dtype != pt_compute(dtype) || row->compute == PT_IN_BOOL
+        || (dtype == PT_INT64 && (row->compute == PT_IN_FLOAT || row->flags)) || (out && (out != a || row->result))) {
+        return NULL;
+    }
+    const pt_row_t function = dtype == PT_FLOAT32 ? row->f32 : row->i64;
+    int32_t n = 1;
+    for (int d = ndim - 1; d >= 0; d--) {
+        const int32_t size = a->dims[d];
+        if (size != b->dims[d] || a->dims[ndim + d] != n || b->dims[ndim + d] != n || size == 0) {
+            return NULL;
+        }
+        n *= size;
+    }
+    if (!function || (out && (out->read_only || (a != b && pt_overlap(a, b))))) {
+        return NULL;
+    }
+    if (!out) {
+        out = pt_new(row->result == PT_TO_BOOL ? PT_BOOL : dtype, ndim, a->dims);
+    }
+    const void *x[PT_OPERANDS + PT_NUMBERS] = {a->data, b->data};
+    if (n <= SLICE) {
+        function(x, out->data, (int)n);
+    } else {
+        const int widths[] = {pt_size(dtype), pt_size(dtype)};
+        run_slices(function, x, row->arity, widths, out->data, pt_size(out->dtype), n);
+    }
+    return out;
+}
 
 mp_obj_t pt_pointwise(pt_call_t *c)
 {
     const pt_pointwise_t *row = c->overload->data.row;
-    pt_tensor_t *operands[PT_OPERANDS];
-    classes_t classes = {-1, -1, -1};
-    int32_t sizes[PT_MAX_DIMS];
-    for (int k = 0; k < row->arity; k++) {
-        pt_arg_t *arg = &c->args[k];
-        if (arg->object != MP_OBJ_NULL && !pt_is_tensor(arg->object)) {
-            const int dtype = pt_number_dtype(arg->object);
-            operands[k + 1] = pt_from_number(arg->object, dtype);
-            classes.number = join(classes.number, dtype);
-        } else {
-            pt_tensor_t *t = arg->v.tensor;
-            operands[k + 1] = row->compute == PT_IN_BOOL ? truth(t) : t;
-            if (t->ndim) {
-                classes.dims = join(classes.dims, t->dtype);
-            } else {
-                classes.zero = join(classes.zero, t->dtype);
-            }
+    const int arity = row->arity;
+    if (arity <= 2 && !row->numbers && pt_is_tensor(c->args[0].object)
+        && (arity == 1 || pt_is_tensor(c->args[1].object))) {
+        pt_tensor_t *y = same_shape(c, row);
+        if (y) {
+            return MP_OBJ_FROM_PTR(y);
         }
     }
-    const int dtype = promoted(&classes), compute = compute_type(row, dtype);
-    const int ndim = pt_broadcast(row->arity, operands + 1, sizes);
-    operands[0] = pt_result(c, result_type(row, dtype), ndim, sizes);
-    run(row, compute, row->arity + 1, operands);
-    return MP_OBJ_FROM_PTR(operands[0]);
+    mp_obj_t operands[PT_OPERANDS + PT_NUMBERS];
+    for (int k = 0; k < arity + row->numbers; k++) {
+        operands[k] = c->args[k].object;
+    }
+    return MP_OBJ_FROM_PTR(pt_map(c, row, operands));
 }
 
 pt_tensor_t *pt_apply(const pt_pointwise_t *row, int count, pt_tensor_t *const *given, pt_tensor_t *out)
 {
-    const pt_overload_t overload = {.kernel = pt_pointwise, .data = {.row = row}};
-    pt_call_t c = {.overload = &overload, .out = out};
+    pt_call_t c;
+    mp_obj_t operands[PT_OPERANDS];
+    c.op = NULL;
+    c.out = out;
+    c.in_place = false;
     for (int k = 0; k < count; k++) {
-        c.args[k] = (pt_arg_t){.given = true, .object = MP_OBJ_FROM_PTR(given[k]), .v = {.tensor = given[k]}};
+        operands[k] = MP_OBJ_FROM_PTR(given[k]);
     }
-    return pt_tensor(pt_pointwise(&c));
+    return pt_map(&c, row, operands);
 }

@@ -129,6 +129,7 @@ void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *f
 
 /* Walks tensors of one broadcast shape, the last dimension as a run: `while (pt_next(&w)) use w.data[k]`. */
 #define PT_OPERANDS 4
+#define PT_NUMBERS 3 /* behind the operands of a row */
 typedef struct {
     int ndim, count;
     int32_t sizes[PT_MAX_DIMS], at[PT_MAX_DIMS];
@@ -245,13 +246,21 @@ int pt_dim(pt_call_t *c, int64_t dim, int ndim); /* made non-negative, or PyTorc
 typedef void (*pt_row_t)(const void *const *x, void *y, int n);
 enum { PT_SAME, PT_TO_BOOL };                  /* what a row gives */
 enum { PT_IN_SAME, PT_IN_FLOAT, PT_IN_BOOL };  /* what its operands become first */
+/* What PyTorch does not compute: bool, integers; integers by zero. PT_WIDE: numbers are not rounded to a half first. */
+enum { PT_NO_BOOL = 1, PT_NO_INTS = 2, PT_NO_ZERO = 4, PT_WIDE = 8 };
 typedef struct _pt_pointwise_t {
     pt_row_t f32, i64; /* NULL where there is none */
-    uint8_t arity, result, compute;
+    uint8_t arity;     /* tensors or numbers */
+    uint8_t numbers;   /* behind them: numbers that every element sees */
+    uint8_t result : 1, compute : 2, flags : 5;
 } pt_pointwise_t;
 
-mp_obj_t pt_pointwise(pt_call_t *c); /* overload->data is the row */
-/* A row on tensors from C, with promotion and broadcasting; `out` may be NULL. */
+mp_obj_t pt_pointwise(pt_call_t *c); /* overload->data is the row, its operands are the first arguments */
+/* A row on tensors and numbers, with promotion and broadcasting; `c` says where the result goes. */
+pt_tensor_t *pt_map(pt_call_t *c, const pt_pointwise_t *row, const mp_obj_t *operands);
+void pt_check_fits(mp_obj_t number, int dtype); /* raises where an integer type has no place for a number */
+int pt_result_type(int count, const mp_obj_t *operands); /* PyTorch's promotion of tensors and numbers */
+/* The same on tensors, from C; `out` may be NULL. */
 pt_tensor_t *pt_apply(const pt_pointwise_t *row, int count, pt_tensor_t *const *operands, pt_tensor_t *out);
 
 /* Long loops call this now and then, so that Ctrl-C reaches them. */

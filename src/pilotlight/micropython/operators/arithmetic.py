@@ -1,10 +1,77 @@
-"""Pointwise operators with more than a row: those that scale an operand."""
+"""Pointwise operators: rows by other names, rows for numbers, and those with more to them than a row."""
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel, row
+from pilotlight.micropython.rows import row_kernels
+from pilotlight.micropython.schemas import Kernel, overloads, row
 
-KERNELS: dict[str, Kernel] = {
-    f"{name}{suffix}.{overload}": Kernel("pt_add", row(name))
-    for name in ("add", "sub") for suffix in ("", "_") for overload in ("Tensor", "Scalar")
+_ALIASES = {
+    "absolute": "abs", "negative": "neg", "multiply": "mul", "divide": "div", "true_divide": "div", "subtract": "sub",
+    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "clip": "clamp",
+    "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh",
+    "arctan2": "atan2", "fix": "trunc", "special_expm1": "expm1", "special_exp2": "exp2", "special_expit": "sigmoid",
+    "special_erf": "erf", "special_erfc": "erfc", "special_log1p": "log1p", "special_round": "round",
+    "special_sinc": "sinc", "special_xlogy": "xlogy", "special_logit": "logit", "special_digamma": "digamma",
+    "special_psi": "digamma", "special_gammaln": "lgamma", "__and__": "bitwise_and", "__or__": "bitwise_or",
+    "__xor__": "bitwise_xor",
 }
+
+# Overloads whose first arguments are the operands of a row.
+_ROWS = {
+    "max.other": "maximum", "min.other": "minimum",
+    "remainder.Scalar_Tensor": "remainder", "xlogy.Scalar_Self": "xlogy", "xlogy.Scalar_Other": "xlogy",
+    "special_xlog1py.self_scalar": "special_xlog1py", "special_xlog1py.other_scalar": "special_xlog1py",
+    **{f"bitwise_{name}.Scalar_Tensor": f"bitwise_{name}" for name in ("and", "or", "xor")},
+}
+
+# Their C functions, and what those are told.
+_KERNELS = {
+    "add.Tensor": Kernel("pt_do_add", row("add")), "add.Scalar": Kernel("pt_do_add", row("add")),
+    "sub.Tensor": Kernel("pt_do_sub", 0), "sub.Scalar": Kernel("pt_do_sub", 0),
+    "rsub.Tensor": Kernel("pt_do_sub", 1), "rsub.Scalar": Kernel("pt_do_sub", 1),
+    "neg.default": Kernel("pt_do_neg", row("neg")),
+    "div.Tensor_mode": Kernel("pt_do_div_mode"), "div.Scalar_mode": Kernel("pt_do_div_mode"),
+    "pow.Tensor_Tensor": Kernel("pt_do_pow"), "pow.Tensor_Scalar": Kernel("pt_do_pow"),
+    "pow.Scalar": Kernel("pt_do_pow"), "pow_.Scalar": Kernel("pt_do_pow"), "pow_.Tensor": Kernel("pt_do_pow"),
+    "addcdiv.default": Kernel("pt_do_addcdiv", row("addcdiv")), "ldexp.Tensor": Kernel("pt_do_ldexp"),
+    "clamp.default": Kernel("pt_do_clamp"), "clamp.Tensor": Kernel("pt_do_clamp"),
+    **{f"clamp_{name}.{overload}": Kernel("pt_do_clamp_one", row(by))
+       for name, by in (("min", "maximum"), ("max", "minimum")) for overload in ("default", "Tensor")},
+    "leaky_relu.default": Kernel("pt_do_floats", row("leaky_relu")),
+    "lerp.Scalar": Kernel("pt_do_floats", row("lerp")), "lerp.Tensor": Kernel("pt_do_floats", row("lerp")),
+    "heaviside.default": Kernel("pt_do_heaviside", row("heaviside")), "square.default": Kernel("pt_do_square"),
+    "relu.default": Kernel("pt_do_relu"), "relu6.default": Kernel("pt_do_relu6"),
+    "hardtanh.default": Kernel("pt_do_hardtanh"), "gelu.default": Kernel("pt_do_gelu"),
+    "selu.default": Kernel("pt_do_selu"), "celu.default": Kernel("pt_do_celu"), "prelu.default": Kernel("pt_do_prelu"),
+    "nan_to_num.default": Kernel("pt_do_nan_to_num"), "round.decimals": Kernel("pt_do_round_decimals"),
+    "logit.default": Kernel("pt_do_logit"), "bitwise_not.default": Kernel("pt_do_bitwise_not"),
+    **{f"where.{overload}": Kernel("pt_do_where") for overload in ("self", "ScalarSelf", "ScalarOther", "Scalar")},
+    "masked_fill.Scalar": Kernel("pt_do_masked_fill"), "masked_fill.Tensor": Kernel("pt_do_masked_fill"),
+    "fill_.Scalar": Kernel("pt_do_fill"), "fill_.Tensor": Kernel("pt_do_fill"), "zero_.default": Kernel("pt_do_fill"),
+    "copy_.default": Kernel("pt_do_copy"), "dropout.default": Kernel("pt_do_dropout"),
+    "isclose.default": Kernel("pt_do_isclose", 0), "allclose.default": Kernel("pt_do_isclose", 1),
+    "equal.default": Kernel("pt_do_equal"),
+}
+
+
+def _with_names() -> dict[str, Kernel]:
+    """All of it, in place as well, and by the other names."""
+    known = overloads()
+    own = {**{name: Kernel("pt_pointwise", row(by)) for name, by in _ROWS.items()}, **_KERNELS}
+    found = dict(own)
+    for name, kernel in own.items():
+        operator, _, overload = name.partition(".")
+        if f"{operator}_.{overload}" in known:
+            found[f"{operator}_.{overload}"] = kernel
+    everything = {**row_kernels(), **found}
+    for alias, operator in _ALIASES.items():
+        for name, kernel in everything.items():
+            base, _, overload = name.partition(".")
+            for suffix in ("", "_"):
+                other = f"{alias}{suffix}.{overload}"
+                if base == operator + suffix and other in known:
+                    found[other] = kernel
+    return found
+
+
+KERNELS = _with_names()

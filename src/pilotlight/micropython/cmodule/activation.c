@@ -1,0 +1,242 @@
+/* Activations with parameters, and comparisons of whole tensors. */
+#include "tensor.h"
+
+#include "generated/rows.h"
+#include "shape.h"
+
+static mp_obj_t number(mp_float_t v) { return mp_obj_new_float(v); }
+
+mp_obj_t pt_do_gelu(pt_call_t *c)
+{
+    const pt_pointwise_t *row = &pt_row_gelu;
+    if (c->args[1].given) {
+        const char *how = mp_obj_str_get_str(c->args[1].object);
+        if (strcmp(how, "tanh") == 0) {
+            row = &pt_row_gelu_tanh;
+        } else if (strcmp(how, "none") != 0) {
+            mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("approximate argument must be either none or tanh."));
+        }
+    }
+    return MP_OBJ_FROM_PTR(pt_map(c, row, &c->args[0].object));
+}
+
+static mp_obj_t elu(pt_call_t *c, mp_obj_t alpha, mp_obj_t scale, mp_obj_t input_scale)
+{
+    const mp_obj_t operands[] = {c->args[0].object, alpha, scale, input_scale};
+    return MP_OBJ_FROM_PTR(pt_map(c, &pt_row_elu, operands));
+}
+
+mp_obj_t pt_do_selu(pt_call_t *c)
+{
+    return elu(c, number((mp_float_t)1.6732632423543772848), number((mp_float_t)1.0507009873554804935),
+        MP_OBJ_NEW_SMALL_INT(1));
+}
+
+mp_obj_t pt_do_celu(pt_call_t *c)
+{
+    const mp_float_t alpha = mp_obj_get_float(c->args[1].object);
+    if (alpha == 0) {
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("ZeroDivisionError: alpha cannot be 0 for CELU"));
+    }
+    return elu(c, c->args[1].object, MP_OBJ_NEW_SMALL_INT(1), number(1 / alpha));
+}
+
+/* One weight, or one for each channel (dimension 1). */
+mp_obj_t pt_do_prelu(pt_call_t *c)
+{
+    pt_tensor_t *x = c->args[0].v.tensor, *w = c->args[1].v.tensor;
+    int32_t sizes[PT_MAX_DIMS];
+    const int32_t count = pt_numel(w), channels = x->ndim > 1 ? x->dims[1] : 1;
+    if (w->ndim > 1) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = %d"), (int)w->ndim);
+    }
+    if (count != 1 && (count != channels || x->ndim == 0)) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("Mismatch of parameter numbers and input channel size. Found parameter numbers = %d and channel "
+                          "size = %d."), (int)count, (int)channels);
+    }
+    if (w->ndim == 1 && x->ndim > 0) {
+        for (int d = 0; d < x->ndim; d++) {
+            sizes[d] = d == (x->ndim > 1) ? count : 1;
+        }
+        w = pt_reshape(w, x->ndim, sizes);
+    } else if (w->ndim == 1) {
+        w = pt_reshape(w, 0, sizes);
+    }
+    const mp_obj_t operands[] = {c->args[0].object, MP_OBJ_FROM_PTR(w)};
+    return MP_OBJ_FROM_PTR(pt_map(c, &pt_row_leaky_relu, operands));
+}
+
+/* nan_to_num(self, nan, posinf, neginf): the type's own limits stand for what is not given. */
+mp_obj_t pt_do_nan_to_num(pt_call_t *c)
+{
+    static const float limits[] = {65504.0f, 3.38953138925e38f, 3.402823466e38f};
+    const int dtype = c->args[0].v.tensor->dtype;
+    const mp_float_t most = pt_is_float(dtype) ? (mp_float_t)limits[dtype - PT_FLOAT16] : 0;
+    mp_obj_t operands[] = {c->args[0].object, MP_OBJ_NULL, MP_OBJ_NULL, MP_OBJ_NULL};
+    for (int k = 1; k < 4; k++) {
+        operands[k] = number(c->args[k].given ? c->args[k].v.f : k == 1 ? 0 : k == 2 ? most : -most);
+    }
+    return MP_OBJ_FROM_PTR(pt_map(c, &pt_row_nan_to_num, operands));
+}
+
+mp_obj_t pt_do_round_decimals(pt_call_t *c)
+{
+    int64_t decimals = c->args[1].v.i;
+    const pt_pointwise_t *row = decimals < 0 ? &pt_row_round_off : &pt_row_round_to;
+    mp_float_t ten = 1;
+    for (decimals = decimals < 0 ? -decimals : decimals; decimals > 0 && ten < (mp_float_t)1e37; decimals--) {
+        ten *= 10;
+    }
+    const mp_obj_t operands[] = {c->args[0].object, number(ten)};
+    return MP_OBJ_FROM_PTR(pt_map(c, ten == 1 ? &pt_row_round : row, operands));
+}
+
+mp_obj_t pt_do_logit(pt_call_t *c)
+{
+    pt_tensor_t *x = c->args[0].v.tensor;
+    if (c->args[1].given) {
+        pt_call_t inner = {.op = c->op};
+        const mp_float_t eps = c->args[1].v.f;
+        const mp_obj_t operands[] = {MP_OBJ_FROM_PTR(pt_is_float(x->dtype) ? x : pt_contiguous(x, PT_FLOAT32)),
+                                     number(eps), number(1 - eps)};
+        x = pt_map(&inner, &pt_row_clamp, operands);
+    }
+    const mp_obj_t operands[] = {MP_OBJ_FROM_PTR(x)};
+    return MP_OBJ_FROM_PTR(pt_map(c, &pt_row_logit, operands));
+}
+
+/* ---- where ------------------------------------------------------------------------------------------------------- */
+
+mp_obj_t pt_do_where(pt_call_t *c)
+{
+    const int dtype = c->args[0].v.tensor->dtype;
+    if (dtype != PT_BOOL && dtype != PT_UINT8) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("where expected condition to be a boolean tensor, but got a tensor with dtype %s"),
+            pt_dtypes[dtype].type);
+    }
+    const mp_obj_t operands[] = {MP_OBJ_FROM_PTR(pt_contiguous(c->args[0].v.tensor, PT_BOOL)), c->args[1].object,
+                                 c->args[2].object};
+    return MP_OBJ_FROM_PTR(pt_map(c, &pt_row_where, operands));
+}
+
+/* masked_fill(self, mask, value): the value takes self's type. */
+mp_obj_t pt_do_masked_fill(pt_call_t *c)
+{
+    pt_tensor_t *x = c->args[0].v.tensor, *mask = c->args[1].v.tensor, *value;
+    if (mask->dtype != PT_BOOL) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("masked_fill_ only supports boolean masks, but got mask with dtype %s"),
+            pt_dtypes[mask->dtype].type);
+    }
+    if (pt_is_tensor(c->args[2].object)) {
+        value = pt_tensor(c->args[2].object);
+        if (value->ndim) {
+            mp_raise_msg_varg(&mp_type_RuntimeError,
+                MP_ERROR_TEXT("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d "
+                              "dimension(s)."), (int)value->ndim);
+        }
+        value = pt_contiguous(value, x->dtype);
+    } else {
+        value = pt_from_number(c->args[2].object, x->dtype);
+    }
+    const mp_obj_t operands[] = {c->args[1].object, MP_OBJ_FROM_PTR(value), c->args[0].object};
+    return MP_OBJ_FROM_PTR(pt_map(c, &pt_row_where, operands));
+}
+
+/* ---- not, fill, copy ----------------------------------------------------------------------------------------------- */
+
+mp_obj_t pt_do_bitwise_not(pt_call_t *c)
+{
+    const mp_obj_t operands[] = {c->args[0].object, MP_OBJ_NEW_SMALL_INT(-1)};
+    return MP_OBJ_FROM_PTR(pt_map(c, c->args[0].v.tensor->dtype == PT_BOOL ? &pt_row_logical_not : &pt_row_bitwise_xor,
+        operands));
+}
+
+/* fill_(value), and zero_() where there is none. */
+mp_obj_t pt_do_fill(pt_call_t *c)
+{
+    const mp_obj_t value = c->overload->count > 1 ? c->args[1].object : MP_OBJ_NEW_SMALL_INT(0);
+    pt_check_writable(c->out);
+    pt_check_overlap(c->out, 0, NULL);
+    if (pt_is_tensor(value)) {
+        if (pt_tensor(value)->ndim) {
+            mp_raise_msg_varg(&mp_type_RuntimeError,
+                MP_ERROR_TEXT("fill_ only supports 0-dimension value tensor but got tensor with %d dimensions."),
+                (int)pt_tensor(value)->ndim);
+        }
+        pt_copy_into(c->out, pt_tensor(value));
+    } else {
+        pt_check_fits(value, c->out->dtype);
+        pt_fill(c->out, value);
+    }
+    return c->args[0].object;
+}
+
+mp_obj_t pt_do_copy(pt_call_t *c)
+{
+    pt_tensor_t *from = c->args[1].v.tensor;
+    int32_t sizes[PT_MAX_DIMS];
+    pt_tensor_t *const both[] = {c->out, from};
+    pt_check_writable(c->out);
+    pt_check_overlap(c->out, 0, NULL);
+    const int ndim = pt_broadcast(2, both, sizes);
+    if (ndim != c->out->ndim || memcmp(sizes, c->out->dims, (size_t)ndim * sizeof(int32_t)) != 0) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("output with shape %s doesn't match the broadcast shape %s"),
+            pt_shape_text(c->out->ndim, c->out->dims), pt_shape_text(ndim, sizes));
+    }
+    pt_copy_into(c->out, pt_overlap(c->out, from) ? pt_contiguous(pt_view(from, from->ndim, from->dims,
+        pt_strides(from), 0), from->dtype) : from);
+    return c->args[0].object;
+}
+
+/* dropout(input, p, train): the same elements where nothing is dropped. */
+mp_obj_t pt_do_dropout(pt_call_t *c)
+{
+    if (c->args[1].v.f < 0 || c->args[1].v.f > 1) {
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("dropout probability has to be between 0 and 1"));
+    }
+    if (c->args[2].v.i && c->args[1].v.f > 0) {
+        mp_raise_NotImplementedError(MP_ERROR_TEXT("dropout in training mode"));
+    }
+    return c->args[0].object;
+}
+
+/* ---- comparing whole tensors ------------------------------------------------------------------------------------- */
+
+/* isclose, and allclose (overload->data.number 1): rtol, atol, equal_nan. */
+mp_obj_t pt_do_isclose(pt_call_t *c)
+{
+    pt_tensor_t *a = c->args[0].v.tensor, *b = c->args[1].v.tensor;
+    if (a->dtype != b->dtype) {
+        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%s did not match %s"), pt_dtypes[a->dtype].type,
+            pt_dtypes[b->dtype].type);
+    }
+    const mp_obj_t operands[] = {MP_OBJ_FROM_PTR(pt_is_float(a->dtype) ? a : pt_contiguous(a, PT_FLOAT32)),
+                                 MP_OBJ_FROM_PTR(pt_is_float(b->dtype) ? b : pt_contiguous(b, PT_FLOAT32)),
+                                 number(c->args[2].v.f), number(c->args[3].v.f), MP_OBJ_NEW_SMALL_INT(c->args[4].v.i)};
+    pt_tensor_t *close = pt_map(c, &pt_row_isclose, operands);
+    if (!c->overload->data.number) {
+        return MP_OBJ_FROM_PTR(close);
+    }
+    return mp_obj_new_bool(!memchr(close->data, 0, close->bytes));
+}
+
+mp_obj_t pt_do_equal(pt_call_t *c)
+{
+    pt_tensor_t *a = c->args[0].v.tensor, *b = c->args[1].v.tensor;
+    if (a->ndim != b->ndim || memcmp(a->dims, b->dims, (size_t)a->ndim * sizeof(int32_t)) != 0) {
+        return mp_const_false;
+    }
+    if (a->dtype != b->dtype) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("Expected all tensors to have the same dtype, but got %s and %s"), pt_dtypes[a->dtype].type,
+            pt_dtypes[b->dtype].type);
+    }
+    pt_tensor_t *const both[] = {a, b};
+    const pt_tensor_t *same = pt_apply(&pt_row_eq, 2, both, NULL);
+    return mp_obj_new_bool(!memchr(same->data, 0, same->bytes));
+}
