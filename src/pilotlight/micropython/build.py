@@ -102,6 +102,7 @@ def _make(port: Port, source: Path, work: Path, selection: Selection | None) -> 
         variables["CC"] = f"ccache {port.compiler}"
     made = work / "build" / port.product
     made.unlink(missing_ok=True)  # else nothing is linked where only an object went away
+    (work / "build" / "frozen_content.c").unlink(missing_ok=True)  # depends on all names, which make does not see
     run_make(source / "ports" / port.folder, variables, work / "log.txt", port.name)
     return made
 
