@@ -12,21 +12,22 @@ from pathlib import Path
 import torch
 
 from pilotlight.errors import PilotlightError
-from pilotlight.micropython import ports
-from pilotlight.micropython.build import build
+from pilotlight.micropython.build import unix_binary
 from pilotlight.micropython.operators import kernels
 from pilotlight.micropython.select import Selection, modules, overloads_of, select
 
 _HEAP = 2 << 30  # bytes; used as far as the model needs
-_MARK = "\x1f"
+_MARK = "what it needs: "
 _DTYPES = ("float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 # A name is a function that gives (module, example inputs), or a module or class together with shapes.
 _WATCH = """\
 import sys
+import _torch
 import torch
 shapes = {shapes!r}
 inputs = [torch.ones(shape, dtype=getattr(torch, dtype)) for shape, dtype in shapes]
-sys.stderr.write("\\x1f=begin\\n")
+_names = set()
+_torch._record(_names)
 import {module} as _file
 found = getattr(_file, {name!r})
 if not hasattr(found, "named_parameters") or isinstance(found, type):
@@ -37,7 +38,8 @@ if isinstance(found, tuple):
 found.eval()
 with torch.no_grad():
     found(*inputs)
-sys.stderr.write("\\x1f=modules " + " ".join(sys.modules) + "\\n")
+_torch._record(None)
+print({mark!r} + " ".join(_names) + "|" + " ".join(sys.modules))
 """
 
 
@@ -71,26 +73,23 @@ def _watched(path: Path, name: str, inputs: Sequence[str]) -> Selection:
     """Runs the file under a MicroPython with all operators that tells which are called."""
     if not path.is_file():
         raise PilotlightError(f"{path} does not exist", hint="check the path before the colon", kind="no-file")
-    text = _WATCH.format(shapes=[_shape(i) for i in inputs], module=path.stem, name=name)
-    program = build(ports.recording())
+    text = _WATCH.format(shapes=[_shape(i) for i in inputs], module=path.stem, name=name, mark=_MARK)
+    program = unix_binary()
     with tempfile.TemporaryDirectory() as temporary:
         script = Path(temporary) / "watch.py"
         script.write_text(text)
         environment = {**os.environ, "MICROPYPATH": f"{path.resolve().parent}:.frozen"}
         done = subprocess.run([program, "-X", f"heapsize={_HEAP}", script], env=environment, capture_output=True,
                               text=True, errors="replace", stdin=subprocess.DEVNULL)
-    told = [line[1:] for line in done.stderr.splitlines() if line.startswith(_MARK)]
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith(_MARK)]
+        said = [line for line in done.stderr.splitlines() if line.strip()]
         raise PilotlightError(
             f"{path}:{name} does not run under MicroPython: {said[-1] if said else 'it printed nothing'}",
             where=str(path), kind="user-code",
             hint="try it with `pilotlight micropython run`, or name the operators with --ops-file",
         )
-    begun = told.index("=begin")
-    loaded = next(line for line in told if line.startswith("=modules ")).split()[1:]
-    called = {line for line in told[begun:] if not line.startswith("=")}
-    return select(sorted(called), sorted(set(loaded) & set(modules())), str(path))
+    called, _, loaded = done.stdout.rpartition(_MARK)[2].partition("|")
+    return select(sorted(called.split()), sorted(set(loaded.split()) & set(modules())), str(path))
 
 
 def _exported(path: Path) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pilotlight import boards
@@ -14,6 +14,7 @@ HOST = "host"
 _UNIX = {
     "VARIANT": "standard", "MICROPY_PY_SSL": "0", "MICROPY_SSL_MBEDTLS": "0", "MICROPY_PY_BTREE": "0",
     "MICROPY_PY_FFI": "0",  # these need libraries that are not in the source package
+    "CFLAGS_EXTRA": "-DPT_RECORD",
 }
 _SANITIZE = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g"
 
@@ -37,11 +38,6 @@ def unix(sanitize: bool = False) -> Port:
     if sanitize:
         variables |= {"PT_CFLAGS": _SANITIZE, "LDFLAGS_EXTRA": _SANITIZE, "STRIP": ":"}
     return Port("unix-sanitized" if sanitize else "unix", "unix", "micropython", "gcc", "gcc", None, variables)
-
-
-def recording() -> Port:
-    """This computer; every operator that is called is told on standard error."""
-    return replace(unix(), name="unix-recording", variables={**_UNIX, "PT_CFLAGS": "-DPT_RECORD"})
 
 
 def names() -> list[str]:

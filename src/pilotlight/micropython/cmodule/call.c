@@ -1,5 +1,6 @@
 /* Calls by PyTorch's schemas: constant tables say what an operator takes, one parser reads them. */
 #include "call.h"
+#include "record.h"
 
 /* NumPy's names stand for PyTorch's, as they do there. */
 static qstr own_name(qstr name)
@@ -198,9 +199,7 @@ static mp_obj_t op_call(mp_obj_t self, size_t n, size_t n_kw, const mp_obj_t *ar
     pt_call_t c;
     c.op = MP_OBJ_TO_PTR(self);
     c.in_place = c.op->in_place;
-#ifdef PT_RECORD /* a build that tells which operators a program uses */
-    mp_printf(MICROPY_ERROR_PRINTER, "\x1f%q\n", (qstr)c.op->name);
-#endif
+    PT_RECORD_CALL(c.op->name);
     const pt_overload_t *o = &pt_overloads[c.op->first];
     do {
         if (pt_belongs(c.op, o) && bind(&c, o, n, n_kw, args, false)) {

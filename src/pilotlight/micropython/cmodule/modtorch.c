@@ -1,4 +1,5 @@
 /* The module `_torch`. */
+#include "record.h"
 #include "tensortype.h"
 
 static mp_obj_t is_tensor(mp_obj_t o) { return mp_obj_new_bool(pt_is_tensor(o)); }
@@ -36,6 +37,9 @@ static const mp_rom_map_elem_t module_table[] = {
     DTYPE(float32, PT_FLOAT32), DTYPE(float, PT_FLOAT32),
     ENTRY(is_tensor, is_tensor_obj), ENTRY(numel, numel_obj), ENTRY(set_printoptions, pt_set_printoptions_obj),
     ENTRY(_nn, elsewhere),
+#ifdef PT_RECORD
+    ENTRY(_record, pt_record_obj),
+#endif
     PT_FUNCTIONS
 };
 static MP_DEFINE_CONST_DICT(module_dict, module_table);

@@ -1,0 +1,16 @@
+/* Which operators a program uses: told to a set, in builds for this computer only. */
+#ifndef PT_RECORD_H
+#define PT_RECORD_H
+
+#include "py/obj.h"
+#include "py/mpstate.h"
+
+#ifdef PT_RECORD
+MP_DECLARE_CONST_FUN_OBJ_1(pt_record_obj);
+#define PT_RECORD_CALL(name) \
+    (MP_STATE_VM(pt_recorded) ? (void)mp_obj_set_store(MP_STATE_VM(pt_recorded), MP_OBJ_NEW_QSTR(name)) : (void)0)
+#else
+#define PT_RECORD_CALL(name) ((void)0)
+#endif
+
+#endif
