@@ -22,5 +22,11 @@ BY_HAND: tuple[str, ...] = (
     "m size.any(Tensor self, int? dim=None) -> Tensor",
     "m stride.any(Tensor self, int? dim=None) -> Tensor",
     "m is_contiguous.any(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    "f manual_seed(Scalar seed) -> Tensor",
+    "f seed() -> Tensor",
+    "f initial_seed() -> Tensor",
+    "f get_rng_state() -> Tensor",
+    "f set_rng_state(Tensor new_state) -> Tensor",
+    "f Generator(Device? device=None) -> Tensor",
     *(f"m {name}(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor" for name in _CASTS),
 )

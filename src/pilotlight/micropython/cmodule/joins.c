@@ -35,8 +35,8 @@ static mp_obj_t joined(pt_call_t *c, size_t count, const mp_obj_t *items, int64_
         for (int d = 0; d < t->ndim; d++) {
             if (d != dim && t->dims[d] != sizes[d]) {
                 mp_raise_msg_varg(&mp_type_RuntimeError,
-                    MP_ERROR_TEXT("Sizes of tensors must match except in dimension %d. Expected size %d but got size %d "
-                                  "for tensor number %d in the list."), dim, (int)sizes[d], (int)t->dims[d], (int)k);
+                    MP_ERROR_TEXT("Sizes of tensors must match except in dimension %d. Expected size %d but got "
+                                  "size %d for tensor number %d in the list."), dim, (int)sizes[d], (int)t->dims[d], (int)k);
             }
         }
         total += t->dims[dim];
@@ -67,7 +67,8 @@ static mp_obj_tuple_t *tensors_of(pt_call_t *c, const pt_arg_t *list)
 {
     for (int k = 0; k < list->count; k++) {
         if (!pt_is_tensor(list->v.objects[k])) {
-            mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("expected Tensor as element %d in argument 0, but got %s"),
+            mp_raise_msg_varg(&mp_type_TypeError,
+                MP_ERROR_TEXT("expected Tensor as element %d in argument 0, but got %s"),
                 k, mp_obj_get_type_str(list->v.objects[k]));
         }
     }
@@ -184,7 +185,7 @@ mp_obj_t pt_do_meshgrid(pt_call_t *c)
     return MP_OBJ_FROM_PTR(all);
 }
 
-/* ---- repeated and turned ------------------------------------------------------------------------------------------ */
+/* ---- repeated and turned ----------------------------------------------------------------------------------------- */
 
 /* repeat (overload->data 0) and tile (1), which takes fewer numbers than there are dimensions. */
 mp_obj_t pt_do_repeat(pt_call_t *c)
@@ -195,7 +196,8 @@ mp_obj_t pt_do_repeat(pt_call_t *c)
     const int ndim = times->count > t->ndim ? times->count : t->ndim;
     if (times->count < t->ndim && !c->overload->data.number) {
         mp_raise_msg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"));
+            MP_ERROR_TEXT("Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+                          "tensor"));
     }
     while (t->ndim < ndim) {
         t = pt_unsqueeze(t, 0);
@@ -329,7 +331,7 @@ mp_obj_t pt_do_rot90(pt_call_t *c)
     return copied(c, turns & 1 ? pt_transpose(v, a, b) : v);
 }
 
-/* ---- triangles ------------------------------------------------------------------------------------------------------ */
+/* ---- triangles --------------------------------------------------------------------------------------------------- */
 
 /* tril (overload->data 0) and triu (1): the rest is zero. */
 mp_obj_t pt_do_tril(pt_call_t *c)
@@ -350,7 +352,8 @@ mp_obj_t pt_do_tril(pt_call_t *c)
         edge = edge < 0 ? 0 : edge > width ? width : edge;
         const int64_t start = c->overload->data.number ? 0 : edge, n = c->overload->data.number ? edge : width - edge;
         if (n) {
-            pt_fill(pt_slice(pt_slice(y, row, r, 1, 1), column, (int32_t)start, (int32_t)n, 1), MP_OBJ_NEW_SMALL_INT(0));
+            pt_tensor_t *rest = pt_slice(pt_slice(y, row, r, 1, 1), column, (int32_t)start, (int32_t)n, 1);
+            pt_fill(rest, MP_OBJ_NEW_SMALL_INT(0));
         }
     }
     return MP_OBJ_FROM_PTR(y);

@@ -16,7 +16,7 @@ static uint32_t some_dims(pt_call_t *c, const pt_arg_t *dims, int ndim)
     return dims->given && dims->count ? pt_dims(c, dims, ndim) : ~0u;
 }
 
-/* ---- variance ----------------------------------------------------------------------------------------------------- */
+/* ---- variance ---------------------------------------------------------------------------------------------------- */
 
 /* f is the mean so far, g the sum of squared distances from it; p is the correction. */
 static void var_f32(pt_fold_t *s, const float *x, int n)
@@ -70,7 +70,7 @@ mp_obj_t pt_do_var(pt_call_t *c)
     return data & 8 ? mp_obj_new_tuple(2, both) : both[0];
 }
 
-/* ---- norms --------------------------------------------------------------------------------------------------------- */
+/* ---- norms ------------------------------------------------------------------------------------------------------- */
 
 static void norm_f32(pt_fold_t *s, const float *x, int n)
 {
@@ -121,7 +121,8 @@ static mp_obj_t norm(pt_call_t *c, pt_tensor_t *x, const pt_arg_t *p, const pt_a
     pt_tensor_t *y = pt_result(c, dtype, plan.ndim, plan.sizes);
     if (plan.lane == 0 && pt_numel(y) && (first.p < 0.0f || first.p == pl_inf())) {
         mp_raise_msg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("linalg.vector_norm cannot compute the norm on an empty tensor because the operation does not "
+            MP_ERROR_TEXT("linalg.vector_norm cannot compute the norm on an empty tensor because the operation does "
+                          "not "
                           "have an identity"));
     }
     pt_reduce(&plan, &norm_rule, &first, PT_FLOAT32, 1, &y);
@@ -158,7 +159,7 @@ mp_obj_t pt_do_dist(pt_call_t *c)
     return norm(c, far, &c->args[2], NULL, false, far->dtype);
 }
 
-/* ---- the logarithm of a sum of exponentials ----------------------------------------------------------------------------- */
+/* ---- the logarithm of a sum of exponentials ---------------------------------------------------------------------- */
 
 /* g is the sum of exp(x - f) so far; f is the largest, or 0 where that is infinite or NaN. */
 static void logsumexp_f32(pt_fold_t *s, const float *x, int n)

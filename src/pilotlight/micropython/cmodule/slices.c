@@ -280,7 +280,8 @@ mp_obj_t pt_do_tensor_split_tensor(pt_call_t *c)
     const int dim = tensor_split_dim(c, c->args[2].v.i);
     if (by->dtype != PT_INT64 || by->ndim > 1) {
         mp_raise_msg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("tensor_split expected tensor_indices_or_sections to be a zero- or one-dimensional long tensor"));
+            MP_ERROR_TEXT("tensor_split expected tensor_indices_or_sections to be a zero- or one-dimensional long "
+                          "tensor"));
     }
     if (by->ndim == 0) {
         return sections(c->args[0].v.tensor, dim, mp_obj_get_int(pt_item(by, 0)));
@@ -296,7 +297,8 @@ static int named_dim(pt_call_t *c)
     const int least = dim == 1 ? 1 : dim == 0 ? 2 : 3;
     if (ndim < least) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("torch.%q requires a tensor with at least %d dimension, but got a tensor with %d dimensions!"),
+            MP_ERROR_TEXT("torch.%q requires a tensor with at least %d dimension, but got a tensor with %d "
+                          "dimensions!"),
             c->op->name, least, ndim);
     }
     return ndim == 1 ? 0 : dim;

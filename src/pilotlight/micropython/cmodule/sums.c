@@ -187,7 +187,7 @@ mp_obj_t pt_do_prod(pt_call_t *c)
     return reduced(c, &r, &prod_rule, pt_compute(dtype), dtype);
 }
 
-/* ---- truth -------------------------------------------------------------------------------------------------------- */
+/* ---- truth ------------------------------------------------------------------------------------------------------- */
 
 static void count_f32(pt_fold_t *s, const float *x, int n)
 {
@@ -236,7 +236,7 @@ mp_obj_t pt_do_count_nonzero(pt_call_t *c)
     return reduced(c, &r, &count_rule, pt_compute(r.plan.x->dtype), PT_INT64);
 }
 
-/* ---- extremes ------------------------------------------------------------------------------------------------------ */
+/* ---- extremes ---------------------------------------------------------------------------------------------------- */
 
 /* The largest and where it stands first; the first NaN stays. */
 static void max_f32(pt_fold_t *s, const float *x, int n)

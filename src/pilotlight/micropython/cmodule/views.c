@@ -353,7 +353,10 @@ static mp_obj_t squeezed(pt_call_t *c, uint32_t chosen)
 
 mp_obj_t pt_do_squeeze(pt_call_t *c) { return squeezed(c, ~0u); }
 
-mp_obj_t pt_do_squeeze_dim(pt_call_t *c) { return squeezed(c, 1u << pt_dim(c, c->args[1].v.i, c->args[0].v.tensor->ndim)); }
+mp_obj_t pt_do_squeeze_dim(pt_call_t *c)
+{
+    return squeezed(c, 1u << pt_dim(c, c->args[1].v.i, c->args[0].v.tensor->ndim));
+}
 
 mp_obj_t pt_do_squeeze_dims(pt_call_t *c) { return squeezed(c, pt_dims(c, &c->args[1], c->args[0].v.tensor->ndim)); }
 
@@ -397,7 +400,7 @@ mp_obj_t pt_do_atleast_all(pt_call_t *c)
     return MP_OBJ_FROM_PTR(all);
 }
 
-/* ---- expanding ---------------------------------------------------------------------------------------------------- */
+/* ---- expanding --------------------------------------------------------------------------------------------------- */
 
 pt_tensor_t *pt_expand(pt_tensor_t *t, int ndim, const int32_t *wanted)
 {
@@ -453,7 +456,7 @@ mp_obj_t pt_do_broadcast_tensors(pt_call_t *c)
     return MP_OBJ_FROM_PTR(all);
 }
 
-/* ---- the same elements ---------------------------------------------------------------------------------------------- */
+/* ---- the same elements ------------------------------------------------------------------------------------------- */
 
 mp_obj_t pt_do_contiguous(pt_call_t *c)
 {

@@ -1,0 +1,316 @@
+/* Random tensors: PyTorch's own sequences, number by number. */
+#include "random.h"
+
+#include "generated/rows.h"
+
+#include "cos_f32.h"
+#include "half.h"
+#include "log_f32.h"
+#include "sin_f32.h"
+#include "sqrt_f32.h"
+
+void pt_draw(pt_tensor_t *y, pt_source_t source, const pt_draw_t *d, int compute)
+{
+    int32_t order[PT_MAX_DIMS];
+    pt_chunk_t chunk;
+    pt_walk_t w;
+    for (int k = 0; k < y->ndim; k++) { /* dimensions by their strides, the largest first */
+        int to = k;
+        for (; to > 0 && pt_strides(y)[order[to - 1]] < pt_strides(y)[k]; to--) {
+            order[to] = order[to - 1];
+        }
+        order[to] = k;
+    }
+    pt_tensor_t *const operands[] = {pt_permute(y, order)};
+    pt_walk(&w, 1, operands);
+    while (pt_next(&w)) {
+        const int32_t step = w.steps[0][w.ndim - 1];
+        for (int32_t at = 0; at < w.run; at += PT_CHUNK) {
+            const int n = w.run - at < PT_CHUNK ? (int)(w.run - at) : PT_CHUNK;
+            source(d, &chunk, n);
+            pt_store(w.data[0] + (ptrdiff_t)at * step * w.width[0], y->dtype, step, compute, &chunk, n);
+            pt_poll();
+        }
+    }
+}
+
+static NORETURN void wrong_type(pt_call_t *c, int dtype)
+{
+    mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"%q\" not implemented for '%s'"), c->op->name,
+        pt_dtype_name(dtype));
+}
+
+/* ---- uniform ----------------------------------------------------------------------------------------------------- */
+
+static float uniform24(pt_generator_t *g) { return (float)(pt_random32(g) & 0xffffffu) * 5.9604644775390625e-08f; }
+
+static void draw_uniform(const pt_draw_t *d, pt_chunk_t *to, int n)
+{
+    for (int k = 0; k < n; k++) {
+        const float v = uniform24(d->g) * (d->to - d->from) + d->from;
+        const float r = d->dtype == PT_FLOAT16 ? pl_from_f16(pl_to_f16(v))
+            : d->dtype == PT_BFLOAT16 ? pl_from_bf16(pl_to_bf16(v)) : v;
+        to->f[k] = r == d->to ? d->from : v; /* the upper end belongs to no one, even when rounded to */
+    }
+}
+
+static mp_obj_t uniform(pt_call_t *c, pt_tensor_t *y, pt_generator_t *g, float from, float to)
+{
+    const pt_draw_t d = {.g = g, .from = from, .to = to, .dtype = y->dtype};
+    if (!pt_is_float(y->dtype)) {
+        wrong_type(c, y->dtype);
+    }
+    pt_draw(y, draw_uniform, &d, PT_FLOAT32);
+    return MP_OBJ_FROM_PTR(y);
+}
+
+/* A new tensor for rand and the like: overload->data & 1: a generator follows the sizes; & 2: these are self's. */
+static pt_tensor_t *made(pt_call_t *c, pt_generator_t **g)
+{
+    const int data = (int)c->overload->data.number;
+    const pt_arg_t *size = &c->args[0], *dtype = &c->args[data & 1 ? 2 : 1];
+    const pt_tensor_t *like = data & 2 ? size->v.tensor : NULL;
+    *g = pt_generator(c, data & 1 ? &c->args[1] : NULL);
+    return pt_result(c, dtype->given ? dtype->v.dtype : c->out ? c->out->dtype : like ? like->dtype : PT_FLOAT32,
+        like ? like->ndim : size->count, like ? like->dims : size->v.ints);
+}
+
+mp_obj_t pt_do_rand(pt_call_t *c)
+{
+    pt_generator_t *g;
+    pt_tensor_t *y = made(c, &g);
+    return uniform(c, y, g, 0.0f, 1.0f);
+}
+
+mp_obj_t pt_do_uniform(pt_call_t *c)
+{
+    const mp_float_t from = c->args[1].v.f, to = c->args[2].v.f;
+    if (from > to) {
+        mp_raise_msg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("uniform_ expects to return a [from, to) range, but found from > to"));
+    }
+    return uniform(c, c->args[0].v.tensor, pt_generator(c, &c->args[3]), (float)from, (float)to);
+}
+
+/* ---- normal ------------------------------------------------------------------------------------------------------ */
+
+/* One at a time, two for every four draws, from 53 bits: the angle is cut to an eighth of the circle as an integer. */
+static void draw_normal(const pt_draw_t *d, pt_chunk_t *to, int n)
+{
+    pt_generator_t *g = d->g;
+    for (int k = 0; k < n; k++) {
+        float v = g->next;
+        if (g->has_next) {
+            g->has_next = false;
+        } else {
+            const uint64_t angle = pt_random53(g);
+            const float radius = pl_sqrt_f32(-2.0f * pt_log_rest(pt_random53(g)));
+            const uint64_t quarter = 1ull << 51, part = angle & (quarter - 1u);
+            const bool far = part > quarter / 2;
+            const float turn = (float)(int64_t)(far ? quarter - part : part) * 6.9757369960172635e-16f; /* pi / 2**52 */
+            float x = pl_cos_f32(turn), y = pl_sin_f32(turn);
+            if (far) {
+                const float swap = x;
+                x = y;
+                y = swap;
+            }
+            const int quadrant = (int)(angle >> 51);
+            const float cosine = quadrant == 0 ? x : quadrant == 1 ? -y : quadrant == 2 ? -x : y;
+            const float sine = quadrant == 0 ? y : quadrant == 1 ? x : quadrant == 2 ? -y : -x;
+            g->next = radius * sine;
+            g->has_next = true;
+            v = radius * cosine;
+        }
+        to->f[k] = v * d->to + d->from;
+    }
+}
+
+/* Sixteen at a time. */
+static void normal16(const pt_draw_t *d, uint8_t *data)
+{
+    pt_chunk_t u;
+    for (int k = 0; k < 16; k++) {
+        u.f[k] = uniform24(d->g);
+    }
+    for (int k = 0; k < 8; k++) {
+        const float radius = pl_sqrt_f32(-2.0f * pl_log_f32(1.0f - u.f[k])), angle = 6.28318530717958648f * u.f[k + 8];
+        u.f[k] = radius * pl_cos_f32(angle) * d->to + d->from;
+        u.f[k + 8] = radius * pl_sin_f32(angle) * d->to + d->from;
+    }
+    pt_store(data, d->dtype, 1, PT_FLOAT32, &u, 16);
+}
+
+static mp_obj_t normal(pt_call_t *c, pt_tensor_t *y, pt_generator_t *g, float mean, float deviation)
+{
+    const pt_draw_t d = {.g = g, .from = mean, .to = deviation, .dtype = y->dtype};
+    const int32_t n = pt_numel(y), width = pt_size(y->dtype);
+    if (!pt_is_float(y->dtype)) {
+        wrong_type(c, y->dtype);
+    }
+    if (!(deviation >= 0.0f)) {
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("normal expects std >= 0.0"));
+    }
+    if (n < 16 || !pt_is_contiguous(y)) {
+        pt_draw(y, draw_normal, &d, PT_FLOAT32);
+        return MP_OBJ_FROM_PTR(y);
+    }
+    for (int32_t k = 0; k + 16 <= n; k += 16) {
+        normal16(&d, y->data + (ptrdiff_t)k * width);
+        pt_poll();
+    }
+    if (n % 16) { /* the last sixteen once more, after the draws for what is left over */
+        for (int32_t k = 0; k < n % 16; k++) {
+            pt_random32(g);
+        }
+        normal16(&d, y->data + (ptrdiff_t)(n - 16) * width);
+    }
+    return MP_OBJ_FROM_PTR(y);
+}
+
+mp_obj_t pt_do_randn(pt_call_t *c)
+{
+    pt_generator_t *g;
+    pt_tensor_t *y = made(c, &g);
+    return normal(c, y, g, 0.0f, 1.0f);
+}
+
+/* normal_: (self, mean, std, generator). */
+mp_obj_t pt_do_normal_in_place(pt_call_t *c)
+{
+    return normal(c, c->args[0].v.tensor, pt_generator(c, &c->args[3]), (float)c->args[1].v.f, (float)c->args[2].v.f);
+}
+
+/* normal: (mean, std, generator), of which tensors are (overload->data) the first (1), the second (2) or both. */
+mp_obj_t pt_do_normal(pt_call_t *c)
+{
+    const int data = (int)c->overload->data.number;
+    pt_tensor_t *both[2];
+    int32_t sizes[PT_MAX_DIMS];
+    int count = 0;
+    for (int k = 0; k < 2; k++) {
+        if (data & 1 << k) {
+            both[count++] = c->args[k].v.tensor;
+        }
+    }
+    const int ndim = pt_broadcast(count, both, sizes);
+    pt_tensor_t *y = pt_result(c, pt_promote(both[0]->dtype, both[count - 1]->dtype), ndim, sizes);
+    normal(c, y, pt_generator(c, &c->args[2]), 0.0f, data == 1 ? (float)c->args[1].v.f : 1.0f);
+    for (int k = 1; k >= 0; k--) { /* times std, plus mean */
+        pt_tensor_t *const operands[] = {y, data & 1 << k ? c->args[k].v.tensor
+            : pt_from_number(mp_obj_new_float(c->args[k].v.f), PT_FLOAT32)};
+        if (k == 0 || data & 2) {
+            pt_apply(k ? &pt_row_mul : &pt_row_add, 2, operands, y);
+        }
+    }
+    return MP_OBJ_FROM_PTR(y);
+}
+
+/* normal: (mean, std, size, generator, dtype). */
+mp_obj_t pt_do_normal_size(pt_call_t *c)
+{
+    const pt_arg_t *size = &c->args[2], *dtype = &c->args[4];
+    pt_tensor_t *y = pt_result(c, dtype->given ? dtype->v.dtype : PT_FLOAT32, size->count, size->v.ints);
+    return normal(c, y, pt_generator(c, &c->args[3]), (float)c->args[0].v.f, (float)c->args[1].v.f);
+}
+
+/* ---- integers ---------------------------------------------------------------------------------------------------- */
+
+/* From `range` numbers on; a range of 2**28 and more takes two draws, as in PyTorch. */
+static void draw_integers(const pt_draw_t *d, pt_chunk_t *to, int n)
+{
+    for (int k = 0; k < n; k++) {
+        const uint64_t v = d->range >= 1u << 28 || d->range == 0 ? pt_random64(d->g) : pt_random32(d->g);
+        to->i[k] = (int64_t)((d->range ? v % d->range : v) + d->base);
+    }
+}
+
+/* Up to the largest of a type, all of which one draw gives, or two for int64. */
+static void draw_any(const pt_draw_t *d, pt_chunk_t *to, int n)
+{
+    for (int k = 0; k < n; k++) {
+        const uint64_t v = d->dtype == PT_INT64 ? pt_random64(d->g) : pt_random32(d->g);
+        to->i[k] = (int64_t)(v % d->range);
+    }
+}
+
+/* The bits of the largest integer up to which a type has all of them. */
+static int bits_of(int dtype)
+{
+    static const uint8_t bits[PT_DTYPES] = {1, 8, 7, 15, 31, 63, 11, 8, 24};
+    return bits[dtype];
+}
+
+static mp_obj_t integers(pt_call_t *c, pt_tensor_t *y, pt_generator_t *g, int64_t from, int64_t to)
+{
+    const int64_t most = (int64_t)((1ull << bits_of(y->dtype)) - !pt_is_float(y->dtype));
+    const int64_t least = pt_is_float(y->dtype) ? -most : y->dtype <= PT_UINT8 ? 0 : -most - 1;
+    const pt_draw_t d = {.g = g, .base = (uint64_t)from, .range = (uint64_t)to - (uint64_t)from};
+    if (from >= to) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("random_ expects 'from' to be less than 'to', but got from=%d >= to=%d"), (int)from, (int)to);
+    }
+    if (from < least || from > most || to - 1 > most) {
+        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%s is out of bounds for %s"),
+            from < least || from > most ? "from" : "to - 1", pt_dtype_name(y->dtype));
+    }
+    pt_draw(y, draw_integers, &d, PT_INT64);
+    return MP_OBJ_FROM_PTR(y);
+}
+
+/* randint: overload->data & 1: a generator stands before the dtype, & 2: a low before the high, & 4: self's size. */
+mp_obj_t pt_do_randint(pt_call_t *c)
+{
+    const int data = (int)c->overload->data.number;
+    const pt_arg_t *arg = c->args, *size = data & 4 ? arg++ : NULL, *low = data & 2 ? arg++ : NULL, *high = arg++;
+    const pt_tensor_t *like = size ? size->v.tensor : NULL;
+    size = size ? size : arg++;
+    pt_generator_t *g = pt_generator(c, data & 1 ? arg++ : NULL);
+    const int dtype = arg->given ? arg->v.dtype : c->out ? c->out->dtype : like ? like->dtype : PT_INT64;
+    pt_tensor_t *y = pt_result(c, dtype, like ? like->ndim : size->count, like ? like->dims : size->v.ints);
+    return integers(c, y, g, low ? low->v.i : 0, high->v.i);
+}
+
+/* random_: overload->data 0: (self), 1: (self, to), 2: (self, from, to); a generator comes last. */
+mp_obj_t pt_do_random(pt_call_t *c)
+{
+    const int data = (int)c->overload->data.number;
+    pt_tensor_t *y = c->args[0].v.tensor;
+    pt_generator_t *g = pt_generator(c, &c->args[data + 1]);
+    const uint64_t all = (1ull << bits_of(y->dtype)) + pt_is_float(y->dtype);
+    if (data == 0) {
+        const pt_draw_t d = {.g = g, .dtype = y->dtype, .range = all};
+        pt_draw(y, draw_any, &d, PT_INT64);
+        return c->args[0].object;
+    }
+    if (data == 2 && !c->args[2].given) { /* up to the largest of the type */
+        const pt_draw_t d = {.g = g, .base = (uint64_t)c->args[1].v.i, .range = all - (uint64_t)c->args[1].v.i};
+        pt_draw(y, draw_integers, &d, PT_INT64);
+        return c->args[0].object;
+    }
+    return integers(c, y, g, data == 2 ? c->args[1].v.i : 0, c->args[data].v.i);
+}
+
+/* randperm: (n, dtype), with overload->data 1 (n, generator, dtype): every element changes places with a later one. */
+mp_obj_t pt_do_randperm(pt_call_t *c)
+{
+    const int data = (int)c->overload->data.number;
+    const pt_arg_t *dtype = &c->args[1 + data];
+    const int32_t n = c->args[0].v.i > INT32_MAX ? INT32_MAX : c->args[0].v.i < 0 ? -1 : (int32_t)c->args[0].v.i;
+    pt_generator_t *g = pt_generator(c, data ? &c->args[1] : NULL);
+    pt_tensor_t *order = pt_new(PT_INT32, 1, &n);
+    int32_t *at = (int32_t *)(void *)order->data;
+    for (int32_t k = 0; k < n; k++) {
+        at[k] = k;
+    }
+    for (int32_t k = 0; k + 1 < n; k++) {
+        const int32_t other = k + (int32_t)(pt_random32(g) % (uint32_t)(n - k)), swap = at[k];
+        at[k] = at[other];
+        at[other] = swap;
+        if (!(k & 1023)) {
+            pt_poll();
+        }
+    }
+    pt_tensor_t *y = pt_result(c, dtype->given ? dtype->v.dtype : c->out ? c->out->dtype : PT_INT64, 1, &n);
+    pt_copy_into(y, order);
+    return MP_OBJ_FROM_PTR(y);
+}

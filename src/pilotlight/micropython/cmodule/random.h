@@ -1,0 +1,38 @@
+/* PyTorch's generator of random numbers for the CPU: the Mersenne Twister, and what it keeps between calls. */
+#ifndef PT_RANDOM_H
+#define PT_RANDOM_H
+
+#include "shape.h"
+
+#define PT_TWISTER 624
+
+typedef struct {
+    mp_obj_base_t base;
+    bool has_next; /* of normal numbers, which come in pairs */
+    float next;
+    int32_t at;
+    uint64_t seed;
+    uint32_t state[PT_TWISTER];
+} pt_generator_t;
+
+/* The generator of a call's argument, or the one for all calls, made on first use. */
+pt_generator_t *pt_generator(pt_call_t *c, const pt_arg_t *arg);
+uint32_t pt_random32(pt_generator_t *g);
+uint64_t pt_random64(pt_generator_t *g);
+static inline uint64_t pt_random53(pt_generator_t *g) { return pt_random64(g) & ((1ull << 53) - 1u); }
+float pt_log_rest(uint64_t k); /* log(1 - k / 2**53) */
+
+/* Writes numbers of a distribution, n at a time, to all elements in the order of memory. */
+typedef struct {
+    pt_generator_t *g;
+    float from, to;      /* or mean and deviation */
+    mp_float_t p;        /* of an element, or the rate */
+    uint64_t base, range;
+    int dtype;
+} pt_draw_t;
+typedef void (*pt_source_t)(const pt_draw_t *d, pt_chunk_t *to, int n);
+void pt_draw(pt_tensor_t *y, pt_source_t source, const pt_draw_t *d, int compute);
+
+void pt_draw_one(const pt_draw_t *d, pt_chunk_t *to, int n); /* 1 with probability p, else 0; as float32 */
+
+#endif
