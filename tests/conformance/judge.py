@@ -140,7 +140,7 @@ def _clones(leaves: Sequence[Any]) -> list[Any]:
 
 
 def _widen(x: Any) -> Any:
-    if isinstance(x, torch.Tensor) and x.dtype == torch.float32:
+    if isinstance(x, torch.Tensor) and x.dtype in (torch.float32, torch.float16, torch.bfloat16):
         return x.double()
     return torch.float64 if x is torch.float32 else x
 

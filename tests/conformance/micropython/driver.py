@@ -1,0 +1,94 @@
+# Runs on MicroPython: executes calls and prints what they give, one line each.
+import sys
+
+try:
+    import torch
+except ImportError:
+    import _torch as torch
+for name in ("nn", "nn.functional", "special", "linalg"):
+    try:
+        __import__("torch." + name)
+    except (ImportError, AttributeError):
+        pass
+from binascii import hexlify, unhexlify
+from struct import pack
+
+buffers = []
+tensors = []
+
+
+def T(data, dtype, sizes, strides=None, offset=0):
+    """A tensor with these bytes."""
+    dtype = getattr(torch, dtype)
+    if not data:
+        return torch.zeros(sizes, dtype=dtype)
+    buffer = bytearray(unhexlify(data))
+    flat = torch.frombuffer(buffer, dtype=dtype)
+    tensor = flat.view(sizes) if strides is None else flat.as_strided(sizes, strides, offset)
+    buffers.append((buffer, bytes(buffer)))
+    tensors.append(tensor)
+    return tensor
+
+
+def show(x, texts):
+    if isinstance(x, torch.Tensor):
+        data = x.contiguous()
+        data = hexlify(data).decode() if x.numel() else ""
+        texts.append("t:%s:%s:%s" % (str(x.dtype)[6:], ",".join([str(n) for n in x.shape]), data))
+    elif isinstance(x, bool):
+        texts.append("b:%d" % x)
+    elif isinstance(x, int):
+        texts.append("i:%d" % x)
+    elif isinstance(x, float):
+        texts.append("f:" + hexlify(pack("<d", x)).decode())
+    elif isinstance(x, dict):
+        for key in x:
+            show(x[key], texts)
+    elif x is not None and not isinstance(x, str):
+        for y in x:
+            show(y, texts)
+
+
+def run(number, text):
+    """Prints the result and the tensors among the arguments that the call has changed."""
+    global buffers, tensors
+    buffers = []
+    tensors = []
+    space = {"torch": torch, "T": T}
+    texts = []
+    try:
+        exec(text, space)
+        show(space["r"], texts)
+        for k in range(len(buffers)):
+            if buffers[k][0] != buffers[k][1]:
+                texts.append("c:%d" % k)
+                show(tensors[k], texts)
+        print("=", number, "ok", " ".join(texts))
+    except Exception as error:
+        print("=", number, "error", type(error).__name__, " ".join(str(error).split())[:300])
+
+
+def known(name):
+    """Whether a dotted name exists: torch.add, torch.Tensor.add, torch.Tensor.T."""
+    parts = name.split(".")[1:]
+    x = torch
+    if parts[0] == "Tensor":
+        x = torch.zeros(1, 1)
+        parts = parts[1:]
+    try:
+        for part in parts:
+            x = getattr(x, part)
+        return True
+    except AttributeError:
+        return False
+    except Exception:
+        return True
+
+
+def main(path):
+    for line in open(path):
+        number, text = line.split(" ", 1)
+        if number == "?":
+            print("?", text.strip(), known(text.strip()))
+        else:
+            run(int(number), text)

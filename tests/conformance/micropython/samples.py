@@ -1,0 +1,292 @@
+"""PyTorch's operator database → samples: a call with arguments, as a function of CPython's and as MicroPython's text."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils import _pytree as pytree
+
+from conformance.cases import Case
+from conformance.micropython.text import DTYPES, OutsideError, Text, sign_text
+
+SEED = 42
+_BY_NAME = {name: dtype for dtype, name in DTYPES.items()}
+_MODULES = {
+    "torch.Tensor": torch.Tensor, "torch.nn.functional": torch.nn.functional, "torch.special": torch.special,
+    "torch.linalg": torch.linalg, "torch": torch,
+}
+_UNWRITTEN = ("empty", "new_empty", "resize")
+
+
+@dataclass(frozen=True)
+class Sample(Case):
+    """A case with the text that MicroPython executes."""
+
+    form: str  # "" for the function of the database, or method, sign, in place, in place sign, out=
+    line: str
+    names: tuple[str, ...]  # what the text needs to exist
+    error: type[Exception] | None = None  # of a call that must raise
+
+    @property
+    def random(self) -> bool:
+        return any(name in _random() for name in self.names)
+
+    @property
+    def unwritten(self) -> bool:
+        return any(name.rpartition(".")[2].startswith(_UNWRITTEN) for name in self.names)
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A sample that does not count."""
+
+    operator: str
+    dtype: str
+    reason: str
+
+
+class _UnknownError(Exception):
+    """No public name of PyTorch's says what the sample calls."""
+
+
+@cache
+def _names() -> dict[int, str]:
+    """Dotted names of PyTorch's functions by identity; the shortest path wins."""
+    found = {}
+    for prefix, module in _MODULES.items():
+        for name in dir(module):
+            value = getattr(module, name, None)
+            if callable(value) and not name.startswith("_") or name.startswith("__r") or name == "__getitem__":
+                found[id(value)] = f"{prefix}.{name}"
+    return found
+
+
+@cache
+def _random() -> frozenset[str]:
+    """Names of functions that draw random numbers, by PyTorch's tag."""
+    drawn = {
+        name.partition("::")[2].partition(".")[0] for name in torch._C._dispatch_get_all_op_names()
+        if name.startswith("aten::") and torch.Tag.nondeterministic_seeded in _tags(name)
+    }
+    return frozenset(f"{prefix}.{name}" for prefix in _MODULES for name in drawn)
+
+
+def _tags(name: str) -> Sequence[Any]:
+    packet, _, overload = name.partition("::")[2].partition(".")
+    try:
+        return getattr(getattr(torch.ops.aten, packet), overload or "default").tags  # type: ignore[no-any-return]
+    except AttributeError:
+        return ()
+
+
+def function_name(function: Callable[..., Any]) -> str | None:
+    return _names().get(id(function))
+
+
+class _Recorder(TorchFunctionMode):
+    """Writes down the calls of PyTorch's that a function makes; those whose result has no tensor are constants."""
+
+    def __init__(self, text: Text):
+        super().__init__()
+        self.text = text
+        self.names: list[str] = []
+        self.known: set[int] = set()
+        self.kept: list[Any] = []
+        self.last: tuple[Any, str] | None = None
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = function_name(func) or resolve_name(func)
+        if name is None or not name.startswith("torch."):
+            raise _UnknownError(f"{func}")
+        before = len(self.text.parts)
+        expression = self.text.call(name, args, kwargs or {})
+        result = func(*args, **(kwargs or {}))
+        leaves = pytree.tree_leaves(result)
+        self.kept += leaves
+        if not any(isinstance(x, torch.Tensor) for x in leaves):
+            self.last = (result, expression)
+            if before == len(self.text.parts):
+                return result
+        target = f"v{len(self.text.parts)}"
+        self.text.parts.append(f"{target}={expression}")
+        self.names.append(name)
+        if isinstance(result, torch.Tensor):
+            self.text.result(result, target)
+            self.known.add(id(result))
+        elif isinstance(result, (tuple, list)):
+            for k, x in enumerate(result):
+                if isinstance(x, torch.Tensor):
+                    self.text.result(x, f"{target}[{k}]")
+                    self.known.add(id(x))
+        return result
+
+
+def record(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """The text of what a function does, and the names in it."""
+    text = Text()
+    with _Recorder(text) as recorder:
+        result = function(*args, **kwargs)
+    if recorder.last is not None and recorder.last[0] is result:
+        text.parts.append(f"r={recorder.last[1]}")
+        return text.line(), tuple(recorder.names)
+    given = {id(x) for x in pytree.tree_leaves((args, kwargs))}
+    if any(isinstance(x, torch.Tensor) and id(x) not in recorder.known | given for x in pytree.tree_leaves(result)):
+        raise _UnknownError("a result of no call")
+    text.parts.append(f"r={text.value(result)}")
+    return text.line(), tuple(recorder.names)
+
+
+def written(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """The text of a call, and the names in it."""
+    name = function_name(function)
+    sign = sign_text(function)
+    if name is None and sign is None:
+        seeded = copy.deepcopy((args, kwargs))
+        return record(function, *seeded)
+    text = Text()
+    if name is not None:
+        text.parts.append(f"r={text.call(name, args, kwargs)}")
+        return text.line(), (name,)
+    assert sign is not None
+    left, right = (text.value(x) for x in args)
+    text.parts += [f"{left}{sign}{right}", f"r={left}"] if sign.endswith("=") and sign not in (
+        "==", "!=", "<=", ">=") else [f"r={left}{sign}{right}"]
+    return text.line(), ()
+
+
+def observed(function: Callable[..., Any]) -> Callable[..., list[torch.Tensor]]:
+    """The results as tensors, then the arguments that the call has changed."""
+
+    def call(*args: Any, **kwargs: Any) -> list[torch.Tensor]:
+        given = {id(x): x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)}
+        before = {key: bytes(_bytes(x)) for key, x in given.items()}
+        torch.manual_seed(SEED)
+        result = function(*args, **kwargs)
+        numbers = [torch.tensor(x) if isinstance(x, (bool, int, float)) else x for x in pytree.tree_leaves(result)]
+        changed = [x for key, x in given.items() if bytes(_bytes(x)) != before[key]]
+        return [x for x in [*numbers, *changed] if isinstance(x, torch.Tensor)]
+
+    return call
+
+
+def _bytes(x: torch.Tensor) -> Any:
+    if x.layout != torch.strided or not x.untyped_storage().nbytes():
+        return b""
+    storage = x.untyped_storage()
+    return torch.empty(0, dtype=torch.uint8).set_(storage, 0, (storage.nbytes(),), (1,)).numpy()
+
+
+class Samples:
+    """Every OpInfo that has samples for one of the dtypes; `limit` takes only the first of each OpInfo and dtype."""
+
+    def __init__(self, dtypes: tuple[str, ...], limit: int | None = None, forms: int | None = None):
+        self.dtypes, self.limit, self.forms = dtypes, limit, forms
+
+    @property
+    def table(self) -> dict[str, Any]:
+        return _table()
+
+    def operators(self) -> list[str]:
+        return [name for name, op in self.table.items() if any(_BY_NAME[d] in op.dtypes for d in self.dtypes)]
+
+    def cases(self, operator: str) -> Iterator[Sample | Skipped]:
+        op = self.table[operator]
+        for dtype in self.dtypes:
+            if _BY_NAME[dtype] not in op.dtypes:
+                continue
+            torch.manual_seed(0)  # samples draw from the global generator
+            found = op.sample_inputs("cpu", _BY_NAME[dtype], requires_grad=False)
+            number = 0
+            for index, sample in enumerate(islice(found, self.limit)):
+                args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
+                chosen = forms(op, args, kwargs, index) if self.forms is None or index < self.forms else [("", op.op)]
+                for form, function in chosen:
+                    case = build(operator, dtype, number, form, function, args, kwargs)
+                    if case is not None:
+                        yield case
+                        number += 1
+
+    def errors(self, operator: str) -> Iterator[Sample | Skipped]:
+        """Calls that PyTorch refuses."""
+        op = self.table[operator]
+        if op.error_inputs_func is None:
+            return
+        torch.manual_seed(0)
+        for index, error in enumerate(op.error_inputs("cpu")):
+            sample = error.sample_input
+            args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
+            case = build(operator, "error", index, "", op.op, args, kwargs, error.error_type)
+            if case is not None:
+                yield case
+
+
+@cache
+def _table() -> dict[str, Any]:
+    from torch.testing._internal.common_methods_invocations import op_db  # seconds: only when asked for
+
+    return {f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name: op for op in op_db}
+
+
+def forms(
+    op: Any, args: tuple[Any, ...], kwargs: dict[str, Any], index: int
+) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The ways to write one call."""
+    yield "", op.op
+    if op.method_variant is not None and op.method_variant is not op.op and isinstance(args[0], torch.Tensor):
+        yield "method", op.method_variant
+    if op.inplace_variant is not None and isinstance(args[0], torch.Tensor):
+        yield "in place", op.inplace_variant
+    if len(args) == 2 and not kwargs:
+        if op.operator_variant is not None and sign_text(op.operator_variant):
+            yield "sign", op.operator_variant
+        if op.inplace_operator_variant is not None and sign_text(op.inplace_operator_variant):
+            yield "in place sign", op.inplace_operator_variant
+    if op.supports_out and "out" not in kwargs:
+        yield f"out={('same', 'strided', 'empty')[index % 3]}", op.op
+
+
+def _outs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], kind: str) -> Any:
+    """Tensors for out=: of the result's shape, the same with other strides, or without elements."""
+    torch.manual_seed(SEED)
+    result = function(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+
+    def out(x: torch.Tensor) -> torch.Tensor:
+        if kind == "empty":
+            return torch.zeros((0,) * max(x.dim(), 1), dtype=x.dtype)
+        if kind == "strided":
+            return torch.ones(tuple(reversed(x.shape)), dtype=x.dtype).permute(*reversed(range(x.dim())))
+        return torch.ones(x.shape, dtype=x.dtype)
+
+    if isinstance(result, torch.Tensor):
+        return out(result)
+    return tuple(out(x) for x in result)
+
+
+def build(
+    operator: str, dtype: str, index: int, form: str, function: Callable[..., Any], args: tuple[Any, ...],
+    kwargs: dict[str, Any], error: type[Exception] | None = None,
+) -> Sample | Skipped | None:
+    """A sample, or why it does not count; None for a form that PyTorch itself does not have here."""
+    try:
+        if form.startswith("out="):
+            try:
+                kwargs = {**kwargs, "out": _outs(function, args, kwargs, form.partition("=")[2])}
+            except Exception:  # what the function itself says is the plain form's affair
+                return None
+        line, names = written(function, args, kwargs)
+    except OutsideError as reason:
+        return Skipped(operator, dtype, str(reason))
+    except Exception as problem:  # no public call, or one that raises where it is recorded
+        return Skipped(operator, dtype, f"no text: {type(problem).__name__}")
+    sample = Sample(operator, dtype, index, observed(function), args, kwargs, form, line, names, error)
+    if sample.random:
+        return Sample(operator, dtype, index, sample.function, args, kwargs, form,
+                      f"torch.manual_seed({SEED});{line}", (*names, "torch.manual_seed"), error)
+    return sample
