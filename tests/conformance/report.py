@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from conformance.opinfo import DTYPES
@@ -32,20 +32,21 @@ _LEFT_OUT = {
 def write_report(operators: Iterable[Operator], path: Path, boards: Sequence[str] = ()) -> None:
     rows = sorted(operators, key=lambda o: o.name.lower())
     on_boards = f"The same on emulated boards, some of the samples that pass: {'; '.join(boards)}.\n" if boards else ""
-    parts = [_HEAD.format(summary=_sentence(rows)), on_boards, "## Samples by operator\n", _table(rows)]
-    parts.append(_left_out(rows))
+    parts = [_HEAD.format(summary=sentence(rows)), on_boards, "## Samples by operator\n", table(rows, tuple(DTYPES))]
+    parts.append(left_out(rows, _LEFT_OUT))
     path.write_text("\n".join(part for part in parts if part))
 
 
-def _sentence(rows: list[Operator]) -> str:
+def sentence(rows: list[Operator]) -> str:
     return summary(rows).partition("; left out")[0]
 
 
-def _table(rows: list[Operator]) -> str:
-    lines = ["| operator | " + " | ".join(DTYPES) + " | refused because |", "|---|" + "---|" * (len(DTYPES) + 1)]
+def table(rows: list[Operator], dtypes: Sequence[str]) -> str:
+    """One row an operator that has samples which count."""
+    lines = ["| operator | " + " | ".join(dtypes) + " | refused because |", "|---|" + "---|" * (len(dtypes) + 1)]
     for operator in rows:
         if operator.run:
-            cells = [_cell(operator, dtype) for dtype in DTYPES]
+            cells = [_cell(operator, dtype) for dtype in dtypes]
             lines.append(f"| {operator.name} | {' | '.join(cells)} | {_reasons(operator)} |")
     return "\n".join(lines) + "\n"
 
@@ -64,10 +65,11 @@ def _reasons(operator: Operator) -> str:
     return "; ".join(f"{reason} ({count})" for reason, count in counts.most_common()).replace("|", "\\|")
 
 
-def _left_out(rows: list[Operator]) -> str:
+def left_out(rows: list[Operator], kinds: Mapping[str, str]) -> str:
+    """The samples that do not count, by reason."""
     total = totals(rows)
     lines = ["## Samples that do not count\n"]
-    for kind, why in _LEFT_OUT.items():
+    for kind, why in kinds.items():
         lines.append(f"**{total[kind]} samples.** {why}\n")
         groups: dict[str, Counter[str]] = {}
         for operator in rows:

@@ -26,17 +26,25 @@ def judge_operators(source: Source, names: Sequence[str], work: Path) -> list[Op
     return [collect(name, found) for name, found in verdicts.items()]
 
 
-def _child(source: Source, names: Sequence[str], folder: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix="pilotlight-") as work:
-        for operator in judge_operators(source, names, Path(work)):
-            write(folder, operator)
-
-
 def run(
-    source: Source, names: Sequence[str], folder: Path, *, processes: int = 2, together: int = 6,
+    source: Source, names: Sequence[str], folder: Path, *, processes: int = 2,
     say: Callable[[str], None] = lambda text: None,
 ) -> list[str]:
     """Writes one result file an operator; returns the operators whose child died, tried alone once more."""
+
+    def judge(group: Sequence[str]) -> None:
+        with tempfile.TemporaryDirectory(prefix="pilotlight-") as work:
+            for operator in judge_operators(source, group, Path(work)):
+                write(folder, operator)
+
+    return run_groups(judge, names, processes=processes, say=say)
+
+
+def run_groups(
+    judge: Callable[[Sequence[str]], None], names: Sequence[str], *, processes: int = 2, together: int = 6,
+    say: Callable[[str], None] = lambda text: None,
+) -> list[str]:
+    """Calls `judge` for a few operators at a time in children; returns those whose child died."""
     groups = [list(names[i : i + together]) for i in range(0, len(names), together)]
     children: dict[int, tuple[list[str], float]] = {}
     lost: list[str] = []
@@ -49,7 +57,7 @@ def run(
             if pid == 0:
                 os.setsid()
                 try:
-                    _child(source, group, folder)
+                    judge(group)
                     os._exit(0)
                 except BaseException as error:
                     print(f"{group}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)

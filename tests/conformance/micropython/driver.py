@@ -15,6 +15,7 @@ from struct import pack
 
 buffers = []
 tensors = []
+seed = getattr(torch, "manual_seed", None)
 
 
 def T(data, dtype, sizes, strides=None, offset=0):
@@ -56,6 +57,8 @@ def run(number, text):
     tensors = []
     space = {"torch": torch, "T": T}
     texts = []
+    if seed is not None:
+        seed(42)
     try:
         exec(text, space)
         show(space["r"], texts)

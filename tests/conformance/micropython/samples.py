@@ -22,6 +22,11 @@ _MODULES = {
     "torch.Tensor": torch.Tensor, "torch.nn.functional": torch.nn.functional, "torch.special": torch.special,
     "torch.linalg": torch.linalg, "torch": torch,
 }
+# Functions of Python's that draw through an operator of another name.
+_DRAWING = (
+    "dropout1d", "dropout2d", "dropout3d", "fractional_max_pool2d", "fractional_max_pool3d", "gumbel_softmax",
+    "fractional_max_pool2d_with_indices", "fractional_max_pool3d_with_indices", "multi_head_attention_forward",
+)
 _UNWRITTEN = ("empty", "new_empty", "resize")
 
 
@@ -71,7 +76,7 @@ def _names() -> dict[int, str]:
 @cache
 def _random() -> frozenset[str]:
     """Names of functions that draw random numbers, by PyTorch's tag."""
-    drawn = {
+    drawn = set(_DRAWING) | {
         name.partition("::")[2].partition(".")[0] for name in torch._C._dispatch_get_all_op_names()
         if name.startswith("aten::") and torch.Tag.nondeterministic_seeded in _tags(name)
     }
@@ -99,21 +104,19 @@ class _Recorder(TorchFunctionMode):
         self.names: list[str] = []
         self.known: set[int] = set()
         self.kept: list[Any] = []
-        self.last: tuple[Any, str] | None = None
+        self.last: tuple[Any, str, str] | None = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = function_name(func) or resolve_name(func)
         if name is None or not name.startswith("torch."):
             raise _UnknownError(f"{func}")
-        before = len(self.text.parts)
         expression = self.text.call(name, args, kwargs or {})
         result = func(*args, **(kwargs or {}))
         leaves = pytree.tree_leaves(result)
         self.kept += leaves
         if not any(isinstance(x, torch.Tensor) for x in leaves):
-            self.last = (result, expression)
-            if before == len(self.text.parts):
-                return result
+            self.last = (result, expression, name)
+            return result
         target = f"v{len(self.text.parts)}"
         self.text.parts.append(f"{target}={expression}")
         self.names.append(name)
@@ -135,7 +138,7 @@ def record(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
         result = function(*args, **kwargs)
     if recorder.last is not None and recorder.last[0] is result:
         text.parts.append(f"r={recorder.last[1]}")
-        return text.line(), tuple(recorder.names)
+        return text.line(), (*recorder.names, recorder.last[2])
     given = {id(x) for x in pytree.tree_leaves((args, kwargs))}
     if any(isinstance(x, torch.Tensor) and id(x) not in recorder.known | given for x in pytree.tree_leaves(result)):
         raise _UnknownError("a result of no call")
@@ -170,7 +173,7 @@ def observed(function: Callable[..., Any]) -> Callable[..., list[torch.Tensor]]:
         torch.manual_seed(SEED)
         result = function(*args, **kwargs)
         numbers = [torch.tensor(x) if isinstance(x, (bool, int, float)) else x for x in pytree.tree_leaves(result)]
-        changed = [x for key, x in given.items() if bytes(_bytes(x)) != before[key]]
+        changed = [x for key, x in given.items() if before[key] and bytes(_bytes(x)) != before[key]]
         return [x for x in [*numbers, *changed] if isinstance(x, torch.Tensor)]
 
     return call
@@ -285,8 +288,4 @@ def build(
         return Skipped(operator, dtype, str(reason))
     except Exception as problem:  # no public call, or one that raises where it is recorded
         return Skipped(operator, dtype, f"no text: {type(problem).__name__}")
-    sample = Sample(operator, dtype, index, observed(function), args, kwargs, form, line, names, error)
-    if sample.random:
-        return Sample(operator, dtype, index, sample.function, args, kwargs, form,
-                      f"torch.manual_seed({SEED});{line}", (*names, "torch.manual_seed"), error)
-    return sample
+    return Sample(operator, dtype, index, observed(function), args, kwargs, form, line, names, error)

@@ -1,0 +1,94 @@
+"""Command line of the conformance run of the eager library."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from conformance import results
+from conformance.micropython.device import known_names, run_unix
+from conformance.micropython.report import error_sentence, write_report
+from conformance.micropython.samples import Sample, Samples
+from conformance.micropython.text import DTYPES
+from conformance.micropython.verdict import judge, judge_errors
+from conformance.run import run_groups
+from pilotlight.micropython.build import unix_binary
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def judge_operators(samples: Samples, names: Sequence[str], binary: Path, folder: Path | None) -> list[
+    tuple[results.Operator, results.Operator]
+]:
+    """Verdicts on the samples of operators, and on the calls that must raise."""
+    run = partial(run_unix, binary)
+    found = []
+    for name in names:
+        cases, errors = list(samples.cases(name)), list(samples.errors(name))
+        asked = {n.removesuffix(".__get__") for c in (*cases, *errors) if isinstance(c, Sample) for n in c.names}
+        known = known_names(binary, asked)
+        operator = results.collect(name, judge(cases, known, run))
+        refusals = results.collect(name, judge_errors(errors, known, run))
+        if folder is not None:
+            results.write(folder, operator)
+            results.write(folder / "errors", refusals)
+        found.append((operator, refusals))
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="conformance.micropython", description=__doc__)
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="this operator (repeatable)")
+    parser.add_argument("--dtype", action="append", choices=list(DTYPES.values()), help="this dtype (repeatable)")
+    parser.add_argument("--resume", action="store_true", help="keep the results that are there")
+    parser.add_argument("--again", action="store_true", help="like --resume, but repeat what was refused or wrong")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--limit", type=int, help="at most so many samples of an operator and dtype")
+    parser.add_argument("--sanitize", action="store_true", help="on a build with sanitizers")
+    parser.add_argument("--binary", type=Path, help="a MicroPython with the module, instead of building one")
+    parser.add_argument("--report", type=Path, default=ROOT / "docs" / "micropython-operators.md")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "conformance-micropython")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    binary = args.binary or unix_binary(sanitize=args.sanitize)
+    samples = Samples(tuple(args.dtype or DTYPES.values()), args.limit)
+    names = [n for n in samples.operators() if not args.only or n in args.only or n.partition(".")[0] in args.only]
+    if args.resume or args.again:
+        names = [n for n in names if not results.settled(results.path_of(args.folder, n), args.again)]
+    lost = run_groups(
+        lambda group: judge_operators(samples, group, binary, args.folder) and None, names, processes=args.processes,
+        say=lambda text: print(text, file=sys.stderr, flush=True),
+    )
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{used.ru_utime + used.ru_stime:.0f} s of CPU", file=sys.stderr)
+    shown = names if args.only else samples.operators()
+    operators = _read(args.folder, shown)
+    errors = _read(args.folder / "errors", shown)
+    if args.only:
+        for operator in (*operators, *errors):
+            for dtype, index, outcome, reason in operator.problems():
+                print(f"{operator.name} {dtype} #{index} {outcome}: {reason}")
+    print(results.summary(operators))
+    print(error_sentence(errors))
+    if lost:
+        print(f"no result: {', '.join(lost)}")
+    if not args.only and not args.dtype and args.limit is None:
+        write_report(operators, errors, args.report)
+    return 1 if lost or results.totals(operators)["wrong"] else 0
+
+
+def _read(folder: Path, names: Sequence[str]) -> list[results.Operator]:
+    paths = [results.path_of(folder, name) for name in names]
+    return [results.read(path) for path in paths if path.exists()]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

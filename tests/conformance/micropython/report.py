@@ -1,0 +1,51 @@
+"""docs/micropython-operators.md from the result files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.micropython.text import DTYPES
+from conformance.report import left_out, sentence, table
+from conformance.results import Operator, totals
+from pilotlight.micropython.operators import kernels
+
+_HEAD = """# Operators under MicroPython
+
+Written by `make conformance-micropython`; do not edit. The tables of the eager library hold {overloads} overloads of
+{operators} operators (in-place forms and out= not counted apart). PyTorch ships samples for its operators (OpInfo): every
+sample, in every form that the operator has (function, method, operator sign, in place, out=), is run by the unix build
+and compared with eager PyTorch: types and shapes exactly, integers exactly, floats by the rule of
+`tests/conformance/judge.py`, and the arguments that the call changes as well. The columns show samples passed / run.
+
+{summary}.
+
+{errors}
+"""
+_LEFT_OUT = {
+    "missing": "A function or method that the library does not have.",
+    "raises": "Eager PyTorch itself raises.",
+    "no-tensor": "The result has no tensor or number in it.",
+    "outside": "A dtype that the library does not have, an argument that is no value of Python's or PyTorch's, or a call "
+    "without a public name.",
+}
+
+
+def error_sentence(errors: Sequence[Operator]) -> str:
+    total = totals(errors)
+    return (f"Of {sum(total.values())} calls that PyTorch refuses (OpInfo's error inputs) {total['pass']} raise its type of "
+            f"exception, {total['other']} another one, {total['wrong']} none.")
+
+
+def write_report(operators: Sequence[Operator], errors: Sequence[Operator], path: Path) -> None:
+    rows = sorted(operators, key=lambda o: o.name.lower())
+    names = [name for name in kernels() if not name.partition(".")[0].endswith("_")]
+    head = _HEAD.format(
+        overloads=len(names), operators=len({name.partition(".")[0] for name in names}), summary=sentence(rows),
+        errors=error_sentence(errors),
+    )
+    unmet = [f"- {o.name}: {reason}" for o in errors for _, _, outcome, reason in o.problems() if outcome == "wrong"]
+    parts = [head, "## Samples by operator\n", table(rows, tuple(DTYPES.values()))]
+    if unmet:
+        parts += ["## Calls that PyTorch refuses and the library takes\n", "\n".join(unmet) + "\n"]
+    path.write_text("\n".join([*parts, left_out(rows, _LEFT_OUT)]))
