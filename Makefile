@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench conformance clean
+.PHONY: help setup demo test lint bench conformance conformance-micropython clean
 
 help: ## show this
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
@@ -26,6 +26,9 @@ bench: setup ## the MLPerf Tiny networks on emulated boards; writes benchmarks/r
 
 conformance: setup ## PyTorch's operator samples through the compiler; writes docs/operators.md
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance $(CONFORMANCE_ARGS)
+
+conformance-micropython: setup ## PyTorch's operator samples through MicroPython; writes docs/micropython-operators.md
+	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance.micropython $(CONFORMANCE_ARGS)
 
 clean: ## remove what was built (the .venv stays; delete it by hand to start over)
 	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -19,7 +19,7 @@ def run_unix(binary: Path, lines: Sequence[str], heap: str = "256m") -> dict[int
     with tempfile.TemporaryDirectory(prefix="pilotlight-") as folder:
         work = Path(folder)
         script = work / "driver.py"
-        script.write_text(f"{DRIVER.read_text()}\n\nmain(sys.argv[1])\n")
+        script.write_text(f"{DRIVER.read_text()}\n\nmain()\n")
         while first < len(lines):
             (work / "calls").write_text("".join(f"{k} {lines[k]}\n" for k in range(first, len(lines))))
             status = _process([str(binary), "-X", f"heapsize={heap}", str(script), str(work / "calls")], work)
@@ -68,7 +68,7 @@ def known_names(binary: Path, names: Iterable[str]) -> set[str]:
     asked = sorted(set(names))
     with tempfile.TemporaryDirectory(prefix="pilotlight-") as folder:
         script = Path(folder) / "driver.py"
-        script.write_text(f"{DRIVER.read_text()}\n\nmain(sys.argv[1])\n")
+        script.write_text(f"{DRIVER.read_text()}\n\nmain()\n")
         (Path(folder) / "names").write_text("".join(f"? {name}\n" for name in asked))
         done = subprocess.run([str(binary), str(script), str(Path(folder) / "names")], capture_output=True, text=True)
     if done.returncode:

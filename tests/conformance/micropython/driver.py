@@ -1,17 +1,16 @@
-# Runs on MicroPython: executes calls and prints what they give, one line each.
+# ruff: noqa: N802, PTH123, SIM105, SIM115, UP031 - MicroPython has no pathlib and no contextlib
+"""Runs on MicroPython: executes calls and prints what they give, one line each."""
 import sys
+from binascii import hexlify, unhexlify
+from struct import pack
 
-try:
-    import torch
-except ImportError:
-    import _torch as torch
+import torch
+
 for name in ("nn", "nn.functional", "special", "linalg"):
     try:
         __import__("torch." + name)
-    except (ImportError, AttributeError):
+    except ImportError:  # a selective build
         pass
-from binascii import hexlify, unhexlify
-from struct import pack
 
 buffers = []
 tensors = []
@@ -88,7 +87,7 @@ def known(name):
         return True
 
 
-def main(path):
+def main(path=sys.argv[-1]):
     for line in open(path):
         number, text = line.split(" ", 1)
         if number == "?":

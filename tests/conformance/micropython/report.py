@@ -13,9 +13,9 @@ from pilotlight.micropython.operators import kernels
 _HEAD = """# Operators under MicroPython
 
 Written by `make conformance-micropython`; do not edit. The tables of the eager library hold {overloads} overloads of
-{operators} operators (in-place forms and out= not counted apart). PyTorch ships samples for its operators (OpInfo): every
-sample, in every form that the operator has (function, method, operator sign, in place, out=), is run by the unix build
-and compared with eager PyTorch: types and shapes exactly, integers exactly, floats by the rule of
+{operators} operators (in-place forms and out= not counted apart). PyTorch ships samples for its operators (OpInfo):
+every sample, in every form that the operator has (function, method, operator sign, in place, out=), is run by the unix
+build and compared with eager PyTorch: types and shapes exactly, integers exactly, floats by the rule of
 `tests/conformance/judge.py`, and the arguments that the call changes as well. The columns show samples passed / run.
 
 {summary}.
@@ -26,15 +26,15 @@ _LEFT_OUT = {
     "missing": "A function or method that the library does not have.",
     "raises": "Eager PyTorch itself raises.",
     "no-tensor": "The result has no tensor or number in it.",
-    "outside": "A dtype that the library does not have, an argument that is no value of Python's or PyTorch's, or a call "
-    "without a public name.",
+    "outside": "A dtype that the library does not have, an argument that is no value of Python's or PyTorch's, or a "
+    "call without a public name.",
 }
 
 
 def error_sentence(errors: Sequence[Operator]) -> str:
     total = totals(errors)
-    return (f"Of {sum(total.values())} calls that PyTorch refuses (OpInfo's error inputs) {total['pass']} raise its type of "
-            f"exception, {total['other']} another one, {total['wrong']} none.")
+    return (f"Of {sum(total.values())} calls that PyTorch refuses (OpInfo's error inputs) {total['pass']} raise its type "
+            f"of exception, {total['other']} another one, {total['wrong']} none.")
 
 
 def write_report(operators: Sequence[Operator], errors: Sequence[Operator], path: Path) -> None:

@@ -1,4 +1,4 @@
-"""PyTorch's operator database → samples: a call with arguments, as a function of CPython's and as MicroPython's text."""
+"""PyTorch's operator database → samples: a call with arguments, as CPython's function and MicroPython's text."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _names() -> dict[int, str]:
     for prefix, module in _MODULES.items():
         for name in dir(module):
             value = getattr(module, name, None)
-            if callable(value) and not name.startswith("_") or name.startswith("__r") or name == "__getitem__":
+            if callable(value) and (name[0] != "_" or name.startswith("__r") or name == "__getitem__"):
                 found[id(value)] = f"{prefix}.{name}"
     return found
 
