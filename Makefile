@@ -6,7 +6,7 @@ PYTEST_ARGS ?=
 .PHONY: help setup demo test lint bench conformance conformance-micropython clean
 
 help: ## show this
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
 
 setup:
 	@scripts/setup.sh

@@ -33,8 +33,8 @@ _LEFT_OUT = {
 
 def error_sentence(errors: Sequence[Operator]) -> str:
     total = totals(errors)
-    return (f"Of {sum(total.values())} calls that PyTorch refuses (OpInfo's error inputs) {total['pass']} raise its type "
-            f"of exception, {total['other']} another one, {total['wrong']} none.")
+    return (f"Of {sum(total.values())} calls that PyTorch refuses (OpInfo's error inputs) {total['pass']} raise its "
+            f"type of exception, {total['other']} another one, {total['wrong']} none.")
 
 
 def write_report(operators: Sequence[Operator], errors: Sequence[Operator], path: Path) -> None:
