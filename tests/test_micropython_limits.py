@@ -1,4 +1,4 @@
-"""What a program can do wrong, or too much of: memory comes back, errors are exceptions, Ctrl-C stops, nothing crashes."""
+"""What a program can do wrong or too much of: memory comes back, Ctrl-C stops it, nothing crashes."""
 
 from __future__ import annotations
 

@@ -69,8 +69,6 @@ class Text:
             return str(x)
         if isinstance(x, torch.device):
             return repr(str(x))
-        if isinstance(x, slice):
-            return f"slice({self.value(x.start)},{self.value(x.stop)},{self.value(x.step)})"
         if isinstance(x, list):
             return f"[{','.join(self.value(y) for y in x)}]"
         if isinstance(x, tuple):
@@ -78,6 +76,11 @@ class Text:
         if isinstance(x, dict):
             return f"{{{','.join(f'{self.value(k)}:{self.value(v)}' for k, v in x.items())}}}"
         raise OutsideError(f"an argument of type {type(x).__name__}")
+
+    def _index(self, x: Any) -> str:
+        if isinstance(x, slice):  # MicroPython has no function for it
+            return ":".join("" if part is None else self.value(part) for part in (x.start, x.stop, x.step))
+        return "".join(f"{self._index(y)}," for y in x) if isinstance(x, tuple) and x else self.value(x)
 
     def _tensor(self, tensor: torch.Tensor) -> str:
         name = self._names.get(id(tensor))
@@ -89,6 +92,8 @@ class Text:
 
     def call(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
         """The expression; `name` is a dotted one of PyTorch's."""
+        if name == "torch.Tensor.__getitem__":
+            return f"{self.value(args[0])}[{self._index(args[1])}]"
         given = [self.value(x) for x in args]
         if name.startswith("torch.Tensor."):
             return _method(name.removeprefix("torch.Tensor."), given, {k: self.value(v) for k, v in kwargs.items()})
@@ -102,8 +107,6 @@ def _arguments(args: Sequence[str], kwargs: dict[str, str]) -> str:
 def _method(name: str, args: Sequence[str], kwargs: dict[str, str]) -> str:
     if name.endswith(".__get__"):
         return f"{args[0]}.{name.removesuffix('.__get__')}"
-    if name == "__getitem__":
-        return f"{args[0]}[{args[1]}]"
     plain = name.strip("_")
     if name.startswith("__"):
         if plain in SIGNS and len(args) == 2:

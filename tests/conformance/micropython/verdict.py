@@ -44,7 +44,7 @@ def _verdict(sample: Sample, truth: Truth, answer: str) -> Verdict:
         return Verdict(sample, "refused" if name in REFUSALS else "wrong", f"{form}{name}: {message}")
     if status == "died":
         return Verdict(sample, "wrong", f"{form}died {rest}")
-    got = decode(rest)
+    got = decode(rest.partition("c:")[0] if sample.unwritten else rest)
     if len(got) != len(truth.single):
         return Verdict(sample, "wrong", f"{form}{len(got)} results instead of {len(truth.single)}")
     if sample.unwritten:
