@@ -30,7 +30,6 @@ mp_obj_t pt_do_cpu(pt_call_t *c) { return c->args[0].object; }
 /* Tensors have type names of their own in PyTorch: torch.FloatTensor. */
 mp_obj_t pt_do_type(pt_call_t *c)
 {
-    static const char *const names[] = {"Bool", "Byte", "Char", "Short", "Int", "Long", "Half", "BFloat16", "Float"};
     pt_tensor_t *t = c->args[0].v.tensor;
     const mp_obj_t wanted = c->args[1].object;
     if (mp_obj_is_type(wanted, &pt_dtype_type)) {
@@ -40,7 +39,7 @@ mp_obj_t pt_do_type(pt_call_t *c)
     mp_print_t print;
     for (int k = 0; k < PT_DTYPES; k++) {
         vstr_init_print(&text, 24, &print);
-        mp_printf(&print, "torch.%sTensor", names[k]);
+        mp_printf(&print, "torch.%sTensor", pt_dtypes[k].type);
         if (!c->args[1].given && t->dtype == k) {
             return mp_obj_new_str_from_vstr(&text);
         }

@@ -9,7 +9,7 @@
 static bool is_text(mp_obj_t o) { return mp_obj_is_str(o) || mp_obj_is_type(o, &mp_type_bytes); }
 
 /* Lists, tuples, ranges, arrays, bytearrays, objects with a length and items. */
-static bool length_of(mp_obj_t o, size_t *length)
+bool pt_length(mp_obj_t o, size_t *length)
 {
     mp_obj_t *items;
     if (pt_sequence(o, length, &items)) {
@@ -72,7 +72,7 @@ static int infer(mp_obj_t o)
     if (is_text(o)) {
         mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("new(): invalid data type '%s'"), mp_obj_get_type_str(o));
     }
-    if (!length_of(o, &n)) {
+    if (!pt_length(o, &n)) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("Could not infer dtype of %s"), mp_obj_get_type_str(o));
     }
     const int array = array_dtype(o, &info);
@@ -90,12 +90,10 @@ static int infer(mp_obj_t o)
 
 static int64_t checked_int(mp_obj_t o)
 {
-    const mp_obj_t kept = pt_item(pt_from_number(o, PT_INT64), 0);
-    if (!mp_obj_equal(kept, o)) {
+    const int64_t value = pt_int64(o);
+    if (!mp_obj_is_small_int(o) && (value < 0) != (mp_obj_int_sign(o) < 0)) {
         mp_raise_ValueError(MP_ERROR_TEXT("Overflow when unpacking long long"));
     }
-    int64_t value;
-    memcpy(&value, pt_from_number(o, PT_INT64)->data, sizeof(value));
     return value;
 }
 
@@ -129,8 +127,7 @@ void pt_store_number(mp_obj_t o, int dtype, uint8_t *to)
             fits = x >= (mp_float_t)low && x <= (mp_float_t)high;
             chunk.i[0] = !fits ? 0 : x >= (mp_float_t)INT64_MAX ? INT64_MIN : (int64_t)x;
         } else {
-            chunk.i[0] = own == PT_BOOL ? mp_obj_is_true(o) : mp_obj_is_small_int(o) ? MP_OBJ_SMALL_INT_VALUE(o)
-                : checked_int(o);
+            chunk.i[0] = own == PT_BOOL ? mp_obj_is_true(o) : checked_int(o);
             fits = chunk.i[0] >= low && chunk.i[0] <= high;
         }
         if (!fits) {
@@ -149,7 +146,7 @@ static void store(pt_tensor_t *t, int dim, uint8_t *to, mp_obj_t o)
         pt_store_number(o, t->dtype, to);
         return;
     }
-    if (!length_of(o, &n)) {
+    if (!pt_length(o, &n)) {
         mp_raise_TypeError(MP_ERROR_TEXT("not a sequence"));
     }
     if (n != (size_t)t->dims[dim]) {
@@ -183,7 +180,7 @@ pt_tensor_t *pt_from_data(mp_obj_t data, int dtype)
     if (is_text(data)) {
         infer(data); /* raises */
     }
-    while (length_of(at, &n) || mp_obj_is_str(at)) {
+    while (pt_length(at, &n) || mp_obj_is_str(at)) {
         if (ndim == PT_MAX_DIMS || mp_obj_is_str(at)) {
             mp_raise_msg_varg(&mp_type_ValueError, MP_ERROR_TEXT("too many dimensions '%s'"), mp_obj_get_type_str(at));
         }
@@ -318,7 +315,7 @@ mp_obj_t pt_tensor_make(const mp_obj_type_t *type, size_t n, size_t n_kw, const 
         pt_sequence(args[0], &count, &own);
         items = own;
     } else if (n == 1 && !mp_obj_is_int(args[0])) {
-        if (!length_of(args[0], &length)) {
+        if (!pt_length(args[0], &length)) {
             mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("new(): data must be a sequence (got %s)"),
                 mp_obj_get_type_str(args[0]));
         }
