@@ -97,7 +97,7 @@ static int64_t checked_int(mp_obj_t o)
     return value;
 }
 
-void pt_store_number(mp_obj_t o, int dtype, uint8_t *to)
+void pt_store_number(mp_obj_t o, int dtype, uint8_t *to, const char *suffix)
 {
     pt_chunk_t chunk;
     int compute = pt_compute(dtype);
@@ -132,7 +132,8 @@ void pt_store_number(mp_obj_t o, int dtype, uint8_t *to)
         }
         if (!fits) {
             mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("value cannot be converted to type %q without overflow"), pt_dtypes[dtype].name);
+                MP_ERROR_TEXT("value cannot be converted to type %q%s without overflow"),
+                dtype == PT_INT32 && *suffix ? MP_QSTR_int : pt_dtypes[dtype].name, dtype == PT_INT32 ? "" : suffix);
         }
     }
     pt_store(to, dtype, 1, compute, &chunk, 1);
@@ -143,7 +144,7 @@ static void store(pt_tensor_t *t, int dim, uint8_t *to, mp_obj_t o)
     size_t n;
     mp_buffer_info_t info;
     if (dim == t->ndim) {
-        pt_store_number(o, t->dtype, to);
+        pt_store_number(o, t->dtype, to, "");
         return;
     }
     if (!pt_length(o, &n)) {

@@ -8,8 +8,9 @@
 bool pt_length(mp_obj_t o, size_t *length);
 /* A new tensor of nested sequences, numbers or a tensor; dtype -1: what PyTorch infers. */
 pt_tensor_t *pt_from_data(mp_obj_t data, int dtype);
-/* One number, or a tensor of one element, with PyTorch's errors for what does not fit. */
-void pt_store_number(mp_obj_t number, int dtype, uint8_t *to);
+/* One number, or a tensor of one element, with PyTorch's errors for what does not fit; these name the type with a suffix
+ * that depends on where they come from. */
+void pt_store_number(mp_obj_t number, int dtype, uint8_t *to, const char *suffix);
 void pt_require_grad(pt_tensor_t *t, bool wanted);
 
 mp_obj_t pt_tensor_make(const mp_obj_type_t *type, size_t n, size_t n_kw, const mp_obj_t *args);

@@ -21,8 +21,7 @@ static bool is_mask(const pt_tensor_t *t) { return t->dtype == PT_BOOL || t->dty
 static int32_t checked(int64_t index, int32_t size, int place)
 {
     if (index < -size || index >= size) {
-        mp_raise_msg_varg(&mp_type_IndexError,
-            MP_ERROR_TEXT("index %d is out of bounds for dimension %d with size %d"), (int)index, place, (int)size);
+        pt_out_of_bounds(index, place, size);
     }
     return (int32_t)(index < 0 ? index + size : index);
 }
@@ -88,11 +87,10 @@ static int64_t slice_number(mp_obj_t o, int64_t otherwise)
     if (!mp_obj_is_int(o)) {
         mp_raise_TypeError(MP_ERROR_TEXT("slice indices must be integers or None or have an __index__ method"));
     }
-    if (mp_obj_is_small_int(o)) {
-        const mp_int_t value = MP_OBJ_SMALL_INT_VALUE(o);
-        return value > INT32_MAX ? INT32_MAX : value < -INT32_MAX ? -INT32_MAX : value;
-    }
-    return mp_obj_int_sign(o) < 0 ? -INT32_MAX : INT32_MAX;
+    const mp_obj_t end = mp_obj_new_int(mp_obj_int_sign(o) < 0 ? -INT32_MAX : INT32_MAX);
+    const bool inside = mp_obj_is_true(
+        mp_binary_op(mp_obj_int_sign(o) < 0 ? MP_BINARY_OP_MORE : MP_BINARY_OP_LESS, o, end));
+    return mp_obj_get_int(inside ? o : end);
 }
 
 static void take_slice(view_t *v, mp_obj_t object)
@@ -223,7 +221,7 @@ static pt_tensor_t *assigned(const pt_tensor_t *t, mp_obj_t value)
             mp_obj_get_type_str(value), pt_dtypes[t->dtype].type);
     }
     pt_tensor_t *number = pt_new(t->dtype, 0, NULL);
-    pt_store_number(value, t->dtype, number->data);
+    pt_store_number(value, t->dtype, number->data, "_t");
     return number;
 }
 

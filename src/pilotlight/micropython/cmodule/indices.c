@@ -2,6 +2,15 @@
 #include "indices.h"
 
 #include "generated/rows.h"
+#include "repr.h"
+
+NORETURN void pt_out_of_bounds(int64_t index, int dim, int32_t size)
+{
+    char text[PT_INT_TEXT];
+    text[pt_int_text(index, text)] = 0;
+    mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("index %s is out of bounds for dimension %d with size %d"), text,
+        dim, (int)size);
+}
 
 /* What index tensors pick: for each element of their broadcast shape, an offset in the tensor. */
 typedef struct {
@@ -113,9 +122,7 @@ static void add_offsets(pt_tensor_t *offsets, pt_tensor_t *part, int number, int
             for (int k = 0; k < n; k++) {
                 const int64_t index = chunk.i[k];
                 if (size >= 0 && (index < -size || index >= size)) {
-                    mp_raise_msg_varg(&mp_type_IndexError,
-                        MP_ERROR_TEXT("index %d is out of bounds for dimension %d with size %d"), (int)index, number,
-                        (int)size);
+                    pt_out_of_bounds(index, number, size);
                 }
                 to[k * ys] += (int32_t)(size >= 0 && index < 0 ? index + size : index) * stride;
             }

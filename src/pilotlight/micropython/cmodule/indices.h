@@ -8,6 +8,7 @@
  * has itself. `c` may be NULL, it says where the result goes. */
 pt_tensor_t *pt_index(pt_call_t *c, pt_tensor_t *t, int count, pt_tensor_t *const *indices);
 void pt_index_put(pt_tensor_t *t, int count, pt_tensor_t *const *indices, pt_tensor_t *values, bool accumulate);
+NORETURN void pt_out_of_bounds(int64_t index, int dim, int32_t size);
 /* Without dimensions of size 1 in front, while there are more than `least`. */
 pt_tensor_t *pt_without_ones(pt_tensor_t *t, int least);
 

@@ -439,5 +439,9 @@ mp_obj_t pt_item(const pt_tensor_t *t, int32_t offset)
     if (t->dtype == PT_BOOL) {
         return mp_obj_new_bool(chunk.i[0] != 0);
     }
-    return pt_is_float(t->dtype) ? mp_obj_new_float((mp_float_t)chunk.f[0]) : mp_obj_new_int_from_ll(chunk.i[0]);
+    if (pt_is_float(t->dtype)) {
+        return mp_obj_new_float((mp_float_t)chunk.f[0]);
+    }
+    const mp_int_t small = (mp_int_t)chunk.i[0]; /* mp_obj_new_int_from_ll makes an object of every number */
+    return small == chunk.i[0] ? mp_obj_new_int(small) : mp_obj_new_int_from_ll(chunk.i[0]);
 }

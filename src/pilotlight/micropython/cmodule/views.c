@@ -408,11 +408,11 @@ pt_tensor_t *pt_expand(pt_tensor_t *t, int ndim, const int32_t *wanted)
     const int more = ndim - t->ndim;
     if (more < 0 || ndim > PT_MAX_DIMS) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("expand(torch.%qTensor{%s}, size=%s): the number of sizes provided (%d) must be greater or "
-                          "equal to the number of dimensions in the tensor (%d)"), pt_dtypes[t->dtype].name,
+            MP_ERROR_TEXT("expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must be greater or "
+                          "equal to the number of dimensions in the tensor (%d)"), pt_dtypes[t->dtype].type,
             pt_shape_text(t->ndim, t->dims), pt_shape_text(ndim, wanted), ndim, (int)t->ndim);
     }
-    for (int d = 0; d < ndim; d++) {
+    for (int d = ndim - 1; d >= 0; d--) {
         const int own = d - more;
         const int32_t size = own < 0 ? 1 : t->dims[own];
         sizes[d] = wanted[d] == -1 && own >= 0 ? size : wanted[d];
