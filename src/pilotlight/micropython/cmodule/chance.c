@@ -188,8 +188,8 @@ mp_obj_t pt_do_multinomial(pt_call_t *c)
     }
     if (!pt_is_float(t->dtype)) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("multinomial only supports floating-point dtypes for input, got: %s"), "
-                          "pt_dtype_name(t->dtype));
+            MP_ERROR_TEXT("multinomial only supports floating-point dtypes for input, got: %s"),
+            pt_dtype_name(t->dtype));
     }
     const int32_t size = t->dims[t->ndim - 1], rows = t->ndim == 2 ? t->dims[0] : 1;
     if (wanted <= 0) {
