@@ -36,6 +36,9 @@ _LISTS = {"INT": "INTS", "TENSOR": "TENSORS", "FLOAT": "FLOATS", "SCALAR": "FLOA
 _CONSTANTS = {"True": "1", "False": "0", "Mean": "1", "long": "PT_INT64", "float": "PT_FLOAT32"}
 _LARGEST = 2**31 - 1  # stands for larger defaults ("until the end")
 
+# Kernels that apply the row that they are told, where there are but tensors.
+_QUICK = {"pt_pointwise", "pt_do_add", "pt_do_neg"}
+
 # Their tensors may be numbers (torch.mul(2, x)), which makes their overloads for a Scalar superfluous.
 _NUMBERS = {
     name + suffix for suffix in ("", "_")
@@ -274,7 +277,8 @@ def operator_tables(chosen: Mapping[str, Kernel]) -> Tables:
                 last = number == len(members) - 1
                 flags = ', '.join(str(int(f)) for f in (overload.outs, last, as_function[number], as_method[number]))
                 rows.append(f"    {{{text % flags}}}, /* {overload.schema} */")
-        named = f"{{&pt_op_type}}, MP_QSTR_{operator}, {start}, {int(in_place)}"
+        quick = members[0][1].function in _QUICK
+        named = f"{{&pt_op_type}}, MP_QSTR_{operator}, {start}, {int(quick)}, {int(in_place)}"
         if any(as_function):
             (functions if hasattr(torch, operator) else elsewhere).append(operator)
             lines.append(f"const pt_op_t pt_torch_{operator} = {{{named}, 0}};")

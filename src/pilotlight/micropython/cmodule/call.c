@@ -2,6 +2,8 @@
 #include "call.h"
 #include "record.h"
 
+#include "host.h"
+
 /* NumPy's names stand for PyTorch's, as they do there. */
 static qstr own_name(qstr name)
 {
@@ -70,10 +72,10 @@ static bool bind_defaults(pt_call_t *c, const pt_overload_t *o, uint32_t seen, b
 {
     const pt_param_t *params = &pt_params[o->params];
     for (int k = 0; k < o->count; k++) {
-        const pt_kind_t *kind = &pt_kinds[params[k].kind];
         if (seen & 1u << k) {
             continue;
         }
+        const pt_kind_t *kind = &pt_kinds[params[k].kind];
         if (!(kind->flags & PT_HAS_DEFAULT)) {
             FAIL(mp_raise_msg_varg(&mp_type_TypeError,
                 MP_ERROR_TEXT("%q() missing 1 required positional arguments: \"%q\""), c->op->name,
@@ -88,6 +90,7 @@ static bool bind_keywords(pt_call_t *c, const pt_overload_t *o, size_t n_kw, con
     bool loud)
 {
     const pt_op_t *op = c->op;
+    c->requires_grad = false;
     for (size_t k = 0; k < n_kw; k++) {
         const qstr name = mp_obj_str_get_qstr(args[2 * k]);
         const mp_obj_t value = args[2 * k + 1];
@@ -117,18 +120,15 @@ static bool bind_keywords(pt_call_t *c, const pt_overload_t *o, size_t n_kw, con
     return true;
 }
 
-/* Fills the arguments; false where they do not fit. With `loud` what is wrong is raised. */
-static bool bind(pt_call_t *c, const pt_overload_t *o, size_t n, size_t n_kw, const mp_obj_t *args, bool loud)
+/* Arguments in their places, from the k-th on, that are no plain tensors or not enough. */
+static bool bind_rest(pt_call_t *c, const pt_overload_t *o, size_t k, size_t n, size_t n_kw, const mp_obj_t *args,
+    bool loud)
 {
     const pt_op_t *op = c->op;
     const pt_param_t *params = &pt_params[o->params];
     const int self = op->method; /* arguments that self takes up */
-    uint32_t seen = 0;
-    c->overload = o;
-    c->ints_used = 0;
-    c->requires_grad = false;
-    c->out = NULL;
-    for (size_t k = 0; k < n; k++) {
+    uint32_t seen = (1u << k) - 1;
+    for (; k < n; k++) {
         if (k >= o->positional) {
             FAIL(mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q() takes %d positional argument%s but %d %s given"),
                 op->name, o->positional - self, o->positional - self == 1 ? "" : "s", (int)n - self,
@@ -136,24 +136,37 @@ static bool bind(pt_call_t *c, const pt_overload_t *o, size_t n, size_t n_kw, co
         }
         const int at = self && o->self_second && k < 2 ? 1 - (int)k : (int)k;
         const pt_kind_t *kind = &pt_kinds[params[at].kind];
+        seen |= 1u << at;
         if (kind->type == PT_ARG_INTS && o->positional == self + 1 && (n > o->positional || !kind->length)
             && pt_is_index(args[k])) { /* x.view(2, 3) */
             c->args[at].given = true;
             if (!pt_accept_ints(c, &c->args[at], n - k, args + k)) {
                 FAIL(pt_wrong_type(op, &params[at], (int)k - self, mp_obj_new_tuple(n - k, args + k)));
             }
-            seen |= 1u << at;
             break;
         }
         if (!pt_accept(c, kind, &c->args[at], args[k])) {
             FAIL(pt_wrong_type(op, &params[at], (int)k - self, args[k]));
         }
-        seen |= 1u << at;
     }
-    if (n_kw && !bind_keywords(c, o, n_kw, args + n, &seen, loud)) {
-        return false;
+    return (!n_kw || bind_keywords(c, o, n_kw, args + n, &seen, loud)) && bind_defaults(c, o, seen, loud);
+}
+
+/* Fills the arguments; false where they do not fit. With `loud` what is wrong is raised. */
+static bool bind(pt_call_t *c, const pt_overload_t *o, size_t n, size_t n_kw, const mp_obj_t *args, bool loud)
+{
+    const pt_param_t *p = &pt_params[o->params];
+    const size_t plain = o->self_second || n > o->positional ? 0 : n;
+    size_t k = 0;
+    c->overload = o;
+    c->ints_used = 0;
+    c->out = NULL;
+    for (; k < plain && pt_kinds[p->kind].type == PT_ARG_TENSOR && pt_is_tensor(args[k]); k++, p++) {
+        c->args[k].given = true;
+        c->args[k].object = args[k];
+        c->args[k].v.tensor = pt_tensor(args[k]);
     }
-    if (seen != (1u << o->count) - 1 && !bind_defaults(c, o, seen, loud)) {
+    if ((k < o->count || k < n || n_kw) && !bind_rest(c, o, k, n, n_kw, args, loud)) {
         return false;
     }
     if (c->in_place) {
@@ -194,15 +207,15 @@ static NORETURN void complain(pt_call_t *c, size_t n, size_t n_kw, const mp_obj_
     pt_no_overload(c->op, n, n_kw, args);
 }
 
-static mp_obj_t op_call(mp_obj_t self, size_t n, size_t n_kw, const mp_obj_t *args)
+static mp_obj_t call(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args)
 {
     pt_call_t c;
-    c.op = MP_OBJ_TO_PTR(self);
-    c.in_place = c.op->in_place;
-    PT_RECORD_CALL(c.op->name);
-    const pt_overload_t *o = &pt_overloads[c.op->first];
+    c.op = op;
+    c.in_place = op->in_place;
+    c.requires_grad = false;
+    const pt_overload_t *o = &pt_overloads[op->first];
     do {
-        if (pt_belongs(c.op, o) && bind(&c, o, n, n_kw, args, false)) {
+        if (pt_belongs(op, o) && bind(&c, o, n, n_kw, args, false)) {
             const mp_obj_t result = o->kernel(&c);
             if (c.requires_grad) {
                 pt_tensor(result)->requires_grad = true;
@@ -211,6 +224,21 @@ static mp_obj_t op_call(mp_obj_t self, size_t n, size_t n_kw, const mp_obj_t *ar
         }
     } while (!o++->last);
     complain(&c, n, n_kw, args);
+}
+
+static mp_obj_t op_call(mp_obj_t self, size_t n, size_t n_kw, const mp_obj_t *args)
+{
+    const pt_op_t *op = MP_OBJ_TO_PTR(self);
+    PT_RECORD_CALL(op->name);
+    if (op->quick && n_kw == 0 && n - 1 < 2 && pt_is_tensor(args[0]) && pt_is_tensor(args[n - 1])) {
+        const pt_pointwise_t *row = pt_overloads[op->first].data.row;
+        const mp_obj_t result = row->arity != n ? MP_OBJ_NULL
+            : pt_quick(row, op->in_place, pt_tensor(args[0]), pt_tensor(args[n - 1]));
+        if (result != MP_OBJ_NULL) {
+            return result;
+        }
+    }
+    return call(op, n, n_kw, args);
 }
 
 static void op_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind)

@@ -1,13 +1,17 @@
 /* Pointwise operators: rows of a table, applied to tensors of any type, strides and broadcast shapes. */
 #include "tensor.h"
 
+#include "host.h"
+
 #define SLICE 8192 /* elements between two looks at pending interrupts */
 
 static void run_slices(pt_row_t function, const void *const *from, int count, const int *widths, uint8_t *y, int width,
     int32_t n)
 {
     const void *x[PT_OPERANDS + PT_NUMBERS];
-    memcpy(x, from, sizeof(x));
+    for (int k = 0; k < PT_OPERANDS + PT_NUMBERS; k++) {
+        x[k] = from[k];
+    }
     for (; n > SLICE; n -= SLICE) {
         function(x, y, SLICE);
         y += SLICE * width;
@@ -217,52 +221,45 @@ pt_tensor_t *pt_map(pt_call_t *c, const pt_pointwise_t *row, const mp_obj_t *giv
 
 /* ---- the short way: contiguous tensors of one shape and of the compute type ------------------------------------ */
 
-static pt_tensor_t *same_shape(pt_call_t *c, const pt_pointwise_t *row)
+mp_obj_t pt_quick(const pt_pointwise_t *row, bool in_place, pt_tensor_t *a, pt_tensor_t *b)
 {
-    pt_tensor_t *a = c->args[0].v.tensor, *b = row->arity == 2 ? c->args[1].v.tensor : a, *out = c->out;
     const int dtype = a->dtype, ndim = a->ndim;
-    if (dtype != b->dtype || ndim != b->ndim || dtype != pt_compute(dtype) || row->compute == PT_IN_BOOL
-        || (dtype == PT_INT64 && (row->compute == PT_IN_FLOAT || row->flags)) || (out && (out != a || row->result))) {
-        return NULL;
+    pt_row_t function = row->f32;
+    if (dtype != b->dtype || ndim != b->ndim) {
+        return MP_OBJ_NULL;
     }
-    const pt_row_t function = dtype == PT_FLOAT32 ? row->f32 : row->i64;
+    if (dtype != PT_FLOAT32) {
+        function = dtype == PT_INT64 && row->compute == PT_IN_SAME && !(row->flags & (PT_NO_INTS | PT_NO_ZERO)) ? row->i64 : NULL;
+    }
+    if (!function || (in_place && (row->result || a->read_only || (a->owner == b->owner && a->data != b->data)))) {
+        return MP_OBJ_NULL;
+    }
     int32_t n = 1;
     for (int d = ndim - 1; d >= 0; d--) {
         const int32_t size = a->dims[d];
         if (size != b->dims[d] || a->dims[ndim + d] != n || b->dims[ndim + d] != n || size == 0) {
-            return NULL;
+            return MP_OBJ_NULL;
         }
         n *= size;
     }
-    if (!function || (out && (out->read_only || (a != b && pt_overlap(a, b))))) {
-        return NULL;
-    }
-    if (!out) {
-        out = pt_new(row->result == PT_TO_BOOL ? PT_BOOL : dtype, ndim, a->dims);
-    }
-    const void *x[PT_OPERANDS + PT_NUMBERS] = {a->data, b->data};
+    pt_tensor_t *out = in_place ? a : pt_new(row->result == PT_TO_BOOL ? PT_BOOL : dtype, ndim, a->dims);
+    const void *x[PT_OPERANDS + PT_NUMBERS];
+    x[0] = a->data;
+    x[1] = b->data;
     if (n <= SLICE) {
         function(x, out->data, (int)n);
     } else {
         const int widths[] = {pt_size(dtype), pt_size(dtype)};
         run_slices(function, x, row->arity, widths, out->data, pt_size(out->dtype), n);
     }
-    return out;
+    return MP_OBJ_FROM_PTR(out);
 }
 
 mp_obj_t pt_pointwise(pt_call_t *c)
 {
     const pt_pointwise_t *row = c->overload->data.row;
-    const int arity = row->arity;
-    if (arity <= 2 && !row->numbers && pt_is_tensor(c->args[0].object)
-        && (arity == 1 || pt_is_tensor(c->args[1].object))) {
-        pt_tensor_t *y = same_shape(c, row);
-        if (y) {
-            return MP_OBJ_FROM_PTR(y);
-        }
-    }
     mp_obj_t operands[PT_OPERANDS + PT_NUMBERS];
-    for (int k = 0; k < arity + row->numbers; k++) {
+    for (int k = 0; k < row->arity + row->numbers; k++) {
         operands[k] = c->args[k].object;
     }
     return MP_OBJ_FROM_PTR(pt_map(c, row, operands));

@@ -1,6 +1,8 @@
 /* Memory, views, conversion and walking. */
 #include "tensor.h"
 
+#include "host.h"
+
 #include "py/gc.h"
 
 #include "half.h"
@@ -97,7 +99,7 @@ pt_tensor_t *pt_new(int dtype, int ndim, const int32_t *sizes)
         }
     }
     pt_tensor_t *t = header(dtype, ndim, sizes);
-    contiguous_strides(ndim, sizes, pt_strides(t));
+    contiguous_strides(ndim, sizes, t->own + ndim);
     t->bytes = (uint32_t)bytes;
     t->owner = t->start = t->data = m_malloc(bytes ? (size_t)bytes : 1);
     return t;

@@ -195,7 +195,8 @@ typedef struct {
 typedef struct {
     mp_obj_base_t base;
     uint16_t name;
-    uint16_t first : 14; /* of its overloads in pt_overloads */
+    uint16_t first : 13;                   /* of its overloads in pt_overloads */
+    uint16_t quick : 1;                    /* the first one is a row of tensors, whatever else it takes */
     uint16_t in_place : 1, method : 1;
 } pt_op_t;
 
@@ -260,6 +261,8 @@ mp_obj_t pt_pointwise(pt_call_t *c); /* overload->data is the row, its operands 
 pt_tensor_t *pt_map(pt_call_t *c, const pt_pointwise_t *row, const mp_obj_t *operands);
 void pt_check_fits(mp_obj_t number, int dtype); /* raises where an integer type has no place for a number */
 int pt_result_type(int count, const mp_obj_t *operands); /* PyTorch's promotion of tensors and numbers */
+/* A row of one or two (or twice the same) tensors where nothing needs conversion; else MP_OBJ_NULL. */
+mp_obj_t pt_quick(const pt_pointwise_t *row, bool in_place, pt_tensor_t *a, pt_tensor_t *b);
 /* The same on tensors, from C; `out` may be NULL. */
 pt_tensor_t *pt_apply(const pt_pointwise_t *row, int count, pt_tensor_t *const *operands, pt_tensor_t *out);
 
