@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench conformance conformance-micropython clean
+.PHONY: help setup demo test lint bench conformance conformance-micropython micropython-tests micropython-bench clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -29,6 +29,12 @@ conformance: setup ## PyTorch's operator samples through the compiler; writes do
 
 conformance-micropython: setup ## PyTorch's operator samples through MicroPython; writes docs/micropython-operators.md
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance.micropython $(CONFORMANCE_ARGS)
+
+micropython-tests: setup ## MicroPython's own tests with torch built in, here and on an emulated Cortex-M4
+	PYTHONPATH=tests $(PYTHON) tests/micropython_upstream.py
+
+micropython-bench: setup ## size and speed of torch under MicroPython; writes benchmarks/micropython.md
+	$(PYTHON) benchmarks/micropython.py
 
 clean: ## remove what was built (the .venv stays; delete it by hand to start over)
 	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

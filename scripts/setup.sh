@@ -42,6 +42,8 @@ check_system() {
     need libc6-dev "stdint.h for gcc" compiles gcc c
     need g++ g++ compiles g++ c++
     need cmake cmake has cmake
+    need make make has make
+    need dpkg-dev "dpkg-source and dpkg-parsechangelog, for MicroPython's source package" has dpkg-source
     need qemu-system-arm qemu-system-arm has qemu-system-arm
     need qemu-system-misc qemu-system-riscv32 has qemu-system-riscv32
     need gcc-arm-none-eabi arm-none-eabi-gcc has arm-none-eabi-gcc
