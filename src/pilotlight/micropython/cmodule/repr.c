@@ -205,7 +205,7 @@ static void shape_suffix(repr_t *r)
     for (int d = 0; d < r->t->ndim; d++) {
         mp_printf(&print, d ? ", %d" : "%d", (int)r->t->dims[d]);
     }
-    mp_print_str(&print, ")");
+    mp_print_str(&print, r->t->ndim == 1 ? ",)" : ")");
     suffix(r, vstr_null_terminated_str(&text), 0);
     vstr_clear(&text);
 }
