@@ -2,9 +2,8 @@
 #define PL_GRU_F32_H
 
 #include "linear_f32.h"
+#include "recurrent_cell_f32.h"
 #include "recurrent_f32.h"
-#include "sigmoid_f32.h"
-#include "tanh_f32.h"
 
 /* One layer and direction of a GRU. w_x (3 * hidden, input) and w_h (3 * hidden, hidden) are PyTorch's, packed as
  * for a linear layer, the gates r, z, n one after the other; b_x and b_h (3 * hidden) may be null. h0
@@ -28,12 +27,7 @@ static inline void pl_gru_f32(const pl_recurrent_t *s, const float *x, const flo
             } else {
                 pl_zero(again, 3 * hidden * (int32_t)sizeof(float));
             }
-            for (int32_t j = 0; j < hidden; j++) {
-                const float reset = pl_sigmoid_f32(gates[j] + again[j]);
-                const float update = pl_sigmoid_f32(gates[hidden + j] + again[hidden + j]);
-                const float fresh = pl_tanh_f32(gates[2 * hidden + j] + reset * again[2 * hidden + j]);
-                out[j] = (1.0f - update) * fresh + (h ? update * h[j] : 0.0f);
-            }
+            pl_gru_cell_f32(gates, again, h, out, hidden);
             h = out;
         }
         if (hn && h) {

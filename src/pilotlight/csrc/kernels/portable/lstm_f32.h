@@ -2,9 +2,8 @@
 #define PL_LSTM_F32_H
 
 #include "linear_f32.h"
+#include "recurrent_cell_f32.h"
 #include "recurrent_f32.h"
-#include "sigmoid_f32.h"
-#include "tanh_f32.h"
 
 /* One layer and direction of an LSTM. w_x (4 * hidden, input) and w_h (4 * hidden, hidden) are PyTorch's, packed as
  * for a linear layer, the gates i, f, g, o one after the other; bias (4 * hidden) is the sum of its two and may be
@@ -16,7 +15,6 @@ static inline void pl_lstm_f32(const pl_recurrent_t *s, const float *x, const fl
                                float *gates)
 {
     const int32_t hidden = s->hidden, bytes = hidden * (int32_t)sizeof(float);
-    const float *f = gates + hidden, *g = f + hidden, *o = g + hidden;
     if (c0) {
         pl_copy(cn, c0, s->batch * bytes);
     } else {
@@ -32,10 +30,7 @@ static inline void pl_lstm_f32(const pl_recurrent_t *s, const float *x, const fl
             if (h) {
                 pl_recurrent_row_f32(hidden, 4 * hidden, h, w_h, gates, gates);
             }
-            for (int32_t j = 0; j < hidden; j++) {
-                c[j] = pl_sigmoid_f32(f[j]) * c[j] + pl_sigmoid_f32(gates[j]) * pl_tanh_f32(g[j]);
-                out[j] = pl_sigmoid_f32(o[j]) * pl_tanh_f32(c[j]);
-            }
+            pl_lstm_cell_f32(gates, c, out, hidden);
             h = out;
         }
         if (hn && h) {

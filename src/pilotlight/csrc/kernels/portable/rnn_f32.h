@@ -2,9 +2,8 @@
 #define PL_RNN_F32_H
 
 #include "linear_f32.h"
-#include "minmax_f32.h"
+#include "recurrent_cell_f32.h"
 #include "recurrent_f32.h"
-#include "tanh_f32.h"
 
 /* One layer and direction of a plain recurrent network, with tanh or relu. w_x (hidden, input) and w_h
  * (hidden, hidden) are PyTorch's, packed as for a linear layer; bias (hidden) is the sum of its two and may be null.
@@ -23,9 +22,7 @@ static inline void pl_rnn_f32(const pl_recurrent_t *s, const float *x, const flo
             if (h) {
                 pl_recurrent_row_f32(hidden, hidden, h, w_h, out, out);
             }
-            for (int32_t j = 0; j < hidden; j++) {
-                out[j] = relu ? pl_max_f32(out[j], 0.0f) : pl_tanh_f32(out[j]);
-            }
+            pl_rnn_cell_f32(out, hidden, relu);
             h = out;
         }
         if (hn && h) {
