@@ -185,8 +185,7 @@ static void gather_run(const pl_volume_t *s, const float *row, int32_t tap, int3
     }
 }
 
-/* The inputs (channels, kd, kh, kw, n) under `n` outputs from number `at` on. */
-static void gather(const pl_volume_t *s, const float *x, int32_t channels, int32_t at, int32_t n, float *to)
+void pt_gather(const pl_volume_t *s, const float *x, int32_t channels, int32_t at, int32_t n, float *to)
 {
     const int32_t u = at % s->ow, v = at / s->ow % s->oh, z = at / s->ow / s->oh;
     const int32_t taps = s->kd * s->kh * s->kw;
@@ -226,7 +225,7 @@ static void convolve(const pl_volume_t *s, const float *x, const float *w, const
         g.n = pixels - at < columns ? pixels - at : columns;
         g.b_row = pixels;
         if (tile) {
-            gather(s, x, in, at, g.n, tile);
+            pt_gather(s, x, in, at, g.n, tile);
             g.b_row = g.n;
             b = tile;
         }

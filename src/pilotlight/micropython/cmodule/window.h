@@ -14,6 +14,9 @@ bool pt_volume(pl_volume_t *s, const char *what, const pt_tensor_t *x, int rank)
 /* A tensor (n, channels, od, oh, ow) without the dimensions that the input does not have. */
 pt_tensor_t *pt_volume_new(const pl_volume_t *s, int dtype, int32_t channels, int rank, bool batched);
 
+/* The inputs (channels, kd, kh, kw, n) under `n` outputs from number `at` on; zeros for the padding. */
+void pt_gather(const pl_volume_t *s, const float *x, int32_t channels, int32_t at, int32_t n, float *to);
+
 /* The fields of pl_volume_t by dimension. */
 static inline int32_t *pt_sizes_in(pl_volume_t *s) { return &s->id; }
 static inline int32_t *pt_sizes_out(pl_volume_t *s) { return &s->od; }
