@@ -105,7 +105,7 @@ def _truth(cases: list[Case]) -> str:
         t = torch.zeros(case.shape, dtype=case.dtype)
         if case.data:
             t = torch.frombuffer(bytearray(case.data), dtype=case.dtype).reshape(case.shape)
-        parts.append(str(eval("t" + case.view)) + "\n---\n")
+        parts.append(str(eval("t" + case.view, {"t": t})) + "\n---\n")
     torch.set_printoptions(profile="default")
     return "".join(parts)
 

@@ -19,6 +19,9 @@ typedef struct {
     int ndim, rest;       /* of the result; of the dimensions that are not picked from */
     int32_t sizes[PT_MAX_DIMS];
     int32_t rest_sizes[PT_MAX_DIMS], rest_strides[PT_MAX_DIMS];
+    int used; /* index tensors and offsets of masks, and the dimension that they index: -1 for a mask */
+    pt_tensor_t *parts[PT_MAX_DIMS];
+    int dims[PT_MAX_DIMS];
 } picked_t;
 
 static bool is_mask(const pt_tensor_t *t) { return t->dtype == PT_BOOL || t->dtype == PT_UINT8; }
@@ -131,13 +134,14 @@ static void add_offsets(pt_tensor_t *offsets, pt_tensor_t *part, int number, int
     }
 }
 
+/* What the indices say about the shape of the result. */
 static void pick(picked_t *p, pt_tensor_t *t, int count, pt_tensor_t *const *indices)
 {
-    pt_tensor_t *parts[PT_MAX_DIMS];
-    int dims[PT_MAX_DIMS], used = 0, dim = 0, last = -1;
+    int dim = 0, last = -1;
     bool taken[PT_MAX_DIMS] = {false};
     int32_t sizes[PT_MAX_DIMS];
     p->first = -1;
+    p->used = 0;
     for (int k = 0; k < count; k++) {
         pt_tensor_t *index = indices[k];
         const int covered = index && is_mask(index) ? index->ndim : 1;
@@ -155,8 +159,8 @@ static void pick(picked_t *p, pt_tensor_t *t, int count, pt_tensor_t *const *ind
             dim += count - k;
             break;
         }
-        dims[used] = is_mask(index) ? -1 : dim;
-        parts[used++] = is_mask(index) ? mask_offsets(t, dim, index) : index;
+        p->dims[p->used] = is_mask(index) ? -1 : dim;
+        p->parts[p->used++] = is_mask(index) ? mask_offsets(t, dim, index) : index;
         for (int d = 0; d < covered; d++) {
             taken[dim] = true;
             p->first = p->first < 0 ? dim : last >= 0 && last != dim - 1 ? 0 : p->first;
@@ -167,7 +171,7 @@ static void pick(picked_t *p, pt_tensor_t *t, int count, pt_tensor_t *const *ind
         mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("too many indices for tensor of dimension %d (got %d)"),
             (int)t->ndim, dim);
     }
-    const int wide = broadcast(used, parts, sizes);
+    const int wide = broadcast(p->used, p->parts, sizes);
     p->rest = 0;
     for (int d = 0; d < t->ndim; d++) {
         if (!taken[d]) {
@@ -185,13 +189,20 @@ static void pick(picked_t *p, pt_tensor_t *t, int count, pt_tensor_t *const *ind
     memcpy(p->sizes + p->first, sizes, (size_t)wide * sizeof(int32_t));
     memcpy(p->sizes + p->first + wide, p->rest_sizes + p->first, (size_t)(p->rest - p->first) * sizeof(int32_t));
     p->offsets = pt_new(PT_INT32, wide, sizes);
-    memset(p->offsets->data, 0, p->offsets->bytes);
-    for (int k = 0; k < used; k++) {
-        const int32_t size = dims[k] < 0 ? -1 : t->dims[dims[k]];
-        if (size == 0 && pt_numel(p->offsets)) {
+    for (int k = 0; k < p->used; k++) {
+        if (p->dims[k] >= 0 && t->dims[p->dims[k]] == 0 && pt_numel(p->offsets)) {
             mp_raise_msg(&mp_type_IndexError, MP_ERROR_TEXT("index is out of bounds for dimension with size 0"));
         }
-        add_offsets(p->offsets, parts[k], k, size, dims[k] < 0 ? 1 : t->dims[t->ndim + dims[k]]);
+    }
+}
+
+/* As PyTorch, looks at the values of indices only where they pick something. */
+static void fill_offsets(const picked_t *p, const pt_tensor_t *t)
+{
+    memset(p->offsets->data, 0, p->offsets->bytes);
+    for (int k = 0; k < p->used; k++) {
+        const int d = p->dims[k];
+        add_offsets(p->offsets, p->parts[k], k, d < 0 ? -1 : t->dims[d], d < 0 ? 1 : t->dims[t->ndim + d]);
     }
 }
 
@@ -225,6 +236,7 @@ static void each(const picked_t *p, pt_tensor_t *t, pt_tensor_t *other, int acti
     if (pt_numel(inside) == 0) {
         return;
     }
+    fill_offsets(p, t);
     for (int32_t k = 0; k < count; k++) {
         inside->data = t->data + (ptrdiff_t)offsets[k] * pt_size(t->dtype);
         move(action, inside, outside, block);
@@ -265,11 +277,6 @@ void pt_index_put(pt_tensor_t *t, int count, pt_tensor_t *const *indices, pt_ten
 {
     picked_t p;
     pt_check_writable(t);
-    if (values->dtype != t->dtype) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("Index put requires the source and destination dtypes "
-            "match, got %s for the destination and %s for the source."), pt_dtypes[t->dtype].type,
-            pt_dtypes[values->dtype].type);
-    }
     pick(&p, t, count, indices);
     pt_tensor_t *given = pt_without_ones(values, p.ndim);
     bool fits = given->ndim <= p.ndim;
@@ -280,6 +287,11 @@ void pt_index_put(pt_tensor_t *t, int count, pt_tensor_t *const *indices, pt_ten
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s"),
             pt_shape_text(values->ndim, values->dims), pt_shape_text(p.ndim, p.sizes));
+    }
+    if (values->dtype != t->dtype) {
+        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("Index put requires the source and destination dtypes "
+            "match, got %s for the destination and %s for the source."), pt_dtypes[t->dtype].type,
+            pt_dtypes[values->dtype].type);
     }
     given = pt_expand(given, p.ndim, p.sizes);
     pt_check_overlap(t, 1, &given);
