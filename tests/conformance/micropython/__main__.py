@@ -58,6 +58,7 @@ def main() -> int:
     args = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
+    torch.manual_seed = torch.default_generator.manual_seed  # PyTorch's own keeps a traceback for every other device
     binary = args.binary or unix_binary(sanitize=args.sanitize)
     samples = Samples(tuple(args.dtype or DTYPES.values()), args.limit)
     names = [n for n in samples.operators() if not args.only or n in args.only or n.partition(".")[0] in args.only]

@@ -170,7 +170,7 @@ def observed(function: Callable[..., Any]) -> Callable[..., list[torch.Tensor]]:
     def call(*args: Any, **kwargs: Any) -> list[torch.Tensor]:
         given = {id(x): x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)}
         before = {key: bytes(_bytes(x)) for key, x in given.items()}
-        torch.manual_seed(SEED)
+        torch.default_generator.manual_seed(SEED)
         result = function(*args, **kwargs)
         numbers = [torch.tensor(x) if isinstance(x, (bool, int, float)) else x for x in pytree.tree_leaves(result)]
         changed = [x for key, x in given.items() if before[key] and bytes(_bytes(x)) != before[key]]
@@ -260,7 +260,7 @@ def _outs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
     Raises ValueError where PyTorch does not write to them what it returns otherwise.
     """
-    torch.manual_seed(SEED)
+    torch.default_generator.manual_seed(SEED)
     result = function(*copy.deepcopy(args), **copy.deepcopy(kwargs))
 
     def out(x: torch.Tensor) -> torch.Tensor:
@@ -272,7 +272,7 @@ def _outs(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
     outs = out(result) if isinstance(result, torch.Tensor) else tuple(out(x) for x in result)
     if kind == "strided":
-        torch.manual_seed(SEED)
+        torch.default_generator.manual_seed(SEED)
         again = function(*copy.deepcopy(args), **copy.deepcopy(kwargs), out=copy.deepcopy(outs))
         pairs = zip(pytree.tree_leaves(again), pytree.tree_leaves(result), strict=True)
         if not all(torch.allclose(a, b, 1e-2, 1e-2, equal_nan=True) for a, b in pairs):
