@@ -25,7 +25,7 @@ def T(data, dtype, sizes, strides=None, offset=0):
     buffer = bytearray(unhexlify(data))
     flat = torch.frombuffer(buffer, dtype=dtype)
     tensor = flat.view(sizes) if strides is None else flat.as_strided(sizes, strides, offset)
-    buffers.append((buffer, bytes(buffer)))
+    buffers.append((buffer, bytes(buffer), tuple(sizes)))
     tensors.append(tensor)
     return tensor
 
@@ -62,7 +62,8 @@ def run(number, text):
         exec(text, space)
         show(space["r"], texts)
         for k in range(len(buffers)):
-            if buffers[k][0] != buffers[k][1]:
+            buffer, before, sizes = buffers[k]
+            if buffer != before or tuple(tensors[k].shape) != sizes:
                 texts.append("c:%d" % k)
                 show(tensors[k], texts)
         print("=", number, "ok", " ".join(texts))

@@ -169,11 +169,11 @@ def observed(function: Callable[..., Any]) -> Callable[..., list[torch.Tensor]]:
 
     def call(*args: Any, **kwargs: Any) -> list[torch.Tensor]:
         given = {id(x): x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)}
-        before = {key: bytes(_bytes(x)) for key, x in given.items()}
+        before = {key: (bytes(_bytes(x)), x.shape) for key, x in given.items()}
         torch.default_generator.manual_seed(SEED)
         result = function(*args, **kwargs)
         numbers = [torch.tensor(x) if isinstance(x, (bool, int, float)) else x for x in pytree.tree_leaves(result)]
-        changed = [x for key, x in given.items() if before[key] and bytes(_bytes(x)) != before[key]]
+        changed = [x for key, x in given.items() if before[key][0] and (bytes(_bytes(x)), x.shape) != before[key]]
         return [x for x in [*numbers, *changed] if isinstance(x, torch.Tensor)]
 
     return call

@@ -144,6 +144,7 @@ def tensor_text(tensor: torch.Tensor) -> str:
         data = flat.view(torch.uint8).numpy().tobytes()
     sizes, strides = tuple(tensor.shape), tensor.stride()
     dtype = DTYPES[tensor.dtype]
-    if first == 0 and offset == 0 and tensor.is_contiguous() and count == tensor.numel():
+    plain = strides == torch.empty(sizes, device="meta").stride()
+    if first == 0 and offset == 0 and plain and count == tensor.numel():
         return f"T('{data.hex()}','{dtype}',{sizes})"
     return f"T('{data.hex()}','{dtype}',{sizes},{strides},{offset})".replace(" ", "")
