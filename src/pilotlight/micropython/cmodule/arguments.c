@@ -23,7 +23,7 @@ bool pt_accept_ints(pt_call_t *c, pt_arg_t *arg, size_t count, const mp_obj_t *i
     }
     c->ints_used += (int)count;
     arg->v.ints = to;
-    arg->count = (uint8_t)count;
+    arg->count = (uint16_t)count;
     return true;
 }
 
@@ -54,7 +54,7 @@ static bool take_objects(const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o)
         }
     }
     arg->v.objects = items;
-    arg->count = (uint8_t)count;
+    arg->count = (uint16_t)count;
     return true;
 }
 

@@ -104,13 +104,6 @@ mp_obj_t pt_do_narrow_tensor(pt_call_t *c)
     return MP_OBJ_FROM_PTR(narrowed(c));
 }
 
-mp_obj_t pt_do_narrow_copy(pt_call_t *c)
-{
-    pt_tensor_t *part = narrowed(c), *y = pt_result(c, part->dtype, part->ndim, part->dims);
-    pt_copy_into(y, part);
-    return MP_OBJ_FROM_PTR(y);
-}
-
 mp_obj_t pt_do_select(pt_call_t *c)
 {
     pt_tensor_t *t = c->args[0].v.tensor;

@@ -207,7 +207,7 @@ extern const pt_overload_t pt_overloads[];
 
 typedef struct {
     bool given; /* false: None */
-    uint8_t count; /* of a list */
+    uint16_t count; /* of a list */
     mp_obj_t object;
     union {
         pt_tensor_t *tensor;

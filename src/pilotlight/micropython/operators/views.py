@@ -15,7 +15,7 @@ _SIMPLE = {
     "broadcast_tensors.default": "broadcast_tensors",
     "contiguous.default": "contiguous", "clone.default": "clone", "positive.default": "same", "real.default": "same",
     "detach.default": "alias", "detach_.default": "alias", "alias.default": "alias",
-    "narrow.default": "narrow", "narrow.Tensor": "narrow_tensor", "narrow_copy.default": "narrow_copy",
+    "narrow.default": "narrow", "narrow.Tensor": "narrow_tensor",
     "select.int": "select", "slice.Tensor": "slice", "chunk.default": "chunk", "split.Tensor": "split",
     "split.sizes": "split_sizes", "split_with_sizes.default": "split_sizes", "unsafe_chunk.default": "chunk",
     "unsafe_split.Tensor": "split", "unsafe_split_with_sizes.default": "split_sizes",
