@@ -1,7 +1,7 @@
 # What is not here is the operator of that name; see __getattr__ at the end.
 import _torch
 
-_nn = getattr(_torch, "_nn", _torch)
+_nn = _torch._nn
 # In-place forms are operators of their own: how many arguments go before `inplace`.
 _IN_PLACE = (
     ("relu", 0), ("relu6", 0), ("selu", 0), ("silu", 0), ("mish", 0), ("hardswish", 0), ("hardsigmoid", 0), ("elu", 1),
@@ -10,7 +10,7 @@ _IN_PLACE = (
 
 
 def _op(name):
-    return getattr(_nn, name) if hasattr(_nn, name) else getattr(_torch, name, None)
+    return getattr(_nn if hasattr(_nn, name) else _torch, name)
 
 
 def _activation(name, count):
@@ -18,11 +18,11 @@ def _activation(name, count):
         if len(args) > count:
             args, inplace = args[:count], args[count]
         if inplace:
-            there = _op(name + "_")
-            if there is None:
-                return input.copy_(_op(name)(input, *args, **kwargs))
-            return there(input, *args, **kwargs)
-        return _op(name)(input, *args, **kwargs)
+            for place in (_nn, _torch):
+                if hasattr(place, name + "_"):
+                    return getattr(place, name + "_")(input, *args, **kwargs)
+        y = _op(name)(input, *args, **kwargs)
+        return input.copy_(y) if inplace else y
 
     return function
 
@@ -415,7 +415,5 @@ def __getattr__(name):
         found = _loss(name, (), ("beta",))
     elif found is None:
         found = _op(name)
-    if found is None:
-        raise AttributeError("module 'torch.nn.functional' has no attribute '" + name + "'")
     globals()[name] = found
     return found

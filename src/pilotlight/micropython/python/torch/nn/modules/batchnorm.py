@@ -46,8 +46,8 @@ class _NormBase(Module):
             raise ValueError("expected %s input (got %dD input)" % (expected, input.dim()))
 
     def extra_repr(self):
-        return "%s, eps=%s, momentum=%s, affine=%s, track_running_stats=%s" % (
-            self.num_features, self.eps, self.momentum, self.affine, self.track_running_stats
+        return "%s, eps=%s, momentum=%s, affine=%s, bias=%s, track_running_stats=%s" % (
+            self.num_features, self.eps, self.momentum, self.affine, self.bias is not None, self.track_running_stats
         )
 
 

@@ -10,6 +10,8 @@ class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ("missing_keys", "unexpe
             return "_IncompatibleKeys(missing_keys=%s, unexpected_keys=%s)" % (self.missing_keys, self.unexpected_keys)
         return "<All keys matched successfully>"
 
+    __str__ = __repr__
+
 
 class _Handle:
     def __init__(self, hooks, hook):

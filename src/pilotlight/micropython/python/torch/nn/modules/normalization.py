@@ -28,7 +28,8 @@ class LayerNorm(_Affine):
         return functional.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return "%s, eps=%s, elementwise_affine=%s" % (self.normalized_shape, self.eps, self.elementwise_affine)
+        text = "%s, eps=%s, elementwise_affine=%s" % (self.normalized_shape, self.eps, self.elementwise_affine)
+        return text + ", bias=%s" % (self.bias is not None) if hasattr(self, "bias") else text
 
 
 class RMSNorm(LayerNorm):
@@ -52,4 +53,6 @@ class GroupNorm(_Affine):
         return functional.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return "%s, %s, eps=%s, affine=%s" % (self.num_groups, self.num_channels, self.eps, self.affine)
+        return "%s, %s, eps=%s, affine=%s, bias=%s" % (
+            self.num_groups, self.num_channels, self.eps, self.affine, self.bias is not None
+        )

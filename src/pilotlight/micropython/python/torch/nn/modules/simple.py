@@ -178,7 +178,7 @@ class _Simple(Module):
         for mark, name, _, keyword, _ in self._spec:
             if mark != "*":
                 keywords[keyword] = getattr(self, name)
-        return getattr(functional, self._function, None)(*inputs, **keywords)
+        return getattr(functional, self._function)(*inputs, **keywords)
 
     def extra_repr(self):
         parts = []
