@@ -95,13 +95,13 @@ class MultiheadAttention(Module):
         q, k, v = [x.reshape(x.shape[0], batch, heads, size).permute(1, 2, 0, 3) for x in (q, k, v)]
         dropout = self.dropout if self.training else 0.0
         weights = None
-        if need_weights:
+        if need_weights or dropout:
             weights = q.mul(size**-0.5).matmul(k.transpose(2, 3))
             if mask is not None:
                 weights = weights + mask
             weights = functional.dropout(weights.softmax(-1), dropout)
             y = weights.matmul(v)
-            weights = weights.mean(1) if average_attn_weights else weights
+            weights = None if not need_weights else weights.mean(1) if average_attn_weights else weights
         else:
             y = functional.scaled_dot_product_attention(
                 q, k, v, None if mask is None else mask.expand(batch, heads, length, k.shape[2]), dropout

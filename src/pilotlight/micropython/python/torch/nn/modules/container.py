@@ -143,6 +143,8 @@ class ModuleDict(Module):
         return self._modules.pop(key)
 
     def update(self, modules):
+        if type(modules) is dict:
+            modules = sorted(modules.items(), key=lambda item: item[1]._number)
         for key, module in modules.items() if hasattr(modules, "items") else modules:
             self[key] = module
 

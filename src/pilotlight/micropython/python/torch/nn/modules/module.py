@@ -48,10 +48,14 @@ class Module:
     _parameters = _buffers = _modules = ()
     _transient = ()
     _pre_hooks = _hooks = ()
+    # Modules in the order they were made: a dict has none here.
+    _made = 0
 
     def __init__(self, *args, **kwargs):
         for name in ("_parameters", "_buffers", "_modules"):
             object.__setattr__(self, name, OrderedDict())
+        Module._made += 1
+        self._number = Module._made
 
     def __getattr__(self, name):
         for table in (self._modules, self._parameters, self._buffers):
