@@ -43,10 +43,10 @@ def made(talk: Talk, board: str, heap: int | None, selection: Selection | None =
     """The port of a board, and its program: built now if it was not yet."""
     from pilotlight.micropython import ports
 
-    port = ports.port(board, heap)  # a wrong name is told before PyTorch is loaded
-    with talk.stage("loading PyTorch"):
-        from pilotlight.micropython.build import build
-        from pilotlight.micropython.select import ALL
+    port = ports.port(board, heap)
+    from pilotlight.micropython.build import build
+    from pilotlight.micropython.select import ALL
+
     with talk.stage(f"building MicroPython for {port.name}, once"):
         return port, build(port, selection or ALL)
 
@@ -55,14 +55,14 @@ def chosen(talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path 
     """What --ops or --ops-file ask for."""
     if ops is not None and ops_file is not None:
         raise PilotlightError("--ops and --ops-file both say what is in the build", hint="give one", kind="usage")
-    with talk.stage("loading PyTorch"):
-        from pilotlight.micropython.select import ALL, from_file
+    from pilotlight.micropython.select import ALL, from_file
+
     if ops_file is not None:
         return from_file(ops_file)
     if ops is None:
         return ALL
-    from pilotlight.micropython.model import from_model
-
+    with talk.stage("loading PyTorch"):
+        from pilotlight.micropython.model import from_model
     with talk.stage(f"reading {ops}"), contextlib.redirect_stdout(sys.stderr):
         return from_model(ops, inputs)
 

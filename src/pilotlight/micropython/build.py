@@ -13,9 +13,8 @@ import shutil
 import subprocess
 import sys
 from functools import cache as cached
+from importlib.metadata import version
 from pathlib import Path
-
-import torch
 
 from pilotlight.errors import DoesNotFitError, MissingToolError, PilotlightError
 from pilotlight.micropython import cache, ports
@@ -74,7 +73,7 @@ def build(port: Port, selection: Selection | None = ALL) -> Path:
 def _inputs() -> str:
     """A digest of everything the module's folder is written from."""
     pointwise = (HERE.parent / "ops" / "pointwise.py").read_bytes()
-    return cache.digest([cache.files_digest([HERE, KERNELS]), pointwise, torch.__version__])
+    return cache.digest([cache.files_digest([HERE, KERNELS]), pointwise, version("torch")])
 
 
 @cached

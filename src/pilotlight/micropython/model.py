@@ -13,8 +13,7 @@ import torch
 
 from pilotlight.errors import PilotlightError
 from pilotlight.micropython.build import unix_binary
-from pilotlight.micropython.operators import kernels
-from pilotlight.micropython.select import Selection, modules, overloads_of, select
+from pilotlight.micropython.select import Selection, all_kernels, modules, overloads_of, select
 
 _HEAP = 2 << 30  # bytes; used as far as the model needs
 _MARK = "what it needs: "
@@ -123,7 +122,7 @@ def _kinds(block: torch.Graph | torch.Block) -> set[str]:
 
 def _read(path: Path, names: set[str]) -> Selection:
     """The operators of a saved graph; those that only Python's own numbers and lists need are no tensor operators."""
-    known = list(kernels())
+    known = list(all_kernels())
     found = {name for name in names if overloads_of(name, known)}
     schemas = {name for name in names - found if _is_operator(name)}
     return select(sorted({name.partition(".")[0] for name in found} | schemas), sorted(modules()), str(path))

@@ -12,7 +12,6 @@ import tempfile
 from pathlib import Path
 
 from pilotlight.micropython import cache
-from pilotlight.micropython.generate import generate
 from pilotlight.micropython.select import Selection
 
 HERE = Path(__file__).parent
@@ -29,6 +28,8 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
 
     The result are the names of its files.
     """
+    from pilotlight.micropython.generate import generate  # takes PyTorch, and so a moment
+
     wanted: dict[str, bytes] = {}
     for path in sorted((HERE / "cmodule").iterdir()):
         wanted[f"torch/{path.name}"] = path.read_bytes()

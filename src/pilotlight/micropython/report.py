@@ -114,7 +114,7 @@ def flash_report(build: Path, map_file: Path, selection: Selection) -> dict[str,
     return {
         "operators": operators,
         "python": python,
-        "files": file_sizes(ours),
+        "sources": file_sizes(ours),
         "totals": {
             "operators": in_operators, "tables": tables, "tensor": total - in_operators - tables,
             "python": sum(python.values()), "module": total + sum(python.values()), "all": sum(kept.values()),

@@ -6,13 +6,14 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from pilotlight.errors import PilotlightError
-from pilotlight.micropython.operators import kernels
-from pilotlight.micropython.schemas import Kernel
+
+if TYPE_CHECKING:
+    from pilotlight.micropython.schemas import Kernel
 
 PYTHON = Path(__file__).parent / "python"
 _PREFIXES = ("aten::", "aten.", "torch.nn.functional.", "torch.special.", "torch.", "Tensor.", "F.")
@@ -27,7 +28,7 @@ class Selection:
     python: tuple[str, ...] | None = None
 
     def kernels(self) -> dict[str, Kernel]:
-        known = kernels()
+        known = all_kernels()
         return known if self.operators is None else {name: known[name] for name in self.operators}
 
     def python_files(self) -> list[Path]:
@@ -38,6 +39,13 @@ class Selection:
 ALL = Selection()
 
 
+def all_kernels() -> dict[str, Kernel]:
+    """Reading the tables takes PyTorch, and so a moment that a build that is there already does not need."""
+    from pilotlight.micropython.operators import kernels
+
+    return kernels()
+
+
 def modules() -> dict[str, Path]:
     """The Python part: `torch/nn/__init__.py` is `torch.nn`."""
     paths = sorted(PYTHON.rglob("*.py"))
@@ -46,7 +54,7 @@ def modules() -> dict[str, Path]:
 
 def select(operators: Iterable[str], python: Iterable[str], where: str) -> Selection:
     """Operators with or without the name of an overload; Python modules with the packages that they are in."""
-    known, unknown = list(kernels()), []
+    known, unknown = list(all_kernels()), []
     wanted: dict[str, None] = {}
     for name in operators:
         found = overloads_of(name, known)
