@@ -27,6 +27,9 @@ BY_HAND: tuple[str, ...] = (
     "f initial_seed() -> Tensor",
     "f get_rng_state() -> Tensor",
     "f set_rng_state(Tensor new_state) -> Tensor",
+    "fm unique(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> "
+    "Tensor",
+    "fm unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor",
     "f Generator(Device? device=None) -> Tensor",
     *(f"m {name}(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor" for name in _CASTS),
 )

@@ -88,8 +88,9 @@ void pt_along(pt_tensor_t *full, int dim, pt_tensor_t *index, pt_tensor_t *other
             const int n = w.run - at < PT_CHUNK ? (int)(w.run - at) : PT_CHUNK;
             pt_load(w.data[0] + (ptrdiff_t)at * si * w.width[0], index->dtype, si, PT_INT64, &ids, n);
             for (int k = 0; k < n; k++) {
-                meet(full, w.data[2] + ((ptrdiff_t)(at + k) * sf + place(ids.i[k], dim, size, rule) * stride) * width, 1,
-                    other, w.data[1] + (ptrdiff_t)(at + k) * so * w.width[1], 1, action, 1);
+                const int64_t from = (int64_t)(at + k) * sf + place(ids.i[k], dim, size, rule) * stride;
+                uint8_t *with = w.data[1] + (ptrdiff_t)(at + k) * so * w.width[1];
+                meet(full, w.data[2] + (ptrdiff_t)from * width, 1, other, with, 1, action, 1);
             }
             pt_poll();
         }
