@@ -337,6 +337,20 @@ def test_matmul(batch: int, m: int, k: int, n: int, transposed: bool, shared: bo
 
 
 @many
+@given(st.integers(1, 9), sizes, st.integers(1, 40), st.booleans(), seeds)
+def test_matmul_in_vectors(m: int, k: int, n: int, transposed: bool, seed: int) -> None:
+    rng = rng_of(seed)
+    a, b = floats(rng, m, 3 * k), floats(rng, n, 3 * k) if transposed else floats(rng, 3 * k, n)
+    y = np.full((m, n), np.nan, np.float32)
+    shape = {"outer": 1, "inner": 1, "m": m, "k": 3 * k, "n": n, "a_outer": 0, "a_inner": 0, "a_row": 3 * k}
+    shape |= {"b_outer": 0, "b_inner": 0, "b_row": 1 if transposed else n, "b_col": 3 * k if transposed else 1}
+    shape |= {"y_outer": 0, "y_inner": 0, "y_row": n}
+    call("pl_matmul_wide_f32", shape, a, b, y)
+    right = double(b).T if transposed else double(b)
+    assert_close(y, double(a) @ right, double(a).abs() @ right.abs(), 3 * k)
+
+
+@many
 @given(
     st.integers(1, 2), st.integers(1, 2), st.integers(1, 2), sizes, st.integers(1, 12), st.integers(1, 9),
     st.integers(1, 9), st.sampled_from(["none", "float", "bool", "causal"]), seeds,

@@ -2,31 +2,29 @@
 #include "dense.h"
 
 #include "generated/rows.h"
-#include "matmul_f32.h"
 #include "matmul_i64.h"
+#include "matmul_wide_f32.h"
 
 /* ---- one matrix ---------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#include "matmul_wide_f32.h"
-
 __attribute__((target("avx2,fma"), flatten)) static void gemm_avx2(const pl_matmul_t *s, const float *a, const float *b,
     float *y)
 {
     pl_matmul_wide_f32(s, a, b, y);
 }
+#endif
 
 static void gemm(const pl_matmul_t *s, const float *a, const float *b, float *y)
 {
+    #if defined(__x86_64__) && defined(__GNUC__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
         gemm_avx2(s, a, b, y);
-    } else {
-        pl_matmul_wide_f32(s, a, b, y);
+        return;
     }
+    #endif
+    pl_matmul_wide_f32(s, a, b, y);
 }
-#else
-static void gemm(const pl_matmul_t *s, const float *a, const float *b, float *y) { pl_matmul_one_f32(s, a, b, y); }
-#endif
 
 #define POLL_MACS 262144 /* products between two looks at the keyboard */
 

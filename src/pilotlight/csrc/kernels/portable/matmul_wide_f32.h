@@ -3,8 +3,11 @@
 
 #include "matmul_f32.h"
 
-/* The products of matmul_f32.h for hosts, whose compilers make vector instructions of these types. Eight floats that
- * may lie anywhere; they are never passed or returned, since how that is done depends on the machine. */
+/* The products of matmul_f32.h on hosts, whose compilers make vector instructions of vector types; elsewhere they are
+ * those of matmul_f32.h. */
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
+
+/* Eight floats that may lie anywhere; they are never passed or returned: how that is done depends on the machine. */
 typedef float pl_wide_t __attribute__((vector_size(32), aligned(4), __may_alias__));
 
 enum { PL_WIDE = 8, PL_WIDE_COLUMNS = 16 };
@@ -93,5 +96,14 @@ static inline void pl_matmul_wide_f32(const pl_matmul_t *s, const float *a, cons
         }
     }
 }
+
+#else
+
+static inline void pl_matmul_wide_f32(const pl_matmul_t *s, const float *a, const float *b, float *y)
+{
+    pl_matmul_one_f32(s, a, b, y);
+}
+
+#endif
 
 #endif
