@@ -33,7 +33,7 @@ _SCALARS = {
     BaseTy.bool: "BOOL", BaseTy.ScalarType: "DTYPE", BaseTy.str: "STR", BaseTy.Device: "DEVICE",
 }
 _LISTS = {"INT": "INTS", "TENSOR": "TENSORS", "FLOAT": "FLOATS", "SCALAR": "FLOATS"}
-_CONSTANTS = {"True": "1", "False": "0", "Mean": "1", "long": "PT_INT64", "float": "PT_FLOAT32"}
+_CONSTANTS = {"True": "1", "False": "0", "Mean": "0", "long": "PT_INT64", "float": "PT_FLOAT32"}
 _LARGEST = 2**31 - 1  # stands for larger defaults ("until the end")
 
 # Kernels that apply the row that they are told, where there are but tensors.
