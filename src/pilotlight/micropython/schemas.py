@@ -39,6 +39,9 @@ _LARGEST = 2**31 - 1  # stands for larger defaults ("until the end")
 # Kernels that apply the row that they are told, where there are but tensors.
 _QUICK = {"pt_pointwise", "pt_do_add", "pt_do_neg"}
 
+# Their lists of tensors may be arguments one by one: torch.meshgrid(x, y).
+_VARIADIC = {"atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "meshgrid"}
+
 # Their tensors may be numbers (torch.mul(2, x)), which makes their overloads for a Scalar superfluous.
 _NUMBERS = {
     name + suffix for suffix in ("", "_")
@@ -131,6 +134,7 @@ def parameters(overload: Overload) -> list[tuple[str, str]]:
     rows = []
     for argument in overload.schema.arguments.flat_non_out:
         code, optional, length = _kind(argument.type)
+        length = int(overload.operator in _VARIADIC) if code == "TENSORS" else length
         flags, value = _default(argument, code)
         flags += ["PT_OPTIONAL"] if optional else []
         flags += ["PT_NUMBER"] if code == "TENSOR" and overload.operator in _NUMBERS else []

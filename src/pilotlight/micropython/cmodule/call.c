@@ -145,6 +145,12 @@ static bool bind_rest(pt_call_t *c, const pt_overload_t *o, size_t k, size_t n, 
             }
             break;
         }
+        if (kind->type == PT_ARG_TENSORS && kind->length && pt_is_tensor(args[k])) { /* meshgrid(x, y) */
+            if (!pt_accept(c, kind, &c->args[at], mp_obj_new_tuple(n - k, args + k))) {
+                FAIL(pt_wrong_type(op, &params[at], (int)k - self, args[k]));
+            }
+            break;
+        }
         if (!pt_accept(c, kind, &c->args[at], args[k])) {
             FAIL(pt_wrong_type(op, &params[at], (int)k - self, args[k]));
         }

@@ -1,6 +1,7 @@
 /* New tensors: constants, ranges, the identity. */
 #include "shape.h"
 
+#include "half.h"
 #include "pow_f32.h"
 
 void pt_fill(pt_tensor_t *t, mp_obj_t value)
@@ -145,7 +146,24 @@ static void count_up(pt_tensor_t *y, bool exact, int64_t first, int64_t step, mp
     }
 }
 
+static float rounded(float v, int dtype)
+{
+    return dtype == PT_FLOAT16 ? pl_from_f16(pl_to_f16(v)) : dtype == PT_BFLOAT16 ? pl_from_bf16(pl_to_bf16(v)) : v;
+}
+
 static mp_float_t float_of(mp_obj_t o) { return mp_obj_get_float(o); }
+
+static int64_t integer_of(mp_obj_t o)
+{
+    if (!mp_obj_is_float(o)) {
+        return pt_int64(o);
+    }
+    const mp_float_t v = float_of(o);
+    if (!(v > (mp_float_t)-9e18 && v < (mp_float_t)9e18)) {
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("unsupported range"));
+    }
+    return (int64_t)v;
+}
 
 /* arange and range, which has its end (overload->data & 4), of an end (1), a start too (2), a step too (3). */
 mp_obj_t pt_do_arange(pt_call_t *c)
@@ -156,27 +174,30 @@ mp_obj_t pt_do_arange(pt_call_t *c)
     const mp_obj_t end = c->args[given > 1 ? 1 : 0].object;
     const mp_obj_t step = given > 2 ? c->args[2].object : MP_OBJ_NEW_SMALL_INT(1);
     const pt_arg_t *dtype = &c->args[given];
-    const bool exact = !mp_obj_is_float(start) && !mp_obj_is_float(end) && !mp_obj_is_float(step);
+    const bool whole = !mp_obj_is_float(start) && !mp_obj_is_float(end) && !mp_obj_is_float(step);
+    const int type = chosen(dtype, c->out ? c->out->dtype : whole && !closed ? PT_INT64 : PT_FLOAT32);
+    const bool exact = whole || type == PT_INT64; /* numbers of that type lose their fractions before anything else */
     int64_t first = 0, by = 0, length;
     if (exact) {
-        const int64_t last = pt_int64(end);
-        first = pt_int64(start);
-        by = pt_int64(step);
-        length = by > 0 ? (last - first + by - !closed) / by : by < 0 ? (first - last - by - !closed) / -by : -1;
+        const int64_t last = integer_of(end);
+        first = integer_of(start);
+        by = integer_of(step);
+        const int64_t way = by > 0 ? last - first : first - last, stride = by > 0 ? by : -by;
+        length = by == 0 ? -1 : way / stride + (closed || way % stride != 0);
         if (by != 0 && (by > 0 ? last < first : last > first)) {
             length = -1;
         }
     } else {
         const mp_float_t span = (float_of(end) - float_of(start)) / float_of(step);
         if (!(span > -2147483648 && span < 2147483648)) {
-            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("unsupported range"));
+            mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("unsupported range"));
         }
         length = (int64_t)span;
         length += closed || span < 0 ? (span >= 0) : (mp_float_t)length < span;
         length = span < 0 ? -1 : length;
     }
     if (length < 0 && (exact ? by == 0 : float_of(step) == 0)) {
-        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("step must be nonzero"));
+        mp_raise_msg(whole ? &mp_type_RuntimeError : &mp_type_ValueError, MP_ERROR_TEXT("step must be nonzero"));
     }
     if (length < 0) {
         mp_raise_msg(&mp_type_RuntimeError,
@@ -186,14 +207,13 @@ mp_obj_t pt_do_arange(pt_call_t *c)
         m_malloc_fail((size_t)INT32_MAX);
     }
     const int32_t n = (int32_t)length;
-    const int type = chosen(dtype, c->out ? c->out->dtype : exact && !closed ? PT_INT64 : PT_FLOAT32);
     pt_tensor_t *y = pt_result(c, type, 1, &n);
     if (!exact && !pt_is_float(type)) { /* whole numbers step by step */
         first = (int64_t)float_of(start);
         by = (int64_t)float_of(step);
     }
-    const bool whole = exact || !pt_is_float(type);
-    count_up(y, whole, first, by, whole ? 0 : float_of(start), whole ? 0 : float_of(step));
+    const bool integers = exact || !pt_is_float(type);
+    count_up(y, integers, first, by, integers ? 0 : float_of(start), integers ? 0 : float_of(step));
     return MP_OBJ_FROM_PTR(y);
 }
 
@@ -223,16 +243,18 @@ mp_obj_t pt_do_linspace(pt_call_t *c)
     const int32_t n = steps > INT32_MAX ? INT32_MAX : (int32_t)steps;
     pt_tensor_t *y = pt_result(c, chosen(&c->args[powers ? 4 : 3], c->out ? c->out->dtype : PT_FLOAT32), 1, &n);
     const bool whole = !pt_is_float(y->dtype);
-    float a = (float)float_of(start), b = (float)float_of(end);
+    float a = rounded((float)float_of(start), y->dtype), b = rounded((float)float_of(end), y->dtype);
     if (whole) {
         a = (float)(int64_t)a;
         b = (float)(int64_t)b;
     }
-    const float step = n > 1 ? (b - a) / (float)(n - 1) : 0.0f;
+    const float step = n > 1 ? rounded(rounded(b - a, y->dtype) / (float)(n - 1), y->dtype) : 0.0f;
     const float base = powers ? (float)c->args[3].v.f : 1.0f;
     for (int32_t k = 0; k < n; k++) {
         pt_chunk_t one;
-        one.f[0] = k < n / 2 || n == 1 ? a + step * (float)k : b - step * (float)(n - k - 1);
+        const bool front = k < n / 2 || n == 1;
+        const float way = rounded(step * (float)(front ? k : n - k - 1), y->dtype);
+        one.f[0] = rounded(front ? a + way : b - way, y->dtype);
         if (powers) {
             one.f[0] = pl_pow_f32(base, one.f[0]);
         }

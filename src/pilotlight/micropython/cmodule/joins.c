@@ -52,6 +52,10 @@ static mp_obj_t joined(pt_call_t *c, size_t count, const mp_obj_t *items, int64_
     sizes[dim] = (int32_t)total;
     pt_tensor_t *y = pt_result(c, dtype, first->ndim, sizes);
     int32_t start = 0;
+    for (size_t k = 0; c->out && k < count; k++) {
+        pt_tensor_t *const read = pt_tensor(items[k]);
+        pt_check_overlap(y, 1, &read);
+    }
     for (size_t k = 0; k < count; k++) {
         pt_tensor_t *t = pt_tensor(items[k]);
         if (t->ndim == first->ndim) {
@@ -246,6 +250,13 @@ mp_obj_t pt_do_roll(pt_call_t *c)
     pt_tensor_t *x = c->args[0].v.tensor;
     const pt_arg_t *shifts = &c->args[1], *dims = &c->args[2];
     const int count = dims->given ? dims->count : 0;
+    if (shifts->count == 0) {
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("`shifts` required"));
+    }
+    if (x->ndim == 0 && count) {
+        mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("Dimension specified as %d but tensor has no dimensions"),
+            (int)dims->v.ints[0]);
+    }
     if (count != shifts->count && !(count == 0 && shifts->count == 1)) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("shifts and dimensions must align. shifts: %d, dims:%d"), (int)shifts->count, count);

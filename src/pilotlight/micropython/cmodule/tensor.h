@@ -160,7 +160,7 @@ enum { PT_OPTIONAL = 1, PT_HAS_DEFAULT = 2, PT_FLOAT_DEFAULT = 4, PT_NONE_DEFAUL
 /* What parameters have in common but for their names. */
 typedef struct {
     uint8_t type, flags;
-    uint8_t length; /* of int[2]: a single number stands for that many */
+    uint8_t length; /* of int[2]: a single number stands for that many; of Tensor[]: 1 if they may come one by one */
     union {
         int32_t i;
         float f;
