@@ -40,7 +40,7 @@ def unix(sanitize: bool = False) -> Port:
         variables |= {
             "PT_CFLAGS": _SANITIZE, "LDFLAGS_EXTRA": _SANITIZE, "STRIP": ":",
             # a jump that the sanitizer knows: it leaves frames behind
-            "CFLAGS_EXTRA": f"{_UNIX['CFLAGS_EXTRA']} -DMICROPY_NLR_SETJMP=1",
+            "CFLAGS_EXTRA": f"{_UNIX['CFLAGS_EXTRA']} -DMICROPY_NLR_SETJMP=1 -Wno-clobbered",
         }
     return Port("unix-sanitized" if sanitize else "unix", "unix", "micropython", "gcc", "gcc", None, variables)
 

@@ -125,6 +125,9 @@ pt_tensor_t *pt_multiply(pt_tensor_t *x, pt_tensor_t *w)
         sizes[ndim++] = s.n;
     }
     pt_tensor_t *y = pt_new(compute, ndim, sizes);
+    if (pt_numel(y) == 0) {
+        return y;
+    }
     int32_t matrices = pt_product(y, 0, batch);
     if (s.n == 1) { /* a column: the rows of a are the columns of the product (1, k) (k, m) */
         pt_tensor_t *const swap = a;
