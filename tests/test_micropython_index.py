@@ -30,7 +30,7 @@ def _run(lines: list[str]) -> tuple[list[str], list[str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(script, {"torch": torch, "print": lambda *parts: theirs.append(" ".join(map(str, parts)))})
-    return [line.replace("CPUBoolType", "torch.BoolTensor") for line in theirs], mine  # bool has a name of its own there
+    return [line.replace("CPUBoolType", "torch.BoolTensor") for line in theirs], mine
 
 
 def _item(chance: random.Random, size: int) -> str:
