@@ -47,7 +47,10 @@ mp_obj_t pt_do_type(pt_call_t *c)
             return converted(t, k, false);
         }
     }
-    mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("dtype must be a type, str, or dtype object"));
+    if (mp_obj_is_str(wanted)) {
+        mp_raise_msg_varg(&mp_type_ValueError, MP_ERROR_TEXT("invalid type: '%s'"), mp_obj_str_get_str(wanted));
+    }
+    mp_raise_TypeError(MP_ERROR_TEXT("dtype must be a type, str, or dtype object"));
 }
 
 /* size(dim) and stride(dim): overload->data is 1 for strides. */
@@ -86,6 +89,6 @@ mp_obj_t pt_do_is_signed(pt_call_t *c)
 
 mp_obj_t pt_do_requires_grad(pt_call_t *c)
 {
-    pt_require_grad(c->args[0].v.tensor, c->args[1].v.i != 0);
+    pt_set_requires_grad(c->args[0].v.tensor, c->args[1].v.i != 0);
     return c->args[0].object;
 }

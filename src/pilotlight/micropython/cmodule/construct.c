@@ -90,11 +90,16 @@ static int infer(mp_obj_t o)
 
 static int64_t checked_int(mp_obj_t o)
 {
-    const int64_t value = pt_int64(o);
-    if (!mp_obj_is_small_int(o) && (value < 0) != (mp_obj_int_sign(o) < 0)) {
-        mp_raise_ValueError(MP_ERROR_TEXT("Overflow when unpacking long long"));
+    #if MICROPY_LONGINT_IMPL != MICROPY_LONGINT_IMPL_NONE
+    if (!mp_obj_is_small_int(o)) {
+        byte bytes[9]; /* one more than it takes, for the sign */
+        const byte sign = mp_obj_int_sign(o) < 0 ? 0xff : 0;
+        if (!mp_obj_int_to_bytes_impl(o, false, sizeof(bytes), bytes) || bytes[8] != sign || (bytes[7] ^ sign) & 0x80) {
+            mp_raise_ValueError(MP_ERROR_TEXT("Overflow when unpacking long long"));
+        }
     }
-    return value;
+    #endif
+    return pt_int64(o);
 }
 
 void pt_store_number(mp_obj_t o, int dtype, uint8_t *to, const char *suffix)
@@ -203,6 +208,15 @@ void pt_require_grad(pt_tensor_t *t, bool wanted)
     if (wanted && !pt_is_float(t->dtype)) {
         mp_raise_msg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("Only Tensors of floating point and complex dtype can require gradients"));
+    }
+    t->requires_grad = wanted;
+}
+
+void pt_set_requires_grad(pt_tensor_t *t, bool wanted)
+{
+    if (wanted && !pt_is_float(t->dtype)) {
+        mp_raise_msg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("only Tensors of floating point dtype can require gradients"));
     }
     t->requires_grad = wanted;
 }

@@ -11,7 +11,8 @@ pt_tensor_t *pt_from_data(mp_obj_t data, int dtype);
 /* One number, or a tensor of one element, with PyTorch's errors for what does not fit; these name the type with a suffix
  * that depends on where they come from. */
 void pt_store_number(mp_obj_t number, int dtype, uint8_t *to, const char *suffix);
-void pt_require_grad(pt_tensor_t *t, bool wanted);
+void pt_require_grad(pt_tensor_t *t, bool wanted);      /* of a new tensor */
+void pt_set_requires_grad(pt_tensor_t *t, bool wanted); /* of one that exists: another error */
 
 mp_obj_t pt_tensor_make(const mp_obj_type_t *type, size_t n, size_t n_kw, const mp_obj_t *args);
 mp_obj_t pt_parameter_make(const mp_obj_type_t *type, size_t n, size_t n_kw, const mp_obj_t *args);

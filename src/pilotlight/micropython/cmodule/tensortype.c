@@ -1,7 +1,10 @@
 /* The type Tensor: attributes, plain methods, iteration and the buffer protocol. */
 #include "tensortype.h"
 
+#include "py/parsenum.h"
+
 #include "construct.h"
+#include "repr.h"
 #include "shape.h"
 
 /* ---- attributes ------------------------------------------------------------------------------------------------------ */
@@ -32,7 +35,7 @@ static void store_attr(pt_tensor_t *t, qstr name, mp_obj_t *dest)
         return;
     }
     if (name == MP_QSTR_requires_grad) {
-        pt_require_grad(t, mp_obj_is_true(value));
+        pt_set_requires_grad(t, mp_obj_is_true(value));
     } else if (name == MP_QSTR_data && pt_is_tensor(value)) {
         pt_become(t, pt_tensor(value));
     } else if (name != MP_QSTR_grad || value != mp_const_none) {
@@ -199,12 +202,46 @@ static mp_obj_t tensor_iter(mp_obj_t self, mp_obj_iter_buf_t *room)
 
 /* ---- buffers ------------------------------------------------------------------------------------------------------------ */
 
+/* float(t) of MicroPython's reads an object that is no number as a text, by way of its buffer. This is the text of a
+ * tensor without dimensions: digits that MicroPython's reader, which does not always round to nearest, takes for it. */
+static void lend_text(pt_tensor_t *t, mp_buffer_info_t *info)
+{
+    pt_chunk_t v;
+    uint32_t bits;
+    char *text = m_new(char, 32);
+    info->buf = text;
+    info->typecode = 'B';
+    pt_load(t->data, t->dtype, 1, pt_compute(t->dtype), &v, 1);
+    memcpy(&bits, &v.f[0], sizeof(bits));
+    if (!pt_is_float(t->dtype)) {
+        info->len = (size_t)pt_int_text(v.i[0], text);
+        return;
+    }
+    for (int digits = 8; digits < 19; digits++) {
+        info->len = (size_t)pt_float_text(bits, digits, true, text);
+        if ((bits & 0x7f800000) == 0x7f800000) {
+            return;
+        }
+        char *last = text + info->len - 5;
+        for (int k = 0; k < 10; k++) {
+            if (mp_obj_get_float(mp_parse_num_float(text, info->len, false, NULL)) == (mp_float_t)v.f[0]) {
+                return;
+            }
+            *last = *last == '9' ? '0' : (char)(*last + 1);
+        }
+    }
+}
+
 /* The elements where they lie; MicroPython has no letter for truth values and halves, which appear as their bits. */
 static mp_int_t tensor_buffer(mp_obj_t self, mp_buffer_info_t *info, mp_uint_t flags)
 {
     pt_tensor_t *t = pt_tensor(self);
-    if (!pt_is_contiguous(t) || (t->read_only && (flags & MP_BUFFER_WRITE))) {
+    if (!pt_is_contiguous(t) || ((t->read_only || t->ndim == 0) && (flags & MP_BUFFER_WRITE))) {
         return 1;
+    }
+    if (t->ndim == 0) {
+        lend_text(t, info);
+        return 0;
     }
     info->buf = t->data;
     info->len = (size_t)pt_numel(t) * (size_t)pt_size(t->dtype);
