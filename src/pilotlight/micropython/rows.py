@@ -58,7 +58,8 @@ EXTRA: list[tuple[Row, int]] = [
     (Row("round_off", "pl_round_f32({0} / {1}) * {1}", lambda x, n: torch.round(x, decimals=1), arity=2,
          needs=("round_f32",)), 1),
     (Row("logit", "pl_log_f32({0} / (1.0f - {0}))", torch.logit, arity=1, compute="float", needs=("log_f32",)), 0),
-    (_float("xlogy", "{1} != {1} ? {1} : {0} == 0.0f ? 0.0f : {0} * pl_log_f32({1})", torch.xlogy, 2, "log"), 0),
+    (Row("xlogy", "{1} != {1} ? {1} : {0} == 0.0f ? 0.0f : {0} * pl_log_f32({1})", torch.xlogy, ("xlogy.Tensor",), 2,
+         compute="float", needs=("log_f32",)), 0),
     (_float("special_xlog1py", "{1} != {1} ? {1} : {0} == 0.0f ? 0.0f : {0} * pl_log1p_f32({1})",
             torch.special.xlog1py, 2, "log1p"), 0),
     (_float("special_entr", "{0} != {0} ? {0} : {0} > 0.0f ? -{0} * pl_log_f32({0}) : "
@@ -155,7 +156,7 @@ def row_kernels() -> dict[str, Kernel]:
     for row, _ in all_rows():
         for aten in row.aten:
             operator, _, overload = aten.partition(".")
-            for name in (aten, f"{operator}_.{overload}"):
-                if name in known:
-                    found[name] = Kernel("pt_pointwise", row_data(row.name))
+            found[aten] = Kernel("pt_pointwise", row_data(row.name))
+            if f"{operator}_.{overload}" in known:
+                found[f"{operator}_.{overload}"] = found[aten]
     return found

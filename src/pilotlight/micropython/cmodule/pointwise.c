@@ -225,7 +225,7 @@ mp_obj_t pt_quick(const pt_pointwise_t *row, bool in_place, pt_tensor_t *a, pt_t
 {
     const int dtype = a->dtype, ndim = a->ndim;
     pt_row_t function = row->f32;
-    if (dtype != b->dtype || ndim != b->ndim) {
+    if (dtype != b->dtype || ndim != b->ndim || row->numbers) {
         return MP_OBJ_NULL;
     }
     if (dtype != PT_FLOAT32) {

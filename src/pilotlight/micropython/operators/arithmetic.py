@@ -34,6 +34,7 @@ _KERNELS = {
     "pow.Tensor_Tensor": Kernel("pt_do_pow"), "pow.Tensor_Scalar": Kernel("pt_do_pow"),
     "pow.Scalar": Kernel("pt_do_pow"), "pow_.Scalar": Kernel("pt_do_pow"), "pow_.Tensor": Kernel("pt_do_pow"),
     "addcdiv.default": Kernel("pt_do_addcdiv", row("addcdiv")), "ldexp.Tensor": Kernel("pt_do_ldexp"),
+    "ldexp_.default": Kernel("pt_do_ldexp"),
     "clamp.default": Kernel("pt_do_clamp"), "clamp.Tensor": Kernel("pt_do_clamp"),
     **{f"clamp_{name}.{overload}": Kernel("pt_do_clamp_one", row(by))
        for name, by in (("min", "maximum"), ("max", "minimum")) for overload in ("default", "Tensor")},
