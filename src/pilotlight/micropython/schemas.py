@@ -74,7 +74,10 @@ def overloads() -> dict[str, Overload]:
     """Every schema by its name; those with `out=` belong to the functional one of the same signature."""
     folder = Path(torchgen.__file__).parent / "packaged" / "ATen" / "native"
     parsed = parse_native_yaml(str(folder / "native_functions.yaml"), str(folder / "tags.yaml")).native_functions
-    outs = {_without_options(f.func): len(f.func.arguments.out) for f in parsed if f.func.kind() == SchemaKind.out}
+    outs = {
+        _without_options(f.func): len(f.func.arguments.out) for f in parsed
+        if f.func.kind() == SchemaKind.out and "generated" not in f.tags  # which Python does not see
+    }
     found = {}
     for function in parsed:
         schema = function.func
@@ -176,7 +179,10 @@ def _yields(one: Overload, other: Overload) -> bool:
 
 def _text(overload: Overload) -> str:
     """Types and names of the arguments as PyTorch's signatures spell them, which it sorts by."""
-    text = ", ".join(f"{a.type} {a.name}" for a in overload.schema.arguments.flat_non_out)
+    arguments = overload.schema.arguments
+    texts = [f"{a.type} {a.name}" for a in arguments.flat_non_out]
+    texts.insert(len(texts) - len(arguments.flat_kwarg_only), "*")
+    text = ", ".join(texts)
     return text.replace("int ", "int64_t ").replace("int[", "IntArrayRef[").replace("Tensor[]", "TensorList")
 
 

@@ -41,6 +41,14 @@ mp_obj_t pt_do_celu(pt_call_t *c)
     return elu(c, c->args[1].object, MP_OBJ_NEW_SMALL_INT(1), number(1 / alpha));
 }
 
+mp_obj_t pt_do_softshrink(pt_call_t *c)
+{
+    if (mp_obj_get_float(c->args[1].object) < 0) {
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("lambda must be greater or equal to 0"));
+    }
+    return pt_pointwise(c);
+}
+
 /* One weight, or one for each channel (dimension 1). */
 mp_obj_t pt_do_prelu(pt_call_t *c)
 {
@@ -214,6 +222,10 @@ mp_obj_t pt_do_isclose(pt_call_t *c)
     if (a->dtype != b->dtype) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%s did not match %s"), pt_dtypes[a->dtype].type,
             pt_dtypes[b->dtype].type);
+    }
+    if (c->args[2].v.f < 0 || c->args[3].v.f < 0) {
+        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%s must be greater than or equal to zero"),
+            c->args[2].v.f < 0 ? "rtol" : "atol");
     }
     const mp_obj_t operands[] = {MP_OBJ_FROM_PTR(pt_is_float(a->dtype) ? a : pt_contiguous(a, PT_FLOAT32)),
                                  MP_OBJ_FROM_PTR(pt_is_float(b->dtype) ? b : pt_contiguous(b, PT_FLOAT32)),

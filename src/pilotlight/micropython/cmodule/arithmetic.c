@@ -151,6 +151,16 @@ mp_obj_t pt_do_floats(pt_call_t *c)
     return pt_pointwise(c);
 }
 
+mp_obj_t pt_do_nextafter(pt_call_t *c) /* the next float32 is none of a half's */
+{
+    const int dtype = c->args[0].v.tensor->dtype;
+    if (dtype == PT_FLOAT16 || dtype == PT_BFLOAT16) {
+        mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"nextafter_cpu\" not implemented for '%s'"),
+            pt_dtypes[dtype].type);
+    }
+    return pt_pointwise(c);
+}
+
 mp_obj_t pt_do_heaviside(pt_call_t *c)
 {
     if (c->args[0].v.tensor->dtype != c->args[1].v.tensor->dtype) {

@@ -127,18 +127,18 @@ static bool bind_rest(pt_call_t *c, const pt_overload_t *o, size_t k, size_t n, 
     const pt_op_t *op = c->op;
     const pt_param_t *params = &pt_params[o->params];
     const int self = op->method; /* arguments that self takes up */
+    const bool list = o->positional == self + 1 && pt_kinds[params[self].kind].type == PT_ARG_INTS;
     uint32_t seen = (1u << k) - 1;
+    if (n > o->positional && !list) {
+        FAIL(mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q() takes %d positional argument%s but %d %s given"),
+            op->name, o->positional - self, o->positional - self == 1 ? "" : "s", (int)n - self,
+            (int)n - self == 1 ? "was" : "were"));
+    }
     for (; k < n; k++) {
-        if (k >= o->positional) {
-            FAIL(mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q() takes %d positional argument%s but %d %s given"),
-                op->name, o->positional - self, o->positional - self == 1 ? "" : "s", (int)n - self,
-                (int)n - self == 1 ? "was" : "were"));
-        }
         const int at = self && o->self_second && k < 2 ? 1 - (int)k : (int)k;
         const pt_kind_t *kind = &pt_kinds[params[at].kind];
         seen |= 1u << at;
-        if (kind->type == PT_ARG_INTS && o->positional == self + 1 && (n > o->positional || !kind->length)
-            && pt_is_index(args[k])) { /* x.view(2, 3) */
+        if (list && k == (size_t)self && (n > o->positional || (!kind->length && pt_is_index(args[k])))) { /* view(2, 3) */
             c->args[at].given = true;
             if (!pt_accept_ints(c, &c->args[at], n - k, args + k)) {
                 FAIL(pt_wrong_type(op, &params[at], (int)k - self, mp_obj_new_tuple(n - k, args + k)));
@@ -194,7 +194,7 @@ static NORETURN void complain(pt_call_t *c, size_t n, size_t n_kw, const mp_obj_
         }
         if (pt_belongs(c->op, o)) {
             signatures++;
-            if (n + n_kw >= (size_t)required && n + n_kw <= (size_t)(o->count + (o->outs > 0))) {
+            if (n + n_kw >= (size_t)required && n + n_kw <= (size_t)(o->count + (o->outs && !c->op->method))) {
                 plausible = o;
                 count++;
             }

@@ -14,15 +14,17 @@ static NORETURN void wrong_element(const pt_op_t *op, const pt_param_t *p, int p
     pt_sequence(given, &count, &items);
     for (size_t k = 0; k < count; k++) {
         const char *name = mp_obj_get_type_str(items[k]);
-        if (type == PT_ARG_TENSORS && !pt_is_tensor(items[k])) {
+        if (type == PT_ARG_TENSORS ? pt_is_tensor(items[k]) : type == PT_ARG_INTS ? pt_is_index(items[k])
+            : pt_is_number(items[k])) {
+            continue;
+        }
+        if (type == PT_ARG_TENSORS) {
             mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("expected Tensor as element %d in argument %d, but got %s"),
                 (int)k, position, name);
         }
-        if (type == PT_ARG_INTS ? !pt_is_index(items[k]) : !pt_is_number(items[k])) {
-            mp_raise_msg_varg(&mp_type_TypeError,
-                MP_ERROR_TEXT("%q(): argument '%q' failed to unpack the object at pos %d with error \"type must be %s,but "
-                              "got %s\""), op->name, pt_public_name(p), (int)k + 1, pt_type_names[type], name);
-        }
+        mp_raise_msg_varg(&mp_type_TypeError,
+            MP_ERROR_TEXT("%q(): argument '%q' failed to unpack the object at pos %d with error \"type must be %s,but got "
+                          "%s\""), op->name, pt_public_name(p), (int)k + 1, pt_type_names[type], name);
     }
     mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q' is too long"), op->name, pt_public_name(p));
 }

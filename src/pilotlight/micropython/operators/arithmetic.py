@@ -41,6 +41,8 @@ _KERNELS = {
     "leaky_relu.default": Kernel("pt_do_floats", row("leaky_relu")),
     "lerp.Scalar": Kernel("pt_do_floats", row("lerp")), "lerp.Tensor": Kernel("pt_do_floats", row("lerp")),
     "heaviside.default": Kernel("pt_do_heaviside", row("heaviside")), "square.default": Kernel("pt_do_square"),
+    "nextafter.default": Kernel("pt_do_nextafter", row("nextafter")),
+    "softshrink.default": Kernel("pt_do_softshrink", row("softshrink")),
     "relu.default": Kernel("pt_do_relu"), "relu6.default": Kernel("pt_do_relu6"),
     "hardtanh.default": Kernel("pt_do_hardtanh"), "gelu.default": Kernel("pt_do_gelu"),
     "selu.default": Kernel("pt_do_selu"), "celu.default": Kernel("pt_do_celu"), "prelu.default": Kernel("pt_do_prelu"),
