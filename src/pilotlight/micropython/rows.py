@@ -22,6 +22,7 @@ _ZERO = {"fmod", "remainder", "floor_divide", "trunc_divide"}  # integers by zer
 _WIDE = {"add", "sub", "mul", "div", "add_alpha", "sub_alpha"}  # numbers keep their digits beside halves
 _REFUSED: dict[str, list[str]] = {"where": [], "leaky_relu": ["PT_NO_BOOL", "PT_NO_INTS"]}  # not to be asked this way
 _PI = "3.14159265358979323846f"
+_SHARED = {"cos": 1, "exp": 1, "log1p": 1, "log": 1, "pow": 2, "sigmoid": 1, "sin": 1, "tanh": 1}  # as in functions.h
 
 
 def _float(name: str, c: str, function: Callable[..., torch.Tensor], arity: int = 1, *needs: str) -> Row:
@@ -141,6 +142,10 @@ def rows_source() -> str:
         columns = [*names, str(row.arity - numbers), str(numbers), result, _COMPUTE[row.compute]]
         columns.append(" | ".join(refused) or "0")
         lines.append(f"const pt_pointwise_t pt_row_{row.name} = {{{', '.join(columns)}}};\n")
+    for name, arity in _SHARED.items():
+        parameters, arguments = ("float x", "x") if arity == 1 else ("float x, float y", "x, y")
+        lines.append(f"float pt_{name}_f32({parameters});")
+        lines.append(f"float pt_{name}_f32({parameters}) {{ return pl_{name}_f32({arguments}); }}\n")
     return "\n".join(lines)
 
 

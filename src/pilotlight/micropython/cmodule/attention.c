@@ -1,6 +1,7 @@
 /* Scaled dot product attention. */
 #include "dense.h"
 
+#include "functions.h"
 #include "attention_f32.h"
 #include "sqrt_f32.h"
 

@@ -1,8 +1,8 @@
 /* New tensors: constants, ranges, the identity. */
 #include "shape.h"
 
+#include "functions.h"
 #include "half.h"
-#include "pow_f32.h"
 
 void pt_fill(pt_tensor_t *t, mp_obj_t value)
 {

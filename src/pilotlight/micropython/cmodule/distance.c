@@ -1,7 +1,7 @@
 /* Distances and angles between vectors. */
 #include "dense.h"
 
-#include "pow_f32.h"
+#include "functions.h"
 #include "sqrt_f32.h"
 #include "sum_f32.h"
 

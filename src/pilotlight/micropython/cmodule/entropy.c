@@ -1,6 +1,7 @@
 /* Losses of classes: negative log likelihood and cross entropy. */
 #include "dense.h"
 
+#include "functions.h"
 #include "log_softmax_f32.h"
 
 enum { NONE, MEAN, SUM }; /* reduction */

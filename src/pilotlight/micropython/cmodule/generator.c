@@ -1,9 +1,7 @@
 /* The Mersenne Twister, seeded and read as PyTorch does. */
 #include "random.h"
 
-#include "log1p_f32.h"
-#include "log_f32.h"
-
+#include "functions.h"
 #define USUAL_SEED 67280421310721ull /* of a new torch.Generator() */
 
 static void plant(pt_generator_t *g, uint64_t seed)

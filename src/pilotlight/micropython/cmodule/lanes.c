@@ -1,6 +1,7 @@
 /* Walking lanes; running sums, products and extremes. */
 #include "lanes.h"
 
+#include "functions.h"
 #include "generated/cumbest_i64.h"
 #include "generated/cumprod_i64.h"
 

@@ -1,11 +1,9 @@
 /* Losses: element by element, then their mean or sum. */
 #include "dense.h"
 
+#include "functions.h"
 #include "abs_f32.h"
-#include "exp_f32.h"
 #include "generated/rows.h"
-#include "log1p_f32.h"
-#include "log_f32.h"
 #include "sum_f32.h"
 
 enum { NONE, MEAN, SUM }; /* reduction */

@@ -1,13 +1,11 @@
 /* Variances, norms, logarithms of sums: reductions with a formula at the end. */
 #include "reduce.h"
 
+#include "functions.h"
 #include "generated/rows.h"
 
 #include "abs_f32.h"
-#include "exp_f32.h"
-#include "log_f32.h"
 #include "minmax_f32.h"
-#include "pow_f32.h"
 #include "sqrt_f32.h"
 #include "sum_f32.h"
 

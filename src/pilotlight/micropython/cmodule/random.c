@@ -1,12 +1,10 @@
 /* Random tensors: PyTorch's own sequences, number by number. */
 #include "random.h"
 
+#include "functions.h"
 #include "generated/rows.h"
 
-#include "cos_f32.h"
 #include "half.h"
-#include "log_f32.h"
-#include "sin_f32.h"
 #include "sqrt_f32.h"
 
 void pt_draw(pt_tensor_t *y, pt_source_t source, const pt_draw_t *d, int compute)

@@ -1,6 +1,7 @@
 /* Recurrent layers and cells: two products a step, then what the compiler's kernels do with the gates. */
 #include "dense.h"
 
+#include "functions.h"
 #include "recurrent_cell_f32.h"
 
 enum { TANH, RELU, GRU, LSTM }; /* overload->data */

@@ -1,6 +1,7 @@
 /* softmax, log_softmax, glu. */
 #include "dense.h"
 
+#include "functions.h"
 #include "generated/rows.h"
 #include "log_softmax_f32.h"
 #include "softmax_f32.h"
