@@ -1,0 +1,212 @@
+"""`import torch` under MicroPython in figures: what calls cost, what builds weigh, how fast a network is.
+
+    python benchmarks/micropython.py [--only calls,firmware,binary,network] [--rounds N]
+
+One run prints a table and writes benchmarks/micropython.md. Times are the best of interleaved rounds against PyTorch in
+CPython with one thread, in the same run; instructions are counted by valgrind as the difference of two loops.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from pilotlight.micropython import ports
+from pilotlight.micropython.build import build, unix_binary
+from pilotlight.micropython.firmware import elf_sizes
+from pilotlight.micropython.model import from_model
+from pilotlight.micropython.select import ALL, Selection, select
+
+HERE = Path(__file__).resolve().parent
+MODELS = HERE.parent / "tests" / "micropython" / "models"
+BOARD = "mps2-an386"
+HEAP = 512 << 20
+KB = 1000
+CALLS = {"`a.add_(b)`": ("a.add_(b)", 12, 700), "`torch.add(a, b)`": ("torch.add(a, b)", 8, 1100)}
+Row = tuple[str, str, str]  # what, target, measured
+
+TIMED = """\
+import time
+import torch
+a, b = torch.ones(1), torch.ones(1)
+def loop(count):
+    t = time.time_ns()
+    for _ in range(count):
+        {statement}
+    return (time.time_ns() - t) / count
+loop(1000)
+print(min([loop(20000) for _ in range(10)]))
+"""
+COUNTED = """\
+import torch
+a, b = torch.ones(1), torch.ones(1)
+def loop(count):
+    for _ in range(count):
+        {statement}
+loop({count})
+"""
+NETWORK = """\
+import time
+import torch
+import mobilenet_v2
+torch.manual_seed(0)
+net = mobilenet_v2.MobileNetV2()
+net.eval()
+x = torch.rand(1, 3, 224, 224)
+with torch.no_grad():
+    for _ in range({runs}):
+        t = time.time_ns()
+        y = net(x)
+        print((time.time_ns() - t) / 1e9)
+print("sum", float(y.sum()), float(y.abs().sum()))
+"""
+
+
+def micropython(text: str, *prefix: str) -> str:
+    """What a script prints; with a prefix, such as valgrind, what that says too."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "script.py"
+        script.write_text(text)
+        done = subprocess.run(
+            [*prefix, str(unix_binary()), "-X", f"heapsize={HEAP}", str(script)], capture_output=True, text=True,
+            env={**os.environ, "MICROPYPATH": f"{MODELS}:.frozen"}, cwd=folder,
+        )
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no message")
+    return done.stdout + (done.stderr if prefix else "")
+
+
+def cpython_call(statement: str) -> float:
+    """Nanoseconds of a call, loop included."""
+    space: dict[str, object] = {"torch": torch, "a": torch.ones(1), "b": torch.ones(1), "time": time}
+    body = f"def loop(count):\n    t = time.perf_counter_ns()\n    for _ in range(count):\n        {statement}\n"
+    exec(f"{body}    return (time.perf_counter_ns() - t) / count", space)
+    loop = space["loop"]
+    assert callable(loop)
+    loop(1000)
+    return min(loop(5000) for _ in range(10))
+
+
+def micropython_call(statement: str) -> float:
+    return float(micropython(TIMED.format(statement=statement)))
+
+
+def instructions(statement: str) -> float:
+    """Of one call, by the difference of loops of two lengths, less the same of an empty loop."""
+
+    def collected(body: str, count: int) -> int:
+        with tempfile.TemporaryDirectory() as folder:
+            out = micropython(
+                COUNTED.format(statement=body, count=count), "valgrind", "--tool=callgrind",
+                f"--callgrind-out-file={folder}/out",
+            )
+        match = re.search(r"Collected : (\d+)", out)
+        assert match is not None, out
+        return int(match[1])
+
+    def each(body: str) -> float:
+        return (collected(body, 6000) - collected(body, 1000)) / 5000
+
+    return each(statement) - each("pass")
+
+
+def call_rows(rounds: int) -> list[Row]:
+    torch.set_num_threads(1)
+    rows = []
+    with torch.no_grad():
+        for name, (statement, share, most) in CALLS.items():
+            ours, theirs = [], []
+            for _ in range(rounds):
+                ours.append(micropython_call(statement) - micropython_call("pass"))
+                theirs.append(cpython_call(statement) - cpython_call("pass"))
+            one, other = min(ours), min(theirs)
+            rows.append((
+                f"{name}, one element: time against PyTorch in CPython", f"at most 1/{share}",
+                f"1/{other / one:.1f} ({one:.0f} ns, {other:.0f} ns)",
+            ))
+            count = f"{instructions(statement):,.0f}" if shutil.which("valgrind") else "valgrind is not installed"
+            rows.append((f"{name}, one element: instructions", f"under {most:,}", count))
+    return rows
+
+
+def flash(selection: Selection | None) -> int:
+    sizes = elf_sizes(build(ports.port(BOARD), selection))
+    return sizes["text"] + sizes["data"]
+
+
+def firmware_rows() -> list[Row]:
+    """The cost of the module is the firmware with it minus the one without."""
+    alone = flash(None)
+    cost = flash(ALL) - alone
+    small = flash(select(["softmax"], [], "here")) - alone
+    return [
+        (f"the whole module on {BOARD}, flash with minus without", "under 160 KB", f"{cost / KB:.1f} KB"),
+        (f"what a softmax model needs on {BOARD}", "under 14 KB", f"{small / KB:.1f} KB"),
+    ]
+
+
+def binary_rows() -> list[Row]:
+    program = unix_binary(from_model(f"{MODELS / 'alexnet.py'}:AlexNet", ["1x3x224x224"]))
+    size = program.stat().st_size
+    return [("MicroPython with AlexNet's operators, program for this computer, stripped", "under 650 KB",
+             f"{size / KB:.0f} KB")]
+
+
+def network_rows(rounds: int) -> list[Row]:
+    """MobileNetV2 in both, in turns; the seeded weights are the same, so the results must be too."""
+    torch.set_num_threads(1)
+    ours: list[float] = []
+    theirs: list[float] = []
+    sums = set()
+    for _ in range(rounds):
+        for times, out in ((ours, micropython(NETWORK.format(runs=3))), (theirs, cpython())):
+            *lines, last = out.strip().splitlines()
+            times += map(float, lines)
+            sums.add(tuple(round(float(v), 2) for v in last.split()[1:]))
+    one, other = min(ours), min(theirs)
+    same = "" if len(sums) == 1 else f"; the results differ: {sums}"
+    return [("MobileNetV2, 224x224, eager, time against PyTorch in CPython with one thread", "at most 6x",
+             f"{one / other:.1f}x ({one:.2f} s, {other:.2f} s){same}")]
+
+
+def cpython() -> str:
+    text = f"import torch; torch.set_num_threads(1)\n{NETWORK.format(runs=3)}"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PYTHONPATH": str(MODELS), "OMP_NUM_THREADS": "1"})
+    return done.stdout
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", default="calls,firmware,binary,network")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    parts: dict[str, Callable[[], list[Row]]] = {
+        "calls": lambda: call_rows(options.rounds), "firmware": firmware_rows, "binary": binary_rows,
+        "network": lambda: network_rows(options.rounds),
+    }
+    rows: list[Row] = []
+    for name, part in parts.items():
+        if name in options.only.split(","):
+            rows += part()
+    lines = ["| | target | measured |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
+    print("\n".join(lines))
+    if options.only == parser.get_default("only"):
+        system = f"{platform.machine()}, PyTorch {torch.__version__}"
+        head = f"# `import torch` under MicroPython\n\nOne run of `python benchmarks/micropython.py` ({system}).\n"
+        (HERE / "micropython.md").write_text("\n".join([head, *lines]) + "\n")
+
+
+if __name__ == "__main__":
+    main()
