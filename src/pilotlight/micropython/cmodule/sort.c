@@ -150,6 +150,9 @@ static mp_obj_t one_of(pt_call_t *c, void (*run)(pt_lane_t *l), int32_t number, 
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("kthvalue(): selected number k out of range for dimension %d"), dim);
     }
+    if (run != mode) {
+        not_for_bool(c);
+    }
     if (pt_numel(y)) {
         pt_lanes(x, dim, &l, run, y, ids);
     }
@@ -160,7 +163,6 @@ mp_obj_t pt_do_kthvalue(pt_call_t *c)
 {
     static const uint16_t names[] = {MP_QSTR_kthvalue, MP_QSTR_values, MP_QSTR_indices};
     const int64_t k = c->args[1].v.i;
-    not_for_bool(c);
     return one_of(c, kth, k < 0 || k > INT32_MAX ? -1 : (int32_t)k - 1, c->args[2].v.i, c->args[3].v.i != 0, names);
 }
 
@@ -176,7 +178,6 @@ mp_obj_t pt_do_median_dim(pt_call_t *c)
     static const uint16_t names[2][3] = {{MP_QSTR_median, MP_QSTR_values, MP_QSTR_indices},
                                          {MP_QSTR_nanmedian, MP_QSTR_values, MP_QSTR_indices}};
     const int skip = (int)c->overload->data.number;
-    not_for_bool(c);
     return one_of(c, median, skip, c->args[1].v.i, c->args[2].v.i != 0, names[skip]);
 }
 

@@ -85,6 +85,9 @@ mp_obj_t pt_do_trace(pt_call_t *c)
     pt_tensor_t *x = c->args[0].v.tensor;
     const int dtype = pt_is_float(x->dtype) ? x->dtype : PT_INT64;
     pt_plan_t plan;
+    if (x->dtype == PT_BOOL) {
+        mp_raise_msg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"trace\" not implemented for 'Bool'"));
+    }
     if (x->ndim != 2) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("trace: expected a matrix, but got tensor with dim %d"),
             (int)x->ndim);
