@@ -1,6 +1,7 @@
 """Schemas of what PyTorch binds by hand: `f` stands for a function of the module, `m` for a method.
 
 `Storage` is any object of Python's. The overloads have names of their own here, so that tables can tell them apart.
+What Python does with tensors by itself (print, float, indexing) is here too: a selection that does not name it is smaller.
 """
 
 from __future__ import annotations
@@ -31,5 +32,11 @@ BY_HAND: tuple[str, ...] = (
     "Tensor",
     "fm unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor",
     "f Generator(Device? device=None) -> Tensor",
+    "f set_printoptions(int? precision=None, Scalar? threshold=None, int? edgeitems=None, int? linewidth=None, "
+    "str? profile=None, bool? sci_mode=None) -> Tensor",
+    "m __repr__(Tensor self) -> Tensor",
+    "m __float__(Tensor self) -> Tensor",
+    "m __getitem__(Tensor self, Storage? index) -> Tensor",
+    "m __setitem__(Tensor self, Storage? index, Storage? value) -> Tensor",
     *(f"m {name}(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor" for name in _CASTS),
 )

@@ -17,6 +17,7 @@ from pilotlight.micropython.select import Selection, all_kernels, modules, overl
 
 _HEAP = 2 << 30  # bytes; used as far as the model needs
 _MARK = "what it needs: "
+_AROUND = ("tensor", "__repr__", "__getitem__")  # what a user types around a model
 _DTYPES = ("float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 # A name is a function that gives (module, example inputs), or a module or class together with shapes.
 _WATCH = """\
@@ -88,7 +89,7 @@ def _watched(path: Path, name: str, inputs: Sequence[str]) -> Selection:
             hint="try it with `pilotlight micropython run`, or name the operators with --ops-file",
         )
     called, _, loaded = done.stdout.rpartition(_MARK)[2].partition("|")
-    return select(sorted(called.split()), sorted(set(loaded.split()) & set(modules())), str(path))
+    return select(sorted({*called.split(), *_AROUND}), sorted(set(loaded.split()) & set(modules())), str(path))
 
 
 def _exported(path: Path) -> set[str]:
@@ -125,7 +126,7 @@ def _read(path: Path, names: set[str]) -> Selection:
     known = list(all_kernels())
     found = {name for name in names if overloads_of(name, known)}
     schemas = {name for name in names - found if _is_operator(name)}
-    return select(sorted({name.partition(".")[0] for name in found} | schemas), sorted(modules()), str(path))
+    return select(sorted({name.partition(".")[0] for name in found} | schemas | {*_AROUND}), sorted(modules()), str(path))
 
 
 def _is_operator(name: str) -> bool:

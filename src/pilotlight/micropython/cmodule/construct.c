@@ -1,6 +1,8 @@
 /* Tensors from Python's data: torch.tensor, as_tensor, asarray, Tensor(...), Parameter(...) and frombuffer. */
 #include "construct.h"
 
+#include "tensortype.h"
+
 #include "py/binary.h"
 #include "py/stackctrl.h"
 
@@ -313,6 +315,8 @@ mp_obj_t pt_do_asarray(pt_call_t *c)
 
 /* ---- Tensor(...) and Parameter(...) --------------------------------------------------------------------------------------- */
 
+static const pt_op_t *const data_op = PT_OP_tensor; /* NULL: a build without torch.tensor */
+
 mp_obj_t pt_tensor_make(const mp_obj_type_t *type, size_t n, size_t n_kw, const mp_obj_t *args)
 {
     int32_t sizes[PT_MAX_DIMS] = {0};
@@ -334,7 +338,10 @@ mp_obj_t pt_tensor_make(const mp_obj_type_t *type, size_t n, size_t n_kw, const 
             mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("new(): data must be a sequence (got %s)"),
                 mp_obj_get_type_str(args[0]));
         }
-        return MP_OBJ_FROM_PTR(pt_from_data(args[0], PT_FLOAT32));
+        if (data_op) {
+            return MP_OBJ_FROM_PTR(pt_from_data(args[0], PT_FLOAT32));
+        }
+        mp_raise_msg(&mp_type_NotImplementedError, MP_ERROR_TEXT("torch.tensor is not in this build"));
     }
     for (size_t k = 0; k < count && k < PT_MAX_DIMS; k++) {
         sizes[k] = (int32_t)mp_obj_get_int(items[k]);

@@ -3,6 +3,7 @@
 
 #include "construct.h"
 #include "indices.h"
+#include "record.h"
 
 /* The view that an index makes of a tensor, and the index tensors that pick from it. */
 typedef struct {
@@ -13,6 +14,14 @@ typedef struct {
     int count, covered; /* of `indices`; the dimensions that masks among them stand for, beyond one each */
     pt_tensor_t *indices[PT_MAX_DIMS];
 } view_t;
+
+/* NULL where a build has left them out: then nothing here calls them, and the linker drops them. */
+static const pt_op_t *const read_op = PT_OP_index, *const write_op = PT_OP_index_put_, *const set_op = PT_OP___setitem__;
+
+static NORETURN void not_there(void)
+{
+    mp_raise_msg(&mp_type_NotImplementedError, MP_ERROR_TEXT("this kind of indexing is not in this build"));
+}
 
 static bool is_mask(const pt_tensor_t *t) { return t->dtype == PT_BOOL || t->dtype == PT_UINT8; }
 
@@ -132,6 +141,9 @@ static void apply(view_t *v, mp_obj_t item, int place)
         insert(v);
         v->dim++;
     } else {
+        if (!pt_is_tensor(item) && !read_op && !write_op) {
+            not_there();
+        }
         pt_tensor_t *index = pt_is_tensor(item) ? pt_tensor(item) : index_tensor(item);
         if (index->ndim > 0) {
             pick_by(v, index);
@@ -236,14 +248,6 @@ static void assign(pt_tensor_t *to, mp_obj_t value)
     }
 }
 
-/* NULL where a build has left them out: then nothing here calls them, and the linker drops them. */
-static const pt_op_t *const read_op = PT_OP_index, *const write_op = PT_OP_index_put_;
-
-static NORETURN void not_there(void)
-{
-    mp_raise_msg(&mp_type_NotImplementedError, MP_ERROR_TEXT("indexing by tensors is not in this build"));
-}
-
 mp_obj_t pt_subscr(mp_obj_t self, mp_obj_t index, mp_obj_t value)
 {
     view_t v;
@@ -253,17 +257,28 @@ mp_obj_t pt_subscr(mp_obj_t self, mp_obj_t index, mp_obj_t value)
     read_index(&v, pt_tensor(self), index);
     pt_tensor_t *view = pt_view(v.t, v.ndim, v.sizes, v.strides, v.offset);
     if (value == MP_OBJ_SENTINEL) {
-        if (v.count && !read_op) {
-            not_there();
+        PT_RECORD_CALL(MP_QSTR___getitem__);
+        if (!v.count) {
+            return MP_OBJ_FROM_PTR(view);
         }
-        return MP_OBJ_FROM_PTR(v.count && read_op ? pt_index(NULL, view, v.count, v.indices) : view);
+        if (read_op) {
+            PT_RECORD_CALL(MP_QSTR_index);
+            return MP_OBJ_FROM_PTR(pt_index(NULL, view, v.count, v.indices));
+        }
+        not_there();
     }
-    if (!v.count) {
+    PT_RECORD_CALL(MP_QSTR___setitem__);
+    if (set_op && !v.count) {
         assign(view, value);
-    } else if (write_op) {
+    } else if (set_op && write_op) {
+        PT_RECORD_CALL(MP_QSTR_index_put_);
         pt_index_put(view, v.count, v.indices, assigned(view, value), false);
     } else {
         not_there();
     }
     return mp_const_none;
 }
+
+mp_obj_t pt_do_getitem(pt_call_t *c) { return pt_subscr(c->args[0].object, c->args[1].object, MP_OBJ_SENTINEL); }
+
+mp_obj_t pt_do_setitem(pt_call_t *c) { return pt_subscr(c->args[0].object, c->args[1].object, c->args[2].object); }

@@ -35,7 +35,7 @@ static const mp_rom_map_elem_t module_table[] = {
     DTYPE(short, PT_INT16), DTYPE(int32, PT_INT32), DTYPE(int, PT_INT32), DTYPE(int64, PT_INT64),
     DTYPE(long, PT_INT64), DTYPE(float16, PT_FLOAT16), DTYPE(half, PT_FLOAT16), DTYPE(bfloat16, PT_BFLOAT16),
     DTYPE(float32, PT_FLOAT32), DTYPE(float, PT_FLOAT32),
-    ENTRY(is_tensor, is_tensor_obj), ENTRY(numel, numel_obj), ENTRY(set_printoptions, pt_set_printoptions_obj),
+    ENTRY(is_tensor, is_tensor_obj), ENTRY(numel, numel_obj),
     ENTRY(_nn, elsewhere),
 #ifdef PT_RECORD
     ENTRY(_record, pt_record_obj),

@@ -247,37 +247,36 @@ void pt_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind)
 
 /* ---- options -------------------------------------------------------------------------------------------------------- */
 
-static mp_obj_t set_printoptions(size_t n, const mp_obj_t *args, mp_map_t *kw)
+/* set_printoptions(precision, threshold, edgeitems, linewidth, profile, sci_mode) */
+mp_obj_t pt_do_set_printoptions(pt_call_t *c)
 {
-    static const mp_arg_t allowed[] = {
-        {MP_QSTR_precision, MP_ARG_OBJ, {.u_rom_obj = MP_ROM_NONE}},
-        {MP_QSTR_threshold, MP_ARG_OBJ, {.u_rom_obj = MP_ROM_NONE}},
-        {MP_QSTR_edgeitems, MP_ARG_OBJ, {.u_rom_obj = MP_ROM_NONE}},
-        {MP_QSTR_linewidth, MP_ARG_OBJ, {.u_rom_obj = MP_ROM_NONE}},
-        {MP_QSTR_profile, MP_ARG_OBJ, {.u_rom_obj = MP_ROM_NONE}},
-        {MP_QSTR_sci_mode, MP_ARG_OBJ, {.u_rom_obj = MP_ROM_NONE}},
-    };
-    mp_arg_val_t values[MP_ARRAY_SIZE(allowed)];
-    mp_arg_parse_all(n, args, kw, MP_ARRAY_SIZE(allowed), allowed, values);
-    const mp_obj_t profile = values[4].u_obj, sci = values[5].u_obj;
-    if (profile != mp_const_none) {
-        const qstr name = mp_obj_str_get_qstr(profile);
+    const pt_arg_t *profile = &c->args[4], *sci = &c->args[5];
+    if (profile->given) {
+        const qstr name = mp_obj_str_get_qstr(profile->object);
         set_option(PRECISION, name == MP_QSTR_short ? 2 : 4);
         set_option(THRESHOLD, name == MP_QSTR_full ? -1 : 1000);
         set_option(EDGEITEMS, name == MP_QSTR_short ? 2 : 3);
         set_option(LINEWIDTH, 80);
     }
     for (int k = PRECISION; k <= LINEWIDTH; k++) {
-        const mp_obj_t given = values[k].u_obj;
-        if (mp_obj_is_float(given)) { /* threshold=inf */
+        const mp_obj_t given = c->args[k].object;
+        if (c->args[k].given && mp_obj_is_float(given)) { /* threshold=inf */
             const mp_float_t x = mp_obj_get_float(given);
             set_option(k, x >= (mp_float_t)1000000000 ? -1 : (int32_t)x);
-        } else if (given != mp_const_none) {
+        } else if (c->args[k].given) {
             const mp_int_t value = mp_obj_get_int(given), most = k == PRECISION ? PT_DECIMALS : INT32_MAX;
             set_option(k, (int32_t)(value < 0 ? 0 : value > most ? most : value));
         }
     }
-    set_option(SCI_MODE, sci == mp_const_none ? 2 : mp_obj_is_true(sci));
+    set_option(SCI_MODE, sci->given ? sci->v.i != 0 : 2);
     return mp_const_none;
 }
-MP_DEFINE_CONST_FUN_OBJ_KW(pt_set_printoptions_obj, 0, set_printoptions);
+
+mp_obj_t pt_do_repr(pt_call_t *c)
+{
+    vstr_t text;
+    mp_print_t print;
+    vstr_init_print(&text, 64, &print);
+    pt_print(&print, c->args[0].object, PRINT_REPR);
+    return mp_obj_new_str_from_vstr(&text);
+}

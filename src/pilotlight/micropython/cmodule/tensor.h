@@ -149,7 +149,6 @@ int pt_broadcast(int count, pt_tensor_t *const *operands, int32_t *sizes);
 /* ---- Tensor as Python sees it -------------------------------------------------------------------------- */
 
 void pt_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind);
-MP_DECLARE_CONST_FUN_OBJ_KW(pt_set_printoptions_obj);
 
 /* ---- calls by schema --------------------------------------------------------------------------------- */
 

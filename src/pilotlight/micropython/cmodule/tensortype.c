@@ -202,6 +202,8 @@ static mp_obj_t tensor_iter(mp_obj_t self, mp_obj_iter_buf_t *room)
 
 /* ---- buffers ------------------------------------------------------------------------------------------------------------ */
 
+static const pt_op_t *const float_op = PT_OP___float__;
+
 /* float(t) of MicroPython's reads an object that is no number as a text, by way of its buffer. This is the text of a
  * tensor without dimensions: digits that MicroPython's reader, which does not always round to nearest, takes for it. */
 static void lend_text(pt_tensor_t *t, mp_buffer_info_t *info)
@@ -239,7 +241,7 @@ static mp_int_t tensor_buffer(mp_obj_t self, mp_buffer_info_t *info, mp_uint_t f
     if (!pt_is_contiguous(t) || ((t->read_only || t->ndim == 0) && (flags & MP_BUFFER_WRITE))) {
         return 1;
     }
-    if (t->ndim == 0) {
+    if (t->ndim == 0 && float_op) {
         lend_text(t, info);
         return 0;
     }
@@ -249,13 +251,40 @@ static mp_int_t tensor_buffer(mp_obj_t self, mp_buffer_info_t *info, mp_uint_t f
     return 0;
 }
 
+mp_obj_t pt_do_float(pt_call_t *c)
+{
+    pt_tensor_t *t = c->args[0].v.tensor;
+    if (pt_numel(t) != 1) {
+        mp_raise_ValueError(MP_ERROR_TEXT("only one element tensors can be converted to Python scalars"));
+    }
+    return mp_obj_new_float(mp_obj_get_float(pt_item(t, 0)));
+}
+
+/* ---- what a build may leave out ---------------------------------------------------------------------------------------- */
+
+static const pt_op_t *const repr_op = PT_OP___repr__, *const get_op = PT_OP___getitem__, *const set_op = PT_OP___setitem__;
+
+static void tensor_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind)
+{
+    if (repr_op) {
+        pt_print(print, self, kind);
+    } else {
+        mp_print_str(print, "<tensor: __repr__ is not in this build>");
+    }
+}
+
+static mp_obj_t tensor_subscr(mp_obj_t self, mp_obj_t index, mp_obj_t value)
+{
+    return get_op || set_op ? pt_subscr(self, index, value) : MP_OBJ_NULL;
+}
+
 /* ---- the types ------------------------------------------------------------------------------------------------------------ */
 
 #define TENSOR_FLAGS (MP_TYPE_FLAG_EQ_CHECKS_OTHER_TYPE | MP_TYPE_FLAG_EQ_HAS_NEQ_TEST | \
     MP_TYPE_FLAG_EQ_NOT_REFLEXIVE | MP_TYPE_FLAG_ITER_IS_GETITER)
 MP_DEFINE_CONST_OBJ_TYPE(pt_tensor_type, MP_QSTR_Tensor, TENSOR_FLAGS, make_new, pt_tensor_make, attr, pt_attr, print,
-    pt_print, unary_op, pt_unary, binary_op, pt_binary, subscr, pt_subscr, iter, tensor_iter, buffer, tensor_buffer,
+    tensor_print, unary_op, pt_unary, binary_op, pt_binary, subscr, tensor_subscr, iter, tensor_iter, buffer, tensor_buffer,
     locals_dict, &tensor_dict);
 MP_DEFINE_CONST_OBJ_TYPE(pt_parameter_type, MP_QSTR_Parameter, TENSOR_FLAGS, make_new, pt_parameter_make, attr, pt_attr,
-    print, pt_print, unary_op, pt_unary, binary_op, pt_binary, subscr, pt_subscr, iter, tensor_iter, buffer,
+    print, tensor_print, unary_op, pt_unary, binary_op, pt_binary, subscr, tensor_subscr, iter, tensor_iter, buffer,
     tensor_buffer, locals_dict, &tensor_dict, parent, &pt_tensor_type);

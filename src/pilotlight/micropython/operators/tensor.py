@@ -25,5 +25,8 @@ KERNELS: dict[str, Kernel] = {
     "is_floating_point.default": Kernel("pt_do_is_floating_point"),
     "is_complex.default": Kernel("pt_do_is_complex"),
     "is_signed.default": Kernel("pt_do_is_signed"),
+    "set_printoptions.default": Kernel("pt_do_set_printoptions"),
+    "__repr__.default": Kernel("pt_do_repr"),
+    "__float__.default": Kernel("pt_do_float"),
     **{f"{name}.default": Kernel("pt_do_cast", number) for number, name in enumerate(_CASTS)},
 }
