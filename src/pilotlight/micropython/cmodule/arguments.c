@@ -45,7 +45,7 @@ static bool take_objects(const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o)
 {
     size_t count;
     mp_obj_t *items;
-    if (!pt_sequence(o, &count, &items) || count > UINT8_MAX) {
+    if (!pt_sequence(o, &count, &items) || count > UINT16_MAX) {
         return false;
     }
     for (size_t k = 0; k < count; k++) {

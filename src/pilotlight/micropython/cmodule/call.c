@@ -128,8 +128,10 @@ static bool bind_rest(pt_call_t *c, const pt_overload_t *o, size_t k, size_t n, 
     const pt_param_t *params = &pt_params[o->params];
     const int self = op->method; /* arguments that self takes up */
     const bool list = o->positional == self + 1 && pt_kinds[params[self].kind].type == PT_ARG_INTS;
+    const pt_kind_t *first = o->count ? &pt_kinds[params->kind] : NULL;
+    const bool tensors = first && first->type == PT_ARG_TENSORS && first->length && k < n && pt_is_tensor(args[k]);
     uint32_t seen = (1u << k) - 1;
-    if (n > o->positional && !list) {
+    if (n > o->positional && !list && !tensors) {
         FAIL(mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q() takes %d positional argument%s but %d %s given"),
             op->name, o->positional - self, o->positional - self == 1 ? "" : "s", (int)n - self,
             (int)n - self == 1 ? "was" : "were"));
@@ -145,7 +147,7 @@ static bool bind_rest(pt_call_t *c, const pt_overload_t *o, size_t k, size_t n, 
             }
             break;
         }
-        if (kind->type == PT_ARG_TENSORS && kind->length && pt_is_tensor(args[k])) { /* meshgrid(x, y) */
+        if (tensors) { /* meshgrid(x, y) */
             if (!pt_accept(c, kind, &c->args[at], mp_obj_new_tuple(n - k, args + k))) {
                 FAIL(pt_wrong_type(op, &params[at], (int)k - self, args[k]));
             }
