@@ -140,6 +140,7 @@ def parameters(overload: Overload) -> list[tuple[str, str]]:
         length = int(overload.operator in _VARIADIC) if code == "TENSORS" else length
         flags, value = _default(argument, code)
         flags += ["PT_OPTIONAL"] if optional else []
+        flags += ["PT_GAPS"] if code == "TENSORS" and str(argument.type).startswith("Tensor?[") else []
         flags += ["PT_NUMBER"] if code == "TENSOR" and overload.operator in _NUMBERS else []
         rows.append((argument.name, f"{{PT_ARG_{code}, {' | '.join(flags) or '0'}, {length}, {value}}}"))
     return rows

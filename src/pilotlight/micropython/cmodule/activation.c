@@ -94,7 +94,7 @@ mp_obj_t pt_do_round_decimals(pt_call_t *c)
     int64_t decimals = c->args[1].v.i;
     const pt_pointwise_t *row = decimals < 0 ? &pt_row_round_off : &pt_row_round_to;
     mp_float_t ten = 1;
-    for (decimals = decimals < 0 ? -decimals : decimals; decimals > 0 && ten < (mp_float_t)1e37; decimals--) {
+    for (decimals = decimals < -40 ? 40 : decimals < 0 ? -decimals : decimals; decimals > 0 && ten < (mp_float_t)1e37; decimals--) {
         ten *= 10;
     }
     const mp_obj_t operands[] = {c->args[0].object, number(ten)};

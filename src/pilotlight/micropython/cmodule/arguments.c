@@ -49,7 +49,8 @@ static bool take_objects(const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o)
         return false;
     }
     for (size_t k = 0; k < count; k++) {
-        if (kind->type == PT_ARG_FLOATS ? !pt_is_number(items[k]) : !pt_is_tensor(items[k]) && items[k] != mp_const_none) {
+        const bool gap = kind->flags & PT_GAPS && items[k] == mp_const_none;
+        if (kind->type == PT_ARG_FLOATS ? !pt_is_number(items[k]) : !pt_is_tensor(items[k]) && !gap) {
             return false;
         }
     }

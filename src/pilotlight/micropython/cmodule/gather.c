@@ -240,7 +240,7 @@ static pt_tensor_t *repeated(pt_tensor_t *repeats, const pt_arg_t *output_size)
         if (n[k] < 0) {
             mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("repeats can not be negative"));
         }
-        total = total + n[k] > INT32_MAX ? INT32_MAX : total + n[k];
+        total = n[k] > INT32_MAX - total ? INT32_MAX : total + n[k];
     }
     if (output_size->given && output_size->v.i != total) {
         mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("allocated size does not match required size"));

@@ -63,15 +63,16 @@ static pt_tensor_t *constant(pt_tensor_t *x, int count, const int32_t *pad, mp_o
     for (int d = 0; d < x->ndim; d++) {
         const int k = 2 * (x->ndim - 1 - d);
         const int32_t before = k < count ? pad[k] : 0, behind = k < count ? pad[k + 1] : 0;
-        const int32_t from = before < 0 ? -before : 0, cut = from + (behind < 0 ? -behind : 0);
-        sizes[d] = x->dims[d] + before + behind;
-        if (sizes[d] < 0) {
+        const int64_t from = before < 0 ? -(int64_t)before : 0, cut = from + (behind < 0 ? -(int64_t)behind : 0);
+        const int64_t size = (int64_t)x->dims[d] + before + behind;
+        sizes[d] = size > INT32_MAX ? INT32_MAX : (int32_t)size;
+        if (size < 0) {
             mp_raise_msg_varg(&mp_type_RuntimeError,
                 MP_ERROR_TEXT("The input size %d, plus negative padding %d and %d, resulted in a negative output size, "
                               "which is invalid."), (int)x->dims[d], (int)before, (int)behind);
         }
-        const int32_t left = x->dims[d] > cut ? x->dims[d] - cut : 0;
-        inside = pt_slice(inside, d, from < x->dims[d] ? from : 0, left, 1);
+        const int32_t left = x->dims[d] > cut ? (int32_t)(x->dims[d] - cut) : 0;
+        inside = pt_slice(inside, d, from < x->dims[d] ? (int32_t)from : 0, left, 1);
     }
     pt_tensor_t *y = pt_new(x->dtype, x->ndim, sizes), *to = y;
     pt_copy_into(y, pt_from_number(value, x->dtype));

@@ -35,9 +35,10 @@ static void refuse_type(const pool_t *v, int dtype)
 static int32_t output_size(pl_volume_t *s, int d, bool ceil)
 {
     const int32_t in = pt_sizes_in(s)[d], k = pt_kernel(s)[d], step = pt_stride(s)[d], p = pt_padding(s)[d];
-    const int32_t reach = pt_dilation(s)[d] * (k - 1) + 1, room = in + 2 * p - reach + (ceil ? step - 1 : 0);
-    const int32_t out = room < 0 ? -((step - 1 - room) / step) + 1 : room / step + 1;
-    return ceil && (out - 1) * step >= in + p ? out - 1 : out;
+    const int64_t reach = (int64_t)pt_dilation(s)[d] * (k - 1) + 1, last = (int64_t)in + 2 * (int64_t)p - reach;
+    const int64_t room = last + (ceil ? step - 1 : 0);
+    const int64_t out = room < 0 ? -((step - 1 - room) / step) + 1 : room / step + 1;
+    return (int32_t)(ceil && (out - 1) * step >= (int64_t)in + p ? out - 1 : out);
 }
 
 static void check_window(pl_volume_t *s)

@@ -170,7 +170,7 @@ mp_obj_t pt_do_chunk(pt_call_t *c)
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("chunk expects `chunks` to be greater than 0, got: %d"),
             (int)chunks);
     }
-    const int64_t each = (size + chunks - 1) / chunks;
+    const int64_t each = size ? (size - 1) / chunks + 1 : 0;
     return parts(t, dim, (int32_t)(each ? (size + each - 1) / each : chunks), NULL, (int32_t)each);
 }
 
@@ -187,7 +187,7 @@ mp_obj_t pt_do_split(pt_call_t *c)
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("split_size can only be 0 if dimension size is 0, but got dimension size of %d"), (int)size);
     }
-    const int32_t count = each && size ? (int32_t)((size + each - 1) / each) : 1;
+    const int32_t count = each && size ? (int32_t)((size - 1) / each + 1) : 1;
     return parts(t, dim, count, NULL, each > size ? (int32_t)size : (int32_t)each);
 }
 

@@ -39,31 +39,31 @@ int pt_promote(int a, int b)
 
 int32_t pt_numel(const pt_tensor_t *t)
 {
-    int32_t n = 1;
+    uint32_t n = 1; /* without elements, a part of the product may be too large */
     for (int d = 0; d < t->ndim; d++) {
-        n *= t->dims[d];
+        n *= (uint32_t)t->dims[d];
     }
-    return n;
+    return (int32_t)n;
 }
 
 bool pt_is_contiguous(const pt_tensor_t *t)
 {
-    int32_t expected = 1;
+    uint32_t expected = 1;
     for (int d = t->ndim - 1; d >= 0; d--) {
-        if (t->dims[d] != 1 && t->dims[t->ndim + d] != expected && pt_numel(t) != 0) {
+        if (t->dims[d] != 1 && (uint32_t)t->dims[t->ndim + d] != expected && pt_numel(t) != 0) {
             return false;
         }
-        expected *= t->dims[d];
+        expected *= (uint32_t)t->dims[d];
     }
     return true;
 }
 
 static void contiguous_strides(int ndim, const int32_t *sizes, int32_t *strides)
 {
-    int32_t step = 1;
+    uint32_t step = 1;
     for (int d = ndim - 1; d >= 0; d--) {
-        strides[d] = step;
-        step *= sizes[d] > 1 ? sizes[d] : 1;
+        strides[d] = (int32_t)step;
+        step *= sizes[d] > 1 ? (uint32_t)sizes[d] : 1;
     }
 }
 
@@ -117,8 +117,21 @@ pt_tensor_t *pt_borrow(mp_obj_t owner, uint8_t *data, uint32_t bytes, int dtype,
 
 pt_tensor_t *pt_new_like(const pt_tensor_t *t, int dtype) { return pt_new(dtype, t->ndim, t->dims); }
 
+/* Elements are counted with 32 bits, also those of an expanded tensor. */
+static void check_count(int ndim, const int32_t *sizes)
+{
+    int64_t n = 1;
+    for (int d = 0; d < ndim; d++) {
+        n = n > INT32_MAX && sizes[d] ? n : n * sizes[d];
+    }
+    if (n > INT32_MAX) {
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("tensors have at most 2147483647 elements"));
+    }
+}
+
 pt_tensor_t *pt_view(const pt_tensor_t *t, int ndim, const int32_t *sizes, const int32_t *strides, int32_t offset)
 {
+    check_count(ndim, sizes);
     pt_tensor_t *v = header(t->dtype, ndim, sizes);
     v->owner = t->owner;
     v->start = t->start;

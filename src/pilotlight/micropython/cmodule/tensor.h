@@ -154,7 +154,7 @@ void pt_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind);
 
 enum { PT_ARG_TENSOR, PT_ARG_SCALAR, PT_ARG_INT, PT_ARG_FLOAT, PT_ARG_BOOL, PT_ARG_INTS, PT_ARG_TENSORS, PT_ARG_FLOATS,
        PT_ARG_DTYPE, PT_ARG_STR, PT_ARG_DEVICE, PT_ARG_IGNORED };
-enum { PT_OPTIONAL = 1, PT_HAS_DEFAULT = 2, PT_FLOAT_DEFAULT = 4, PT_NONE_DEFAULT = 8, PT_NUMBER = 16 };
+enum { PT_OPTIONAL = 1, PT_HAS_DEFAULT = 2, PT_FLOAT_DEFAULT = 4, PT_NONE_DEFAULT = 8, PT_NUMBER = 16, PT_GAPS = 32 };
 
 /* What parameters have in common but for their names. */
 typedef struct {
