@@ -229,7 +229,8 @@ def test_what_a_saved_graph_needs(tmp_path):
     for name in ("net.pt2", "net.pt"):
         found = from_model(str(tmp_path / name))
         assert found.operators is not None
-        assert {n.partition(".")[0] for n in found.operators} == {"softmax", "relu", "view"}
+        operators = {n.partition(".")[0] for n in found.operators}
+        assert {"softmax", "relu", "view"} <= operators and not {"conv2d", "add", "matmul"} & operators
     error = call_error("micropython", "export", "--ops", tmp_path / "weights.pt", "-o", tmp_path / "out")
     assert "no operators in it" in error["message"]
 
