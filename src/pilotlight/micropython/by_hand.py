@@ -1,10 +1,16 @@
 """Schemas of what PyTorch binds by hand: `f` stands for a function of the module, `m` for a method.
 
 `Storage` is any object of Python's. The overloads have names of their own here, so that tables can tell them apart.
-What Python does with tensors by itself (print, float, indexing) is here too: a selection that does not name it is smaller.
+What Python does with tensors by itself (print, float, indexing) is here too: selections without it are smaller.
 """
 
 from __future__ import annotations
+
+# What +, -, <, ... call.
+PYTHON_OPERATORS = frozenset(name + place for place in ("", "_") for name in (
+    "lt", "gt", "eq", "le", "ge", "ne", "bitwise_or", "bitwise_xor", "bitwise_and", "bitwise_left_shift",
+    "bitwise_right_shift", "add", "sub", "mul", "floor_divide", "div", "remainder", "pow", "matmul", "rsub",
+))
 
 _CASTS = ("float", "half", "bfloat16", "bool", "byte", "char", "short", "int", "long")
 

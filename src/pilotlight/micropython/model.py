@@ -126,7 +126,8 @@ def _read(path: Path, names: set[str]) -> Selection:
     known = list(all_kernels())
     found = {name for name in names if overloads_of(name, known)}
     schemas = {name for name in names - found if _is_operator(name)}
-    return select(sorted({name.partition(".")[0] for name in found} | schemas | {*_AROUND}), sorted(modules()), str(path))
+    wanted = {name.partition(".")[0] for name in found} | schemas | {*_AROUND}
+    return select(sorted(wanted), sorted(modules()), str(path))
 
 
 def _is_operator(name: str) -> bool:

@@ -26,7 +26,7 @@ import torchgen
 from torchgen.gen import parse_native_yaml
 from torchgen.model import Argument, BaseTy, BaseType, FunctionSchema, ListType, OptionalType, SchemaKind, Type, Variant
 
-from pilotlight.micropython.by_hand import BY_HAND
+from pilotlight.micropython.by_hand import BY_HAND, PYTHON_OPERATORS
 
 _SCALARS = {
     BaseTy.Tensor: "TENSOR", BaseTy.Scalar: "SCALAR", BaseTy.int: "INT", BaseTy.SymInt: "INT", BaseTy.float: "FLOAT",
@@ -226,6 +226,8 @@ class Tables:
     functions: list[str]
     elsewhere: list[str]
     methods: list[str]
+    several: bool  # an operator has more than one overload
+    rows: bool  # an operator is a row of the pointwise table
 
 
 class _Lists:
@@ -298,7 +300,10 @@ def operator_tables(chosen: Mapping[str, Kernel]) -> Tables:
             lines.append(f"const pt_op_t pt_method_{operator} = {{{named}, 1}};")
     declared = [f"mp_obj_t {f}(pt_call_t *c);" for f in sorted({k.function for k in chosen.values()})]
     table_lines = ["const pt_overload_t pt_overloads[] = {", *(rows or ["    {0}"]), "};"]
-    return Tables("\n".join([*declared, "", *lists.lines(), *table_lines, *lines, ""]), functions, elsewhere, methods)
+    several = any(len(members) > 1 for members in groups.values())
+    with_rows = any(isinstance(kernel.data, str) for kernel in chosen.values())
+    source = "\n".join([*declared, "", *lists.lines(), *table_lines, *lines, ""])
+    return Tables(source, functions, elsewhere, methods, several, with_rows)
 
 
 def table(operators: Iterable[str], macro: str, prefix: str = "pt_torch") -> str:
@@ -308,7 +313,10 @@ def table(operators: Iterable[str], macro: str, prefix: str = "pt_torch") -> str
 
 
 def header(tables: Tables) -> str:
-    """Declarations, dictionaries, and `PT_OP_add` for every operator of PyTorch's: NULL if it is not in the build."""
+    """Declarations, dictionaries, and `PT_OP_add` for every operator of PyTorch's: NULL if it is not in the build.
+
+    `PT_HAS_SEVERAL`, `PT_HAS_ROWS` and `PT_HAS_OPERATORS` are 0 where nothing in the build needs that part of it.
+    """
     functions = [*tables.functions, *tables.elsewhere]
     lines = [f"extern const pt_op_t pt_torch_{o};" for o in functions]
     lines += [f"extern const pt_op_t pt_method_{o};" for o in tables.methods]
@@ -319,4 +327,7 @@ def header(tables: Tables) -> str:
     for name in sorted({o.operator for o in overloads().values() if o.operator.isidentifier()}):
         present = "pt_torch" if name in functions else "pt_method" if name in tables.methods else ""
         lines.append(f"#define PT_OP_{name} {f'(&{present}_{name})' if present else 'NULL'}")
+    operators = any(name in functions or name in tables.methods for name in PYTHON_OPERATORS)
+    for name, value in (("SEVERAL", tables.several), ("ROWS", tables.rows), ("OPERATORS", operators)):
+        lines.append(f"#define PT_HAS_{name} {int(value)}")
     return "\n".join([*lines, ""])

@@ -1,5 +1,6 @@
 /* Calls by PyTorch's schemas: constant tables say what an operator takes, one parser reads them. */
 #include "call.h"
+#include "generated/tables.h"
 #include "record.h"
 
 #include "host.h"
@@ -212,7 +213,10 @@ static NORETURN void complain(pt_call_t *c, size_t n, size_t n_kw, const mp_obj_
     if (count == 1) {
         bind(c, plausible, n, n_kw, args, true);
     }
-    pt_no_overload(c->op, n, n_kw, args);
+    if (PT_HAS_SEVERAL) {
+        pt_no_overload(c->op, n, n_kw, args);
+    }
+    mp_raise_TypeError(NULL); /* there is one signature, and binding it has raised */
 }
 
 static mp_obj_t call(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args)
@@ -238,7 +242,7 @@ static mp_obj_t op_call(mp_obj_t self, size_t n, size_t n_kw, const mp_obj_t *ar
 {
     const pt_op_t *op = MP_OBJ_TO_PTR(self);
     PT_RECORD_CALL(op->name);
-    if (op->quick && n_kw == 0 && n - 1 < 2 && pt_is_tensor(args[0]) && pt_is_tensor(args[n - 1])) {
+    if (PT_HAS_ROWS && op->quick && n_kw == 0 && n - 1 < 2 && pt_is_tensor(args[0]) && pt_is_tensor(args[n - 1])) {
         const pt_pointwise_t *row = pt_overloads[op->first].data.row;
         const mp_obj_t result = row->arity != n ? MP_OBJ_NULL
             : pt_quick(row, op->in_place, pt_tensor(args[0]), pt_tensor(args[n - 1]));

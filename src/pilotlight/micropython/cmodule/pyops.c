@@ -18,6 +18,8 @@ static mp_obj_t one_number(pt_tensor_t *t)
     return pt_item(t, 0);
 }
 
+static const pt_op_t *const not_op = PT_OP_bitwise_not;
+
 /* There is no case for float(t): MicroPython asks the same question of the right operand of a float, and `2.5 * t` must
  * be a tensor. */
 mp_obj_t pt_unary(mp_unary_op_t op, mp_obj_t self)
@@ -52,7 +54,7 @@ mp_obj_t pt_unary(mp_unary_op_t op, mp_obj_t self)
         case MP_UNARY_OP_NEGATIVE:
             return CALL(neg, 1, &self);
         case MP_UNARY_OP_INVERT:
-            if (pt_is_float(t->dtype)) {
+            if (not_op && pt_is_float(t->dtype)) {
                 mp_raise_TypeError(
                     MP_ERROR_TEXT("~ (operator.invert) is only implemented on integer and Boolean-type tensors"));
             }
@@ -121,6 +123,9 @@ static mp_obj_t contains(const mp_obj_t *args)
 mp_obj_t pt_binary(mp_binary_op_t op, mp_obj_t left, mp_obj_t right)
 {
     const mp_obj_t args[] = {left, right};
+    if (!PT_HAS_OPERATORS) {
+        return MP_OBJ_NULL;
+    }
     if (op == MP_BINARY_OP_CONTAINS) {
         return contains(args);
     }
