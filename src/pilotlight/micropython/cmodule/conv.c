@@ -3,6 +3,7 @@
 #include "window.h"
 
 #include "conv3d_f32.h"
+#include "depthwise3d_f32.h"
 #include "generated/conv3d_i64.h"
 
 static const int32_t ones[3] = {1, 1, 1}, zeros[3] = {0, 0, 0};
@@ -243,6 +244,18 @@ static void convolve(const pl_volume_t *s, const float *x, const float *w, const
     }
 }
 
+/* Filters that see one channel each. */
+static void depthwise(const pl_volume_t *s, const float *x, const float *w, const float *bias, float *y)
+{
+    const int32_t out = s->oc / s->groups, taps = s->kd * s->kh * s->kw;
+    for (int32_t at = 0; at < s->n * s->oc; at++) {
+        const int32_t o = at % s->oc;
+        pl_depthwise3d_f32(s, x + (at / s->oc * s->c + o / out) * s->id * s->ih * s->iw, w + o * taps,
+            bias ? bias[o] : 0.0f, y + at * s->od * s->oh * s->ow);
+        pt_poll();
+    }
+}
+
 static void convolve_all(const pl_volume_t *s, const float *x, const float *w, const float *bias, float *y)
 {
     const int32_t in = s->c / s->groups, out = s->oc / s->groups, taps = s->kd * s->kh * s->kw, k = in * taps;
@@ -295,8 +308,8 @@ mp_obj_t pt_conv(pt_call_t *c)
     pt_tensor_t *bias = c->args[2].given ? pt_elements(c, 2, compute) : NULL;
     pt_tensor_t *y = pt_volume_new(&v.s, compute, v.s.oc, v.rank, v.batched);
     if (compute == PT_FLOAT32 && !v.transposed) {
-        convolve_all(&v.s, (const float *)x->data, (const float *)w->data, bias ? (const float *)bias->data : NULL,
-            (float *)y->data);
+        (v.s.c == v.s.groups && v.s.groups > 1 ? depthwise : convolve_all)(&v.s, (const float *)x->data,
+            (const float *)w->data, bias ? (const float *)bias->data : NULL, (float *)y->data);
     } else {
         by_planes(&v, compute, x, w, bias, y);
     }
