@@ -3,12 +3,13 @@ from torch.nn.modules.module import Module
 from torch.nn.parameter import Buffer, Parameter
 
 _FILES = (
-    ("container", "Sequential ModuleList ModuleDict ParameterList ParameterDict"),
-    ("linear", "Linear Bilinear Identity NonDynamicallyQuantizableLinear PReLU"),
+    ("container", "Sequential ModuleList"),
+    ("mapping", "ModuleDict ParameterList ParameterDict"),
+    ("linear", "Linear Identity NonDynamicallyQuantizableLinear"),
     ("conv", "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d"),
     ("batchnorm", "BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d"),
     ("normalization", "LayerNorm GroupNorm RMSNorm"),
-    ("sparse", "Embedding EmbeddingBag"),
+    ("others", "Embedding EmbeddingBag Bilinear PReLU"),
     ("rnn", "RNN LSTM GRU RNNCell LSTMCell GRUCell RNNBase RNNCellBase"),
     ("activation", "MultiheadAttention"),
     ("transformer", "Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder TransformerDecoderLayer"),

@@ -1,6 +1,7 @@
 import _torch
 from _torch import Parameter
-from torch.nn import functional, init
+from torch.nn import functional
+from torch.nn.modules.linear import _parameters
 from torch.nn.modules.module import Module
 
 
@@ -34,7 +35,7 @@ class Embedding(Module):
             self.reset_parameters()
 
     def reset_parameters(self):
-        init.normal_(self.weight)
+        self.weight.normal_()
         if self.padding_idx is not None:
             self.weight[self.padding_idx].fill_(0)
 
@@ -76,3 +77,42 @@ class EmbeddingBag(Embedding):
             input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
             per_sample_weights, self.include_last_offset, self.padding_idx,
         )
+
+
+class Bilinear(Module):
+    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__()
+        if in1_features <= 0:
+            raise ValueError("in1_features must be > 0, but got %s" % in1_features)
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        _parameters(
+            self, dtype, weight=(out_features, in1_features, in2_features), bias=(out_features,) if bias else None
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        bound = self.in1_features**-0.5
+        self.weight.uniform_(-bound, bound)
+        if self.bias is not None:
+            self.bias.uniform_(-bound, bound)
+
+    def forward(self, input1, input2):
+        return functional.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self):
+        return "in1_features=%s, in2_features=%s, out_features=%s, bias=%s" % (
+            self.in1_features, self.in2_features, self.out_features, self.bias is not None
+        )
+
+
+class PReLU(Module):
+    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = Parameter(_torch.full((num_parameters,), init, dtype=dtype or _torch.float32))
+
+    def forward(self, input):
+        return functional.prelu(input, self.weight)
+
+    def extra_repr(self):
+        return "num_parameters=" + str(self.num_parameters)
