@@ -114,5 +114,8 @@ torch.manual_seed(7)
 model = GPT(GPTConfig(block_size=16, n_layer=1)).eval()
 start = torch.zeros((1, 1), dtype=torch.long)
 print(model.generate(start, 20, sample=False).tolist())
+print(model.generate(start, 20, temperature=0.8, top_k=5).tolist())
+logits, loss = model(torch.arange(10).view(1, 10), torch.arange(1, 11).view(1, 10))
+print(logits.shape, round(loss.item(), 3))
 """
     assert output(script, cwd=MODELS) == _cpython(script, capsys)

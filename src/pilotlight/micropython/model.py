@@ -39,7 +39,8 @@ found.eval()
 with torch.no_grad():
     found(*inputs)
 _torch._record(None)
-print({mark!r} + " ".join(_names) + "|" + " ".join(sys.modules))
+from torch import _packed
+print({mark!r} + " ".join(_names) + "|" + " ".join(list(sys.modules) + list(_packed._loaded)))
 """
 
 

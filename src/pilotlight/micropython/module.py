@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 from pilotlight.micropython import cache
-from pilotlight.micropython.select import Selection
+from pilotlight.micropython.pack import pack
+from pilotlight.micropython.select import Selection, modules
 
 HERE = Path(__file__).parent
 KERNELS = HERE.parent / "csrc" / "kernels" / "portable"
@@ -39,8 +40,14 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
             wanted[f"torch/generated/{path.name}"] = path.read_bytes()
     for path in _included(list(wanted.values())):
         wanted[f"torch/kernels/{path.name}"] = path.read_bytes()
-    for path in selection.python_files():
+    files = selection.python_files()
+    for path in files:
         wanted[f"python/{path.relative_to(HERE / 'python')}"] = path.read_bytes()
+    for name, data in pack({name: path for name, path in modules().items() if path in files}).items():
+        if data:
+            wanted[f"python/{name}"] = data
+        else:
+            del wanted[f"python/{name}"]
     wanted["manifest.py"] = _MANIFEST.encode() if any(n.startswith("python/") for n in wanted) else b""
     wanted["micropython.cmake"] = _CMAKE.encode()
     for part in ("torch", "python"):

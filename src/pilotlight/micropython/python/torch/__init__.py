@@ -11,8 +11,7 @@ def __getattr__(name):
     if name[0] != "_" and name != "Parameter" and hasattr(_torch, name):
         found = getattr(_torch, name)
     else:
-        functional = __import__("torch.functional").functional
-        found = getattr(functional, name, None)
+        found = __import__("torch._packed")._packed.load("torch.functional").get(name) if name[0] != "_" else None
         if found is None:
             try:
                 return getattr(__import__("torch." + name), name)

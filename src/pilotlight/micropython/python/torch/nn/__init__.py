@@ -1,4 +1,5 @@
 # Classes are made when first asked for: those of a file of `modules`, or a line of the table in `modules.simple`.
+from torch._packed import load
 from torch.nn.modules.module import Module
 from torch.nn.parameter import Buffer, Parameter
 
@@ -14,6 +15,7 @@ _FILES = (
     ("activation", "MultiheadAttention"),
     ("transformer", "Transformer TransformerEncoder TransformerEncoderLayer TransformerDecoder TransformerDecoderLayer"),
 )
+_OFTEN = ("container", "linear", "conv", "batchnorm", "normalization", "simple")
 
 
 def __getattr__(name):
@@ -27,6 +29,10 @@ def __getattr__(name):
                 return getattr(__import__("torch.nn." + name).nn, name)
             except ImportError:
                 raise AttributeError("module 'torch.nn' has no attribute '" + name + "'")
-    found = getattr(getattr(__import__("torch.nn.modules." + file).nn.modules, file), name)
+    place = "torch.nn.modules." + file
+    if file in _OFTEN:
+        found = getattr(getattr(__import__(place).nn.modules, file), name)
+    else:
+        found = load(place)[name]
     globals()[name] = found
     return found

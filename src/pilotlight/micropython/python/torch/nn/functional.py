@@ -1,5 +1,6 @@
 # What is not here is in `_more`, or is the operator of that name; see __getattr__ at the end.
 import _torch
+from torch._packed import load
 
 _nn = _torch._nn
 # In-place forms are operators of their own: how many arguments go before `inplace`.
@@ -7,13 +8,8 @@ _IN_PLACE = (
     ("relu", 0), ("relu6", 0), ("selu", 0), ("silu", 0), ("mish", 0), ("hardswish", 0), ("hardsigmoid", 0), ("elu", 1),
     ("celu", 1), ("leaky_relu", 1), ("hardtanh", 2), ("threshold", 2),
 )
-# Functions that differ from the operator of the same name, in `_more`.
-_DIFFERENT = (
-    "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "binary_cross_entropy", "rrelu", "instance_norm",
-    "binary_cross_entropy_with_logits", "alpha_dropout", "feature_alpha_dropout", "margin_ranking_loss",
-    "cosine_embedding_loss", "hinge_embedding_loss", "poisson_nll_loss", "triplet_margin_loss", "soft_margin_loss",
-    "embedding_bag", "pairwise_distance",
-)
+# Functions that differ from the operator of the same name, in `_more`; all losses do.
+_DIFFERENT = ("kl_div", "rrelu", "instance_norm", "alpha_dropout", "feature_alpha_dropout", "embedding_bag", "pairwise_distance")
 
 
 def _op(name):
@@ -92,11 +88,14 @@ def __getattr__(name):
             found = _max_pool(name)
         elif name[:9] == "adaptive_":
             found = _adaptive(name)
-        elif name not in _DIFFERENT and (hasattr(_nn, name) or hasattr(_torch, name)):
-            found = _op(name)
+        elif name[-4:] == "loss" or name[:7] == "binary_" or name in _DIFFERENT or not (
+            hasattr(_nn, name) or hasattr(_torch, name)
+        ):
+            more = load("torch.nn._more")
+            if name not in more:
+                raise AttributeError("module 'torch.nn.functional' has no attribute '" + name + "'")
+            found = more[name]
         else:
-            from torch.nn import _more
-
-            found = getattr(_more, name)
+            found = _op(name)
     globals()[name] = found
     return found

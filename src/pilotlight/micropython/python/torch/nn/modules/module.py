@@ -1,6 +1,7 @@
 from collections import OrderedDict
 
 from _torch import Parameter, Tensor
+from torch._packed import load
 from torch.nn.parameter import Buffer
 
 
@@ -11,9 +12,7 @@ def _indent(text):
 # a method that few programs call; it is in `_rare`
 def _rare(name):
     def method(self, *args, **kwargs):
-        from torch.nn.modules import _rare
-
-        return getattr(_rare, name)(self, *args, **kwargs)
+        return load("torch.nn.modules._rare")[name](self, *args, **kwargs)
 
     return method
 

@@ -1,13 +1,7 @@
 import copy
 
 import _torch
-from torch.nn import functional, init
-from torch.nn.modules.activation import MultiheadAttention
-from torch.nn.modules.container import ModuleList
-from torch.nn.modules.linear import Linear
-from torch.nn.modules.module import Module
-from torch.nn.modules.normalization import LayerNorm
-from torch.nn.modules.simple import Dropout
+from torch.nn import Dropout, LayerNorm, Linear, Module, ModuleList, MultiheadAttention, functional, init
 
 
 def _clones(module, count):
