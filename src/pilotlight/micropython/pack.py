@@ -59,7 +59,7 @@ _DATA = {data!r}
 
 
 def pack(files: Mapping[str, Path]) -> dict[str, bytes]:
-    """Python files to freeze instead of these modules, by their paths in the package; no bytes: the file is left out."""
+    """Python files to freeze instead of these modules, by their paths in the package; one without bytes is left out."""
     texts = {name: _small(files[name].read_text()) for name in PACKED if name in files}
     if not texts or "torch._packed" not in files:
         return {}

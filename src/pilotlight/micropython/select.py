@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ def modules() -> dict[str, Path]:
 
 
 def select(operators: Iterable[str], python: Iterable[str], where: str) -> Selection:
-    """Operators with or without the name of an overload; Python modules with the packages that they are in."""
+    """Operators with or without the name of an overload; Python modules with what they need of the others."""
     known, unknown = list(all_kernels()), []
     wanted: dict[str, None] = {}
     for name in operators:
@@ -78,10 +79,24 @@ def with_packages(names: Iterable[str], where: str) -> tuple[str, ...]:
     unknown = [name for name in names if name not in known]
     if unknown:
         raise _unknown("Python module", unknown, list(known), where)
-    for name in names:
-        parts = name.split(".")
-        wanted |= {".".join(parts[: k + 1]) for k in range(len(parts))} & set(known)
+    todo = list(names)
+    while todo:
+        parts = todo.pop().split(".")
+        new = ({".".join(parts[: k + 1]) for k in range(len(parts))} & set(known)) - wanted
+        wanted |= new
+        todo += [used for name in new for used in _imported(known[name])]
     return tuple(sorted(wanted))
+
+
+def _imported(path: Path) -> list[str]:
+    """Modules that a file imports, as far as they are of the Python part."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return found
 
 
 def _unknown(what: str, names: list[str], known: list[str], where: str) -> PilotlightError:
