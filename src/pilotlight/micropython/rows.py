@@ -25,7 +25,7 @@ _PI = "3.14159265358979323846f"
 _SHARED = {"cos": 1, "exp": 1, "log1p": 1, "log": 1, "pow": 2, "sigmoid": 1, "sin": 1, "tanh": 1}  # as in functions.h
 # An element of the result depends on the operands' elements at its place alone, hence `ivdep` in every loop.
 _VECTORS = """#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3") /* hosts have vectors */
+#pragma GCC optimize("O3", "no-trapping-math") /* hosts have vectors */
 #endif
 """
 
@@ -41,6 +41,7 @@ EXTRA: list[tuple[Row, int]] = [
     (Row("add_alpha", "{0} + {1} * {2}", lambda x, y, a: torch.add(x, y, alpha=a), arity=3,
          ci="({T})(({U}){0} + ({U}){1} * ({U}){2})"), 1),
     (Row("sub_alpha", "{0} - {1} * {2}", lambda x, y, a: x, arity=3, ci="({T})(({U}){0} - ({U}){1} * ({U}){2})"), 1),
+    (Row("relu", "{0} < 0.0f ? 0.0f : {0}", torch.relu, ci="{0} < 0 ? 0 : {0}"), 0),
     (Row("clamp", f"{_LEAST} > {{2}} || {{2}} != {{2}} ? {{2}} : {_LEAST}", torch.clamp, arity=3,
          ci="({0} < {1} ? {1} : {0}) > {2} ? {2} : ({0} < {1} ? {1} : {0})"), 2),
     (Row("threshold", "{0} <= {1} ? {2} : {0}", F.threshold, ("threshold.default",), 3), 2),

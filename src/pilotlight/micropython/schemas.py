@@ -37,7 +37,7 @@ _CONSTANTS = {"True": "1", "False": "0", "Mean": "0", "long": "PT_INT64", "float
 _LARGEST = 2**31 - 1  # stands for larger defaults ("until the end")
 
 # Kernels that apply the row that they are told, where there are but tensors.
-_QUICK = {"pt_pointwise", "pt_do_add", "pt_do_neg"}
+_QUICK = {"pt_pointwise", "pt_do_add", "pt_do_neg", "pt_do_relu"}
 
 # Their lists of tensors may be arguments one by one: torch.meshgrid(x, y).
 _VARIADIC = {"atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "meshgrid"}

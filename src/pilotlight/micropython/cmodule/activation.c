@@ -163,9 +163,12 @@ mp_obj_t pt_do_bitwise_not(pt_call_t *c)
         operands));
 }
 
-/* fill_(value), and zero_() where there is none. */
+/* fill(value), and zero_() where there is none. */
 mp_obj_t pt_do_fill(pt_call_t *c)
 {
+    if (!c->in_place) {
+        c->out = pt_new_like(c->args[0].v.tensor, c->args[0].v.tensor->dtype);
+    }
     const mp_obj_t value = c->overload->count > 1 ? c->args[1].object : MP_OBJ_NEW_SMALL_INT(0);
     pt_check_writable(c->out);
     pt_check_overlap(c->out, 0, NULL);
@@ -180,7 +183,7 @@ mp_obj_t pt_do_fill(pt_call_t *c)
         pt_check_fits(value, c->out->dtype);
         pt_fill(c->out, value);
     }
-    return c->args[0].object;
+    return MP_OBJ_FROM_PTR(c->out);
 }
 
 mp_obj_t pt_do_copy(pt_call_t *c)

@@ -232,7 +232,7 @@ mp_obj_t pt_do_relu(pt_call_t *c)
     if (is_bool(c->args[0].object)) {
         refuse(MP_ERROR_TEXT("Boolean inputs not supported for relu"));
     }
-    return map(c, &pt_row_clamp_min, c->args[0].object, MP_OBJ_NEW_SMALL_INT(0), MP_OBJ_NULL);
+    return pt_pointwise(c);
 }
 
 mp_obj_t pt_do_relu6(pt_call_t *c)

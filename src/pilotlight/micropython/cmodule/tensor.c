@@ -369,6 +369,7 @@ void pt_copy_into(pt_tensor_t *to, pt_tensor_t *from)
     const int compute = pt_compute(from->dtype);
     pt_walk_t w;
     pt_chunk_t chunk;
+    int32_t since = 0; /* elements since the last look at pending interrupts */
     pt_walk(&w, 2, operands);
     while (pt_next(&w)) {
         const int32_t ys = w.steps[0][w.ndim - 1], xs = w.steps[1][w.ndim - 1];
@@ -380,6 +381,11 @@ void pt_copy_into(pt_tensor_t *to, pt_tensor_t *from)
             const int n = w.run - k < PT_CHUNK ? (int)(w.run - k) : PT_CHUNK;
             pt_load(w.data[1] + (ptrdiff_t)k * xs * w.width[1], from->dtype, xs, compute, &chunk, n);
             pt_store(w.data[0] + (ptrdiff_t)k * ys * w.width[0], to->dtype, ys, compute, &chunk, n);
+            since += n;
+            if (since > 64 * PT_CHUNK) {
+                since = 0;
+                pt_poll();
+            }
         }
     }
 }
