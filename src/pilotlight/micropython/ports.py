@@ -39,7 +39,7 @@ def unix(sanitize: bool = False) -> Port:
     variables = dict(_UNIX)
     if sanitize:
         variables |= {
-            "PT_CFLAGS": _SANITIZE, "LDFLAGS_EXTRA": _SANITIZE, "STRIP": ":",
+            "PT_CFLAGS": _SANITIZE, "LDFLAGS_EXTRA": f"-no-pie {_SANITIZE}", "STRIP": ":",
             # a jump that the sanitizer knows: it leaves frames behind
             "CFLAGS_EXTRA": f"{_UNIX['CFLAGS_EXTRA']} -DMICROPY_NLR_SETJMP=1 -Wno-clobbered",
         }
