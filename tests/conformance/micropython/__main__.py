@@ -6,6 +6,7 @@ import argparse
 import resource
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,9 @@ from pathlib import Path
 import torch
 
 from conformance import results
-from conformance.micropython.device import known_names, run_unix
+from conformance.boards import chosen
+from conformance.cases import Verdict
+from conformance.micropython.device import known_names, run_board, run_unix
 from conformance.micropython.report import error_sentence, write_report
 from conformance.micropython.samples import Sample, Samples
 from conformance.micropython.text import DTYPES
@@ -21,6 +24,8 @@ from conformance.micropython.verdict import judge, judge_errors
 from conformance.run import run_groups
 from pilotlight.micropython.build import unix_binary
 
+BOARD = "mps2-an386"
+LARGEST = 6000  # characters of a call that a board compiles
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -51,6 +56,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="like --resume, but repeat what was refused or wrong")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--limit", type=int, help="at most so many samples of an operator and dtype")
+    parser.add_argument("--board", type=int, default=300, metavar="COUNT", help="samples that also run on a board")
     parser.add_argument("--sanitize", action="store_true", help="on a build with sanitizers")
     parser.add_argument("--binary", type=Path, help="a MicroPython with the module, instead of building one")
     parser.add_argument("--report", type=Path, default=ROOT / "docs" / "micropython-operators.md")
@@ -81,9 +87,29 @@ def main() -> int:
     print(error_sentence(errors))
     if lost:
         print(f"no result: {', '.join(lost)}")
+    right = not lost and not results.totals(operators)["wrong"]
+    said = ""
+    if not args.only and args.board:
+        verdicts = judge_board(samples, operators, args.board)
+        counts = Counter(v.outcome for v in verdicts)
+        said = f"{BOARD}: {', '.join(f'{n} {k}' for k, n in sorted(counts.items()))}"
+        print(said)
+        for v in verdicts:
+            if v.outcome != "pass":
+                print(f"{BOARD}: {v.case.operator} {v.case.dtype} #{v.case.index} {v.outcome}: {v.reason}")
+        right = right and set(counts) == {"pass"}
     if not args.only and not args.dtype and args.limit is None:
-        write_report(operators, errors, args.report)
-    return 1 if lost or results.totals(operators)["wrong"] else 0
+        write_report(operators, errors, args.report, said)
+    return 0 if right else 1
+
+
+def judge_board(samples: Samples, operators: Sequence[results.Operator], count: int) -> list[Verdict]:
+    """Some of the samples that pass on this computer, on an emulated board."""
+    keys = set(chosen(operators, count * 5 // 4))  # more: those that are too large for a board are left out
+    cases = [case for name in dict.fromkeys(name for name, _, _ in keys) for case in samples.cases(name)
+             if isinstance(case, Sample) and (name, case.dtype, case.index) in keys and len(case.line) <= LARGEST]
+    known = {name.removesuffix(".__get__") for case in cases for name in case.names}
+    return judge(cases[:count], known, partial(run_board, BOARD))
 
 
 def _read(folder: Path, names: Sequence[str]) -> list[results.Operator]:

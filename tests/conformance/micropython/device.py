@@ -8,6 +8,12 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from pilotlight import boards
+from pilotlight.errors import PilotlightError
+from pilotlight.micropython.build import build
+from pilotlight.micropython.ports import port
+from pilotlight.micropython.session import open_session
+
 DRIVER = Path(__file__).with_name("driver.py")
 HANG = 30.0  # seconds without a line
 
@@ -29,6 +35,25 @@ def run_unix(binary: Path, lines: Sequence[str], heap: str = "256m") -> dict[int
                 note = " ".join((work / "errors").read_text(errors="replace").split()[-40:])
                 answers[done] = f"died {status}: {sanitizer(work / 'errors') or note}"
             first = done + 1
+    return answers
+
+
+def run_board(board: str, lines: Sequence[str], timeout: float = 60.0) -> dict[int, str]:
+    """The same on an emulated board, each line by itself; the board starts again where one has stopped it."""
+    firmware = build(port(board))
+    answers: dict[int, str] = {}
+    while len(answers) < len(lines):
+        with open_session(boards.load(board), firmware, timeout) as session:
+            session.execute(DRIVER.read_text(), lambda data: None, lambda data: None)
+            for number in range(len(answers), len(lines)):
+                said: list[bytes] = []
+                try:
+                    session.execute(f"run({number}, {lines[number]!r})", said.append, said.append)
+                except PilotlightError as error:
+                    answers[number] = f"died {error}"
+                    break
+                text = b"".join(said).decode(errors="replace")
+                answers |= _parse(text.splitlines()) or {number: f"died {' '.join(text.split())[-200:]}"}
     return answers
 
 

@@ -32,8 +32,7 @@ def T(data, dtype, sizes, strides=None, offset=0):
 
 def show(x, texts):
     if isinstance(x, torch.Tensor):
-        data = x.contiguous()
-        data = hexlify(data).decode() if x.numel() else ""
+        data = hexlify(x.reshape(-1)).decode() if x.numel() else ""
         texts.append("t:%s:%s:%s" % (str(x.dtype)[6:], ",".join([str(n) for n in x.shape]), data))
     elif isinstance(x, bool):
         texts.append("b:%d" % x)
@@ -88,8 +87,8 @@ def known(name):
         return True
 
 
-def main(path=sys.argv[-1]):
-    for line in open(path):
+def main():
+    for line in open(sys.argv[-1]):
         number, text = line.split(" ", 1)
         if number == "?":
             print("?", text.strip(), known(text.strip()))

@@ -21,6 +21,8 @@ build and compared with eager PyTorch: types and shapes exactly, integers exactl
 {summary}.
 
 {errors}
+
+Some of the samples that pass also run on an emulated board, whose MicroPython has single floats: {board}.
 """
 _LEFT_OUT = {
     "missing": "A function or method that the library does not have.",
@@ -37,12 +39,12 @@ def error_sentence(errors: Sequence[Operator]) -> str:
             f"type of exception, {total['other']} another one, {total['wrong']} none.")
 
 
-def write_report(operators: Sequence[Operator], errors: Sequence[Operator], path: Path) -> None:
+def write_report(operators: Sequence[Operator], errors: Sequence[Operator], path: Path, board: str) -> None:
     rows = sorted(operators, key=lambda o: o.name.lower())
     names = [name for name in kernels() if not name.partition(".")[0].endswith("_")]
     head = _HEAD.format(
         overloads=len(names), operators=len({name.partition(".")[0] for name in names}), summary=sentence(rows),
-        errors=error_sentence(errors),
+        errors=error_sentence(errors), board=board or "not in this run",
     )
     unmet = [f"- {o.name}: {reason}" for o in errors for _, _, outcome, reason in o.problems() if outcome == "wrong"]
     parts = [head, "## Samples by operator\n", table(rows, tuple(DTYPES.values()))]
