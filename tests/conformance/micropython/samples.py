@@ -107,6 +107,8 @@ class _Recorder(TorchFunctionMode):
         self.last: tuple[Any, str, str] | None = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch._C._set_grad_enabled:  # a generator of samples ends
+            return func(*args)
         name = function_name(func) or resolve_name(func)
         if name is None or not name.startswith("torch."):
             raise _UnknownError(f"{func}")
