@@ -28,6 +28,8 @@ BY_HAND: tuple[str, ...] = (
     "m cpu(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     "m size.any(Tensor self, int? dim=None) -> Tensor",
     "m stride.any(Tensor self, int? dim=None) -> Tensor",
+    "fm numel(Tensor self) -> Tensor",
+    "m nelement(Tensor self) -> Tensor",
     "m is_contiguous.any(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     "f manual_seed(Scalar seed) -> Tensor",
     "f seed() -> Tensor",

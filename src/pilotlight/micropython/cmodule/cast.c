@@ -12,8 +12,8 @@ mp_obj_t pt_do_to(pt_call_t *c)
     pt_tensor_t *t = c->args[0].v.tensor;
     const pt_arg_t *dtype = c->args + c->overload->data.number;
     if (c->overload->data.number == 2 && c->args[1].given && !pt_is_device(c->args[1].object)) {
-        mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("to() received an invalid combination of arguments - got (%s)"),
-            mp_obj_get_type_str(c->args[1].object));
+        mp_raise_msg_varg(&mp_type_TypeError,
+            MP_ERROR_TEXT("to() received an invalid combination of arguments - got (%s)"), mp_obj_get_type_str(c->args[1].object));
     }
     return converted(t, dtype->given ? dtype->v.dtype : t->dtype, dtype[2].v.i != 0);
 }
@@ -70,6 +70,8 @@ mp_obj_t pt_do_size(pt_call_t *c)
     }
     return mp_obj_new_int(values[pt_dim(c, c->args[1].v.i, t->ndim)]);
 }
+
+mp_obj_t pt_do_numel(pt_call_t *c) { return mp_obj_new_int(pt_numel(c->args[0].v.tensor)); }
 
 mp_obj_t pt_do_is_contiguous(pt_call_t *c) { return mp_obj_new_bool(pt_is_contiguous(c->args[0].v.tensor)); }
 

@@ -1,12 +1,10 @@
 /* Tensors from Python's data: torch.tensor, as_tensor, asarray, Tensor(...), Parameter(...) and frombuffer. */
 #include "construct.h"
 
-#include "tensortype.h"
-
 #include "py/binary.h"
 #include "py/stackctrl.h"
 
-/* ---- sequences of Python's ------------------------------------------------------------------------------------------ */
+/* ---- sequences of Python's ------------------------------------------------------------------------------------- */
 
 static bool is_text(mp_obj_t o) { return mp_obj_is_str(o) || mp_obj_is_type(o, &mp_type_bytes); }
 
@@ -88,7 +86,7 @@ static int infer(mp_obj_t o)
     return dtype < 0 ? PT_FLOAT32 : dtype;
 }
 
-/* ---- numbers into elements ------------------------------------------------------------------------------------------ */
+/* ---- numbers into elements ------------------------------------------------------------------------------------- */
 
 static int64_t checked_int(mp_obj_t o)
 {
@@ -203,7 +201,7 @@ pt_tensor_t *pt_from_data(mp_obj_t data, int dtype)
     return t;
 }
 
-/* ---- functions of the module ------------------------------------------------------------------------------------------ */
+/* ---- functions of the module ----------------------------------------------------------------------------------- */
 
 void pt_require_grad(pt_tensor_t *t, bool wanted)
 {
@@ -229,8 +227,8 @@ static int dtype_or(const pt_arg_t *arg, int otherwise) { return arg->given ? ar
 mp_obj_t pt_do_tensor(pt_call_t *c)
 {
     const pt_arg_t *args = c->args + c->overload->data.number;
-    pt_tensor_t *t = pt_from_data(args[0].object,
-        dtype_or(&args[1], c->overload->data.number && !pt_is_tensor(args[0].object) ? c->args[0].v.tensor->dtype : -1));
+    const bool like_self = c->overload->data.number && !pt_is_tensor(args[0].object);
+    pt_tensor_t *t = pt_from_data(args[0].object, dtype_or(&args[1], like_self ? c->args[0].v.tensor->dtype : -1));
     pt_require_grad(t, args[3].v.i != 0);
     return MP_OBJ_FROM_PTR(t);
 }
@@ -313,9 +311,7 @@ mp_obj_t pt_do_asarray(pt_call_t *c)
     return MP_OBJ_FROM_PTR(t);
 }
 
-/* ---- Tensor(...) and Parameter(...) --------------------------------------------------------------------------------------- */
-
-static const pt_op_t *const data_op = PT_OP_tensor; /* NULL: a build without torch.tensor */
+/* ---- Tensor(...) and Parameter(...) ---------------------------------------------------------------------------- */
 
 mp_obj_t pt_tensor_make(const mp_obj_type_t *type, size_t n, size_t n_kw, const mp_obj_t *args)
 {
@@ -338,10 +334,7 @@ mp_obj_t pt_tensor_make(const mp_obj_type_t *type, size_t n, size_t n_kw, const 
             mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("new(): data must be a sequence (got %s)"),
                 mp_obj_get_type_str(args[0]));
         }
-        if (data_op) {
-            return MP_OBJ_FROM_PTR(pt_from_data(args[0], PT_FLOAT32));
-        }
-        mp_raise_msg(&mp_type_NotImplementedError, MP_ERROR_TEXT("torch.tensor is not in this build"));
+        return MP_OBJ_FROM_PTR(pt_from_data(args[0], PT_FLOAT32));
     }
     for (size_t k = 0; k < count && k < PT_MAX_DIMS; k++) {
         sizes[k] = (int32_t)mp_obj_get_int(items[k]);

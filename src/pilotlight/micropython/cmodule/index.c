@@ -16,7 +16,8 @@ typedef struct {
 } view_t;
 
 /* NULL where a build has left them out: then nothing here calls them, and the linker drops them. */
-static const pt_op_t *const read_op = PT_OP_index, *const write_op = PT_OP_index_put_, *const set_op = PT_OP___setitem__;
+static const pt_op_t *const read_op = PT_OP_index, *const write_op = PT_OP_index_put_;
+static const pt_op_t *const set_op = PT_OP___setitem__;
 
 static NORETURN void not_there(void)
 {
@@ -25,7 +26,7 @@ static NORETURN void not_there(void)
 
 static bool is_mask(const pt_tensor_t *t) { return t->dtype == PT_BOOL || t->dtype == PT_UINT8; }
 
-/* ---- items of an index ------------------------------------------------------------------------------------------- */
+/* ---- items of an index ----------------------------------------------------------------------------------------- */
 
 static int32_t checked(int64_t index, int32_t size, int place)
 {
@@ -204,8 +205,8 @@ static void read_index(view_t *v, pt_tensor_t *t, mp_obj_t index)
         used += used_by(items[k]);
     }
     if (t->ndim == 0 && count == 1 && items == &index && mp_obj_is_int(index) && !mp_obj_is_bool(index)) {
-        mp_raise_msg(&mp_type_IndexError, MP_ERROR_TEXT("invalid index of a 0-dim tensor. Use `tensor.item()` in Python "
-            "or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"));
+        mp_raise_msg(&mp_type_IndexError, MP_ERROR_TEXT("invalid index of a 0-dim tensor. Use `tensor.item()` in "
+            "Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"));
     }
     if (used > t->ndim) {
         mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("too many indices for tensor of dimension %d"),
@@ -220,7 +221,7 @@ static void read_index(view_t *v, pt_tensor_t *t, mp_obj_t index)
     }
 }
 
-/* ---- reading and writing ------------------------------------------------------------------------------------------- */
+/* ---- reading and writing --------------------------------------------------------------------------------------- */
 
 /* A number as a tensor of the type that it is assigned to. */
 static pt_tensor_t *assigned(const pt_tensor_t *t, mp_obj_t value)

@@ -8,8 +8,8 @@ NORETURN void pt_out_of_bounds(int64_t index, int dim, int32_t size)
 {
     char text[PT_INT_TEXT];
     text[pt_int_text(index, text)] = 0;
-    mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("index %s is out of bounds for dimension %d with size %d"), text,
-        dim, (int)size);
+    mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("index %s is out of bounds for dimension %d with size %d"),
+        text, dim, (int)size);
 }
 
 /* What index tensors pick: for each element of their broadcast shape, an offset in the tensor. */
@@ -285,8 +285,8 @@ void pt_index_put(pt_tensor_t *t, int count, pt_tensor_t *const *indices, pt_ten
     }
     if (!fits) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape %s"),
-            pt_shape_text(values->ndim, values->dims), pt_shape_text(p.ndim, p.sizes));
+            MP_ERROR_TEXT("shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape "
+                          "%s"), pt_shape_text(values->ndim, values->dims), pt_shape_text(p.ndim, p.sizes));
     }
     if (values->dtype != t->dtype) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("Index put requires the source and destination dtypes "
@@ -298,7 +298,7 @@ void pt_index_put(pt_tensor_t *t, int count, pt_tensor_t *const *indices, pt_ten
     each(&p, t, given, accumulate ? ADD : PUT);
 }
 
-/* ---- the operators ----------------------------------------------------------------------------------------------- */
+/* ---- the operators --------------------------------------------------------------------------------------------- */
 
 static int listed(const pt_arg_t *list, pt_tensor_t **to)
 {

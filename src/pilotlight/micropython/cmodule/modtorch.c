@@ -5,16 +5,6 @@
 static mp_obj_t is_tensor(mp_obj_t o) { return mp_obj_new_bool(pt_is_tensor(o)); }
 static MP_DEFINE_CONST_FUN_OBJ_1(is_tensor_obj, is_tensor);
 
-static mp_obj_t numel(mp_obj_t o)
-{
-    if (!pt_is_tensor(o)) {
-        mp_raise_msg_varg(&mp_type_TypeError,
-            MP_ERROR_TEXT("numel(): argument 'input' (position 1) must be Tensor, not %s"), mp_obj_get_type_str(o));
-    }
-    return mp_obj_new_int(pt_numel(pt_tensor(o)));
-}
-static MP_DEFINE_CONST_FUN_OBJ_1(numel_obj, numel);
-
 /* Functions that PyTorch has in torch.nn.functional, torch.special, torch.linalg. */
 static const mp_rom_map_elem_t elsewhere_table[] = {
     {MP_ROM_QSTR(MP_QSTR___name__), MP_ROM_QSTR(MP_QSTR__nn)},
@@ -35,7 +25,7 @@ static const mp_rom_map_elem_t module_table[] = {
     DTYPE(short, PT_INT16), DTYPE(int32, PT_INT32), DTYPE(int, PT_INT32), DTYPE(int64, PT_INT64),
     DTYPE(long, PT_INT64), DTYPE(float16, PT_FLOAT16), DTYPE(half, PT_FLOAT16), DTYPE(bfloat16, PT_BFLOAT16),
     DTYPE(float32, PT_FLOAT32), DTYPE(float, PT_FLOAT32),
-    ENTRY(is_tensor, is_tensor_obj), ENTRY(numel, numel_obj),
+    ENTRY(is_tensor, is_tensor_obj),
     ENTRY(_nn, elsewhere),
 #ifdef PT_RECORD
     ENTRY(_record, pt_record_obj),

@@ -25,7 +25,7 @@ typedef struct {
     int64_t low, high;       /* of integers */
 } repr_t;
 
-/* ---- one element ------------------------------------------------------------------------------------------------ */
+/* ---- one element ----------------------------------------------------------------------------------------------- */
 
 static void look(repr_t *r, const uint8_t *data)
 {
@@ -109,7 +109,7 @@ static void choose(repr_t *r)
     }
 }
 
-/* ---- all of them -------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------------------------- */
 
 static void put(repr_t *r, const char *text, int n)
 {
@@ -245,7 +245,7 @@ void pt_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind)
     mp_print_str(print, ")");
 }
 
-/* ---- options -------------------------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------------------------- */
 
 /* set_printoptions(precision, threshold, edgeitems, linewidth, profile, sci_mode) */
 mp_obj_t pt_do_set_printoptions(pt_call_t *c)

@@ -7,7 +7,7 @@
 #include "repr.h"
 #include "shape.h"
 
-/* ---- attributes ------------------------------------------------------------------------------------------------------ */
+/* ---- attributes ------------------------------------------------------------------------------------------------ */
 
 static mp_obj_t reversed(pt_tensor_t *t)
 {
@@ -112,7 +112,7 @@ void pt_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
     }
 }
 
-/* ---- methods ---------------------------------------------------------------------------------------------------------- */
+/* ---- methods --------------------------------------------------------------------------------------------------- */
 
 static mp_obj_t tensor_item(mp_obj_t self)
 {
@@ -147,9 +147,6 @@ static MP_DEFINE_CONST_FUN_OBJ_1(tolist_obj, tensor_tolist);
 static mp_obj_t tensor_dim(mp_obj_t self) { return MP_OBJ_NEW_SMALL_INT(pt_tensor(self)->ndim); }
 static MP_DEFINE_CONST_FUN_OBJ_1(dim_obj, tensor_dim);
 
-static mp_obj_t tensor_numel(mp_obj_t self) { return mp_obj_new_int(pt_numel(pt_tensor(self))); }
-static MP_DEFINE_CONST_FUN_OBJ_1(numel_obj, tensor_numel);
-
 static mp_obj_t tensor_element_size(mp_obj_t self) { return MP_OBJ_NEW_SMALL_INT(pt_size(pt_tensor(self)->dtype)); }
 static MP_DEFINE_CONST_FUN_OBJ_1(element_size_obj, tensor_element_size);
 
@@ -164,8 +161,6 @@ static const mp_rom_map_elem_t tensor_table[] = {
     {MP_ROM_QSTR(MP_QSTR_tolist), MP_ROM_PTR(&tolist_obj)},
     {MP_ROM_QSTR(MP_QSTR_dim), MP_ROM_PTR(&dim_obj)},
     {MP_ROM_QSTR(MP_QSTR_ndimension), MP_ROM_PTR(&dim_obj)},
-    {MP_ROM_QSTR(MP_QSTR_numel), MP_ROM_PTR(&numel_obj)},
-    {MP_ROM_QSTR(MP_QSTR_nelement), MP_ROM_PTR(&numel_obj)},
     {MP_ROM_QSTR(MP_QSTR_element_size), MP_ROM_PTR(&element_size_obj)},
     {MP_ROM_QSTR(MP_QSTR_storage_offset), MP_ROM_PTR(&storage_offset_obj)},
     {MP_ROM_QSTR(MP_QSTR_data_ptr), MP_ROM_PTR(&data_ptr_obj)},
@@ -173,7 +168,7 @@ static const mp_rom_map_elem_t tensor_table[] = {
 };
 static MP_DEFINE_CONST_DICT(tensor_dict, tensor_table);
 
-/* ---- iteration --------------------------------------------------------------------------------------------------------- */
+/* ---- iteration ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     mp_obj_base_t base;
@@ -200,7 +195,7 @@ static mp_obj_t tensor_iter(mp_obj_t self, mp_obj_iter_buf_t *room)
     return MP_OBJ_FROM_PTR(it);
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------------------------------ */
+/* ---- buffers --------------------------------------------------------------------------------------------------- */
 
 static const pt_op_t *const float_op = PT_OP___float__;
 
@@ -260,9 +255,18 @@ mp_obj_t pt_do_float(pt_call_t *c)
     return mp_obj_new_float(mp_obj_get_float(pt_item(t, 0)));
 }
 
-/* ---- what a build may leave out ---------------------------------------------------------------------------------------- */
+/* ---- what a build may leave out -------------------------------------------------------------------------------- */
 
-static const pt_op_t *const repr_op = PT_OP___repr__, *const get_op = PT_OP___getitem__, *const set_op = PT_OP___setitem__;
+static const pt_op_t *const repr_op = PT_OP___repr__, *const data_op = PT_OP_tensor;
+static const pt_op_t *const get_op = PT_OP___getitem__, *const set_op = PT_OP___setitem__;
+
+static mp_obj_t tensor_make(const mp_obj_type_t *type, size_t n, size_t n_kw, const mp_obj_t *args)
+{
+    if (!data_op) {
+        mp_raise_NotImplementedError(MP_ERROR_TEXT("torch.tensor is not in this build"));
+    }
+    return pt_tensor_make(type, n, n_kw, args);
+}
 
 static void tensor_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind)
 {
@@ -278,13 +282,13 @@ static mp_obj_t tensor_subscr(mp_obj_t self, mp_obj_t index, mp_obj_t value)
     return get_op || set_op ? pt_subscr(self, index, value) : MP_OBJ_NULL;
 }
 
-/* ---- the types ------------------------------------------------------------------------------------------------------------ */
+/* ---- the types ------------------------------------------------------------------------------------------------- */
 
 #define TENSOR_FLAGS (MP_TYPE_FLAG_EQ_CHECKS_OTHER_TYPE | MP_TYPE_FLAG_EQ_HAS_NEQ_TEST | \
     MP_TYPE_FLAG_EQ_NOT_REFLEXIVE | MP_TYPE_FLAG_ITER_IS_GETITER)
-MP_DEFINE_CONST_OBJ_TYPE(pt_tensor_type, MP_QSTR_Tensor, TENSOR_FLAGS, make_new, pt_tensor_make, attr, pt_attr, print,
-    tensor_print, unary_op, pt_unary, binary_op, pt_binary, subscr, tensor_subscr, iter, tensor_iter, buffer, tensor_buffer,
-    locals_dict, &tensor_dict);
+MP_DEFINE_CONST_OBJ_TYPE(pt_tensor_type, MP_QSTR_Tensor, TENSOR_FLAGS, make_new, tensor_make, attr, pt_attr, print,
+    tensor_print, unary_op, pt_unary, binary_op, pt_binary, subscr, tensor_subscr, iter, tensor_iter, buffer,
+    tensor_buffer, locals_dict, &tensor_dict);
 MP_DEFINE_CONST_OBJ_TYPE(pt_parameter_type, MP_QSTR_Parameter, TENSOR_FLAGS, make_new, pt_parameter_make, attr, pt_attr,
     print, tensor_print, unary_op, pt_unary, binary_op, pt_binary, subscr, tensor_subscr, iter, tensor_iter, buffer,
     tensor_buffer, locals_dict, &tensor_dict, parent, &pt_tensor_type);

@@ -1,7 +1,7 @@
 /* The small types around tensors: dtype, layout, device, Size and results with names. */
 #include "tensor.h"
 
-/* ---- dtype, device, layout and memory formats: constants with a text ---------------------------------------------- */
+/* ---- dtype, device, layout and memory formats: constants with a text ------------------------------------------- */
 
 static void dtype_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind)
 {
@@ -89,7 +89,7 @@ MP_DEFINE_CONST_OBJ_TYPE(pt_device_type, MP_QSTR_device, MP_TYPE_FLAG_NONE, make
     attr, device_attr);
 const mp_obj_base_t pt_cpu = {&pt_device_type};
 
-/* ---- sequences ------------------------------------------------------------------------------------------------------ */
+/* ---- sequences ------------------------------------------------------------------------------------------------- */
 
 /* MicroPython's own mp_obj_get_array knows no subclass of tuple. */
 bool pt_sequence(mp_obj_t o, size_t *count, mp_obj_t **items)
@@ -119,7 +119,7 @@ static mp_obj_tuple_t *new_tuple(const mp_obj_type_t *type, size_t count, size_t
     return tuple;
 }
 
-/* ---- Size ------------------------------------------------------------------------------------------------------------ */
+/* ---- Size ------------------------------------------------------------------------------------------------------ */
 
 mp_obj_t pt_size_tuple(int count, const int32_t *values)
 {
@@ -240,7 +240,7 @@ MP_DEFINE_CONST_OBJ_TYPE(pt_size_type, MP_QSTR_Size, TUPLE_FLAGS, make_new, size
     mp_obj_tuple_unary_op, binary_op, size_binary, subscr, size_subscr, iter, mp_obj_tuple_getiter, locals_dict,
     &size_dict, parent, &mp_type_tuple);
 
-/* ---- results with names ------------------------------------------------------------------------------------------------ */
+/* ---- results with names ---------------------------------------------------------------------------------------- */
 
 /* As MicroPython's attrtuple, one item more than the length says holds the names. */
 static const uint16_t *names_of(mp_obj_t self)

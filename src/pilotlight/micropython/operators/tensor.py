@@ -20,6 +20,8 @@ KERNELS: dict[str, Kernel] = {
     "cpu.default": Kernel("pt_do_cpu"),
     "size.any": Kernel("pt_do_size", 0),
     "stride.any": Kernel("pt_do_size", 1),
+    "numel.default": Kernel("pt_do_numel"),
+    "nelement.default": Kernel("pt_do_numel"),
     "is_contiguous.any": Kernel("pt_do_is_contiguous"),
     "requires_grad_.default": Kernel("pt_do_requires_grad"),
     "is_floating_point.default": Kernel("pt_do_is_floating_point"),
