@@ -76,6 +76,7 @@ SAME = [
         "torch.rand(2)", "torch.randperm(5, generator=torch.Generator().manual_seed(4))",
         "torch.randint(5, (5,), generator=torch.Generator().manual_seed(4))",
     ]),
+    (3, ["torch.randn(15)"] * 20 + ["torch.zeros(15).exponential_(0.7)"] * 20),  # of 53 bits, rounded once
 ]
 CLOSE = [
     (4, [
@@ -102,6 +103,7 @@ CLOSE = [
     (8, [
         "torch.randn(4000)",
     ]),
+    (4, [f"torch.randn({n}, dtype=torch.{dtype})" for n in (3, 16, 17, 25, 40) for dtype in ("float16", "bfloat16")]),
 ]
 WRONG = """
 torch.randint(5,5,(2,))

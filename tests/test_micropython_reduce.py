@@ -212,6 +212,16 @@ torch.bucketize(2,L([1.,2,3]))
 torch.bucketize(i,L([1,2,3]),right=True)
 torch.argsort(i,descending=True,stable=True)
 torch.randperm(3000,generator=torch.Generator().manual_seed(1)).sort()[1]
+torch.searchsorted(L([3.,1,2]),L([2.,5]),sorter=L([1,2,0]))
+torch.searchsorted(L([3.,1,2]),L([2.,5]),sorter=L([1,2]))
+x.norm('fro')
+x.norm('fro',(0,1),True)
+x.norm(p='fro',dim=0)
+torch.nonzero(i,as_tuple=True)
+i.nonzero(as_tuple=False)
+s.nonzero(as_tuple=True)
+torch.cat([x,x],out=x)
+torch.take(x,L([1,2]),out=x.view(12).narrow(0,0,2))
 """
 
 

@@ -39,6 +39,8 @@ BY_HAND: tuple[str, ...] = (
     "fm unique(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> "
     "Tensor",
     "fm unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor",
+    "fm nonzero.numpy(Tensor self, *, bool as_tuple) -> Tensor",
+    "fm norm.name(Tensor self, str p, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     "f Generator(Device? device=None) -> Tensor",
     "f set_printoptions(int? precision=None, Scalar? threshold=None, int? edgeitems=None, int? linewidth=None, "
     "str? profile=None, bool? sci_mode=None) -> Tensor",

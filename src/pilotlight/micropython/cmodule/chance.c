@@ -3,14 +3,12 @@
 
 #include "generated/rows.h"
 
-#define UNIT53 ((mp_float_t)1.1102230246251565e-16) /* 2**-53 */
-
 /* ---- yes or no --------------------------------------------------------------------------------------------------- */
 
 void pt_draw_one(const pt_draw_t *d, pt_chunk_t *to, int n)
 {
     for (int k = 0; k < n; k++) {
-        to->f[k] = (mp_float_t)(int64_t)pt_random53(d->g) * UNIT53 < d->p ? 1.0f : 0.0f;
+        to->f[k] = (mp_float_t)(int64_t)pt_random53(d->g) * PT_UNIT53 < d->p ? 1.0f : 0.0f;
     }
 }
 
@@ -96,7 +94,7 @@ mp_obj_t pt_do_drop(pt_call_t *c)
 static void draw_exponential(const pt_draw_t *d, pt_chunk_t *to, int n)
 {
     for (int k = 0; k < n; k++) {
-        to->f[k] = -pt_log_rest(pt_random53(d->g)) / (float)d->p;
+        to->f[k] = (float)(-pt_log_rest(pt_random53(d->g)) / d->p);
     }
 }
 
@@ -146,7 +144,7 @@ static void with_replacement(pt_generator_t *g, float *p, int32_t size, int64_t 
     }
     p[size - 1] = 1.0f;
     for (int32_t j = 0; j < count; j++) {
-        const mp_float_t u = (mp_float_t)(int64_t)pt_random53(g) * UNIT53;
+        const mp_float_t u = (mp_float_t)(int64_t)pt_random53(g) * PT_UNIT53;
         int32_t low = 0, high = size;
         while (low < high) {
             const int32_t middle = low + (high - low) / 2;
@@ -164,7 +162,7 @@ static void with_replacement(pt_generator_t *g, float *p, int32_t size, int64_t 
 static void without_replacement(pt_generator_t *g, float *p, int32_t size, int64_t *y, int32_t count)
 {
     for (int32_t k = 0; k < size; k++) {
-        p[k] /= -pt_log_rest(pt_random53(g));
+        p[k] /= (float)-pt_log_rest(pt_random53(g));
     }
     for (int32_t j = 0; j < count; j++) {
         int32_t best = 0;

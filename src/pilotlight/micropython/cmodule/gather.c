@@ -140,6 +140,8 @@ mp_obj_t pt_do_gather(pt_call_t *c)
         }
     }
     pt_tensor_t *y = pt_result(c, x->dtype, index->ndim, index->dims);
+    pt_check_apart(c, y, x);
+    pt_check_apart(c, y, index);
     pt_along(x, dim, index, y, PT_TAKE, PT_NO_NEGATIVE);
     return MP_OBJ_FROM_PTR(y);
 }
@@ -157,6 +159,8 @@ mp_obj_t pt_do_index_select(pt_call_t *c)
     }
     pt_tensor_t *ids = pt_index_vector(c, index, x->ndim, dim, sizes);
     pt_tensor_t *y = pt_result(c, x->dtype, x->ndim, sizes);
+    pt_check_apart(c, y, x);
+    pt_check_apart(c, y, index);
     pt_along(x, dim, ids, y, PT_TAKE, PT_IN_SELF);
     return MP_OBJ_FROM_PTR(y);
 }
@@ -178,6 +182,8 @@ mp_obj_t pt_do_take(pt_call_t *c)
         mp_raise_msg(&mp_type_IndexError, MP_ERROR_TEXT("take(): tried to take from an empty tensor"));
     }
     pt_tensor_t *y = pt_result(c, x->dtype, index->ndim, index->dims), *to = pt_contiguous(y, y->dtype);
+    pt_check_apart(c, y, x);
+    pt_check_apart(c, y, index);
     pt_along(flat(x), 0, flat(index), flat(to), PT_TAKE, PT_NEGATIVE | PT_INDEX_ERROR);
     if (to != y) {
         pt_copy_into(y, to);

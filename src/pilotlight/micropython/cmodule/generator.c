@@ -42,13 +42,19 @@ uint64_t pt_random64(pt_generator_t *g)
     return high << 32 | pt_random32(g);
 }
 
-float pt_log_rest(uint64_t k)
+mp_float_t pt_log_rest(uint64_t k)
 {
-    const float unit = 1.1102230246251565e-16f; /* 2**-53 */
-    if (k < 1ull << 52) {
-        return pl_log1p_f32(-(float)(int64_t)k * unit);
+    uint64_t q = (1ull << 53) - k;
+    int e = 0;
+    for (; q < 0x16a09e667f3bcdull; q <<= 1) { /* to at least 1 / sqrt(2), in units of 2**-53 */
+        e--;
     }
-    return pl_log_f32((float)(int64_t)((1ull << 53) - k) * unit);
+    const mp_float_t d = (mp_float_t)(int64_t)(q - (1ull << 53)) * PT_UNIT53, t = d / (2 + d);
+    mp_float_t sum = 0; /* log(1 + d) = 2 (t + t**3 / 3 + ...) */
+    for (int n = 23; n > 0; n -= 2) {
+        sum = sum * t * t + (mp_float_t)1 / (mp_float_t)n;
+    }
+    return 2 * t * sum + (mp_float_t)e * (mp_float_t)0.69314718055994530942;
 }
 
 /* ---- as Python sees it ----------------------------------------------------------------------------------------- */

@@ -52,9 +52,8 @@ static mp_obj_t joined(pt_call_t *c, size_t count, const mp_obj_t *items, int64_
     sizes[dim] = (int32_t)total;
     pt_tensor_t *y = pt_result(c, dtype, first->ndim, sizes);
     int32_t start = 0;
-    for (size_t k = 0; c->out && k < count; k++) {
-        pt_tensor_t *const read = pt_tensor(items[k]);
-        pt_check_overlap(y, 1, &read);
+    for (size_t k = 0; k < count; k++) {
+        pt_check_apart(c, y, pt_tensor(items[k]));
     }
     for (size_t k = 0; k < count; k++) {
         pt_tensor_t *t = pt_tensor(items[k]);

@@ -74,6 +74,9 @@ mp_obj_t pt_do_where_true(pt_call_t *c)
     return MP_OBJ_FROM_PTR(tuple);
 }
 
+/* nonzero(as_tuple=). */
+mp_obj_t pt_do_nonzero_as(pt_call_t *c) { return c->args[1].v.i ? pt_do_where_true(c) : pt_do_nonzero(c); }
+
 /* ---- masks ------------------------------------------------------------------------------------------------------- */
 
 /* Moves the elements of `wide` where the mask is set, in order, to or from those of a row. */
@@ -117,6 +120,8 @@ mp_obj_t pt_do_masked_select(pt_call_t *c)
     pt_tensor_t *wide = pt_expand(both[0], ndim, sizes);
     const int32_t count = by_mask(wide, both[1], NULL, true);
     pt_tensor_t *y = pt_result(c, wide->dtype, 1, &count);
+    pt_check_apart(c, y, both[0]);
+    pt_check_apart(c, y, both[1]);
     pt_tensor_t *row = y->dtype == wide->dtype && pt_is_contiguous(y) ? y : pt_new(wide->dtype, 1, &count);
     by_mask(wide, both[1], row, true);
     if (row != y) {

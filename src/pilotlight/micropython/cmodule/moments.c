@@ -137,6 +137,17 @@ mp_obj_t pt_do_norm(pt_call_t *c)
         dtype && dtype->given ? dtype->v.dtype : x->dtype);
 }
 
+/* norm by name: (self, p, dim, keepdim, dtype). */
+mp_obj_t pt_do_norm_name(pt_call_t *c)
+{
+    pt_tensor_t *x = c->args[0].v.tensor;
+    const char *name = mp_obj_str_get_str(c->args[1].object);
+    if (strcmp(name, "fro") != 0) {
+        mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("norm(): argument 'p' must not be '%s'"), name);
+    }
+    return norm(c, x, NULL, &c->args[2], c->args[3].v.i != 0, c->args[4].given ? c->args[4].v.dtype : x->dtype);
+}
+
 mp_obj_t pt_do_vector_norm(pt_call_t *c)
 {
     pt_tensor_t *x = c->args[0].v.tensor;

@@ -92,34 +92,43 @@ mp_obj_t pt_do_uniform(pt_call_t *c)
 
 /* ---- normal ------------------------------------------------------------------------------------------------------ */
 
+/* The cosine of an angle up to pi / 4 (odd 0) or its sine (1), as far as the port's floats go. */
+static mp_float_t turn(mp_float_t x, int odd)
+{
+    mp_float_t sum = 1;
+    for (int n = 18 + odd; n > 1; n -= 2) {
+        sum = 1 - x * x / (mp_float_t)(n * (n - 1)) * sum;
+    }
+    return odd ? x * sum : sum;
+}
+
 /* One at a time, two for every four draws, from 53 bits: the angle is cut to an eighth of the circle as an integer. */
 static void draw_normal(const pt_draw_t *d, pt_chunk_t *to, int n)
 {
     pt_generator_t *g = d->g;
     for (int k = 0; k < n; k++) {
-        float v = g->next;
-        if (g->has_next) {
-            g->has_next = false;
-        } else {
-            const uint64_t angle = pt_random53(g);
-            const float radius = pl_sqrt_f32(-2.0f * pt_log_rest(pt_random53(g)));
-            const uint64_t quarter = 1ull << 51, part = angle & (quarter - 1u);
-            const bool far = part > quarter / 2;
-            const float turn = (float)(int64_t)(far ? quarter - part : part) * 6.9757369960172635e-16f; /* pi / 2**52 */
-            float x = pl_cos_f32(turn), y = pl_sin_f32(turn);
-            if (far) {
-                const float swap = x;
-                x = y;
-                y = swap;
+        mp_float_t v = g->next;
+        if (!g->has_next) {
+            const uint64_t angle = pt_random53(g), quarter = 1ull << 51, part = angle & (quarter - 1u);
+            const mp_float_t square = -2 * pt_log_rest(pt_random53(g));
+            mp_float_t radius = (mp_float_t)pl_sqrt_f32((float)square);
+            for (int step = 0; step < 2 && radius > 0; step++) {
+                radius = (radius + square / radius) / 2;
             }
+            const bool far = part > quarter / 2;
+            const mp_float_t x = (mp_float_t)(int64_t)(far ? quarter - part : part)
+                * (mp_float_t)6.9757369960172635e-16; /* pi / 2**52 */
+            const mp_float_t cosine = radius * turn(x, far), sine = radius * turn(x, !far);
             const int quadrant = (int)(angle >> 51);
-            const float cosine = quadrant == 0 ? x : quadrant == 1 ? -y : quadrant == 2 ? -x : y;
-            const float sine = quadrant == 0 ? y : quadrant == 1 ? x : quadrant == 2 ? -y : -x;
-            g->next = radius * sine;
-            g->has_next = true;
-            v = radius * cosine;
+            v = quadrant & 1 ? -sine : cosine;
+            g->next = quadrant & 1 ? cosine : sine;
+            if (quadrant & 2) {
+                v = -v;
+                g->next = -g->next;
+            }
         }
-        to->f[k] = v * d->to + d->from;
+        g->has_next = !g->has_next;
+        to->f[k] = (float)(v * (mp_float_t)d->to + (mp_float_t)d->from);
     }
 }
 
@@ -156,8 +165,8 @@ static mp_obj_t normal(pt_call_t *c, pt_tensor_t *y, pt_generator_t *g, float me
         normal16(&d, y->data + (ptrdiff_t)k * width);
         pt_poll();
     }
-    if (n % 16) { /* the last sixteen once more, after the draws for what is left over */
-        for (int32_t k = 0; k < n % 16; k++) {
+    if (n % 16) { /* the last sixteen once more, of float32 after the draws for what is left over */
+        for (int32_t k = 0; k < n % 16 && y->dtype == PT_FLOAT32; k++) {
             pt_random32(g);
         }
         normal16(&d, y->data + (ptrdiff_t)(n - 16) * width);

@@ -9,7 +9,7 @@
 typedef struct {
     mp_obj_base_t base;
     bool has_next; /* of normal numbers, which come in pairs */
-    float next;
+    mp_float_t next;
     int32_t at;
     uint64_t seed;
     uint32_t state[PT_TWISTER];
@@ -20,7 +20,8 @@ pt_generator_t *pt_generator(pt_call_t *c, const pt_arg_t *arg);
 uint32_t pt_random32(pt_generator_t *g);
 uint64_t pt_random64(pt_generator_t *g);
 static inline uint64_t pt_random53(pt_generator_t *g) { return pt_random64(g) & ((1ull << 53) - 1u); }
-float pt_log_rest(uint64_t k); /* log(1 - k / 2**53) */
+#define PT_UNIT53 ((mp_float_t)1.1102230246251565e-16) /* 2**-53 */
+mp_float_t pt_log_rest(uint64_t k);                      /* log(1 - k / 2**53) */
 
 /* Writes numbers of a distribution, n at a time, to all elements in the order of memory. */
 typedef struct {

@@ -1,4 +1,5 @@
 /* Places in sorted sequences, members of sets, differences between neighbours. */
+#include "gather.h"
 #include "lanes.h"
 
 #include "generated/rows.h"
@@ -66,7 +67,14 @@ mp_obj_t pt_do_searchsorted(pt_call_t *c)
         right = side[0] == 'r';
     }
     if (c->args[5].given) {
-        mp_raise_msg(&mp_type_NotImplementedError, MP_ERROR_TEXT("searchsorted(): argument 'sorter' must be None"));
+        pt_tensor_t *sorter = c->args[5].v.tensor, *in_order = pt_new_like(sorted, sorted->dtype);
+        if (sorter->dtype != PT_INT64 || sorter->ndim != sorted->ndim
+            || memcmp(sorter->dims, sorted->dims, sorted->ndim * sizeof(int32_t)) != 0) {
+            mp_raise_msg(&mp_type_RuntimeError,
+                MP_ERROR_TEXT("torch.searchsorted(): boundary and sorter must have the same size, as long"));
+        }
+        pt_along(sorted, sorted->ndim ? sorted->ndim - 1 : 0, sorter, in_order, PT_TAKE, PT_NO_NEGATIVE);
+        sorted = in_order;
     }
     return places(c, sorted, tensor_of(&c->args[1]), right, c->args[2].v.i != 0);
 }

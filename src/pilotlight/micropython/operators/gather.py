@@ -27,6 +27,7 @@ KERNELS: dict[str, Kernel] = {
            ("masked_scatter", "default", "masked_scatter", 0),
        )},
     "masked_select.default": Kernel("pt_do_masked_select"), "nonzero.default": Kernel("pt_do_nonzero"),
+    "nonzero.numpy": Kernel("pt_do_nonzero_as"),
     "argwhere.default": Kernel("pt_do_nonzero"), "where.default": Kernel("pt_do_where_true"),
     "bincount.default": Kernel("pt_do_bincount"), "one_hot.default": Kernel("pt_do_one_hot"),
 }

@@ -26,6 +26,7 @@ KERNELS: dict[str, Kernel] = {
        for name, wanted in _VARIANCES.items() for form, overload in enumerate(("default", "dim", "correction"))},
     "norm.Scalar": Kernel("pt_do_norm", 0), "norm.ScalarOpt_dim": Kernel("pt_do_norm", 1),
     "norm.ScalarOpt_dtype": Kernel("pt_do_norm", 2), "norm.ScalarOpt_dim_dtype": Kernel("pt_do_norm", 3),
+    "norm.name": Kernel("pt_do_norm_name"),
     "linalg_vector_norm.default": Kernel("pt_do_vector_norm"), "frobenius_norm.dim": Kernel("pt_do_frobenius_norm"),
     "dist.default": Kernel("pt_do_dist"), "logsumexp.default": Kernel("pt_do_logsumexp"),
     "trace.default": Kernel("pt_do_trace"),
