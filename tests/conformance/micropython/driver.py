@@ -32,7 +32,7 @@ def T(data, dtype, sizes, strides=None, offset=0):
 
 def show(x, texts):
     if isinstance(x, torch.Tensor):
-        data = hexlify(x.reshape(-1)).decode() if x.numel() else ""
+        data = hexlify(x.contiguous().reshape(-1)).decode() if x.numel() else ""
         texts.append("t:%s:%s:%s" % (str(x.dtype)[6:], ",".join([str(n) for n in x.shape]), data))
     elif isinstance(x, bool):
         texts.append("b:%d" % x)
