@@ -12,8 +12,7 @@ for name in ("nn", "nn.functional", "special", "linalg"):
     except ImportError:  # a selective build
         pass
 
-buffers = []
-tensors = []
+inputs = []
 seed = getattr(torch, "manual_seed", None)
 
 
@@ -25,8 +24,7 @@ def T(data, dtype, sizes, strides=None, offset=0):
     buffer = bytearray(unhexlify(data))
     flat = torch.frombuffer(buffer, dtype=dtype)
     tensor = flat.view(sizes) if strides is None else flat.as_strided(sizes, strides, offset)
-    buffers.append((buffer, bytes(buffer), tuple(sizes)))
-    tensors.append(tensor)
+    inputs.append((buffer, bytes(buffer), tuple(sizes), tensor))
     return tensor
 
 
@@ -50,9 +48,7 @@ def show(x, texts):
 
 def run(number, text):
     """Prints the result and the tensors among the arguments that the call has changed."""
-    global buffers, tensors
-    buffers = []
-    tensors = []
+    del inputs[:]
     space = {"torch": torch, "T": T}
     texts = []
     if seed is not None:
@@ -60,11 +56,11 @@ def run(number, text):
     try:
         exec(text, space)
         show(space["r"], texts)
-        for k in range(len(buffers)):
-            buffer, before, sizes = buffers[k]
-            if buffer != before or tuple(tensors[k].shape) != sizes:
+        for k in range(len(inputs)):
+            buffer, before, sizes, tensor = inputs[k]
+            if buffer != before or tuple(tensor.shape) != sizes:
                 texts.append("c:%d" % k)
-                show(tensors[k], texts)
+                show(tensor, texts)
         print("=", number, "ok", " ".join(texts))
     except Exception as error:
         print("=", number, "error", type(error).__name__, " ".join(str(error).split())[:300])

@@ -136,6 +136,7 @@ class _Recorder(TorchFunctionMode):
 def record(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     """The text of what a function does, and the names in it."""
     text = Text()
+    text.value([x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)])
     with _Recorder(text) as recorder:
         result = function(*args, **kwargs)
     if recorder.last is not None and recorder.last[0] is result:
@@ -167,25 +168,22 @@ def written(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str,
 
 
 def observed(function: Callable[..., Any]) -> Callable[..., list[torch.Tensor]]:
-    """The results as tensors, then the arguments that the call has changed."""
+    """The results as tensors, then the arguments that have elements, as the call has left them."""
 
     def call(*args: Any, **kwargs: Any) -> list[torch.Tensor]:
-        given = {id(x): x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)}
-        before = {key: (bytes(_bytes(x)), x.shape) for key, x in given.items()}
+        given = with_elements(pytree.tree_leaves((args, kwargs)))
         torch.default_generator.manual_seed(SEED)
         result = function(*args, **kwargs)
         numbers = [torch.tensor(x) if isinstance(x, (bool, int, float)) else x for x in pytree.tree_leaves(result)]
-        changed = [x for key, x in given.items() if before[key][0] and (bytes(_bytes(x)), x.shape) != before[key]]
-        return [x for x in [*numbers, *changed] if isinstance(x, torch.Tensor)]
+        return [x for x in [*numbers, *given] if isinstance(x, torch.Tensor)]
 
     return call
 
 
-def _bytes(x: torch.Tensor) -> Any:
-    if x.layout != torch.strided or not x.untyped_storage().nbytes():
-        return b""
-    storage = x.untyped_storage()
-    return torch.empty(0, dtype=torch.uint8).set_(storage, 0, (storage.nbytes(),), (1,)).numpy()
+def with_elements(leaves: Sequence[Any]) -> list[torch.Tensor]:
+    """The tensors among some arguments that MicroPython makes from bytes."""
+    return [x for x in leaves if isinstance(x, torch.Tensor) and x.layout == torch.strided
+            and x.untyped_storage().nbytes()]
 
 
 class Samples:

@@ -49,9 +49,21 @@ static void row_statistics(const float *x, int32_t rows, int32_t n, float eps, f
 
 static float *floats_of(pt_tensor_t *t) { return (float *)t->data; }
 
-static mp_obj_t triple(mp_obj_t y, pt_tensor_t *mean, pt_tensor_t *rstd)
+/* Statistics have the type of the input, or of a weight that is wider. */
+static int statistics_type(const pt_call_t *c, int weight)
 {
-    const mp_obj_t items[] = {y, MP_OBJ_FROM_PTR(mean), MP_OBJ_FROM_PTR(rstd)};
+    const int dtype = c->args[0].v.tensor->dtype;
+    return c->args[weight].given ? pt_promote(dtype, c->args[weight].v.tensor->dtype) : dtype;
+}
+
+static mp_obj_t triple(pt_call_t *c, mp_obj_t y, pt_tensor_t *mean, pt_tensor_t *rstd, int dtype)
+{
+    mp_obj_t items[] = {y, MP_OBJ_FROM_PTR(mean), MP_OBJ_FROM_PTR(rstd)};
+    for (int k = 1; k < 3 && (c->out || dtype != PT_FLOAT32); k++) {
+        pt_tensor_t *to = pt_result_at(c, k, dtype, mean->ndim, mean->dims);
+        pt_copy_into(to, pt_tensor(items[k]));
+        items[k] = MP_OBJ_FROM_PTR(to);
+    }
     return mp_obj_new_tuple(3, items);
 }
 
@@ -90,6 +102,7 @@ mp_obj_t pt_layer_norm(pt_call_t *c)
 {
     const pt_tensor_t *given = c->args[0].v.tensor;
     const int dtype = given->dtype, ndim = given->ndim, from = ndim - c->args[1].count;
+    const int statistics = statistics_type(c, 2);
     pt_need_float("LayerNormKernelImpl", given);
     const int32_t n = row_length(c, 2), rows = pt_product(given, 0, from);
     const float eps = (float)c->args[4].v.f, *w = pt_floats(c, 2), *b = pt_floats(c, 3), *x = pt_floats(c, 0);
@@ -104,7 +117,7 @@ mp_obj_t pt_layer_norm(pt_call_t *c)
     }
     pt_tensor_t *mean = pt_new(PT_FLOAT32, ndim, sizes), *rstd = pt_new(PT_FLOAT32, ndim, sizes);
     row_statistics(x, rows, n, eps, floats_of(mean), floats_of(rstd));
-    return triple(pt_finish(c, y, dtype), mean, rstd);
+    return triple(c, pt_finish(c, y, dtype), mean, rstd, statistics);
 }
 
 /* (input, normalized_shape, weight, eps) */
@@ -197,7 +210,10 @@ mp_obj_t pt_batch_norm(pt_call_t *c)
 {
     const pt_tensor_t *given = c->args[0].v.tensor;
     const bool instance = c->overload->data.number & 1, training = c->args[5].v.i;
-    const int dtype = given->dtype;
+    const int dtype = given->dtype, statistics = statistics_type(c, 1);
+    if (pt_numel(given) == 0 && given->ndim == 1) {
+        return pt_finish(c, pt_new_like(given, dtype), dtype);
+    }
     need_channels(given);
     pt_need_float("batch_norm", given);
     if (!training && !(c->args[3].given && c->args[4].given)) {
@@ -245,6 +261,8 @@ mp_obj_t pt_batch_norm(pt_call_t *c)
         return result;
     }
     const int32_t none = 0;
-    return training ? triple(result, mean, rstd)
-        : triple(result, pt_new(PT_FLOAT32, 1, &none), pt_new(PT_FLOAT32, 1, &none));
+    if (!training) {
+        mean = rstd = pt_new(PT_FLOAT32, 1, &none);
+    }
+    return triple(c, result, mean, rstd, statistics);
 }

@@ -67,7 +67,7 @@ dropout3d = dropout2d
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
-    if training and input.numel() == input.shape[1]:
+    if training and input.ndim > 1 and input.numel() == input.shape[1]:
         raise ValueError("Expected more than 1 value per channel when training, got input size " + str(input.shape))
     return _torch.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
 
