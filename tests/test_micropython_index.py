@@ -130,6 +130,8 @@ FIXED = [
     "a[torch.tensor([0, 1]), torch.tensor([0, 1, 2])]", "torch.tensor(1)[0]", "torch.tensor(1)[None]", "a[[]]",
     "a[[[0, 1], [1, 0]]]", "a[(0, 1),]", "a[range(2)]", "a[torch.tensor([1, 0], dtype=torch.uint8)]",
     "a[torch.tensor([1, 0], dtype=torch.int8)]", "a[a > 5]", "a[:, a[0] > 3]", "a[a[0] > 0]", "a[[None]]", "a[2**40]",
+    "a[[[True, False, True], [False, True, True]], 0]", "a[..., [[True] * 4] * 3]",
+    "a[[[True] * 2] * 2, 0]", "a[([[True] * 3] * 2,)]", "a[None, [[True] * 3] * 2, :]",
     "a[2**70:]", "a[-2**70:]", "a[torch.tensor(0):torch.tensor(1)]", "a['a':]", "a[[torch.tensor(0), 1]]",
     "a[a[:, :, 0] > 4, 0]", "a[0, :, [0, 1]]", "a[[0, 1], ..., [0, 1]]", "a[[0, 1], None, [0, 1]]", "a[True, [0, 1]]",
     "a.index_put((torch.tensor([0, 0]),), torch.tensor(1), accumulate=True)",

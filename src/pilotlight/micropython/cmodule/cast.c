@@ -13,7 +13,8 @@ mp_obj_t pt_do_to(pt_call_t *c)
     const pt_arg_t *dtype = c->args + c->overload->data.number;
     if (c->overload->data.number == 2 && c->args[1].given && !pt_is_device(c->args[1].object)) {
         mp_raise_msg_varg(&mp_type_TypeError,
-            MP_ERROR_TEXT("to() received an invalid combination of arguments - got (%s)"), mp_obj_get_type_str(c->args[1].object));
+            MP_ERROR_TEXT("to() received an invalid combination of arguments - got (%s)"),
+            mp_obj_get_type_str(c->args[1].object));
     }
     return converted(t, dtype->given ? dtype->v.dtype : t->dtype, dtype[2].v.i != 0);
 }

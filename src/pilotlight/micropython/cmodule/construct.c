@@ -160,7 +160,8 @@ static void store(pt_tensor_t *t, int dim, uint8_t *to, mp_obj_t o)
             (int)t->dims[dim], dim, (int)n);
     }
     const int array = array_dtype(o, &info);
-    if (array >= 0 && dim == t->ndim - 1 && (t->dtype == pt_compute(array) || t->dtype == array)) {
+    if (array >= 0 && dim == t->ndim - 1 && (t->dtype == pt_compute(array) || t->dtype == array)
+        && info.len == n * (size_t)pt_size(array)) {
         const int32_t count = (int32_t)n; /* all numbers of an array fit: no object is made for each */
         pt_tensor_t *row = pt_view(t, 1, &count, NULL, (int32_t)(to - t->data) / pt_size(t->dtype));
         pt_copy_into(row, pt_borrow(o, info.buf, (uint32_t)info.len, array, 1, &count));

@@ -124,14 +124,45 @@ static void take_slice(view_t *v, mp_obj_t object)
 }
 
 /* Sequences are index tensors: of bool and uint8 they are masks, all others are numbers. */
-static pt_tensor_t *index_tensor(mp_obj_t o)
+static pt_tensor_t *index_of(mp_obj_t o)
 {
+    if (pt_is_tensor(o)) {
+        return pt_tensor(o);
+    }
+    if (!read_op && !write_op) {
+        not_there();
+    }
     pt_tensor_t *t = pt_from_data(o, -1);
     return is_mask(t) || t->dtype == PT_INT64 ? t : pt_from_data(o, PT_INT64);
 }
 
+/* How many dimensions an item of the index uses up; PyTorch counts one for every sequence, masks among them too. */
+static int used_by(mp_obj_t item)
+{
+    size_t length;
+    if (item == mp_const_none || item == MP_OBJ_FROM_PTR(&mp_const_ellipsis_obj) || mp_obj_is_bool(item)) {
+        return 0;
+    }
+    if (mp_obj_is_int(item) || mp_obj_is_type(item, &mp_type_slice)) {
+        return 1;
+    }
+    if (!pt_is_tensor(item) && !mp_obj_is_str(item) && !pt_length(item, &length)) {
+        mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("only integers, slices (`:`), ellipsis (`...`), None and "
+            "long or byte Variables are valid indices (got %s)"), mp_obj_get_type_str(item));
+    }
+    return pt_is_tensor(item) && is_mask(pt_tensor(item)) ? pt_tensor(item)->ndim : 1;
+}
+
+static NORETURN void too_many(const pt_tensor_t *t)
+{
+    mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("too many indices for tensor of dimension %d"), (int)t->ndim);
+}
+
 static void apply(view_t *v, mp_obj_t item, int place)
 {
+    if (v->dim >= v->ndim && item != mp_const_none && used_by(item)) { /* behind a sequence that is a mask */
+        too_many(v->t);
+    }
     if (mp_obj_is_bool(item)) {
         pick_by_bool(v, mp_obj_is_true(item));
     } else if (mp_obj_is_int(item)) {
@@ -142,10 +173,7 @@ static void apply(view_t *v, mp_obj_t item, int place)
         insert(v);
         v->dim++;
     } else {
-        if (!pt_is_tensor(item) && !read_op && !write_op) {
-            not_there();
-        }
-        pt_tensor_t *index = pt_is_tensor(item) ? pt_tensor(item) : index_tensor(item);
+        pt_tensor_t *index = index_of(item);
         if (index->ndim > 0) {
             pick_by(v, index);
         } else if (is_mask(index)) {
@@ -157,24 +185,6 @@ static void apply(view_t *v, mp_obj_t item, int place)
             take_one(v, pt_int64(pt_item(index, 0)), place);
         }
     }
-}
-
-/* How many dimensions an item of the index uses up. */
-static int used_by(mp_obj_t item)
-{
-    if (item == mp_const_none || item == MP_OBJ_FROM_PTR(&mp_const_ellipsis_obj) || mp_obj_is_bool(item)) {
-        return 0;
-    }
-    if (pt_is_tensor(item) && is_mask(pt_tensor(item))) {
-        return pt_tensor(item)->ndim;
-    }
-    size_t length;
-    if (!pt_is_tensor(item) && !mp_obj_is_int(item) && !mp_obj_is_type(item, &mp_type_slice) && !mp_obj_is_str(item)
-        && !pt_length(item, &length)) {
-        mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("only integers, slices (`:`), ellipsis (`...`), None and "
-            "long or byte Variables are valid indices (got %s)"), mp_obj_get_type_str(item));
-    }
-    return 1;
 }
 
 /* Lists of lists, slices, tensors, None or ... stand for tuples. */
@@ -209,8 +219,7 @@ static void read_index(view_t *v, pt_tensor_t *t, mp_obj_t index)
             "Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"));
     }
     if (used > t->ndim) {
-        mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("too many indices for tensor of dimension %d"),
-            (int)t->ndim);
+        too_many(t);
     }
     for (size_t k = 0; k < count; k++) {
         if (items[k] == MP_OBJ_FROM_PTR(&mp_const_ellipsis_obj)) {

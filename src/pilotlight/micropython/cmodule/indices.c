@@ -46,13 +46,14 @@ static pt_tensor_t *mask_offsets(const pt_tensor_t *t, int dim, const pt_tensor_
         int32_t *to = pass ? (int32_t *)(void *)found->data : NULL;
         for (int32_t k = 0; k < all; k++) {
             if (is_set(mask, at)) {
-                if (to) {
+                if (to && count > 0) { /* a callback may have set more of the mask meanwhile */
                     int32_t offset = 0;
                     for (int d = 0; d < mask->ndim; d++) {
                         offset += at[d] * t->dims[t->ndim + dim + d];
                     }
                     *to++ = offset;
-                } else {
+                    count--;
+                } else if (!to) {
                     count++;
                 }
             }
@@ -63,7 +64,10 @@ static pt_tensor_t *mask_offsets(const pt_tensor_t *t, int dim, const pt_tensor_
                 pt_poll();
             }
         }
-        found = pass ? found : pt_new(PT_INT32, 1, &count);
+        if (!pass) {
+            found = pt_new(PT_INT32, 1, &count);
+            memset(found->data, 0, found->bytes);
+        }
     }
     return found;
 }
