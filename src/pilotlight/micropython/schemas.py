@@ -16,7 +16,7 @@ exist once, and an operator in place uses the overloads of the functional one wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -220,12 +220,12 @@ def _groups(chosen: Mapping[str, Kernel]) -> dict[str, list[tuple[Overload, Kern
 
 @dataclass(frozen=True)
 class Tables:
-    """C source of the tables, and the operators by where a user finds them."""
+    """C source of the tables, and the operators by where a user finds them, in the order of the tables."""
 
     source: str
-    functions: list[str]
-    elsewhere: list[str]
+    functions: list[str]  # of torch, then of its parts
     methods: list[str]
+    own: int  # functions that are torch's own
     several: bool  # an operator has more than one overload
     rows: bool  # an operator is a row of the pointwise table
 
@@ -270,10 +270,9 @@ def operator_tables(chosen: Mapping[str, Kernel]) -> Tables:
             lists.place(parameters(overload))
     starts: dict[tuple[tuple[str, bool, bool], ...], int] = {}
     rows: list[str] = []
-    lines: list[str] = []
-    functions: list[str] = []
-    elsewhere: list[str] = []
-    methods: list[str] = []
+    own: dict[str, str] = {}
+    elsewhere: dict[str, str] = {}
+    methods: dict[str, str] = {}
     for operator, members in groups.items():
         as_function = [o.is_function for o, _ in members]
         as_method = [o.is_method and hasattr(torch.Tensor, operator) for o, _ in members]
@@ -293,41 +292,41 @@ def operator_tables(chosen: Mapping[str, Kernel]) -> Tables:
         quick = members[0][1].function in _QUICK
         named = f"{{&pt_op_type}}, MP_QSTR_{operator}, {start}, {int(quick)}, {int(in_place)}"
         if any(as_function):
-            (functions if hasattr(torch, operator) else elsewhere).append(operator)
-            lines.append(f"const pt_op_t pt_torch_{operator} = {{{named}, 0}};")
+            (own if hasattr(torch, operator) else elsewhere)[operator] = f"    {{{named}, 0}},"
         if any(as_method):
-            methods.append(operator)
-            lines.append(f"const pt_op_t pt_method_{operator} = {{{named}, 1}};")
+            methods[operator] = f"    {{{named}, 1}},"
     declared = [f"mp_obj_t {f}(pt_call_t *c);" for f in sorted({k.function for k in chosen.values()})]
-    table_lines = ["const pt_overload_t pt_overloads[] = {", *(rows or ["    {0}"]), "};"]
     several = any(len(members) > 1 for members in groups.values())
     with_rows = any(isinstance(kernel.data, str) for kernel in chosen.values())
-    source = "\n".join([*declared, "", *lists.lines(), *table_lines, *lines, ""])
-    return Tables(source, functions, elsewhere, methods, several, with_rows)
+    source = "\n".join([
+        *declared, "", *lists.lines(), *_array("pt_overload_t pt_overloads", rows),
+        *_array("pt_op_t pt_functions", [*own.values(), *elsewhere.values()]),
+        *_array("pt_op_t pt_methods", list(methods.values())), "",
+    ])
+    return Tables(source, [*own, *elsewhere], list(methods), len(own), several, with_rows)
 
 
-def table(operators: Iterable[str], macro: str, prefix: str = "pt_torch") -> str:
-    """Entries of a MicroPython dictionary, as one macro."""
-    rows = [f"    {{MP_ROM_QSTR(MP_QSTR_{o}), MP_ROM_PTR(&{prefix}_{o})}}," for o in operators]
-    return f"#define {macro} \\\n" + " \\\n".join(rows) + "\n"
+def _array(declaration: str, rows: Sequence[str]) -> list[str]:
+    return [f"const {declaration}[] = {{", *(rows or ["    {0}"]), "};"]
 
 
 def header(tables: Tables) -> str:
-    """Declarations, dictionaries, and `PT_OP_add` for every operator of PyTorch's: NULL if it is not in the build.
+    """Declarations, the dictionary of methods, and `PT_OP_add` for every operator: NULL if it is not in the build.
 
     `PT_HAS_SEVERAL`, `PT_HAS_ROWS` and `PT_HAS_OPERATORS` are 0 where nothing in the build needs that part of it.
     """
-    functions = [*tables.functions, *tables.elsewhere]
-    lines = [f"extern const pt_op_t pt_torch_{o};" for o in functions]
-    lines += [f"extern const pt_op_t pt_method_{o};" for o in tables.methods]
-    lines += [
-        table(tables.functions, "PT_FUNCTIONS"), table(tables.elsewhere, "PT_ELSEWHERE"),
-        table(tables.methods, "PT_METHODS", "pt_method"),
+    functions = {name: f"pt_functions[{number}]" for number, name in enumerate(tables.functions)}
+    methods = {name: f"pt_methods[{number}]" for number, name in enumerate(tables.methods)}
+    entries = [f"    {{MP_ROM_QSTR(MP_QSTR_{name}), MP_ROM_PTR(&{method})}}," for name, method in methods.items()]
+    present = methods | functions
+    lines = [
+        "extern const pt_op_t pt_functions[], pt_methods[];",
+        f"enum {{ PT_OWN_FUNCTIONS = {tables.own}, PT_FUNCTIONS = {len(tables.functions)} }};",
+        "#define PT_METHODS \\\n" + " \\\n".join(entries) + "\n",
     ]
     for name in sorted({o.operator for o in overloads().values() if o.operator.isidentifier()}):
-        present = "pt_torch" if name in functions else "pt_method" if name in tables.methods else ""
-        lines.append(f"#define PT_OP_{name} {f'(&{present}_{name})' if present else 'NULL'}")
-    operators = any(name in functions or name in tables.methods for name in PYTHON_OPERATORS)
+        lines.append(f"#define PT_OP_{name} {f'(&{present[name]})' if name in present else 'NULL'}")
+    operators = any(name in present for name in PYTHON_OPERATORS)
     for name, value in (("SEVERAL", tables.several), ("ROWS", tables.rows), ("OPERATORS", operators)):
         lines.append(f"#define PT_HAS_{name} {int(value)}")
     return "\n".join([*lines, ""])

@@ -5,13 +5,31 @@
 static mp_obj_t is_tensor(mp_obj_t o) { return mp_obj_new_bool(pt_is_tensor(o)); }
 static MP_DEFINE_CONST_FUN_OBJ_1(is_tensor_obj, is_tensor);
 
+/* Operators are searched for, which takes less room than a dictionary; torch keeps those that it has found. */
+static void find(qstr name, mp_obj_t *dest, int first, int end)
+{
+    for (int k = first; dest[0] == MP_OBJ_NULL && k < end; k++) {
+        if (pt_functions[k].name == name) {
+            dest[0] = MP_OBJ_FROM_PTR(&pt_functions[k]);
+        }
+    }
+}
+
+void pt_module_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
+{
+    (void)self;
+    find(name, dest, 0, PT_OWN_FUNCTIONS);
+}
+
 /* Functions that PyTorch has in torch.nn.functional, torch.special, torch.linalg. */
-static const mp_rom_map_elem_t elsewhere_table[] = {
-    {MP_ROM_QSTR(MP_QSTR___name__), MP_ROM_QSTR(MP_QSTR__nn)},
-    PT_ELSEWHERE
-};
-static MP_DEFINE_CONST_DICT(elsewhere_dict, elsewhere_table);
-static const mp_obj_module_t elsewhere = {.base = {&mp_type_module}, .globals = (mp_obj_dict_t *)&elsewhere_dict};
+static void elsewhere_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
+{
+    (void)self;
+    find(name, dest, PT_OWN_FUNCTIONS, PT_FUNCTIONS);
+}
+
+static MP_DEFINE_CONST_OBJ_TYPE(elsewhere_type, MP_QSTR__nn, MP_TYPE_FLAG_NONE, attr, elsewhere_attr);
+static const mp_obj_base_t elsewhere = {&elsewhere_type};
 
 #define DTYPE(name, number) {MP_ROM_QSTR(MP_QSTR_##name), MP_ROM_PTR(&pt_dtypes[number])}
 #define ENTRY(name, object) {MP_ROM_QSTR(MP_QSTR_##name), MP_ROM_PTR(&object)}
@@ -30,9 +48,12 @@ static const mp_rom_map_elem_t module_table[] = {
 #ifdef PT_RECORD
     ENTRY(_record, pt_record_obj),
 #endif
-    PT_FUNCTIONS
 };
 static MP_DEFINE_CONST_DICT(module_dict, module_table);
 
 const mp_obj_module_t pt_module = {.base = {&mp_type_module}, .globals = (mp_obj_dict_t *)&module_dict};
 MP_REGISTER_MODULE(MP_QSTR__torch, pt_module);
+#if !MICROPY_MODULE_ATTR_DELEGATION
+#error "torch needs MICROPY_MODULE_ATTR_DELEGATION"
+#endif
+MP_REGISTER_MODULE_DELEGATION(pt_module, pt_module_attr);
