@@ -188,3 +188,11 @@ print(t is kept, t.tolist(), row.tolist(), t[1].data_ptr() == row.data_ptr(), ro
     theirs: list[str] = []
     exec(script, {"torch": torch, "print": lambda *parts: theirs.append(" ".join(map(str, parts)))})
     assert output(f"import torch\n{script}").splitlines() == theirs
+
+
+def test_masks_that_are_lists_stay_in_bounds() -> None:
+    texts = [f"{t}[{', '.join(['[[True] * 3] * 2', *rest])}]" for t in ("torch.arange(3)", "torch.ones(2, 3)")
+             for rest in (["None"], ["None", "None"], ["True"], ["..."], ["...", "None"], ["0"], [":"], ["[0]"])]
+    lines = "".join(f"attempt({k}, lambda: show({text}))\n" for k, text in enumerate(texts))
+    said = output(f"import torch\n{PRELUDE}{lines}").splitlines()
+    assert len(said) == len(texts)

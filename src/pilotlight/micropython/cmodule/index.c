@@ -28,6 +28,11 @@ static bool is_mask(const pt_tensor_t *t) { return t->dtype == PT_BOOL || t->dty
 
 /* ---- items of an index ----------------------------------------------------------------------------------------- */
 
+static NORETURN void too_many(const pt_tensor_t *t)
+{
+    mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("too many indices for tensor of dimension %d"), (int)t->ndim);
+}
+
 static int32_t checked(int64_t index, int32_t size, int place)
 {
     if (index < -size || index >= size) {
@@ -48,6 +53,9 @@ static void take_one(view_t *v, int64_t index, int place)
 static void insert(view_t *v)
 {
     const int d = v->dim, behind = v->ndim - d;
+    if (behind < 0) {
+        too_many(v->t);
+    }
     if (v->ndim == PT_MAX_DIMS) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("tensors have at most %d dimensions"), PT_MAX_DIMS);
     }
@@ -151,11 +159,6 @@ static int used_by(mp_obj_t item)
             "long or byte Variables are valid indices (got %s)"), mp_obj_get_type_str(item));
     }
     return pt_is_tensor(item) && is_mask(pt_tensor(item)) ? pt_tensor(item)->ndim : 1;
-}
-
-static NORETURN void too_many(const pt_tensor_t *t)
-{
-    mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("too many indices for tensor of dimension %d"), (int)t->ndim);
 }
 
 static void apply(view_t *v, mp_obj_t item, int place)
