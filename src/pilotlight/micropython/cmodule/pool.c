@@ -73,6 +73,9 @@ static void shape(pt_call_t *c, pool_t *v)
     v->batched = pt_volume(s, name(v), a[0].v.tensor, v->rank);
     memcpy(pt_dilation(s), ones, sizeof(ones));
     if (v->number & ADAPTIVE) {
+        if (a[1].count != v->rank) {
+            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%s: output_size must be %d"), name(v), v->rank);
+        }
         pt_triple(pt_sizes_out(s), "output_size", &a[1], v->rank, ones, 1);
         memset(pt_stride(s), 0, sizeof(zeros)); /* how the kernels know */
         for (int d = 0; d < 3; d++) {

@@ -131,8 +131,7 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
 
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
-    y = input / input.norm(p, dim, True).clamp_min(eps)
-    return y if out is None else out.copy_(y)
+    return _torch.div(input, input.norm(p, dim, True).clamp_min(eps), out=out)
 
 
 def renormed(input, weight, max_norm, norm_type):
@@ -283,6 +282,8 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
 def triplet_margin_loss(
     anchor, positive, negative, margin=1.0, p=2, eps=1e-06, swap=False, size_average=None, reduce=None, reduction="mean"
 ):
+    if margin <= 0:
+        raise ValueError("margin must be greater than 0, got " + str(margin))
     near = pairwise_distance(anchor, positive, p, eps)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:

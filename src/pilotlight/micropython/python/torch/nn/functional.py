@@ -63,7 +63,9 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     return __getattr__("dropped")(input, p, inplace, 2)
 
 
-dropout3d = dropout2d
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    y = dropout2d(input if input.ndim == 5 else input.unsqueeze(0), p, training, inplace)
+    return y if input.ndim == 5 else y.squeeze(0)
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
