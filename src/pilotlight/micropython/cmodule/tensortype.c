@@ -4,28 +4,35 @@
 #include "py/parsenum.h"
 
 #include "construct.h"
+#include "record.h"
 #include "repr.h"
 #include "shape.h"
 
 /* ---- attributes ------------------------------------------------------------------------------------------------ */
 
-static mp_obj_t reversed(pt_tensor_t *t)
+static const pt_op_t *const turn_op = PT_OP_transpose; /* NULL: a build without .T and the like */
+
+/* .T and .H turn all dimensions around, .mT and .mH the last two. */
+static mp_obj_t turned(pt_tensor_t *t, qstr name)
 {
     int32_t order[PT_MAX_DIMS];
+    PT_RECORD_CALL(MP_QSTR_transpose);
+    if (name == MP_QSTR_mT || name == MP_QSTR_mH) {
+        if (t->ndim < 2) {
+            mp_raise_msg_varg(&mp_type_RuntimeError,
+                MP_ERROR_TEXT("tensor.%q is only supported on matrices or batches of matrices. Got %d-D tensor."), name,
+                (int)t->ndim);
+        }
+        return MP_OBJ_FROM_PTR(pt_transpose(t, t->ndim - 2, t->ndim - 1));
+    }
+    if (name == MP_QSTR_H && t->ndim != 2 && t->ndim != 0) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor."), (int)t->ndim);
+    }
     for (int d = 0; d < t->ndim; d++) {
         order[d] = t->ndim - 1 - d;
     }
     return MP_OBJ_FROM_PTR(pt_permute(t, order));
-}
-
-static mp_obj_t matrix_transposed(pt_tensor_t *t, qstr name)
-{
-    if (t->ndim < 2) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("tensor.%q is only supported on matrices or batches of matrices. Got %d-D tensor."), name,
-            (int)t->ndim);
-    }
-    return MP_OBJ_FROM_PTR(pt_transpose(t, t->ndim - 2, t->ndim - 1));
 }
 
 static void store_attr(pt_tensor_t *t, qstr name, mp_obj_t *dest)
@@ -93,19 +100,12 @@ void pt_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
             dest[0] = MP_OBJ_FROM_PTR(pt_view(t, t->ndim, pt_sizes(t), pt_strides(t), 0));
             break;
         case MP_QSTR_T:
-            dest[0] = reversed(t);
-            break;
         case MP_QSTR_H:
-            if (t->ndim != 2 && t->ndim != 0) {
-                mp_raise_msg_varg(&mp_type_RuntimeError,
-                    MP_ERROR_TEXT("tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor."),
-                    (int)t->ndim);
-            }
-            dest[0] = reversed(t);
-            break;
         case MP_QSTR_mT:
         case MP_QSTR_mH:
-            dest[0] = matrix_transposed(t, name);
+            if (turn_op) {
+                dest[0] = turned(t, name);
+            }
             break;
         default:
             dest[1] = MP_OBJ_SENTINEL; /* look it up among the methods */
