@@ -98,8 +98,8 @@ def main() -> int:
             if v.outcome != "pass":
                 print(f"{BOARD}: {v.case.operator} {v.case.dtype} #{v.case.index} {v.outcome}: {v.reason}")
         right = right and set(counts) == {"pass"}
-    if not args.only and not args.dtype and args.limit is None:
-        write_report(operators, errors, args.report, said)
+    if not args.only and not args.dtype:
+        write_report(operators, errors, args.report, said, args.limit)
     return 0 if right else 1
 
 

@@ -13,10 +13,11 @@ from pilotlight.micropython.operators import kernels
 _HEAD = """# Operators under MicroPython
 
 Written by `make conformance-micropython`; do not edit. The tables of the eager library hold {overloads} overloads of
-{operators} operators (in-place forms and out= not counted apart). PyTorch ships samples for its operators (OpInfo):
-every sample, in every form that the operator has (function, method, operator sign, in place, out=), is run by the unix
-build and compared with eager PyTorch: types and shapes exactly, integers exactly, floats by the rule of
-`tests/conformance/judge.py`, and the arguments that the call changes as well. The columns show samples passed / run.
+{operators} operators (in-place forms and out= not counted apart). PyTorch ships samples for its operators (OpInfo).
+Run on the unix build were {samples} samples of the dtypes that the compiler is judged by and the first few of the
+others, the first few in every form that the operator has: function, method, operator sign, in place, out=. They are
+compared with eager PyTorch: types and shapes exactly, integers exactly, floats by the rule of
+`tests/conformance/judge.py`, and the arguments as the call leaves them. The columns show samples passed / run.
 
 {summary}.
 
@@ -39,12 +40,15 @@ def error_sentence(errors: Sequence[Operator]) -> str:
             f"type of exception, {total['other']} another one, {total['wrong']} none.")
 
 
-def write_report(operators: Sequence[Operator], errors: Sequence[Operator], path: Path, board: str) -> None:
+def write_report(
+    operators: Sequence[Operator], errors: Sequence[Operator], path: Path, board: str, limit: int | None
+) -> None:
     rows = sorted(operators, key=lambda o: o.name.lower())
     names = [name for name in kernels() if not name.partition(".")[0].endswith("_")]
     head = _HEAD.format(
         overloads=len(names), operators=len({name.partition(".")[0] for name in names}), summary=sentence(rows),
-        errors=error_sentence(errors), board=board or "not in this run",
+        samples="all" if limit is None else f"the first {limit}", errors=error_sentence(errors),
+        board=board or "not in this run",
     )
     unmet = [f"- {o.name}: {reason}" for o in errors for _, _, outcome, reason in o.problems() if outcome == "wrong"]
     parts = [head, "## Samples by operator\n", table(rows, tuple(DTYPES.values()))]

@@ -15,8 +15,10 @@ from torch.utils import _pytree as pytree
 
 from conformance.cases import Case
 from conformance.micropython.text import DTYPES, OutsideError, Text, sign_text
+from conformance.opinfo import DTYPES as COMPILED
 
 SEED = 42
+FEW = 4
 _BY_NAME = {name: dtype for dtype, name in DTYPES.items()}
 _MODULES = {
     "torch.Tensor": torch.Tensor, "torch.nn.functional": torch.nn.functional, "torch.special": torch.special,
@@ -187,10 +189,14 @@ def with_elements(leaves: Sequence[Any]) -> list[torch.Tensor]:
 
 
 class Samples:
-    """Every OpInfo that has samples for one of the dtypes; `limit` takes only the first of each OpInfo and dtype."""
+    """Every OpInfo that has samples for one of the dtypes; `limit` takes only the first of each OpInfo and dtype.
 
-    def __init__(self, dtypes: tuple[str, ...], limit: int | None = None, forms: int | None = None):
-        self.dtypes, self.limit, self.forms = dtypes, limit, forms
+    Without a limit these are all samples of the dtypes that the compiler's run has, and the first few of the others;
+    the first few are written in every form.
+    """
+
+    def __init__(self, dtypes: tuple[str, ...], limit: int | None = None):
+        self.dtypes, self.limit = dtypes, limit
 
     @property
     def table(self) -> dict[str, Any]:
@@ -207,9 +213,10 @@ class Samples:
             torch.manual_seed(0)  # samples draw from the global generator
             found = op.sample_inputs("cpu", _BY_NAME[dtype], requires_grad=False)
             number = 0
-            for index, sample in enumerate(islice(found, self.limit)):
+            limit = FEW if self.limit is None and dtype not in COMPILED else self.limit
+            for index, sample in enumerate(islice(found, limit)):
                 args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
-                chosen = forms(op, args, kwargs, index) if self.forms is None or index < self.forms else [("", op.op)]
+                chosen = forms(op, args, kwargs, index) if index < FEW else [("", op.op)]
                 for form, function in chosen:
                     case = build(operator, dtype, number, form, function, args, kwargs)
                     if case is not None:
