@@ -1,0 +1,7 @@
+# Operators that PyTorch has under linalg_<name>, or under the same name in torch.
+import _torch
+
+
+def __getattr__(name):
+    where, full = _torch._nn, "linalg_" + name
+    return getattr(where, full) if hasattr(where, full) else getattr(_torch, name)
