@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import runpy
+import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -44,12 +47,6 @@ def flat(value):
 
 def numbers(label, value):
     print(label, "#", *flat(value))
-
-def attempt(label, function):
-    try:
-        numbers(label, function())
-    except Exception as error:
-        print(label, "!", type(error).__name__, str(error.args[0]).split(chr(10))[0])
 """
 
 _MODULES = """
@@ -239,7 +236,8 @@ def _lines(text: str) -> list[str]:
 
 def _on_cpython(script: str) -> str:
     buffer = io.StringIO()
-    with contextlib.redirect_stdout(buffer), torch.no_grad():
+    with contextlib.redirect_stdout(buffer), torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         exec(compile(script, "script", "exec"), {"__name__": "script"})
     return buffer.getvalue()
 
@@ -266,9 +264,8 @@ def _same_line(expected: str, got: str) -> bool:
     return True
 
 
-def compare(script: str) -> None:
-    """The same script prints the same under CPython's torch and under MicroPython's."""
-    expected, got = _on_cpython(script).splitlines(), output(script).splitlines()
+def _equal(cpython: str, micropython: str) -> None:
+    expected, got = cpython.splitlines(), micropython.splitlines()
     different = [f"{a}\n  MicroPython: {b}" for a, b in zip(expected, got, strict=False) if not _same_line(a, b)]
     assert not different and len(expected) == len(got), "\n".join(different[:20])
 
@@ -276,4 +273,15 @@ def compare(script: str) -> None:
 @pytest.mark.parametrize("part", range(6))
 def test_modules_print_save_and_compute_as_pytorchs(part: int) -> None:
     cases = _lines(_MODULES)[part::6]
-    compare(_COMMON + _RUN_MODULE + "\n".join(f"run({case!r})" for case in cases))
+    script = _COMMON + _RUN_MODULE + "\n".join(f"run({case!r})" for case in cases)
+    _equal(_on_cpython(script), output(script))
+
+
+@pytest.mark.parametrize("name", ["modules", "shims", "functions"])
+def test_scripts_print_the_same(name: str) -> None:
+    path = Path(__file__).parent / "micropython" / "scripts" / f"{name}.py"
+    buffer = io.StringIO()
+    with contextlib.redirect_stdout(buffer), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runpy.run_path(str(path))
+    _equal(buffer.getvalue(), output(path.read_text()))

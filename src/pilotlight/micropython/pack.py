@@ -29,12 +29,12 @@ _INDEX = {index!r}
 _loaded = {{}}
 
 
-# the names of a module, which is compiled one statement at a time
+# the names of a module, which is compiled one statement at a time; with `names` it is not kept
 def load(name, names=None):
     if name in _loaded:
         return _loaded[name]
-    names = {{"__name__": name}} if names is None else names
-    _loaded[name] = names
+    keep = names is None
+    names = {{"__name__": name}} if keep else names
     stream = DeflateIO(BytesIO(_DATA), RAW, {window})
     skipped = bytearray(64)
     for known, size in _INDEX:
@@ -42,6 +42,8 @@ def load(name, names=None):
             break
         while size:
             size -= stream.readinto(skipped, min(size, 64))
+    else:
+        raise ImportError(name + " is not in this build")
     text = b""
     while size:
         line = stream.readline()
@@ -51,6 +53,8 @@ def load(name, names=None):
             text = b""
         text += line
     exec(text, names)
+    if keep:
+        _loaded[name] = names
     return names
 
 

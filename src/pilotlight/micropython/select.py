@@ -96,6 +96,9 @@ def _imported(path: Path) -> list[str]:
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             found += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "load":
+            if len(node.args) == 2 and isinstance(node.args[0], ast.Constant):  # not kept, so that none is recorded
+                found.append(str(node.args[0].value))
     return found
 
 

@@ -11,12 +11,13 @@ def __getattr__(name):
     if name[0] != "_" and name != "Parameter" and hasattr(_torch, name):
         found = getattr(_torch, name)
     else:
-        found = __import__("torch._packed")._packed.load("torch.functional").get(name) if name[0] != "_" else None
-        if found is None:
-            try:
-                return getattr(__import__("torch." + name), name)
-            except ImportError:
-                raise AttributeError("module 'torch' has no attribute '" + name + "'")
+        try:
+            return getattr(__import__("torch." + name), name)
+        except ImportError:
+            pass
+        found = __import__("torch._packed")._packed.load("torch.functional").get(name)
+        if name[0] == "_" or found is None:
+            raise AttributeError("module 'torch' has no attribute '" + name + "'")
     globals()[name] = found
     return found
 

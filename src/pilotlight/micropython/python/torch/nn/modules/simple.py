@@ -84,7 +84,7 @@ class _Simple(Module):
 
 
 def __getattr__(name):
-    line = load("torch.nn.modules._table")["find"](name).split()
+    line = load("torch.nn.modules._table", {})["find"](name).split()
     if not line:
         raise AttributeError("module 'torch.nn' has no attribute '" + name + "'")
     made = type(name, (_Simple,), {"_function": line[1], "_spec": [_argument(a) for a in line[2:]]})
