@@ -96,9 +96,8 @@ def _imported(path: Path) -> list[str]:
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             found += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "load":
-            if len(node.args) == 2 and isinstance(node.args[0], ast.Constant):  # not kept, so that none is recorded
-                found.append(str(node.args[0].value))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "load" and len(node.args) == 2:
+            found += [str(ast.literal_eval(node.args[0]))]  # not kept when it is loaded, and so not recorded
     return found
 
 
