@@ -171,16 +171,21 @@ mp_obj_t pt_group_norm(pt_call_t *c)
     return pt_finish(c, y, dtype);
 }
 
-/* Argument k = (1 - momentum) k + momentum fresh. */
-static void update_running(pt_call_t *c, int k, const pt_tensor_t *fresh, float momentum)
+/* Argument k, the mean over the images of (1 - momentum) k + momentum fresh / divisor: as PyTorch rounds it. */
+static void update_running(pt_call_t *c, int k, const float *fresh, int32_t images, float divisor, float momentum)
 {
     if (c->args[k].given) {
-        pt_tensor_t *running = c->args[k].v.tensor;
+        pt_tensor_t *running = c->args[k].v.tensor, *next = pt_new_like(running, PT_FLOAT32);
+        const int32_t channels = pt_numel(running);
+        float *v = floats_of(next);
         pt_check_writable(running);
-        pt_tensor_t *next = pt_new(PT_FLOAT32, 1, fresh->dims);
         pt_copy_into(next, running);
-        for (int32_t n = 0; n < fresh->dims[0]; n++) {
-            floats_of(next)[n] = (1.0f - momentum) * floats_of(next)[n] + momentum * ((const float *)fresh->data)[n];
+        for (int32_t n = 0; n < channels; n++) {
+            float sum = 0.0f;
+            for (int32_t image = 0; image < images; image++) {
+                sum += (1.0f - momentum) * v[n] + momentum * (fresh[image * channels + n] / divisor);
+            }
+            v[n] = sum / (float)images;
         }
         pt_copy_into(running, next);
     }
@@ -234,18 +239,8 @@ mp_obj_t pt_batch_norm(pt_call_t *c)
     c->args[4].v.tensor = running[1];
     if (training) {
         channel_sums(x, apart ? 1 : images, lanes, s, m, v);
-        pt_tensor_t *fresh = pt_new(PT_FLOAT32, 1, &channels), *spread = pt_new(PT_FLOAT32, 1, &channels);
-        for (int32_t k = 0; k < channels; k++) { /* instance norm takes the mean over the images */
-            float sums[2] = {0.0f, 0.0f};
-            for (int32_t n = 0; n < lanes / channels; n++) {
-                sums[0] += m[n * channels + k];
-                sums[1] += v[n * channels + k] / (float)(count - 1);
-            }
-            floats_of(fresh)[k] = sums[0] / (float)(lanes / channels);
-            floats_of(spread)[k] = sums[1] / (float)(lanes / channels);
-        }
-        update_running(c, 3, fresh, momentum);
-        update_running(c, 4, spread, momentum);
+        update_running(c, 3, m, lanes / (channels ? channels : 1), 1.0f, momentum);
+        update_running(c, 4, v, lanes / (channels ? channels : 1), (float)(count - 1), momentum);
     }
     for (int32_t k = 0; k < lanes; k++) {
         const int32_t channel = k % channels;

@@ -3,7 +3,6 @@
 
 enum { CONSTANT, REFLECT, REPLICATE, CIRCULAR };
 
-/* What PyTorch refuses; `before` and `behind` are not negative here. */
 static void check_pad(int mode, const pt_tensor_t *x, int dim, int32_t before, int32_t behind)
 {
     const int32_t size = x->dims[dim];
@@ -15,45 +14,49 @@ static void check_pad(int mode, const pt_tensor_t *x, int dim, int32_t before, i
     if (mode == CIRCULAR && (before > size || behind > size)) {
         pt_fail(MP_ERROR_TEXT("Padding value causes wrapping around more than once."));
     }
-    if (size == 0 && (before || behind)) {
-        pt_fail(MP_ERROR_TEXT("Expected a non-empty dimension to pad"));
+    const int64_t total = (int64_t)size + before + behind;
+    const bool crossed = mode == CIRCULAR && (before < 0 ? before : 0) + (int64_t)(behind < 0 ? behind : 0) + size < 0;
+    if (total < 0 || total > INT32_MAX || (size == 0 && total > 0) || crossed) {
+        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("a dimension of size %d cannot be padded by %d and %d"),
+            (int)size, (int)before, (int)behind);
     }
 }
 
-/* One dimension of x, larger by repeated elements; a negative number takes some away. */
+/* One dimension of x, larger by repeated elements; negative numbers take some away. */
 static pt_tensor_t *extend(pt_tensor_t *x, int mode, int dim, int32_t before, int32_t behind)
 {
-    const int64_t size = x->dims[dim], all = size + before + behind;
-    int64_t from = before < 0 ? -(int64_t)before : 0, length = size - from - (behind < 0 ? -(int64_t)behind : 0);
-    if (mode == REPLICATE && length <= 0 && size && all > 0) { /* the border alone is left */
-        from = before < 0 ? size - 1 : 0;
-        length = 1;
-        (before < 0 ? &behind : &before)[0] = (int32_t)(all - 1);
+    check_pad(mode, x, dim, before, behind);
+    if (mode == CIRCULAR) { /* what is taken away is not repeated */
+        const int32_t from = before < 0 ? -before : 0;
+        x = pt_slice(x, dim, from, x->dims[dim] - from + (behind < 0 ? behind : 0), 1);
+        before = before < 0 ? 0 : before;
+        behind = behind < 0 ? 0 : behind;
+        check_pad(REPLICATE, x, dim, before, behind);
     }
-    if (length < 0) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("The input size %d, plus negative padding, resulted in a "
-                                                               "negative output size"), (int)x->dims[dim]);
-    }
-    x = pt_slice(x, dim, (int32_t)from, (int32_t)length, 1);
-    before = before < 0 ? 0 : before;
-    behind = behind < 0 ? 0 : behind;
-    if (!before && !behind) {
+    const int32_t size = x->dims[dim], total = size + before + behind;
+    const int32_t first = before > 0 ? before : 0, end = behind > 0 ? before + size : total;
+    if (before == 0 && behind == 0) {
         return x;
     }
-    check_pad(mode, x, dim, before, behind);
     int32_t sizes[PT_MAX_DIMS];
     memcpy(sizes, x->dims, x->ndim * sizeof(int32_t));
-    sizes[dim] = all > INT32_MAX ? INT32_MAX : (int32_t)all;
+    sizes[dim] = total;
     pt_tensor_t *y = pt_new(x->dtype, x->ndim, sizes);
-    const int32_t last = (int32_t)length - 1;
-    pt_copy_into(pt_slice(y, dim, before, last + 1, 1), x);
-    for (int32_t k = 0; k < before + behind; k++) {
-        const bool left = k < before;
-        const int32_t away = left ? before - k : k - before + 1; /* from the border, 1 for the nearest */
-        const int32_t at = mode == REFLECT ? (left ? away : last - away)
-            : mode == REPLICATE            ? (left ? 0 : last)
-                                           : (left ? last + 1 - away : away - 1);
-        pt_copy_into(pt_select(y, dim, left ? k : last + 1 + k), pt_select(x, dim, at));
+    if (first < end) {
+        pt_copy_into(pt_slice(y, dim, first, end - first, 1), pt_slice(x, dim, first - before, end - first, 1));
+    }
+    for (int32_t k = 0; k < total; k++) {
+        if (k < first || k >= end) {
+            int32_t at = k - before;
+            if (mode == CIRCULAR) {
+                at = (at % size + size) % size;
+            } else if (mode == REFLECT) {
+                at = at < 0 ? -at : 2 * (size - 1) - at;
+            } else {
+                at = at < 0 ? 0 : size - 1;
+            }
+            pt_copy_into(pt_select(y, dim, k), pt_select(x, dim, at));
+        }
     }
     return y;
 }

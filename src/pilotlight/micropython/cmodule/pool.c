@@ -177,5 +177,10 @@ mp_obj_t pt_max_pool(pt_call_t *c)
     }
     pt_keep(ids);
     const mp_obj_t result = pt_finish(c, y, dtype);
+    if (indices && c->out) {
+        pt_tensor_t *to = pt_result_at(c, 1, PT_INT64, ids->ndim, ids->dims);
+        pt_copy_into(to, ids);
+        ids = to;
+    }
     return indices ? pt_pair(pt_tensor(result), ids) : result;
 }
