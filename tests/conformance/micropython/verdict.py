@@ -135,7 +135,7 @@ def judge_errors(samples: Iterable[Sample | Skipped], known: set[str], run: Run)
         status, _, rest = answers[number].partition(" ")
         assert sample.error is not None
         if status == "error":
-            same = rest.partition(" ")[0] == sample.error.__name__
+            same = sample.error is Exception or rest.partition(" ")[0] == sample.error.__name__
             verdicts.append(Verdict(sample, "pass" if same else "other", "" if same else f"{rest} instead of "
                                     f"{sample.error.__name__}"))
         else:

@@ -8,7 +8,7 @@
 
 const char *pt_shape_text(int ndim, const int32_t *sizes); /* "[2, 3]" */
 
-const char *pt_dtype_name(int dtype);                      /* "Float", as PyTorch's errors say it */
+static inline const char *pt_dtype_name(int dtype) { return pt_dtypes[dtype].type; } /* "Float", as in errors */
 
 /* Bits of the dimensions in a list; PyTorch's error for one that comes twice. */
 uint32_t pt_dims(pt_call_t *c, const pt_arg_t *dims, int ndim);

@@ -2,14 +2,6 @@
 #include "shape.h"
 
 
-const char *pt_dtype_name(int dtype)
-{
-    static const char *const names[PT_DTYPES] = {
-        "Bool", "Byte", "Char", "Short", "Int", "Long", "Half", "BFloat16", "Float"
-    };
-    return names[dtype];
-}
-
 void pt_check_apart(pt_call_t *c, const pt_tensor_t *written, pt_tensor_t *read)
 {
     if (!c->out) {

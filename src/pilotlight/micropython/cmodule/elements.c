@@ -1,0 +1,218 @@
+/* Elements: conversion to the compute types and back, and walking over tensors of one broadcast shape. */
+#include "tensor.h"
+
+#include "host.h"
+
+#include "half.h"
+#include "to_int_f32.h"
+
+/* ---- conversion ---------------------------------------------------------------------------------------- */
+
+#define LOAD(type, expression)                          \
+    for (int k = 0; k < n; k++, data += bytes) {        \
+        type v;                                         \
+        memcpy(&v, data, sizeof(v));                    \
+        if (compute == PT_FLOAT32) {                    \
+            f32[k] = (float)(expression);             \
+        } else {                                        \
+            i64[k] = (int64_t)(expression);           \
+        }                                               \
+    }                                                   \
+    break
+
+void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, void *to, int n)
+{
+    float *f32 = to;
+    int64_t *i64 = to;
+    const ptrdiff_t bytes = (ptrdiff_t)step * pt_size(dtype);
+    switch (dtype) {
+        case PT_BOOL:
+        case PT_UINT8:
+            LOAD(uint8_t, v);
+        case PT_INT8:
+            LOAD(int8_t, v);
+        case PT_INT16:
+            LOAD(int16_t, v);
+        case PT_INT32:
+            LOAD(int32_t, v);
+        case PT_INT64:
+            LOAD(int64_t, v);
+        default:
+            for (int k = 0; k < n; k++, data += bytes) {
+                float f;
+                if (dtype == PT_FLOAT32) {
+                    memcpy(&f, data, sizeof(f));
+                } else {
+                    uint16_t h;
+                    memcpy(&h, data, sizeof(h));
+                    f = dtype == PT_FLOAT16 ? pl_from_f16(h) : pl_from_bf16(h);
+                }
+                if (compute == PT_FLOAT32) {
+                    f32[k] = f;
+                } else {
+                    i64[k] = pl_to_i64_f32(f);
+                }
+            }
+    }
+}
+
+#define STORE(type, to_int)                                                     \
+    for (int k = 0; k < n; k++, data += bytes) {                                \
+        const type v = (type)(compute == PT_FLOAT32 ? to_int(f32[k]) : i64[k]); \
+        memcpy(data, &v, sizeof(v));                                            \
+    }                                                                           \
+    break
+
+void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *from, int n)
+{
+    const float *f32 = from;
+    const int64_t *i64 = from;
+    const ptrdiff_t bytes = (ptrdiff_t)step * pt_size(dtype);
+    switch (dtype) {
+        case PT_BOOL:
+            for (int k = 0; k < n; k++, data += bytes) {
+                *data = compute == PT_FLOAT32 ? f32[k] != 0.0f : i64[k] != 0;
+            }
+            break;
+        case PT_UINT8:
+            STORE(uint8_t, pl_to_i64_f32);
+        case PT_INT8:
+            STORE(int8_t, pl_to_i32_f32);
+        case PT_INT16:
+            STORE(int16_t, pl_to_i32_f32);
+        case PT_INT32:
+            STORE(int32_t, pl_to_i32_f32);
+        case PT_INT64:
+            STORE(int64_t, pl_to_i64_f32);
+        default:
+            for (int k = 0; k < n; k++, data += bytes) {
+                const float f = compute == PT_FLOAT32 ? f32[k] : (float)i64[k];
+                if (dtype == PT_FLOAT32) {
+                    memcpy(data, &f, sizeof(f));
+                } else {
+                    const uint16_t h = dtype == PT_FLOAT16 ? pl_to_f16(f) : pl_to_bf16(f);
+                    memcpy(data, &h, sizeof(h));
+                }
+            }
+    }
+}
+
+/* ---- walking ---------------------------------------------------------------------------------------------- */
+
+void pt_walk(pt_walk_t *w, int count, pt_tensor_t *const *operands)
+{
+    const pt_tensor_t *full = operands[0];
+    w->ndim = 0;
+    w->count = count;
+    w->started = false;
+    for (int k = 0; k < count; k++) {
+        w->data[k] = operands[k]->data;
+        w->width[k] = (uint8_t)pt_size(operands[k]->dtype);
+    }
+    for (int d = 0; d < full->ndim; d++) { /* outermost first; a dimension joins the one before where all allow it */
+        const int32_t size = full->dims[d];
+        int32_t steps[PT_OPERANDS];
+        if (size == 1) {
+            continue;
+        }
+        for (int k = 0; k < count; k++) {
+            const pt_tensor_t *t = operands[k];
+            const int own = d - (full->ndim - t->ndim);
+            steps[k] = own < 0 || t->dims[own] == 1 ? 0 : t->dims[t->ndim + own];
+        }
+        bool join = w->ndim > 0;
+        for (int k = 0; join && k < count; k++) {
+            join = w->steps[k][w->ndim - 1] == steps[k] * size;
+        }
+        const int to = join ? w->ndim - 1 : w->ndim++;
+        w->sizes[to] = join ? w->sizes[to] * size : size;
+        for (int k = 0; k < count; k++) {
+            w->steps[k][to] = steps[k];
+        }
+    }
+    if (w->ndim == 0) {
+        w->ndim = 1;
+        w->sizes[0] = 1;
+        for (int k = 0; k < count; k++) {
+            w->steps[k][0] = 0;
+        }
+    }
+    w->run = w->sizes[w->ndim - 1];
+    for (int d = 0; d < w->ndim; d++) {
+        w->at[d] = 0;
+        if (w->sizes[d] == 0) {
+            w->run = 0;
+        }
+    }
+}
+
+bool pt_next(pt_walk_t *w)
+{
+    if (!w->started) {
+        w->started = true;
+        return w->run > 0;
+    }
+    for (int d = w->ndim - 2; d >= 0; d--) {
+        const bool carry = ++w->at[d] == w->sizes[d];
+        for (int k = 0; k < w->count; k++) {
+            const ptrdiff_t step = (ptrdiff_t)w->steps[k][d] * w->width[k];
+            w->data[k] += carry ? -step * (w->sizes[d] - 1) : step;
+        }
+        if (!carry) {
+            return true;
+        }
+        w->at[d] = 0;
+    }
+    return false;
+}
+
+int pt_broadcast(int count, pt_tensor_t *const *operands, int32_t *sizes)
+{
+    int ndim = 0;
+    for (int k = 0; k < count; k++) {
+        ndim = operands[k]->ndim > ndim ? operands[k]->ndim : ndim;
+    }
+    for (int d = 0; d < ndim; d++) {
+        sizes[d] = 1;
+        for (int k = 0; k < count; k++) {
+            const int own = d - (ndim - operands[k]->ndim);
+            const int32_t size = own < 0 ? 1 : operands[k]->dims[own];
+            if (size != 1) {
+                if (sizes[d] != 1 && sizes[d] != size) {
+                    mp_raise_msg_varg(&mp_type_RuntimeError,
+                        MP_ERROR_TEXT("The size of tensor a (%d) must match the size of tensor b (%d) at non-singleton "
+                                      "dimension %d"), (int)sizes[d], (int)size, d);
+                }
+                sizes[d] = size;
+            }
+        }
+    }
+    return ndim;
+}
+
+void pt_copy_into(pt_tensor_t *to, pt_tensor_t *from)
+{
+    pt_tensor_t *const operands[] = {to, from};
+    const int compute = pt_compute(from->dtype);
+    pt_walk_t w;
+    pt_chunk_t chunk;
+    int32_t since = 0; /* elements since the last look at pending interrupts */
+    pt_walk(&w, 2, operands);
+    while (pt_next(&w)) {
+        const int32_t ys = w.steps[0][w.ndim - 1], xs = w.steps[1][w.ndim - 1];
+        if (to->dtype == from->dtype && ys == 1 && xs == 1) {
+            memmove(w.data[0], w.data[1], (size_t)w.run * w.width[0]);
+            continue;
+        }
+        for (int32_t k = 0; k < w.run; k += PT_CHUNK) {
+            const int n = w.run - k < PT_CHUNK ? (int)(w.run - k) : PT_CHUNK;
+            pt_load(w.data[1] + (ptrdiff_t)k * xs * w.width[1], from->dtype, xs, compute, &chunk, n);
+            pt_store(w.data[0] + (ptrdiff_t)k * ys * w.width[0], to->dtype, ys, compute, &chunk, n);
+            since += n;
+            if (since > 64 * PT_CHUNK) {
+                since = 0;
+                pt_poll();
+            }
+        }
+    }
+}
