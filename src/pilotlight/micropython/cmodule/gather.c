@@ -125,7 +125,9 @@ mp_obj_t pt_do_gather(pt_call_t *c)
     pt_tensor_t *x = c->args[0].v.tensor, *index = c->args[2].v.tensor;
     const int dim = pt_dim(c, c->args[1].v.i, x->ndim);
     const int ndim = x->ndim ? x->ndim : 1, own = index->ndim ? index->ndim : 1;
-    pt_index_type(c, index, "int32/int64");
+    if (pt_numel(index)) {
+        pt_index_type(c, index, "int32/int64");
+    }
     if (pt_numel(index) && ndim != own) {
         mp_raise_msg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("Index tensor must have the same number of dimensions as input tensor"));
