@@ -106,8 +106,7 @@ mp_obj_t pt_do_exponential(pt_call_t *c)
     }
     if (!pt_is_float(c->args[0].v.tensor->dtype)) {
         mp_raise_msg(&mp_type_NotImplementedError,
-            MP_ERROR_TEXT("Exponential distribution is a continuous probability distribution. dtype must be a "
-                          "floating point"));
+            MP_ERROR_TEXT("exponential_: dtype must be a floating point"));
     }
     pt_draw(c->args[0].v.tensor, draw_exponential, &d, PT_FLOAT32);
     return c->args[0].object;

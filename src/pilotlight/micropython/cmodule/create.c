@@ -126,41 +126,21 @@ mp_obj_t pt_do_fill_diagonal(pt_call_t *c)
 
 /* ---- ranges ------------------------------------------------------------------------------------------------------ */
 
-/* y[k] = first + k * step, in integers or floats. */
-static void count_up(pt_tensor_t *y, bool exact, int64_t first, int64_t step, mp_float_t start, mp_float_t by)
-{
-    pt_chunk_t chunk;
-    const int32_t n = pt_numel(y);
-    const int32_t stride = y->ndim ? pt_strides(y)[0] : 1;
-    for (int32_t at = 0; at < n; at += PT_CHUNK) {
-        const int m = n - at < PT_CHUNK ? (int)(n - at) : PT_CHUNK;
-        for (int k = 0; k < m; k++) {
-            if (exact) {
-                chunk.i[k] = (int64_t)((uint64_t)first + (uint64_t)(at + k) * (uint64_t)step);
-            } else {
-                chunk.f[k] = (float)(start + (mp_float_t)(at + k) * by);
-            }
-        }
-        pt_store(y->data + (ptrdiff_t)at * stride * pt_size(y->dtype), y->dtype, stride,
-            exact ? PT_INT64 : PT_FLOAT32, &chunk, m);
-    }
-}
-
 static float rounded(float v, int dtype)
 {
     return dtype == PT_FLOAT16 ? pl_from_f16(pl_to_f16(v)) : dtype == PT_BFLOAT16 ? pl_from_bf16(pl_to_bf16(v)) : v;
 }
 
-static mp_float_t float_of(mp_obj_t o) { return mp_obj_get_float(o); }
+static NORETURN void wrong_range(const mp_obj_type_t *error, mp_rom_error_text_t text) { mp_raise_msg(error, text); }
 
 static int64_t integer_of(mp_obj_t o)
 {
     if (!mp_obj_is_float(o)) {
         return pt_int64(o);
     }
-    const mp_float_t v = float_of(o);
+    const mp_float_t v = mp_obj_get_float(o);
     if (!(v > (mp_float_t)-9e18 && v < (mp_float_t)9e18)) {
-        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("unsupported range"));
+        wrong_range(&mp_type_RuntimeError, MP_ERROR_TEXT("unsupported range"));
     }
     return (int64_t)v;
 }
@@ -170,50 +150,52 @@ mp_obj_t pt_do_arange(pt_call_t *c)
 {
     const int given = (int)(c->overload->data.number & 3);
     const bool closed = (c->overload->data.number & 4) != 0;
-    const mp_obj_t start = given > 1 ? c->args[0].object : MP_OBJ_NEW_SMALL_INT(0);
-    const mp_obj_t end = c->args[given > 1 ? 1 : 0].object;
-    const mp_obj_t step = given > 2 ? c->args[2].object : MP_OBJ_NEW_SMALL_INT(1);
-    const pt_arg_t *dtype = &c->args[given];
-    const bool whole = !mp_obj_is_float(start) && !mp_obj_is_float(end) && !mp_obj_is_float(step);
-    const int type = chosen(dtype, c->out ? c->out->dtype : whole && !closed ? PT_INT64 : PT_FLOAT32);
-    const bool exact = whole || type == PT_INT64; /* numbers of that type lose their fractions before anything else */
-    int64_t first = 0, by = 0, length;
-    if (exact) {
-        const int64_t last = integer_of(end);
-        first = integer_of(start);
-        by = integer_of(step);
-        const int64_t way = by > 0 ? last - first : first - last, stride = by > 0 ? by : -by;
-        length = by == 0 ? -1 : way / stride + (closed || way % stride != 0);
-        if (by != 0 && (by > 0 ? last < first : last > first)) {
-            length = -1;
-        }
-    } else {
-        const mp_float_t span = (float_of(end) - float_of(start)) / float_of(step);
-        if (!(span > -2147483648 && span < 2147483648)) {
-            mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("unsupported range"));
-        }
-        length = (int64_t)span;
-        length += closed || span < 0 ? (span >= 0) : (mp_float_t)length < span;
-        length = span < 0 ? -1 : length;
+    const mp_obj_t ends[] = {given > 1 ? c->args[0].object : MP_OBJ_NEW_SMALL_INT(0),
+                             c->args[given > 1 ? 1 : 0].object,
+                             given > 2 ? c->args[2].object : MP_OBJ_NEW_SMALL_INT(1)};
+    bool whole = true;
+    mp_float_t f[3];
+    int64_t i[3] = {0}, length;
+    for (int k = 0; k < 3; k++) {
+        whole = whole && !mp_obj_is_float(ends[k]);
+        f[k] = mp_obj_get_float(ends[k]);
     }
-    if (length < 0 && (exact ? by == 0 : float_of(step) == 0)) {
-        mp_raise_msg(whole ? &mp_type_RuntimeError : &mp_type_ValueError, MP_ERROR_TEXT("step must be nonzero"));
+    const int type = chosen(&c->args[given], c->out ? c->out->dtype : whole && !closed ? PT_INT64 : PT_FLOAT32);
+    const bool exact = whole || type == PT_INT64; /* numbers of that type lose their fractions before anything else */
+    for (int k = 0; k < 3 && (exact || !pt_is_float(type)); k++) {
+        i[k] = integer_of(ends[k]);
+    }
+    if (exact ? i[2] == 0 : f[2] == 0) {
+        wrong_range(whole ? &mp_type_RuntimeError : &mp_type_ValueError, MP_ERROR_TEXT("step must be nonzero"));
+    }
+    if (exact) {
+        const bool up = i[2] > 0;
+        const int64_t way = up ? i[1] - i[0] : i[0] - i[1], stride = up ? i[2] : -i[2];
+        length = way < 0 ? -1 : way / stride + (closed || way % stride != 0);
+    } else {
+        const mp_float_t span = (f[1] - f[0]) / f[2];
+        if (!(span > -2147483648 && span < 2147483648)) {
+            wrong_range(&mp_type_RuntimeError, MP_ERROR_TEXT("unsupported range"));
+        }
+        length = span < 0 ? -1 : (int64_t)span;
+        length += span >= 0 && (closed || (mp_float_t)length < span);
     }
     if (length < 0) {
-        mp_raise_msg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("upper bound and lower bound inconsistent with step sign"));
+        wrong_range(&mp_type_RuntimeError, MP_ERROR_TEXT("upper bound and lower bound inconsistent with step sign"));
     }
-    if (length > INT32_MAX) {
-        m_malloc_fail((size_t)INT32_MAX);
-    }
-    const int32_t n = (int32_t)length;
+    const int32_t n = length > INT32_MAX ? INT32_MAX : (int32_t)length;
     pt_tensor_t *y = pt_result(c, type, 1, &n);
-    if (!exact && !pt_is_float(type)) { /* whole numbers step by step */
-        first = (int64_t)float_of(start);
-        by = (int64_t)float_of(step);
+    for (int32_t k = 0; k < n; k++) {
+        const bool real = pt_is_float(type) && !whole;
+        const int64_t at = (int64_t)((uint64_t)i[0] + (uint64_t)k * (uint64_t)i[2]);
+        const float value = real ? (float)(f[0] + (mp_float_t)k * f[2]) : 0.0f;
+        const void *from = real ? (const void *)&value : &at;
+        uint8_t *to = y->data + (ptrdiff_t)k * pt_strides(y)[0] * pt_size(y->dtype);
+        pt_store(to, y->dtype, 1, real ? PT_FLOAT32 : PT_INT64, from, 1);
+        if (!(k & 1023)) {
+            pt_poll();
+        }
     }
-    const bool integers = exact || !pt_is_float(type);
-    count_up(y, integers, first, by, integers ? 0 : float_of(start), integers ? 0 : float_of(step));
     return MP_OBJ_FROM_PTR(y);
 }
 
@@ -225,8 +207,7 @@ static mp_obj_t end_point(pt_call_t *c, int k)
     }
     if (c->args[k].v.tensor->ndim) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("%q only supports 0-dimensional start and end tensors, but got %s with %d dimension(s)."),
-            c->op->name, k ? "end" : "start", (int)c->args[k].v.tensor->ndim);
+            MP_ERROR_TEXT("%q only supports 0-dimensional start and end tensors"), c->op->name);
     }
     return pt_item(c->args[k].v.tensor, 0);
 }
@@ -243,7 +224,7 @@ mp_obj_t pt_do_linspace(pt_call_t *c)
     const int32_t n = steps > INT32_MAX ? INT32_MAX : (int32_t)steps;
     pt_tensor_t *y = pt_result(c, chosen(&c->args[powers ? 4 : 3], c->out ? c->out->dtype : PT_FLOAT32), 1, &n);
     const bool whole = !pt_is_float(y->dtype);
-    float a = rounded((float)float_of(start), y->dtype), b = rounded((float)float_of(end), y->dtype);
+    float a = rounded((float)mp_obj_get_float(start), y->dtype), b = rounded((float)mp_obj_get_float(end), y->dtype);
     if (whole) {
         a = (float)(int64_t)a;
         b = (float)(int64_t)b;

@@ -135,10 +135,8 @@ mp_obj_t pt_do_gather(pt_call_t *c)
     for (int d = 0; d < x->ndim && d < index->ndim && pt_numel(index); d++) {
         if (d != dim && index->dims[d] > x->dims[d]) {
             mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("Size does not match at dimension %d expected index %s to be no larger than self %s "
-                              "apart "
-                              "from dimension %d"), d, pt_shape_text(index->ndim, index->dims),
-                pt_shape_text(x->ndim, x->dims), dim);
+                MP_ERROR_TEXT("Size does not match at dimension %d expected index %s to be no larger than self %s"),
+                d, pt_shape_text(index->ndim, index->dims), pt_shape_text(x->ndim, x->dims));
         }
     }
     pt_tensor_t *y = pt_result(c, x->dtype, index->ndim, index->dims);
@@ -209,9 +207,7 @@ mp_obj_t pt_do_take_along_dim(pt_call_t *c)
         index = flat(index);
     } else if (x->ndim != index->ndim) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("torch.take_along_dim(): input and indices should have the same number of dimensions, but "
-                          "got "
-                          "%d dimensions for input, and %d dimensions for indices"), (int)x->ndim, (int)index->ndim);
+            MP_ERROR_TEXT("torch.take_along_dim(): input and indices should have the same number of dimensions"));
     } else {
         dim = pt_dim(c, c->args[2].v.i, x->ndim);
     }

@@ -36,7 +36,8 @@ static mp_obj_t joined(pt_call_t *c, size_t count, const mp_obj_t *items, int64_
             if (d != dim && t->dims[d] != sizes[d]) {
                 mp_raise_msg_varg(&mp_type_RuntimeError,
                     MP_ERROR_TEXT("Sizes of tensors must match except in dimension %d. Expected size %d but got "
-                                  "size %d for tensor number %d in the list."), dim, (int)sizes[d], (int)t->dims[d], (int)k);
+                                  "size %d for tensor number %d in the list."), dim, (int)sizes[d],
+                    (int)t->dims[d], (int)k);
             }
         }
         total += t->dims[dim];
@@ -131,8 +132,7 @@ mp_obj_t pt_do_block_diag(pt_call_t *c)
         pt_tensor_t *t = pt_tensor(all->items[k]);
         if (t->ndim > 2) {
             mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("torch.block_diag: Input tensors must have 2 or fewer dimensions. Input %d has %d "
-                              "dimensions"), (int)k, (int)t->ndim);
+                MP_ERROR_TEXT("torch.block_diag: Input tensors must have 2 or fewer dimensions."));
         }
         while (t->ndim < 2) {
             t = pt_unsqueeze(t, 0);
@@ -343,28 +343,33 @@ mp_obj_t pt_do_rot90(pt_call_t *c)
 
 /* ---- triangles --------------------------------------------------------------------------------------------------- */
 
-/* tril (overload->data 0) and triu (1): the rest is zero. */
+/* The part of row r of a triangle: from where, and how many columns. */
+static int32_t triangle(bool upper, int64_t r, int64_t offset, int32_t columns, int32_t *start)
+{
+    int64_t edge = r + offset + !upper;
+    edge = edge < 0 ? 0 : edge > columns ? columns : edge;
+    *start = upper ? (int32_t)edge : 0;
+    return upper ? columns - (int32_t)edge : (int32_t)edge;
+}
+
+/* tril (overload->data 0) and triu (1): the rest, which is a triangle too, is zero. */
 mp_obj_t pt_do_tril(pt_call_t *c)
 {
     pt_tensor_t *x = c->args[0].v.tensor;
+    const bool upper = c->overload->data.number != 0;
     if (x->ndim < 2) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%s: input tensor must have at least 2 dimensions"),
-            c->overload->data.number ? "triu" : "tril");
+            upper ? "triu" : "tril");
     }
     pt_tensor_t *y = pt_result(c, x->dtype, x->ndim, x->dims);
     const int row = x->ndim - 2, column = x->ndim - 1;
-    const int64_t width = x->dims[column];
     if (y != x) {
         pt_copy_into(y, x);
     }
     for (int32_t r = 0; r < x->dims[row] && pt_numel(y); r++) {
-        int64_t edge = r + c->args[1].v.i + (c->overload->data.number ? 0 : 1); /* the first of the right part */
-        edge = edge < 0 ? 0 : edge > width ? width : edge;
-        const int64_t start = c->overload->data.number ? 0 : edge, n = c->overload->data.number ? edge : width - edge;
-        if (n) {
-            pt_tensor_t *rest = pt_slice(pt_slice(y, row, r, 1, 1), column, (int32_t)start, (int32_t)n, 1);
-            pt_fill(rest, MP_OBJ_NEW_SMALL_INT(0));
-        }
+        int32_t start;
+        const int32_t n = triangle(!upper, r, c->args[1].v.i + (upper ? -1 : 1), x->dims[column], &start);
+        pt_fill(pt_slice(pt_slice(y, row, r, 1, 1), column, start, n, 1), MP_OBJ_NEW_SMALL_INT(0));
     }
     return MP_OBJ_FROM_PTR(y);
 }
@@ -380,18 +385,15 @@ mp_obj_t pt_do_tril_indices(pt_call_t *c)
     pt_tensor_t *y = NULL;
     int64_t count = 0;
     for (int pass = 0; pass < 2; pass++) { /* count, then write */
-        int64_t at = 0;
-        for (int64_t r = 0; r < rows; r++) {
-            int64_t edge = r + c->args[2].v.i + (c->overload->data.number ? 0 : 1);
-            edge = edge < 0 ? 0 : edge > columns ? columns : edge;
-            const int64_t start = c->overload->data.number ? edge : 0, end = c->overload->data.number ? columns : edge;
-            count += pass ? 0 : end - start;
-            for (int64_t k = start; pass && k < end; k++, at++) {
-                pt_chunk_t pair;
-                pair.i[0] = r;
-                pair.i[1] = k;
-                pt_store(y->data + at * pt_strides(y)[1] * pt_size(y->dtype), y->dtype, pt_strides(y)[0], PT_INT64,
-                    &pair, 2);
+        uint8_t *to = y ? y->data : NULL;
+        for (int32_t r = 0; r < (int32_t)rows; r++) {
+            int32_t start;
+            const int32_t n = triangle(c->overload->data.number != 0, r, c->args[2].v.i, (int32_t)columns, &start);
+            count += n;
+            for (int32_t k = 0; pass && k < n; k++) {
+                const int64_t pair[] = {r, start + k};
+                pt_store(to, y->dtype, pt_strides(y)[0], PT_INT64, pair, 2);
+                to += pt_strides(y)[1] * pt_size(y->dtype);
             }
         }
         if (!pass) {

@@ -119,9 +119,7 @@ static mp_obj_t norm(pt_call_t *c, pt_tensor_t *x, const pt_arg_t *p, const pt_a
     pt_tensor_t *y = pt_result(c, dtype, plan.ndim, plan.sizes);
     if (plan.lane == 0 && pt_numel(y) && (first.p < 0.0f || first.p == pl_inf())) {
         mp_raise_msg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("linalg.vector_norm cannot compute the norm on an empty tensor because the operation does "
-                          "not "
-                          "have an identity"));
+            MP_ERROR_TEXT("linalg.vector_norm cannot compute the norm on an empty tensor"));
     }
     pt_reduce(&plan, &norm_rule, &first, PT_FLOAT32, 1, &y);
     return MP_OBJ_FROM_PTR(y);

@@ -36,8 +36,7 @@ void pt_some_elements(pt_call_t *c, const pt_plan_t *p, bool by_dim)
         }
     }
     mp_raise_msg_varg(&mp_type_RuntimeError,
-        MP_ERROR_TEXT("%q(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-                      "with the 'dim' argument."), c->op->name);
+        MP_ERROR_TEXT("%q(): Expected reduction dim to be specified for input.numel() == 0."), c->op->name);
 }
 
 static void fold(const pt_rule_t *rule, pt_fold_t *s, int compute, const void *x, int n)

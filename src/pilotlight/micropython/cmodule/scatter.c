@@ -197,10 +197,7 @@ static mp_obj_t rows(pt_call_t *c, pt_tensor_t *source, int action, bool with_se
     for (int d = 0; d < x->ndim && d < source->ndim; d++) {
         if (source->dims[d] != sizes[d]) {
             mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("source tensor shape must match self tensor shape, excluding the specified dimension. "
-                              "Got "
-                              "self.shape = %s source.shape = %s"), pt_shape_text(x->ndim, x->dims),
-                pt_shape_text(source->ndim, source->dims));
+                MP_ERROR_TEXT("source tensor shape must match self tensor shape, excluding the specified dimension."));
         }
     }
     pt_tensor_t *from = source->ndim == x->ndim ? source : pt_reshape(source, x->ndim, sizes), *y = changed(c);
@@ -259,8 +256,7 @@ mp_obj_t pt_do_put(pt_call_t *c)
     const int32_t all = pt_numel(y), count = pt_numel(index);
     if (pt_numel(source) != count) {
         mp_raise_msg_varg(&mp_type_IndexError,
-            MP_ERROR_TEXT("put_(): Expected source and index to have the same number of elements, but got "
-                          "source.numel() = %d, index.numel() = %d"), (int)pt_numel(source), (int)count);
+            MP_ERROR_TEXT("put_(): Expected source and index to have the same number of elements"));
     }
     if (source->dtype != y->dtype || index->dtype != PT_INT64) {
         mp_raise_msg_varg(&mp_type_RuntimeError,

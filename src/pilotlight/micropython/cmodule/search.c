@@ -19,11 +19,8 @@ static mp_obj_t places(pt_call_t *c, pt_tensor_t *sorted, pt_tensor_t *values, b
     }
     if (!fits || sorted->ndim == 0) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
-                          "dimensions of "
-                          "boundaries tensor and input value tensor must match, but we got boundaries tensor %s and "
-                          "input value tensor %s"), pt_shape_text(sorted->ndim, sorted->dims),
-            pt_shape_text(values->ndim, values->dims));
+            MP_ERROR_TEXT("torch.searchsorted(): boundaries tensor %s and input value tensor %s must match"),
+            pt_shape_text(sorted->ndim, sorted->dims), pt_shape_text(values->ndim, values->dims));
     }
     pt_tensor_t *y = pt_result(c, narrow ? PT_INT32 : PT_INT64, values->ndim, values->dims);
     if (pt_numel(values) == 0) {
@@ -61,8 +58,7 @@ mp_obj_t pt_do_searchsorted(pt_call_t *c)
         }
         if (right && side[0] == 'l') {
             mp_raise_msg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("torch.searchsorted(): side and right can't be set to opposites, got side of left while "
-                              "right was True"));
+                MP_ERROR_TEXT("torch.searchsorted(): side and right can't be set to opposites"));
         }
         right = side[0] == 'r';
     }

@@ -12,8 +12,7 @@ void pt_check_apart(pt_call_t *c, const pt_tensor_t *written, pt_tensor_t *read)
     if (plain && written->data == read->data && pt_numel(written) && pt_numel(read)) {
         mp_raise_msg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("unsupported operation: some elements of the input tensor and the written-to tensor refer "
-                          "to a "
-                          "single memory location. Please clone() the tensor before performing the operation."));
+                          "to a single memory location. Please clone() the tensor before performing the operation."));
     }
 }
 
@@ -280,8 +279,7 @@ mp_obj_t pt_do_tensor_split_tensor(pt_call_t *c)
     const int dim = tensor_split_dim(c, c->args[2].v.i);
     if (by->dtype != PT_INT64 || by->ndim > 1) {
         mp_raise_msg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("tensor_split expected tensor_indices_or_sections to be a zero- or one-dimensional long "
-                          "tensor"));
+            MP_ERROR_TEXT("tensor_split expected indices or sections in a long tensor"));
     }
     if (by->ndim == 0) {
         return sections(c->args[0].v.tensor, dim, mp_obj_get_int(pt_item(by, 0)));

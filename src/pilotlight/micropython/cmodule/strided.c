@@ -101,10 +101,9 @@ mp_obj_t pt_do_as_strided(pt_call_t *c)
     const int64_t bytes = (last + 1) * pt_size(t->dtype);
     if (!empty && bytes > t->bytes) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("setStorage: sizes %s, strides %s, storage offset %d, and itemsize %d requiring a storage "
-                          "size of %d are out of bounds for storage of size %d"),
-            pt_shape_text(sizes->count, sizes->v.ints), pt_shape_text(strides->count, strides->v.ints), (int)start,
-            pt_size(t->dtype), (int)bytes, (int)t->bytes);
+            MP_ERROR_TEXT("setStorage: sizes %s, strides %s, storage offset %d are out of bounds for storage of "
+                          "size %d"), pt_shape_text(sizes->count, sizes->v.ints),
+            pt_shape_text(strides->count, strides->v.ints), (int)start, (int)t->bytes);
     }
     pt_tensor_t *v = pt_view(t, sizes->count, sizes->v.ints, strides->v.ints, 0);
     v->data = t->start + (empty ? 0 : (ptrdiff_t)start * pt_size(t->dtype));

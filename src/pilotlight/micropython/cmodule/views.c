@@ -48,8 +48,7 @@ static void infer(int32_t numel, int count, const int32_t *wanted, int32_t *size
     }
     if (open >= 0 && known == 0 && numel == 0) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("cannot reshape tensor of 0 elements into shape %s because the unspecified dimension size "
-                          "-1 can be any value and is ambiguous"), pt_shape_text(count, wanted));
+            MP_ERROR_TEXT("cannot reshape tensor of 0 elements into shape %s"), pt_shape_text(count, wanted));
     }
     if (open >= 0 && known > 0 && numel % known == 0) {
         sizes[open] = (int32_t)(numel / known);
@@ -115,8 +114,8 @@ mp_obj_t pt_do_view(pt_call_t *c)
     infer(pt_numel(t), size->count, size->v.ints, sizes);
     if (!view_strides(t, size->count, sizes, strides)) {
         mp_raise_msg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("view size is not compatible with input tensor's size and stride (at least one dimension "
-                          "spans across two contiguous subspaces). Use .reshape(...) instead."));
+            MP_ERROR_TEXT("view size is not compatible with input tensor's size and stride. Use .reshape(...) "
+                          "instead."));
     }
     return MP_OBJ_FROM_PTR(pt_view(t, size->count, sizes, strides, 0));
 }
@@ -236,8 +235,7 @@ mp_obj_t pt_do_permute(pt_call_t *c)
     uint32_t seen = 0;
     if (dims->count != t->ndim) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("permute(sparse_coo): number of dimensions in the tensor input does not match the length of "
-                          "the desired ordering of dimensions i.e. input.dim() = %d is not equal to len(dims) = %d"),
+            MP_ERROR_TEXT("permute(sparse_coo): input.dim() = %d is not equal to len(dims) = %d"),
             (int)t->ndim, (int)dims->count);
     }
     for (int d = 0; d < t->ndim; d++) {
@@ -328,8 +326,8 @@ mp_obj_t pt_do_movedims(pt_call_t *c)
     const pt_arg_t *from = &c->args[1], *to = &c->args[2];
     if (from->count != to->count) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("movedim: Invalid source or destination dims: source (%s dims) should contain the same "
-                          "number of dims as destination (%s dims)"), pt_shape_text(from->count, from->v.ints),
+            MP_ERROR_TEXT("movedim: source (%s dims) should contain the same number of dims as destination (%s "
+                          "dims)"), pt_shape_text(from->count, from->v.ints),
             pt_shape_text(to->count, to->v.ints));
     }
     return moved(c, from->count, from->v.ints, to->v.ints);
@@ -408,9 +406,8 @@ pt_tensor_t *pt_expand(pt_tensor_t *t, int ndim, const int32_t *wanted)
     const int more = ndim - t->ndim;
     if (more < 0 || ndim > PT_MAX_DIMS) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must be greater or "
-                          "equal to the number of dimensions in the tensor (%d)"), pt_dtypes[t->dtype].type,
-            pt_shape_text(t->ndim, t->dims), pt_shape_text(ndim, wanted), ndim, (int)t->ndim);
+            MP_ERROR_TEXT("expand: the number of sizes provided (%d) must be greater or equal to the number of "
+                          "dimensions in the tensor (%d)"), ndim, (int)t->ndim);
     }
     for (int d = ndim - 1; d >= 0; d--) {
         const int own = d - more;
