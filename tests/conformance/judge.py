@@ -85,7 +85,8 @@ class Truth:
     def _wide(self, leaves: Sequence[Any]) -> list[torch.Tensor] | None:
         try:
             with _default_dtype(torch.float64):
-                return self.case.call([_widen(x) for x in _clones(leaves)])
+                wide = {id(x): _widen(x) for x in leaves}
+                return self.case.call(_clones([wide[id(x)] for x in leaves]))
         except Exception:  # an operator without float64 is judged by float32
             return None
 
@@ -135,8 +136,9 @@ def _is_float(x: Any) -> bool:
 
 
 def _clones(leaves: Sequence[Any]) -> list[Any]:
-    """With strides and the memory around a view: some operators look at them."""
-    return [copy.deepcopy(x) if isinstance(x, torch.Tensor) else x for x in leaves]
+    """With strides and the memory around a view: some operators look at them. What is one tensor stays one."""
+    copies = {id(x): copy.deepcopy(x) if isinstance(x, torch.Tensor) else x for x in leaves}
+    return [copies[id(x)] for x in leaves]
 
 
 def _widen(x: Any) -> Any:

@@ -24,7 +24,7 @@ def T(data, dtype, sizes, strides=None, offset=0):
     buffer = bytearray(unhexlify(data))
     flat = torch.frombuffer(buffer, dtype=dtype)
     tensor = flat.view(sizes) if strides is None else flat.as_strided(sizes, strides, offset)
-    inputs.append((buffer, bytes(buffer), tuple(sizes), tensor))
+    inputs.append((buffer, bytes(buffer), tuple(sizes), tuple(tensor.stride()), tensor))
     return tensor
 
 
@@ -57,8 +57,8 @@ def run(number, text):
         exec(text, space)
         show(space["r"], texts)
         for k in range(len(inputs)):
-            buffer, before, sizes, tensor = inputs[k]
-            if buffer != before or tuple(tensor.shape) != sizes:
+            buffer, before, sizes, strides, tensor = inputs[k]
+            if buffer != before or tuple(tensor.shape) != sizes or tuple(tensor.stride()) != strides:
                 texts.append("c:%d" % k)
                 show(tensor, texts)
         print("=", number, "ok", " ".join(texts))

@@ -216,7 +216,7 @@ mp_obj_t pt_batch_norm(pt_call_t *c)
     const pt_tensor_t *given = c->args[0].v.tensor;
     const bool instance = c->overload->data.number & 1, training = c->args[5].v.i;
     const int dtype = given->dtype, statistics = statistics_type(c, 1);
-    if (pt_numel(given) == 0 && given->ndim == 1) {
+    if (pt_numel(given) == 0 && given->ndim == 1 && !(c->overload->data.number & 2)) {
         return pt_finish(c, pt_new_like(given, dtype), dtype);
     }
     need_channels(given);
