@@ -107,3 +107,13 @@ class Late(nn.Module):
     def __init__(self):
         super().__init__(); self.t = nn.Buffer(T(2)); self.x = None; self.x = nn.ReLU(); self.y = 3; self.y = P(T(1))
 print(list(Late().state_dict()), Late())
+show(lambda: nn.Conv2d(3, 4, 3, groups=2))
+show(lambda: nn.Conv2d(4, 3, 3, groups=2))
+show(lambda: nn.Conv2d(4, 4, 3, groups=0))
+show(lambda: nn.Conv2d(4, 4, 3, padding='half'))
+show(lambda: nn.Conv2d(4, 4, 3, padding='same', stride=2))
+show(lambda: nn.Conv2d(4, 4, 3, padding='same', stride=1))
+show(lambda: nn.ConvTranspose2d(2, 2, 3, stride=2)(T(32, 1, 2, 4, 4), output_size=(10, 10)).shape)
+show(lambda: nn.GroupNorm(3, 4))
+show(lambda: nn.Dropout(2.0))
+show(lambda: nn.BatchNorm2d(3)(T(6, 2, 3)))

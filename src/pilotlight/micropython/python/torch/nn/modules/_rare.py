@@ -61,6 +61,31 @@ def refuse_assign(self, table, name, value):
     raise TypeError("cannot assign '%s' as %s '%s' (%s or None expected)" % (_kind(value), what, name, wanted))
 
 
+def refuse_conv(in_channels, out_channels, groups, padding, padding_mode):
+    if groups <= 0:
+        raise ValueError("groups must be a positive integer")
+    if in_channels % groups:
+        raise ValueError("in_channels must be divisible by groups")
+    if out_channels % groups:
+        raise ValueError("out_channels must be divisible by groups")
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise ValueError("Invalid padding string '%s', should be one of {'same', 'valid'}" % padding)
+        if padding == "same":
+            raise ValueError("padding='same' is not supported for strided convolutions")
+    raise ValueError(
+        "padding_mode must be one of {'zeros', 'reflect', 'replicate', 'circular'}, but got padding_mode='%s'"
+        % padding_mode
+    )
+
+
+def refuse_size(output_size, least, stride, input):
+    raise ValueError(
+        "requested an output size of %s, but valid sizes range from %s to %s (for an input of %s)"
+        % (output_size, least, least + stride - 1, input.shape)
+    )
+
+
 def _quoted(names):
     return ", ".join(['"' + n + '"' for n in names])
 

@@ -1,3 +1,4 @@
+from torch._packed import load
 from torch.nn import functional
 from torch.nn.modules.linear import _parameters, _uniform
 from torch.nn.modules.module import Module
@@ -14,22 +15,12 @@ class _ConvNd(Module):
     ):
         super().__init__()
         n = self._rank
-        if groups <= 0:
-            raise ValueError("groups must be a positive integer")
-        if in_channels % groups:
-            raise ValueError("in_channels must be divisible by groups")
-        if out_channels % groups:
-            raise ValueError("out_channels must be divisible by groups")
-        if isinstance(padding, str):
-            if padding not in ("same", "valid"):
-                raise ValueError("Invalid padding string '%s', should be one of {'same', 'valid'}" % padding)
-            if padding == "same" and any([s != 1 for s in _repeat(stride, n)]):
-                raise ValueError("padding='same' is not supported for strided convolutions")
-        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
-            raise ValueError(
-                "padding_mode must be one of {'zeros', 'reflect', 'replicate', 'circular'}, but got padding_mode='%s'"
-                % padding_mode
-            )
+        if (
+            groups <= 0 or in_channels % groups or out_channels % groups
+            or padding_mode not in ("zeros", "reflect", "replicate", "circular") or isinstance(padding, str)
+            and (padding not in ("same", "valid") or padding == "same" and set(_repeat(stride, n)) != {1})
+        ):
+            load("torch.nn.modules._rare")["refuse_conv"](in_channels, out_channels, groups, padding, padding_mode)
         self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
         self.kernel_size, self.stride, self.dilation = _repeat(kernel_size, n), _repeat(stride, n), _repeat(dilation, n)
         self.padding = padding if isinstance(padding, str) else _repeat(padding, n)
@@ -112,10 +103,7 @@ class _ConvTransposeNd(_ConvNd):
             least = (input.shape[k - self._rank] - 1) * self.stride[k] - 2 * self.padding[k]
             least += self.dilation[k] * (self.kernel_size[k] - 1) + 1
             if not least <= size < least + self.stride[k]:
-                raise ValueError(
-                    "requested an output size of %s, but valid sizes range from %s to %s (for an input of %s)"
-                    % (output_size, least, least + self.stride[k] - 1, input.shape)
-                )
+                load("torch.nn.modules._rare")["refuse_size"](output_size, least, self.stride[k], input)
             extra.append(size - least)
         return extra
 
