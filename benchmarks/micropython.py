@@ -46,7 +46,7 @@ def loop(count):
         {statement}
     return (time.time_ns() - t) / count
 loop(1000)
-print(min([loop(20000) for _ in range(10)]))
+print(min([loop(3000) for _ in range(200)]))
 """
 COUNTED = """\
 import torch
@@ -94,8 +94,8 @@ def cpython_call(statement: str) -> float:
     exec(f"{body}    return (time.perf_counter_ns() - t) / count", space)
     loop = space["loop"]
     assert callable(loop)
-    loop(1000)
-    return min(loop(5000) for _ in range(10))
+    loop(200)
+    return min(loop(200) for _ in range(300))  # slices short enough to lie between two interruptions
 
 
 def micropython_call(statement: str) -> float:
