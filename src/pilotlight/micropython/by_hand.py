@@ -1,4 +1,4 @@
-"""Schemas of what PyTorch binds by hand: `f` stands for a function of the module, `m` for a method.
+"""Schemas of what PyTorch binds by hand: `f` stands for a function of the module, `m` for a method, `o` for out=.
 
 `Storage` is any object of Python's. The overloads have names of their own here, so that tables can tell them apart.
 What Python does with tensors by itself (print, float, indexing) is here too: selections without it are smaller.
@@ -40,7 +40,8 @@ BY_HAND: tuple[str, ...] = (
     "Tensor",
     "fm unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor",
     "fm nonzero.numpy(Tensor self, *, bool as_tuple) -> Tensor",
-    "fm norm.name(Tensor self, str p, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    "fmo norm.any(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    "fmo norm.name(Tensor self, str p, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     "f Generator(Device? device=None) -> Tensor",
     "f set_printoptions(int? precision=None, Scalar? threshold=None, int? edgeitems=None, int? linewidth=None, "
     "str? profile=None, bool? sci_mode=None) -> Tensor",

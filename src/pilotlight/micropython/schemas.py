@@ -92,7 +92,7 @@ def overloads() -> dict[str, Overload]:
         form, _, text = line.partition(" ")
         schema = FunctionSchema.parse(text)
         name = f"{schema.name.name}.{schema.name.overload_name or 'default'}"
-        found[name] = Overload(name, schema, "f" in form, "m" in form, outs=0)
+        found[name] = Overload(name, schema, "f" in form, "m" in form, outs=int("o" in form))
     return found
 
 

@@ -99,7 +99,7 @@ void pt_along(pt_tensor_t *full, int dim, pt_tensor_t *index, pt_tensor_t *other
 
 void pt_index_type(pt_call_t *c, const pt_tensor_t *index, const char *names)
 {
-    if (index->dtype != PT_INT64 && index->dtype != PT_INT32) {
+    if (index->dtype != PT_INT64 && index->dtype != PT_INT32 && pt_numel(index)) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("%q(): Expected dtype %s for index"), c->op->name, names);
     }

@@ -125,16 +125,6 @@ static mp_obj_t norm(pt_call_t *c, pt_tensor_t *x, const pt_arg_t *p, const pt_a
     return MP_OBJ_FROM_PTR(y);
 }
 
-/* norm: (self, p), and from overload->data 1 (dims, keepdim); 2 has a dtype at the end. */
-mp_obj_t pt_do_norm(pt_call_t *c)
-{
-    const int data = (int)c->overload->data.number;
-    pt_tensor_t *x = c->args[0].v.tensor;
-    const pt_arg_t *dtype = data & 2 ? &c->args[data & 1 ? 4 : 2] : NULL;
-    return norm(c, x, &c->args[1], data & 1 ? &c->args[2] : NULL, data & 1 && c->args[3].v.i,
-        dtype && dtype->given ? dtype->v.dtype : x->dtype);
-}
-
 /* norm by name: (self, p, dim, keepdim, dtype). */
 mp_obj_t pt_do_norm_name(pt_call_t *c)
 {
@@ -146,6 +136,7 @@ mp_obj_t pt_do_norm_name(pt_call_t *c)
     return norm(c, x, NULL, &c->args[2], c->args[3].v.i != 0, c->args[4].given ? c->args[4].v.dtype : x->dtype);
 }
 
+/* norm and linalg_vector_norm: (self, p, dim, keepdim, dtype). */
 mp_obj_t pt_do_vector_norm(pt_call_t *c)
 {
     pt_tensor_t *x = c->args[0].v.tensor;

@@ -24,9 +24,7 @@ KERNELS: dict[str, Kernel] = {
     "max.dim": Kernel("pt_do_max_dim", _DIM), "min.dim": Kernel("pt_do_min_dim", _DIM),
     **{f"{name}.{overload}": Kernel("pt_do_var", wanted + form)
        for name, wanted in _VARIANCES.items() for form, overload in enumerate(("default", "dim", "correction"))},
-    "norm.Scalar": Kernel("pt_do_norm", 0), "norm.ScalarOpt_dim": Kernel("pt_do_norm", 1),
-    "norm.ScalarOpt_dtype": Kernel("pt_do_norm", 2), "norm.ScalarOpt_dim_dtype": Kernel("pt_do_norm", 3),
-    "norm.name": Kernel("pt_do_norm_name"),
+    "norm.any": Kernel("pt_do_vector_norm"), "norm.name": Kernel("pt_do_norm_name"),
     "linalg_vector_norm.default": Kernel("pt_do_vector_norm"), "frobenius_norm.dim": Kernel("pt_do_frobenius_norm"),
     "dist.default": Kernel("pt_do_dist"), "logsumexp.default": Kernel("pt_do_logsumexp"),
     "trace.default": Kernel("pt_do_trace"),
