@@ -77,9 +77,12 @@ static void padding_by_name(conv_t *v, const pt_arg_t *name)
         if (same && pt_stride(s)[d] != 1) {
             pt_fail(MP_ERROR_TEXT("padding='same' is not supported for strided convolutions"));
         }
-        const int32_t all = same ? pt_dilation(s)[d] * (pt_kernel(s)[d] - 1) : 0;
-        pt_padding(s)[d] = all / 2;
-        v->behind[d] = all - all / 2;
+        const int64_t all = same ? (int64_t)pt_dilation(s)[d] * (pt_kernel(s)[d] - 1) : 0;
+        if (all > 1 << 28) {
+            pt_fail(MP_ERROR_TEXT("dilation is too large"));
+        }
+        pt_padding(s)[d] = (int32_t)(all / 2);
+        v->behind[d] = (int32_t)(all - all / 2);
     }
 }
 
@@ -88,7 +91,7 @@ static void output_sizes(conv_t *v)
     pl_volume_t *s = &v->s;
     for (int d = 0; d < 3; d++) {
         const int32_t in = pt_sizes_in(s)[d], k = pt_kernel(s)[d], step = pt_stride(s)[d], p = pt_padding(s)[d];
-        const int32_t reach = pt_dilation(s)[d] * (k - 1) + 1;
+        const int64_t reach = (int64_t)pt_dilation(s)[d] * (k - 1) + 1;
         int32_t *out = &pt_sizes_out(s)[d];
         if (v->transposed) {
             if (v->behind[d] >= step && v->behind[d] >= pt_dilation(s)[d]) {
@@ -97,8 +100,9 @@ static void output_sizes(conv_t *v)
                                   "output_padding: %d stride: %d dilation: %d"), (int)v->behind[d], (int)step,
                     (int)pt_dilation(s)[d]);
             }
-            *out = (in - 1) * step - 2 * p + reach + v->behind[d];
-            if (*out <= 0) {
+            const int64_t size = ((int64_t)in - 1) * step - 2 * p + reach + v->behind[d];
+            *out = (int32_t)size;
+            if (size <= 0 || size > INT32_MAX) {
                 pt_fail(MP_ERROR_TEXT("Given input size per channel, calculated output size is too small"));
             }
             pt_stride(s)[d] = -step; /* how the kernels know */
@@ -108,7 +112,7 @@ static void output_sizes(conv_t *v)
                     MP_ERROR_TEXT("Calculated padded input size per channel: (%d). Kernel size: (%d). Kernel size can't "
                                   "be greater than actual input size"), (int)(in + p + v->behind[d]), (int)reach);
             }
-            *out = (in + p + v->behind[d] - reach) / step + 1;
+            *out = (in + p + v->behind[d] - (int32_t)reach) / step + 1;
         }
     }
 }

@@ -119,7 +119,7 @@ static void states(pt_call_t *c, int kind, int k, int ndim, pt_tensor_t **h, pt_
 static void layer(const weights_t *w, int kind, const float *x, int32_t steps, int32_t batch, bool reverse, float *h,
     float *c, float *y, int32_t width, int32_t at)
 {
-    float *gates = m_new(float, (size_t)(2 * batch * w->outputs));
+    float *gates = m_new(float, 2 * (size_t)batch * (size_t)w->outputs);
     for (int32_t k = 0; k < steps; k++) {
         const int32_t t = reverse ? steps - 1 - k : k;
         step(w, kind, x + t * batch * w->input, batch, h, c, gates);
@@ -128,7 +128,7 @@ static void layer(const weights_t *w, int kind, const float *x, int32_t steps, i
         }
         pt_poll();
     }
-    m_del(float, gates, (size_t)(2 * batch * w->outputs));
+    m_del(float, gates, 2 * (size_t)batch * (size_t)w->outputs);
 }
 
 /* (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) */
@@ -195,7 +195,7 @@ mp_obj_t pt_recurrent_cell(pt_call_t *c)
     if (w.input != x->dims[1] || h->dims[0] != x->dims[0] || h->dims[1] != w.hidden) {
         wrong(w.input != x->dims[1] ? x : h);
     }
-    const size_t scratch = (size_t)(2 * x->dims[0] * w.outputs);
+    const size_t scratch = 2 * (size_t)x->dims[0] * (size_t)w.outputs;
     float *gates = m_new(float, scratch);
     step(&w, kind, (const float *)x->data, x->dims[0], (float *)h->data, cell ? (float *)cell->data : NULL, gates);
     m_del(float, gates, scratch);

@@ -1,6 +1,8 @@
 /* The shapes of windows. */
 #include "window.h"
 
+#define LARGEST (1 << 28) /* sums of such numbers are still int32 */
+
 void pt_triple(int32_t *to, const char *what, const pt_arg_t *given, int rank, const int32_t *missing, int32_t front)
 {
     const bool some = given && given->given && given->count > 0;
@@ -12,6 +14,9 @@ void pt_triple(int32_t *to, const char *what, const pt_arg_t *given, int rank, c
     for (int d = 0; d < 3; d++) {
         const int own = d - (3 - rank);
         to[d] = own < 0 ? front : some ? given->v.ints[given->count == 1 ? 0 : own] : missing[d];
+        if (to[d] > LARGEST) {
+            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%s is too large"), what);
+        }
     }
 }
 
