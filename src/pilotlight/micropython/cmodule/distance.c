@@ -1,5 +1,6 @@
 /* Distances and angles between vectors. */
 #include "dense.h"
+#include "generated/rows.h"
 
 #include "functions.h"
 #include "sqrt_f32.h"
@@ -78,6 +79,11 @@ mp_obj_t pt_pairwise_distance(pt_call_t *c)
     const int dtype = pt_promote(c->args[0].v.tensor->dtype, c->args[1].v.tensor->dtype);
     const float p = (float)c->args[2].v.f, eps = (float)c->args[3].v.f;
     int32_t sizes[PT_MAX_DIMS];
+    if (!pt_is_float(dtype)) { /* the difference of integers wraps around */
+        pt_tensor_t *const both[] = {c->args[0].v.tensor, c->args[1].v.tensor};
+        c->args[0].v.tensor = pt_apply(&pt_row_sub, 2, both, NULL);
+        c->args[1].v.tensor = pt_from_number(MP_OBJ_NEW_SMALL_INT(0), dtype);
+    }
     const int ndim = same_shape(c, sizes);
     const int32_t n = ndim ? sizes[ndim - 1] : 1;
     const bool keep = c->args[4].v.i;

@@ -25,9 +25,14 @@ def tanhshrink(input):
 
 
 def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False):
-    slope = _torch.empty_like(input).uniform_(lower, upper) if training else (lower + upper) / 2
-    y = _torch.where(input < 0, input * slope, input)
-    return input.copy_(y) if inplace else y
+    low = input <= 0
+    slope = (lower + upper) / 2
+    if training:  # PyTorch draws 53 bits for each of these
+        draws = _torch.empty(low.sum().item(), dtype=_torch.int64).random_() & 9007199254740991
+        slope = draws * 1.1102230246251565e-16 * (upper - lower) + lower
+    y = input if inplace else input.clone()
+    y[low] = (input[low] * slope).to(input.dtype)
+    return y
 
 
 # One draw for every element, or (with `batch`) for every channel; `alpha` keeps the mean and variance of SELU's outputs.
