@@ -38,12 +38,12 @@ mp_obj_t pt_do_diagonal(pt_call_t *c)
 static mp_obj_t embedded(pt_call_t *c, pt_tensor_t *t, int64_t offset, int64_t dim1, int64_t dim2)
 {
     const int ndim = t->ndim + 1, a = pt_dim(c, dim1, ndim), b = pt_dim(c, dim2, ndim);
-    const int64_t size = t->dims[t->ndim - 1] + (offset < 0 ? -offset : offset);
     int32_t sizes[PT_MAX_DIMS + 1];
     distinct(a, b);
-    if (size > INT32_MAX) {
+    if (offset > INT32_MAX / 2 || offset < -INT32_MAX / 2 || t->dims[t->ndim - 1] > INT32_MAX / 2) {
         m_malloc_fail((size_t)INT32_MAX);
     }
+    const int64_t size = t->dims[t->ndim - 1] + (offset < 0 ? -offset : offset);
     for (int d = 0, from = 0; d < ndim; d++) {
         sizes[d] = d == a || d == b ? (int32_t)size : t->dims[from++];
     }
