@@ -71,7 +71,7 @@ EXTRA: list[tuple[Row, int]] = [
             torch.special.xlog1py, 2, "log1p"), 0),
     (_float("special_entr", "{0} != {0} ? {0} : {0} > 0.0f ? -{0} * pl_log_f32({0}) : "
             "{0} == 0.0f ? 0.0f : -1.0f / 0.0f", torch.special.entr, 1, "log"), 0),
-    (_float("special_ndtr", "0.5f * pl_erfc_f32({0} * -0.70710678118654752440f)", torch.special.ndtr, 1, "erfc"), 0),
+    (_float("special_ndtr", "0.5f * (1.0f + pl_erf_f32({0} * 0.70710678118654752f))", torch.special.ndtr, 1, "erf"), 0),
     (_float("sinc", f"{{0}} == 0.0f ? 1.0f : pl_sin_f32({_PI} * {{0}}) / ({_PI} * {{0}})", torch.sinc, 1, "sin"), 0),
     (_float("log_sigmoid", "({0} < 0.0f ? {0} : 0.0f) - pl_log1p_f32(pl_exp_f32({0} < 0.0f ? {0} : -{0}))",
             F.logsigmoid, 1, "log1p", "exp"), 0),

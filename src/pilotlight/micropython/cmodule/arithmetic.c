@@ -245,5 +245,8 @@ mp_obj_t pt_do_hardtanh(pt_call_t *c)
     if (is_bool(c->args[0].object)) {
         refuse(MP_ERROR_TEXT("Bool inputs not supported for hardtanh"));
     }
+    if (mp_obj_get_float(c->args[1].object) > mp_obj_get_float(c->args[2].object)) {
+        mp_raise_ValueError(MP_ERROR_TEXT("min_val cannot be greater than max_val"));
+    }
     return map(c, &pt_row_clamp, c->args[0].object, c->args[1].object, c->args[2].object);
 }
