@@ -15,13 +15,16 @@ INTEGER_KERNELS = (
 )  # headers that their float32 ones are written to
 
 
-def generate(folder: Path, chosen: Mapping[str, Kernel] | None = None) -> None:
-    """Write `generated/` into a folder of the build, with all operators or with those chosen."""
+def generate(folder: Path, chosen: Mapping[str, Kernel] | None = None, *, alone: bool = False) -> None:
+    """Write `generated/` into a folder of the build, with all operators or with those chosen.
+
+    `alone`: there is no Python part, and the C module is called torch.
+    """
     target = folder / "generated"
     target.mkdir(parents=True, exist_ok=True)
     tables = operator_tables(kernels() if chosen is None else chosen)
     _write(target / "rows.h", rows_header())
-    _write(target / "tables.h", f"/* Generated from PyTorch's schemas. */\n{header(tables)}")
+    _write(target / "tables.h", f"/* Generated from PyTorch's schemas. */\n{header(tables, alone)}")
     _write(target / "tables.c", f'#include "tensor.h"\n#include "generated/rows.h"\n\n{tables.source}')
     _write(target / "rows.c", rows_source())
     for name in INTEGER_KERNELS:

@@ -35,7 +35,7 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
     for path in sorted((HERE / "cmodule").iterdir()):
         wanted[f"torch/{path.name}"] = path.read_bytes()
     with tempfile.TemporaryDirectory() as temporary:
-        generate(Path(temporary), selection.kernels())
+        generate(Path(temporary), selection.kernels(), alone=selection.alone)
         for path in sorted((Path(temporary) / "generated").iterdir()):
             wanted[f"torch/generated/{path.name}"] = path.read_bytes()
     for path in _included(list(wanted.values())):

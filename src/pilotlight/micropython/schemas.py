@@ -310,10 +310,11 @@ def _array(declaration: str, rows: Sequence[str]) -> list[str]:
     return [f"const {declaration}[] = {{", *(rows or ["    {0}"]), "};"]
 
 
-def header(tables: Tables) -> str:
+def header(tables: Tables, alone: bool) -> str:
     """Declarations, the dictionary of methods, and `PT_OP_add` for every operator: NULL if it is not in the build.
 
-    `PT_HAS_SEVERAL`, `PT_HAS_ROWS` and `PT_HAS_OPERATORS` are 0 where nothing in the build needs that part of it.
+    `PT_HAS_SEVERAL`, `PT_HAS_ROWS` and `PT_HAS_OPERATORS` are 0 where nothing in the build needs that part of it,
+    `PT_ALONE` is 1 where there is no Python part.
     """
     functions = {name: f"pt_functions[{number}]" for number, name in enumerate(tables.functions)}
     methods = {name: f"pt_methods[{number}]" for number, name in enumerate(tables.methods)}
@@ -329,4 +330,5 @@ def header(tables: Tables) -> str:
     operators = any(name in present for name in PYTHON_OPERATORS)
     for name, value in (("SEVERAL", tables.several), ("ROWS", tables.rows), ("OPERATORS", operators)):
         lines.append(f"#define PT_HAS_{name} {int(value)}")
+    lines.append(f"#define PT_ALONE {int(alone)}")
     return "\n".join([*lines, ""])

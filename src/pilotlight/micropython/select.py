@@ -32,6 +32,11 @@ class Selection:
         known = all_kernels()
         return known if self.operators is None else {name: known[name] for name in self.operators}
 
+    @property
+    def alone(self) -> bool:
+        """Nothing of the Python part: the C module is `torch` itself."""
+        return self.python == ()
+
     def python_files(self) -> list[Path]:
         """Files of the Python part that are frozen."""
         return [path for name, path in modules().items() if self.python is None or name in self.python]
@@ -74,8 +79,9 @@ def overloads_of(name: str, known: Iterable[str]) -> list[str]:
 
 
 def with_packages(names: Iterable[str], where: str) -> tuple[str, ...]:
+    """Python modules with the packages that they are in and with what they import."""
     known = modules()
-    wanted = {"torch"} & set(known)
+    wanted: set[str] = set()
     unknown = [name for name in names if name not in known]
     if unknown:
         raise _unknown("Python module", unknown, list(known), where)

@@ -1,5 +1,6 @@
 /* Tensors from Python's data: torch.tensor, as_tensor, asarray, Tensor(...), Parameter(...) and frombuffer. */
 #include "construct.h"
+#include "wide.h"
 
 #include "py/binary.h"
 #include "py/stackctrl.h"
@@ -129,8 +130,8 @@ void pt_store_number(mp_obj_t o, int dtype, uint8_t *to, const char *suffix)
         bool fits;
         if (own == PT_FLOAT32) {
             const mp_float_t x = mp_obj_get_float(o);
-            fits = x >= (mp_float_t)low && x <= (mp_float_t)high;
-            chunk.i[0] = !fits ? 0 : x >= (mp_float_t)INT64_MAX ? INT64_MIN : (int64_t)x;
+            fits = x >= pt_number(low) && x <= pt_number(high);
+            chunk.i[0] = fits ? pt_whole(x) : 0;
         } else {
             chunk.i[0] = own == PT_BOOL ? mp_obj_is_true(o) : checked_int(o);
             fits = chunk.i[0] >= low && chunk.i[0] <= high;

@@ -1,5 +1,6 @@
 /* New tensors: constants, ranges, the identity. */
 #include "shape.h"
+#include "wide.h"
 
 #include "functions.h"
 #include "half.h"
@@ -142,7 +143,7 @@ static int64_t integer_of(mp_obj_t o)
     if (!(v > (mp_float_t)-9e18 && v < (mp_float_t)9e18)) {
         wrong_range(&mp_type_RuntimeError, MP_ERROR_TEXT("unsupported range"));
     }
-    return (int64_t)v;
+    return pt_whole(v);
 }
 
 /* arange and range, which has its end (overload->data & 4), of an end (1), a start too (2), a step too (3). */
@@ -177,8 +178,8 @@ mp_obj_t pt_do_arange(pt_call_t *c)
         if (!(span > -2147483648 && span < 2147483648)) {
             wrong_range(&mp_type_RuntimeError, MP_ERROR_TEXT("unsupported range"));
         }
-        length = span < 0 ? -1 : (int64_t)span;
-        length += span >= 0 && (closed || (mp_float_t)length < span);
+        length = span < 0 ? -1 : (int32_t)span;
+        length += span >= 0 && (closed || (mp_float_t)(int32_t)length < span);
     }
     if (length < 0) {
         wrong_range(&mp_type_RuntimeError, MP_ERROR_TEXT("upper bound and lower bound inconsistent with step sign"));
@@ -226,8 +227,8 @@ mp_obj_t pt_do_linspace(pt_call_t *c)
     const bool whole = !pt_is_float(y->dtype);
     float a = rounded((float)mp_obj_get_float(start), y->dtype), b = rounded((float)mp_obj_get_float(end), y->dtype);
     if (whole) {
-        a = (float)(int64_t)a;
-        b = (float)(int64_t)b;
+        a = pt_to_float(pt_to_int(a));
+        b = pt_to_float(pt_to_int(b));
     }
     const float step = n > 1 ? rounded(rounded(b - a, y->dtype) / (float)(n - 1), y->dtype) : 0.0f;
     const float base = powers ? (float)c->args[3].v.f : 1.0f;

@@ -4,20 +4,20 @@
 #include "host.h"
 
 #include "half.h"
-#include "to_int_f32.h"
+#include "wide.h"
 
 /* ---- conversion ---------------------------------------------------------------------------------------- */
 
-#define LOAD(type, expression)                          \
-    for (int k = 0; k < n; k++, data += bytes) {        \
-        type v;                                         \
-        memcpy(&v, data, sizeof(v));                    \
-        if (compute == PT_FLOAT32) {                    \
-            f32[k] = (float)(expression);             \
-        } else {                                        \
-            i64[k] = (int64_t)(expression);           \
-        }                                               \
-    }                                                   \
+#define LOAD(type, to_float)                     \
+    for (int k = 0; k < n; k++, data += bytes) { \
+        type v;                                  \
+        memcpy(&v, data, sizeof(v));             \
+        if (compute == PT_FLOAT32) {             \
+            f32[k] = to_float(v);                \
+        } else {                                 \
+            i64[k] = (int64_t)v;                 \
+        }                                        \
+    }                                            \
     break
 
 void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, void *to, int n)
@@ -28,15 +28,15 @@ void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, void *to
     switch (dtype) {
         case PT_BOOL:
         case PT_UINT8:
-            LOAD(uint8_t, v);
+            LOAD(uint8_t, (float));
         case PT_INT8:
-            LOAD(int8_t, v);
+            LOAD(int8_t, (float));
         case PT_INT16:
-            LOAD(int16_t, v);
+            LOAD(int16_t, (float));
         case PT_INT32:
-            LOAD(int32_t, v);
+            LOAD(int32_t, (float));
         case PT_INT64:
-            LOAD(int64_t, v);
+            LOAD(int64_t, pt_to_float);
         default:
             for (int k = 0; k < n; k++, data += bytes) {
                 float f;
@@ -50,7 +50,7 @@ void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, void *to
                 if (compute == PT_FLOAT32) {
                     f32[k] = f;
                 } else {
-                    i64[k] = pl_to_i64_f32(f);
+                    i64[k] = pt_to_int(f);
                 }
             }
     }
@@ -75,7 +75,7 @@ void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *f
             }
             break;
         case PT_UINT8:
-            STORE(uint8_t, pl_to_i64_f32);
+            STORE(uint8_t, pt_to_int);
         case PT_INT8:
             STORE(int8_t, pl_to_i32_f32);
         case PT_INT16:
@@ -83,10 +83,10 @@ void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *f
         case PT_INT32:
             STORE(int32_t, pl_to_i32_f32);
         case PT_INT64:
-            STORE(int64_t, pl_to_i64_f32);
+            STORE(int64_t, pt_to_int);
         default:
             for (int k = 0; k < n; k++, data += bytes) {
-                const float f = compute == PT_FLOAT32 ? f32[k] : (float)i64[k];
+                const float f = compute == PT_FLOAT32 ? f32[k] : pt_to_float(i64[k]);
                 if (dtype == PT_FLOAT32) {
                     memcpy(data, &f, sizeof(f));
                 } else {

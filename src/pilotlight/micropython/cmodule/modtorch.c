@@ -1,4 +1,4 @@
-/* The module `_torch`. */
+/* The module `_torch`, which is `torch` itself where nothing of the Python part is built in. */
 #include "record.h"
 #include "tensortype.h"
 
@@ -31,10 +31,15 @@ static void elsewhere_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
 static MP_DEFINE_CONST_OBJ_TYPE(elsewhere_type, MP_QSTR__nn, MP_TYPE_FLAG_NONE, attr, elsewhere_attr);
 static const mp_obj_base_t elsewhere = {&elsewhere_type};
 
+#if PT_ALONE
+#define PT_NAME MP_QSTR_torch
+#else
+#define PT_NAME MP_QSTR__torch
+#endif
 #define DTYPE(name, number) {MP_ROM_QSTR(MP_QSTR_##name), MP_ROM_PTR(&pt_dtypes[number])}
 #define ENTRY(name, object) {MP_ROM_QSTR(MP_QSTR_##name), MP_ROM_PTR(&object)}
 static const mp_rom_map_elem_t module_table[] = {
-    {MP_ROM_QSTR(MP_QSTR___name__), MP_ROM_QSTR(MP_QSTR__torch)},
+    {MP_ROM_QSTR(MP_QSTR___name__), MP_ROM_QSTR(PT_NAME)},
     ENTRY(Tensor, pt_tensor_type), ENTRY(Parameter, pt_parameter_type), ENTRY(Size, pt_size_type),
     ENTRY(device, pt_device_type), ENTRY(dtype, pt_dtype_type),
     ENTRY(strided, pt_strided), ENTRY(contiguous_format, pt_contiguous_format),
@@ -52,7 +57,11 @@ static const mp_rom_map_elem_t module_table[] = {
 static MP_DEFINE_CONST_DICT(module_dict, module_table);
 
 const mp_obj_module_t pt_module = {.base = {&mp_type_module}, .globals = (mp_obj_dict_t *)&module_dict};
+#if PT_ALONE
+MP_REGISTER_MODULE(MP_QSTR_torch, pt_module);
+#else
 MP_REGISTER_MODULE(MP_QSTR__torch, pt_module);
+#endif
 #if !MICROPY_MODULE_ATTR_DELEGATION
 #error "torch needs MICROPY_MODULE_ATTR_DELEGATION"
 #endif
