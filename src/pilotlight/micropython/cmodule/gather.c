@@ -158,6 +158,9 @@ mp_obj_t pt_do_index_select(pt_call_t *c)
         mp_raise_msg(&mp_type_IndexError, MP_ERROR_TEXT("index_select(): Index to scalar can have only 1 value"));
     }
     pt_tensor_t *ids = pt_index_vector(c, index, x->ndim, dim, sizes);
+    if (c->out) {
+        pt_check_overlap(c->out, 0, NULL); /* before it gets another shape */
+    }
     pt_tensor_t *y = pt_result(c, x->dtype, x->ndim, sizes);
     pt_check_apart(c, y, x);
     pt_check_apart(c, y, index);
