@@ -84,10 +84,10 @@ def test_one_object_for_programs(script):
 def test_a_silent_board_is_told(tmp_path):
     path = tmp_path / "loop.py"
     path.write_text("print('here')\nwhile True:\n    pass\n")
-    done = shell("micropython", "run", path, "--board", BOARD, "--timeout", "1")
+    done = shell("micropython", "run", path, "--board", BOARD, "--timeout", "10")
     assert done.returncode == 2
     assert done.stdout == "here\n"
-    assert f"{BOARD} has printed nothing for 1 seconds" in done.stderr
+    assert f"{BOARD} has printed nothing for 10 seconds" in done.stderr
 
 
 def test_ctrl_c_stops_a_script_on_a_board(tmp_path):
@@ -112,7 +112,10 @@ def test_boards_without_a_build_are_named():
 @pytest.mark.parametrize("board", [ports.HOST, BOARD])
 def test_a_prompt(board):
     """Ctrl-C gives a new prompt, Ctrl-D leaves, and the terminal is as it was."""
-    master, slave = pty.openpty()
+    try:
+        master, slave = pty.openpty()
+    except OSError as error:
+        pytest.skip(f"this computer has no pseudo-terminals: {error}")
     before = termios.tcgetattr(slave)
     os.set_blocking(master, False)
     process = subprocess.Popen([*PILOTLIGHT, "repl", "--board", board], stdin=slave, stdout=slave, stderr=slave,

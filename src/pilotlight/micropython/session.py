@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import termios
+import threading
 import time
 import tty
 from collections.abc import Callable, Iterator
@@ -91,7 +92,8 @@ class BoardSession:
         """A script; its exit code as the host's MicroPython gives it."""
         trace: list[bytes] = []
         text = _RUN.format(text=script.read_text(), name=script.name, arguments=[script.name, *arguments])
-        fine = self.execute(text, out, trace.append)
+        with self._passing_interrupts():
+            fine = self.execute(text, out, trace.append)
         if not fine:
             lines = b"".join(trace).splitlines(keepends=True)
             err(b"".join(line for line in lines if b'File "<stdin>"' not in line))
@@ -145,7 +147,7 @@ class BoardSession:
                 self._rest = after
                 return
             held = before[len(before) - keep :]
-            while not self._readable(fd):
+            while not select.select([fd], [], [], 0.2)[0]:
                 if time.monotonic() - heard > self.timeout:
                     raise PilotlightError(
                         f"{self.board.name} has printed nothing for {self.timeout:g} seconds",
@@ -160,12 +162,17 @@ class BoardSession:
                 )
             held += data
 
-    def _readable(self, fd: int) -> bool:
+    @contextlib.contextmanager
+    def _passing_interrupts(self) -> Iterator[None]:
+        """Ctrl-C goes to the board, wherever in this program it arrives."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGINT, lambda *_: self.interrupt())
         try:
-            return bool(select.select([fd], [], [], 0.2)[0])
-        except KeyboardInterrupt:
-            self.interrupt()
-            return False
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
 
 def _overlap(data: bytes, mark: bytes) -> int:
