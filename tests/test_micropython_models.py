@@ -43,6 +43,9 @@ print("output", "#", *y.reshape(-1).tolist())
 
 
 def _cpython(script: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Other tests import models of the same names from elsewhere: each has its own for its own time."""
+    names = [path.stem for path in MODELS.glob("*.py")]
+    others = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     sys.path.insert(0, str(MODELS))
     try:
         capsys.readouterr()
@@ -50,6 +53,9 @@ def _cpython(script: str, capsys: pytest.CaptureFixture[str]) -> str:
         return capsys.readouterr().out
     finally:
         sys.path.remove(str(MODELS))
+        for name in names:
+            sys.modules.pop(name, None)
+        sys.modules.update(others)
 
 
 def _same(expected: str, got: str, largest: float) -> bool:

@@ -42,6 +42,7 @@ BY_HAND: tuple[str, ...] = (
     "fm nonzero.numpy(Tensor self, *, bool as_tuple) -> Tensor",
     "fmo norm.any(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     "fmo norm.name(Tensor self, str p, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    "f cdist.any(Tensor x1, Tensor x2, float p=2, str? compute_mode=None) -> Tensor",
     "f Generator(Device? device=None) -> Tensor",
     "f set_printoptions(int? precision=None, Scalar? threshold=None, int? edgeitems=None, int? linewidth=None, "
     "str? profile=None, bool? sci_mode=None) -> Tensor",

@@ -215,7 +215,8 @@ class Samples:
             number = 0
             limit = FEW if self.limit is None and dtype not in COMPILED else self.limit
             for index, sample in enumerate(islice(found, limit)):
-                args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
+                # A copy: some samples are changed in place to make the next one.
+                args, kwargs = copy.deepcopy(((sample.input, *sample.args), dict(sample.kwargs)))
                 chosen = forms(op, args, kwargs, index) if index < FEW else [("", op.op)]
                 for form, function in chosen:
                     case = build(operator, dtype, number, form, function, args, kwargs)

@@ -231,6 +231,7 @@ mp_obj_t pt_do_linspace(pt_call_t *c)
         b = pt_to_float(pt_to_int(b));
     }
     const float step = n > 1 ? rounded(rounded(b - a, y->dtype) / (float)(n - 1), y->dtype) : 0.0f;
+    const mp_float_t wide = n > 1 ? ((mp_float_t)b - (mp_float_t)a) / (mp_float_t)(n - 1) : 0; /* PyTorch's for integers */
     const float base = powers ? (float)c->args[3].v.f : 1.0f;
     for (int32_t k = 0; k < n; k++) {
         pt_chunk_t one;
@@ -239,8 +240,11 @@ mp_obj_t pt_do_linspace(pt_call_t *c)
         one.f[0] = rounded(front ? a + way : b - way, y->dtype);
         if (powers) {
             one.f[0] = pl_pow_f32(base, one.f[0]);
+        } else if (whole) {
+            one.i[0] = pt_whole(front ? (mp_float_t)a + wide * (mp_float_t)k : (mp_float_t)b - wide * (mp_float_t)(n - k - 1));
         }
-        pt_store(y->data + (ptrdiff_t)k * pt_strides(y)[0] * pt_size(y->dtype), y->dtype, 1, PT_FLOAT32, &one, 1);
+        pt_store(y->data + (ptrdiff_t)k * pt_strides(y)[0] * pt_size(y->dtype), y->dtype, 1,
+            whole && !powers ? PT_INT64 : PT_FLOAT32, &one, 1);
     }
     return MP_OBJ_FROM_PTR(y);
 }

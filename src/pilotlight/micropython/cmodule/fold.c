@@ -99,7 +99,9 @@ mp_obj_t pt_im2col(pt_call_t *c)
     const pt_tensor_t *given = c->args[0].v.tensor;
     const int dtype = given->dtype;
     pl_volume_t s;
-    pt_need_float("im2col_out_cpu", given);
+    if (dtype != PT_BOOL) {
+        pt_need_float("im2col_out_cpu", given);
+    }
     const bool batched = pt_volume(&s, "im2col", given, 2);
     windows(c, 1, &s);
     const int32_t sizes[] = {s.c * s.kh * s.kw, s.oh * s.ow};

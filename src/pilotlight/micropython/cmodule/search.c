@@ -175,7 +175,7 @@ mp_obj_t pt_do_diff(pt_call_t *c)
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("order must be non-negative but got %d"),
             (int)c->args[1].v.i);
     }
-    if (c->args[3].given || c->args[4].given) {
+    if (c->args[1].v.i > 0 && (c->args[3].given || c->args[4].given)) {
         pt_tensor_t *before = c->args[3].given ? c->args[3].v.tensor : NULL;
         pt_tensor_t *behind = c->args[4].given ? c->args[4].v.tensor : NULL, *parts[3] = {before, x, behind};
         int32_t sizes[PT_MAX_DIMS], start = 0;

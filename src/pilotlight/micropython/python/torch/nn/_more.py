@@ -158,6 +158,8 @@ def embedding_bag(
         starts = offsets.tolist() + ([] if include_last_offset else [input.numel()])
     if max_norm is not None:
         renormed(input, weight, max_norm, norm_type)
+    if padding_idx is not None and padding_idx < 0:
+        padding_idx += weight.shape[0]
     rows = weight[input]
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)
