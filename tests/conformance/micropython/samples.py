@@ -188,6 +188,17 @@ def with_elements(leaves: Sequence[Any]) -> list[torch.Tensor]:
             and x.untyped_storage().nbytes()]
 
 
+def _copy(tree: Any) -> Any:
+    """With strides and shared bytes as they are: some samples are changed in place to make the next one."""
+    memo: dict[int, Any] = {}
+
+    def copied(x: Any) -> Any:
+        sparse = isinstance(x, torch.Tensor) and x.layout != torch.strided
+        return x.clone() if sparse else copy.deepcopy(x, memo)
+
+    return pytree.tree_map(copied, tree)
+
+
 class Samples:
     """Every OpInfo that has samples for one of the dtypes; `limit` takes only the first of each OpInfo and dtype.
 
@@ -215,8 +226,7 @@ class Samples:
             number = 0
             limit = FEW if self.limit is None and dtype not in COMPILED else self.limit
             for index, sample in enumerate(islice(found, limit)):
-                # A copy: some samples are changed in place to make the next one.
-                args, kwargs = copy.deepcopy(((sample.input, *sample.args), dict(sample.kwargs)))
+                args, kwargs = _copy(((sample.input, *sample.args), dict(sample.kwargs)))
                 chosen = forms(op, args, kwargs, index) if index < FEW else [("", op.op)]
                 for form, function in chosen:
                     case = build(operator, dtype, number, form, function, args, kwargs)
