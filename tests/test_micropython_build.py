@@ -236,6 +236,9 @@ def test_what_a_saved_graph_needs(tmp_path):
         assert found.operators is not None
         operators = {n.partition(".")[0] for n in found.operators}
         assert {"softmax", "relu", "view"} <= operators and not {"conv2d", "add", "matmul"} & operators
+    (tmp_path / "broken.pt").write_text("no archive")
+    error = call_error("micropython", "export", "--ops", tmp_path / "broken.pt", "-o", tmp_path / "out")
+    assert error["kind"] == "bad-file"
     error = call_error("micropython", "export", "--ops", tmp_path / "weights.pt", "-o", tmp_path / "out")
     assert "no operators in it" in error["message"]
 

@@ -128,6 +128,11 @@ def run_make(folder: Path, variables: dict[str, str], log: Path, what: str) -> N
     if done.returncode:
         text = log.read_text(errors="replace")
         overflows = {region: int(by) for region, by in _OVERFLOW.findall(text)}
+        if "HEAP" in overflows:
+            raise PilotlightError(
+                f"the heap is {overflows['HEAP']:,} bytes too large for {what}", where=str(log),
+                hint="give less with --heap", kind="does-not-fit",
+            )
         if overflows:
             raise DoesNotFitError(overflows, where=str(log))
         first = next((next(filter(None, m.groups())) for m in _TELLING.finditer(text)), "make failed")

@@ -106,7 +106,12 @@ def _exported(path: Path) -> set[str]:
 
 def _scripted(path: Path) -> set[str]:
     """The operators of TorchScript's graph; a file with weights only has none."""
-    if zipfile.is_zipfile(path) and any("/code/" in name for name in zipfile.ZipFile(path).namelist()):
+    if not zipfile.is_zipfile(path):
+        raise PilotlightError(
+            f"{path} is not a file that torch.save or torch.jit.save wrote", kind="bad-file",
+            hint="save it again, or give the model's own code, file.py:name",
+        )
+    if any("/code/" in name for name in zipfile.ZipFile(path).namelist()):
         graph = torch.jit.load(path, map_location="cpu").inlined_graph
         return {kind.removeprefix("aten::") for kind in _kinds(graph) if kind.startswith("aten::")}
     raise PilotlightError(

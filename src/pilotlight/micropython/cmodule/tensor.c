@@ -151,7 +151,6 @@ void pt_become(pt_tensor_t *t, const pt_tensor_t *as)
     t->start = as->start;
     t->bytes = as->bytes;
     t->dtype = as->dtype;
-    t->ndim = as->ndim;
     t->read_only = as->read_only;
     t->data = as->data;
     memcpy(t->dims, as->dims, 2 * (size_t)as->ndim * sizeof(int32_t));
