@@ -204,18 +204,6 @@ mp_obj_t pt_do_copy(pt_call_t *c)
     return c->args[0].object;
 }
 
-/* dropout(input, p, train): the same elements where nothing is dropped. */
-mp_obj_t pt_do_dropout(pt_call_t *c)
-{
-    if (c->args[1].v.f < 0 || c->args[1].v.f > 1) {
-        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("dropout probability has to be between 0 and 1"));
-    }
-    if (c->args[2].v.i && c->args[1].v.f > 0) {
-        mp_raise_NotImplementedError(MP_ERROR_TEXT("dropout in training mode"));
-    }
-    return c->args[0].object;
-}
-
 /* ---- comparing whole tensors ------------------------------------------------------------------------------------- */
 
 /* isclose, and allclose (overload->data.number 1): rtol, atol, equal_nan. */

@@ -265,13 +265,3 @@ mp_obj_t pt_do_eye(pt_call_t *c)
     pt_fill(pt_diagonal(y, 0, 0, 1), MP_OBJ_NEW_SMALL_INT(1));
     return MP_OBJ_FROM_PTR(y);
 }
-
-/* add and sub: self + alpha * other. */
-mp_obj_t pt_add(pt_call_t *c)
-{
-    const mp_obj_t alpha = c->args[2].object;
-    if (alpha != MP_OBJ_NEW_SMALL_INT(1)) {
-        mp_raise_NotImplementedError(NULL);
-    }
-    return pt_pointwise(c);
-}

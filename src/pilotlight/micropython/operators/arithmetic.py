@@ -51,7 +51,7 @@ _KERNELS = {
     **{f"where.{overload}": Kernel("pt_do_where") for overload in ("self", "ScalarSelf", "ScalarOther", "Scalar")},
     "masked_fill.Scalar": Kernel("pt_do_masked_fill"), "masked_fill.Tensor": Kernel("pt_do_masked_fill"),
     "fill.Scalar": Kernel("pt_do_fill"), "fill.Tensor": Kernel("pt_do_fill"), "zero_.default": Kernel("pt_do_fill"),
-    "copy_.default": Kernel("pt_do_copy"), "dropout.default": Kernel("pt_do_dropout"),
+    "copy_.default": Kernel("pt_do_copy"),
     "isclose.default": Kernel("pt_do_isclose", 0), "allclose.default": Kernel("pt_do_isclose", 1),
     "equal.default": Kernel("pt_do_equal"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel, row
+from pilotlight.micropython.schemas import Kernel
 
 _ALL, _DIMS, _DIM = range(3)  # what stands behind self: nothing, a list of dimensions, one of them
 
@@ -20,7 +20,6 @@ KERNELS: dict[str, Kernel] = {
     **{f"{name}.{overload}": Kernel(f"pt_do_{name}", form)
        for name, forms in _FORMS.items() for overload, form in forms.items()},
     "max.default": Kernel("pt_do_amax", _ALL), "min.default": Kernel("pt_do_amin", _ALL),
-    "max.other": Kernel("pt_pointwise", row("maximum")), "min.other": Kernel("pt_pointwise", row("minimum")),
     "max.dim": Kernel("pt_do_max_dim", _DIM), "min.dim": Kernel("pt_do_min_dim", _DIM),
     **{f"{name}.{overload}": Kernel("pt_do_var", wanted + form)
        for name, wanted in _VARIANCES.items() for form, overload in enumerate(("default", "dim", "correction"))},
