@@ -6,10 +6,11 @@ half of the flash: bytecode, names and texts of a frozen module are stored as th
 
 from __future__ import annotations
 
-import ast
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+
+from pilotlight.micropython.minify import minify
 
 # In the order of the stream: what comes first is found first.
 PACKED = (
@@ -64,7 +65,7 @@ _DATA = {data!r}
 
 def pack(files: Mapping[str, Path]) -> dict[str, bytes]:
     """Python files to freeze instead of these modules, by their paths in the package; one without bytes is left out."""
-    texts = {name: _small(files[name].read_text()) for name in PACKED if name in files}
+    texts = {name: minify(files[name].read_text()).encode() for name in PACKED if name in files}
     if not texts or "torch._packed" not in files:
         return {}
     compressor = zlib.compressobj(9, zlib.DEFLATED, -_WINDOW, 9)
@@ -72,9 +73,3 @@ def pack(files: Mapping[str, Path]) -> dict[str, bytes]:
     index = tuple((name, len(text)) for name, text in texts.items())
     made = {f"{name.replace('.', '/')}.py": _STUB.encode() if name in _PUBLIC else b"" for name in texts}
     return {**made, "torch/_packed.py": _LOADER.format(index=index, window=_WINDOW, data=data).encode()}
-
-
-def _small(source: str) -> bytes:
-    """The same program without comments, empty lines and wide margins; a line without a margin begins a statement."""
-    lines = [line for line in ast.unparse(ast.parse(source)).splitlines() if line]
-    return "".join(" " * ((len(line) - len(line.lstrip())) // 4) + line.lstrip() + "\n" for line in lines).encode()
