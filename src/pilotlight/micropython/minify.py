@@ -17,10 +17,18 @@ _STRING = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 _CALLED_BY_NAME = ("__init__", "__call__", "__new__")
 
 
-def minify(source: str) -> str:
-    """A line without a margin begins a statement of the module or is a decorator of the next."""
+def keywords(source: str) -> frozenset[str]:
+    """Names of arguments that are given by name."""
+    return frozenset(node.arg for node in ast.walk(ast.parse(source)) if isinstance(node, ast.keyword) and node.arg)
+
+
+def minify(source: str, elsewhere: frozenset[str] = frozenset()) -> str:
+    """A line without a margin begins a statement of the module or is a decorator of the next.
+
+    `elsewhere`: names that other files call functions of this one with.
+    """
     tree = ast.parse(source)
-    named = {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg}
+    named = keywords(source) | elsewhere
     tables = {(t.get_name(), t.get_lineno()): t for t in _tables(symtable.symtable(source, "", "exec"))}
     for function in _functions(tree.body):
         first = function.decorator_list[0].lineno if function.decorator_list else function.lineno
@@ -47,7 +55,7 @@ def _functions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef]:
             yield from _functions(node.body)
 
 
-def _rename(function: ast.FunctionDef, table: symtable.SymbolTable, named: set[str]) -> None:
+def _rename(function: ast.FunctionDef, table: symtable.SymbolTable, named: frozenset[str]) -> None:
     """Give letters to what is local, in the order of the text."""
     local = {s.get_name() for t in _tables(table) for s in t.get_symbols() if s.is_local() or s.is_free()}
     fixed = {s.get_name() for t in _tables(table) for s in t.get_symbols() if s.is_global() or s.is_imported()}
@@ -90,7 +98,7 @@ def _attributes(node: ast.ClassDef) -> Iterator[str]:
         yield from (name for part in ast.walk(inner) for name in _names(part))
 
 
-def _parameters_to_keep(function: ast.FunctionDef | ast.Lambda, outer: bool, named: set[str]) -> set[str]:
+def _parameters_to_keep(function: ast.FunctionDef | ast.Lambda, outer: bool, named: frozenset[str]) -> set[str]:
     """Those that a caller may name: of a private function, those with a default or named in a call of this file."""
     arguments = function.args
     plain = arguments.posonlyargs + arguments.args

@@ -13,7 +13,7 @@ import torch
 
 from pilotlight.errors import PilotlightError
 from pilotlight.micropython.build import unix_binary
-from pilotlight.micropython.select import Selection, all_kernels, modules, overloads_of, select
+from pilotlight.micropython.select import Selection, all_operators, modules, overloads_of, select
 
 _HEAP = 2 << 30  # bytes; used as far as the model needs
 _MARK = "what it needs: "
@@ -40,7 +40,8 @@ with torch.no_grad():
     found(*inputs)
 _torch._record(None)
 from torch import _packed
-print({mark!r} + " ".join(_names) + "|" + " ".join(list(sys.modules) + list(_packed._loaded)))
+_called, _imported = list(_names) + list(_packed._made), list(sys.modules) + list(_packed._loaded)
+print({mark!r} + " ".join(_called) + "|" + " ".join(_imported))
 """
 
 
@@ -129,7 +130,7 @@ def _kinds(block: torch.Graph | torch.Block) -> set[str]:
 
 def _read(path: Path, names: set[str]) -> Selection:
     """The operators of a saved graph; those that only Python's own numbers and lists need are no tensor operators."""
-    known = list(all_kernels())
+    known = all_operators()
     found = {name for name in names if overloads_of(name, known)}
     schemas = {name for name in names - found if _is_operator(name)}
     wanted = {name.partition(".")[0] for name in found} | schemas | {*_AROUND}

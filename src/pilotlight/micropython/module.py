@@ -31,11 +31,13 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
     """
     from pilotlight.micropython.generate import generate  # takes PyTorch, and so a moment
 
+    units = selection.units()
     wanted: dict[str, bytes] = {}
     for path in sorted((HERE / "cmodule").iterdir()):
         wanted[f"torch/{path.name}"] = path.read_bytes()
     with tempfile.TemporaryDirectory() as temporary:
-        generate(Path(temporary), selection.kernels(), alone=selection.alone)
+        packed = [unit.name for unit in units if unit.head]
+        generate(Path(temporary), selection.kernels(), alone=selection.alone, packed=packed)
         for path in sorted((Path(temporary) / "generated").iterdir()):
             wanted[f"torch/generated/{path.name}"] = path.read_bytes()
     for path in _included(list(wanted.values())):
@@ -43,7 +45,7 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
     files = selection.python_files()
     for path in files:
         wanted[f"python/{path.relative_to(HERE / 'python')}"] = path.read_bytes()
-    for name, data in pack({name: path for name, path in modules().items() if path in files}).items():
+    for name, data in pack({name: path for name, path in modules().items() if path in files}, units).items():
         if data:
             wanted[f"python/{name}"] = data
         else:

@@ -1,16 +1,20 @@
-"""Parts of the Python package that few programs import: their source in one compressed stream, compiled when imported.
+"""Parts of the Python package that few programs use: their source in one compressed stream, compiled when asked for.
 
-What every model needs is frozen bytecode and runs out of flash. The rest costs RAM where it is imported, and less than
-half of the flash: bytecode, names and texts of a frozen module are stored as they are.
+What every model needs is frozen bytecode and runs out of flash. The rest costs RAM where it is used, and less than half
+of the flash: bytecode, names and texts of a frozen module are stored as they are.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pilotlight.micropython.minify import minify
+from pilotlight.micropython.minify import keywords, minify
+
+if TYPE_CHECKING:
+    from pilotlight.micropython.composed import Unit
 
 # In the order of the stream: what comes first is found first.
 PACKED = (
@@ -21,55 +25,25 @@ PACKED = (
 _PUBLIC = ("torch.nn.init", "copy", "dataclasses", "itertools", "contextlib")  # programs import these themselves
 _WINDOW = 12  # bits: 4 KB of RAM for the time of unpacking
 _STUB = "from torch import _packed\n\n_packed.load(__name__, globals())\n"
-_LOADER = '''\
-from io import BytesIO
-
-from deflate import RAW, DeflateIO
-
-_INDEX = {index!r}
-_loaded = {{}}
+_LOADER, _PLACE = "torch._packed", '_DATA = b""'
 
 
-# the names of a module, which is compiled one statement at a time; with `names` it is not kept
-def load(name, names=None):
-    if name in _loaded:
-        return _loaded[name]
-    keep = names is None
-    names = {{"__name__": name}} if keep else names
-    stream = DeflateIO(BytesIO(_DATA), RAW, {window})
-    skipped = bytearray(64)
-    for known, size in _INDEX:
-        if known == name:
-            break
-        while size:
-            size -= stream.readinto(skipped, min(size, 64))
-    else:
-        raise ImportError(name + " is not in this build")
-    text = b""
-    while size:
-        line = stream.readline()
-        size -= len(line)
-        if text and line[0] != 32 and text[0] != 64:
-            exec(text, names)
-            text = b""
-        text += line
-    exec(text, names)
-    if keep:
-        _loaded[name] = names
-    return names
-
-
-_DATA = {data!r}
-'''
-
-
-def pack(files: Mapping[str, Path]) -> dict[str, bytes]:
+def pack(files: Mapping[str, Path], operators: Iterable[Unit]) -> dict[str, bytes]:
     """Python files to freeze instead of these modules, by their paths in the package; one without bytes is left out."""
-    texts = {name: minify(files[name].read_text()).encode() for name in PACKED if name in files}
-    if not texts or "torch._packed" not in files:
+    if _LOADER not in files:
         return {}
+    texts = {name: minify(files[name].read_text()).encode() for name in PACKED if name in files}
+    parts = [part for name, text in texts.items() for part in (f"{name} {len(text)}\n".encode(), text)]
+    units = list(operators)
+    named = keywords("\n".join(unit.source for unit in units))
+    for unit in units:
+        text = minify(unit.source, named).encode()
+        head = [unit.name, str(len(text)), *([f":{unit.head}"] if unit.head else []), *unit.needs]
+        parts += [" ".join(head).encode() + b"\n", text]
     compressor = zlib.compressobj(9, zlib.DEFLATED, -_WINDOW, 9)
-    data = b"".join(compressor.compress(text) for text in texts.values()) + compressor.flush()
-    index = tuple((name, len(text)) for name, text in texts.items())
+    data = b"".join(compressor.compress(part) for part in parts) + compressor.flush()
     made = {f"{name.replace('.', '/')}.py": _STUB.encode() if name in _PUBLIC else b"" for name in texts}
-    return {**made, "torch/_packed.py": _LOADER.format(index=index, window=_WINDOW, data=data).encode()}
+    loader = files[_LOADER].read_text()
+    assert _PLACE in loader
+    return {**made, "torch/_packed.py": loader.replace(_PLACE, f"_DATA = {data!r}").encode()}
+

@@ -45,7 +45,7 @@ _VARIADIC = {"atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_
 # Their tensors may be numbers (torch.mul(2, x)), which makes their overloads for a Scalar superfluous.
 _NUMBERS = {
     name + suffix for suffix in ("", "_")
-    for name in ("add", "sub", "mul", "div", "floor_divide", "true_divide", "multiply", "divide", "subtract")
+    for name in ("add", "sub", "mul", "div", "floor_divide")
 }
 
 
@@ -104,13 +104,13 @@ def _without_options(schema: FunctionSchema) -> str:
     return f"{schema.name.name.base}({', '.join(arguments).replace('(a!)', '')})"
 
 
-def _kind(type_: Type) -> tuple[str, bool, int]:
+def argument_kind(type_: Type) -> tuple[str, bool, int]:
     """The code of a type, whether it may be None, and the length of a list that one number can fill."""
     if isinstance(type_, OptionalType):
-        code, _, length = _kind(type_.elem)
+        code, _, length = argument_kind(type_.elem)
         return code, True, length
     if isinstance(type_, ListType):
-        code, _, _ = _kind(type_.elem)
+        code, _, _ = argument_kind(type_.elem)
         return _LISTS.get(code, "IGNORED"), False, type_.size or 0
     assert isinstance(type_, BaseType)
     return _SCALARS.get(type_.name, "IGNORED"), False, 0
@@ -132,12 +132,17 @@ def _default(argument: Argument, code: str) -> tuple[list[str], str]:
     return ["PT_HAS_DEFAULT", "PT_FLOAT_DEFAULT"], f"{{.f = {number!r}f}}"
 
 
+def is_variadic(operator: str) -> bool:
+    """Whether its list of tensors may be arguments one by one."""
+    return operator in _VARIADIC
+
+
 def parameters(overload: Overload) -> list[tuple[str, str]]:
     """The names of an overload's parameters and the initializers of their kinds."""
     rows = []
     for argument in overload.schema.arguments.flat_non_out:
-        code, optional, length = _kind(argument.type)
-        length = int(overload.operator in _VARIADIC) if code == "TENSORS" else length
+        code, optional, length = argument_kind(argument.type)
+        length = int(is_variadic(overload.operator)) if code == "TENSORS" else length
         flags, value = _default(argument, code)
         flags += ["PT_OPTIONAL"] if optional else []
         flags += ["PT_GAPS"] if code == "TENSORS" and str(argument.type).startswith("Tensor?[") else []

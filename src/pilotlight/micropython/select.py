@@ -14,23 +14,32 @@ import yaml
 from pilotlight.errors import PilotlightError
 
 if TYPE_CHECKING:
+    from pilotlight.micropython.composed import Unit
     from pilotlight.micropython.schemas import Kernel
 
 PYTHON = Path(__file__).parent / "python"
 _PREFIXES = ("aten::", "aten.", "torch.nn.functional.", "torch.special.", "torch.", "Tensor.", "F.")
+_PACKED = "torch._packed"  # finds operators that are written in Python
 _SHOWN = 5  # of what is unknown
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Names of overloads and of Python modules; None: all there are."""
+    """Names of overloads, of operators that are written in Python, and of Python modules; None: all there are."""
 
     operators: tuple[str, ...] | None = None
     python: tuple[str, ...] | None = None
 
     def kernels(self) -> dict[str, Kernel]:
+        """Those of C."""
         known = all_kernels()
-        return known if self.operators is None else {name: known[name] for name in self.operators}
+        return known if self.operators is None else {name: known[name] for name in self.operators if name in known}
+
+    def units(self) -> list[Unit]:
+        """What there is of the operators that are written in Python."""
+        from pilotlight.micropython import composed
+
+        return composed.with_needed(composed.operators() if self.operators is None else self.operators)
 
     @property
     def alone(self) -> bool:
@@ -52,15 +61,22 @@ def all_kernels() -> dict[str, Kernel]:
     return kernels()
 
 
+def all_operators() -> list[str]:
+    """Overloads of C operators, and names of operators that are written in Python."""
+    from pilotlight.micropython.composed import operators
+
+    return [*all_kernels(), *operators()]
+
+
 def modules() -> dict[str, Path]:
     """The Python part: `torch/nn/__init__.py` is `torch.nn`."""
-    paths = sorted(PYTHON.rglob("*.py"))
+    paths = sorted(path for path in PYTHON.rglob("*.py") if path.parent.name != "operators")
     return {".".join(p.relative_to(PYTHON).with_suffix("").parts).removesuffix(".__init__"): p for p in paths}
 
 
 def select(operators: Iterable[str], python: Iterable[str], where: str) -> Selection:
     """Operators with or without the name of an overload; Python modules with what they need of the others."""
-    known, unknown = list(all_kernels()), []
+    known, unknown = all_operators(), []
     wanted: dict[str, None] = {}
     for name in operators:
         found = overloads_of(name, known)
@@ -68,14 +84,19 @@ def select(operators: Iterable[str], python: Iterable[str], where: str) -> Selec
         unknown += [] if found else [name]
     if unknown:
         raise _unknown("operator", unknown, sorted({n.partition(".")[0] for n in known} | set(known)), where)
-    return Selection(tuple(sorted(wanted)), with_packages(python, where))
+    composed = Selection(tuple(wanted)).units()
+    for word in sorted({word for unit in composed for word in unit.words}):
+        wanted |= dict.fromkeys(overloads_of(word, known))
+    return Selection(tuple(sorted(wanted)), with_packages([*python, *([_PACKED] if composed else [])], where))
 
 
 def overloads_of(name: str, known: Iterable[str]) -> list[str]:
     """The overloads that a name means: one, or all of the operator's."""
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
-    return [full for full in known if full == name or full.partition(".")[0] == name]
+    operator = name.partition(".")[0]
+    whole = (name, operator, operator.removesuffix("_"))  # those that are written in Python are not divided
+    return [full for full in known if (full in whole if "." not in full else name in (full, full.partition(".")[0]))]
 
 
 def with_packages(names: Iterable[str], where: str) -> tuple[str, ...]:

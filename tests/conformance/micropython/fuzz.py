@@ -11,7 +11,7 @@ from torchgen.model import BaseTy, BaseType, ListType, OptionalType, Type
 
 from conformance.micropython.samples import Sample, build
 from conformance.micropython.text import DTYPES
-from pilotlight.micropython.operators import kernels
+from pilotlight.micropython.composed import covered
 from pilotlight.micropython.schemas import overloads
 
 # PyTorch itself may write where it must not with such arguments; strides of empty tensors are not part of a text.
@@ -90,7 +90,7 @@ def _function(name: str) -> Callable[..., Any] | None:
 def calls(seed: int, count: int, wild: bool) -> Iterator[Sample]:
     """`wild` ones are for MicroPython alone: they only must not crash it."""
     draws = Draws(seed, wild)
-    known = [overloads()[name] for name in sorted(kernels())]
+    known = [overloads()[name] for name in sorted(covered())]
     chosen = [o for o in known if not o.operator.startswith(DANGEROUS) and _function(o.operator) is not None]
     for index in range(count):
         overload = draws.random.choice(chosen)

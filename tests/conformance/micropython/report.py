@@ -8,7 +8,7 @@ from pathlib import Path
 from conformance.micropython.text import DTYPES
 from conformance.report import left_out, sentence, table
 from conformance.results import Operator, totals
-from pilotlight.micropython.operators import kernels
+from pilotlight.micropython.composed import covered
 
 _HEAD = """# Operators under MicroPython
 
@@ -44,7 +44,7 @@ def write_report(
     operators: Sequence[Operator], errors: Sequence[Operator], path: Path, board: str, limit: int | None
 ) -> None:
     rows = sorted(operators, key=lambda o: o.name.lower())
-    names = [name for name in kernels() if not name.partition(".")[0].endswith("_")]
+    names = [name for name in covered() if not name.partition(".")[0].endswith("_")]
     head = _HEAD.format(
         overloads=len(names), operators=len({name.partition(".")[0] for name in names}), summary=sentence(rows),
         samples="all" if limit is None else f"the first {limit}", errors=error_sentence(errors),

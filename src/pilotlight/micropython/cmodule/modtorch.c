@@ -1,4 +1,5 @@
 /* The module `_torch`, which is `torch` itself where nothing of the Python part is built in. */
+#include "packed.h"
 #include "record.h"
 #include "tensortype.h"
 
@@ -6,26 +7,30 @@ static mp_obj_t is_tensor(mp_obj_t o) { return mp_obj_new_bool(pt_is_tensor(o));
 static MP_DEFINE_CONST_FUN_OBJ_1(is_tensor_obj, is_tensor);
 
 /* Operators are searched for, which takes less room than a dictionary; torch keeps those that it has found. */
-static void find(qstr name, mp_obj_t *dest, int first, int end)
+static void find(qstr name, mp_obj_t *dest, char form, int first, int end)
 {
     for (int k = first; dest[0] == MP_OBJ_NULL && k < end; k++) {
         if (pt_functions[k].name == name) {
             dest[0] = MP_OBJ_FROM_PTR(&pt_functions[k]);
+            return;
         }
+    }
+    if (dest[0] == MP_OBJ_NULL) {
+        pt_find_packed(name, form, MP_OBJ_NULL, dest);
     }
 }
 
 void pt_module_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
 {
     (void)self;
-    find(name, dest, 0, PT_OWN_FUNCTIONS);
+    find(name, dest, 'f', 0, PT_OWN_FUNCTIONS);
 }
 
 /* Functions that PyTorch has in torch.nn.functional, torch.special, torch.linalg. */
 static void elsewhere_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
 {
     (void)self;
-    find(name, dest, PT_OWN_FUNCTIONS, PT_FUNCTIONS);
+    find(name, dest, 'n', PT_OWN_FUNCTIONS, PT_FUNCTIONS);
 }
 
 static MP_DEFINE_CONST_OBJ_TYPE(elsewhere_type, MP_QSTR__nn, MP_TYPE_FLAG_NONE, attr, elsewhere_attr);
@@ -50,6 +55,9 @@ static const mp_rom_map_elem_t module_table[] = {
     DTYPE(float32, PT_FLOAT32), DTYPE(float, PT_FLOAT32),
     ENTRY(is_tensor, is_tensor_obj),
     ENTRY(_nn, elsewhere),
+#if PT_PACKED
+    ENTRY(_check, pt_check_obj), ENTRY(_into, pt_into_obj), ENTRY(_named, pt_named_obj),
+#endif
 #ifdef PT_RECORD
     ENTRY(_record, pt_record_obj),
 #endif

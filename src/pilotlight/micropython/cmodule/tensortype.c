@@ -4,6 +4,7 @@
 #include "py/parsenum.h"
 
 #include "construct.h"
+#include "packed.h"
 #include "record.h"
 #include "repr.h"
 #include "shape.h"
@@ -49,6 +50,18 @@ static void store_attr(pt_tensor_t *t, qstr name, mp_obj_t *dest)
         return;
     }
     dest[0] = MP_OBJ_NULL;
+}
+
+static const mp_obj_dict_t tensor_dict;
+
+static void find_method(mp_obj_t self, qstr name, mp_obj_t *dest)
+{
+    const mp_map_elem_t *found = mp_map_lookup((mp_map_t *)&tensor_dict.map, MP_OBJ_NEW_QSTR(name), MP_MAP_LOOKUP);
+    if (found) {
+        mp_convert_member_lookup(self, &pt_tensor_type, found->value, dest);
+    } else {
+        pt_find_packed(name, 'm', self, dest);
+    }
 }
 
 void pt_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
@@ -108,7 +121,7 @@ void pt_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
             }
             break;
         default:
-            dest[1] = MP_OBJ_SENTINEL; /* look it up among the methods */
+            find_method(self, name, dest);
     }
 }
 

@@ -15,6 +15,8 @@ def kernels() -> dict[str, Kernel]:
     """Every overload that there is a kernel for; a family's own entry goes before a row of the compiler's."""
     own: dict[str, Kernel] = {}
     for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
+        if module == "aliases":
+            continue
         added = importlib.import_module(f"{__name__}.{module}").KERNELS
         assert own.keys().isdisjoint(added), f"{module} has entries of another family: {sorted(own.keys() & added)}"
         own |= added

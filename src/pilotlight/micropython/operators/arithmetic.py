@@ -5,16 +5,7 @@ from __future__ import annotations
 from pilotlight.micropython.rows import row_kernels
 from pilotlight.micropython.schemas import Kernel, overloads, row
 
-_ALIASES = {
-    "absolute": "abs", "negative": "neg", "multiply": "mul", "divide": "div", "true_divide": "div", "subtract": "sub",
-    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "clip": "clamp",
-    "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh",
-    "arctan2": "atan2", "fix": "trunc", "special_expm1": "expm1", "special_exp2": "exp2", "special_expit": "sigmoid",
-    "special_erf": "erf", "special_erfc": "erfc", "special_log1p": "log1p", "special_round": "round",
-    "special_sinc": "sinc", "special_xlogy": "xlogy", "special_logit": "logit", "special_digamma": "digamma",
-    "special_psi": "digamma", "special_gammaln": "lgamma", "__and__": "bitwise_and", "__or__": "bitwise_or",
-    "__xor__": "bitwise_xor",
-}
+_ALIASES = {"__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwise_xor"}
 
 # Overloads whose first arguments are the operands of a row.
 _ROWS = {

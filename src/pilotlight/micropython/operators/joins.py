@@ -5,10 +5,10 @@ from __future__ import annotations
 from pilotlight.micropython.schemas import Kernel
 
 KERNELS: dict[str, Kernel] = {
-    **{f"{name}.default": Kernel("pt_do_cat") for name in ("cat", "concat", "concatenate")},
+    "cat.default": Kernel("pt_do_cat"),
     "stack.default": Kernel("pt_do_stack"),
     "hstack.default": Kernel("pt_do_hstack", 1), "vstack.default": Kernel("pt_do_hstack", 2),
-    "row_stack.default": Kernel("pt_do_hstack", 2), "dstack.default": Kernel("pt_do_hstack", 3),
+    "dstack.default": Kernel("pt_do_hstack", 3),
     "column_stack.default": Kernel("pt_do_hstack", 4), "block_diag.default": Kernel("pt_do_block_diag"),
     "meshgrid.default": Kernel("pt_do_meshgrid", 0), "meshgrid.indexing": Kernel("pt_do_meshgrid", 1),
     "repeat.default": Kernel("pt_do_repeat", 0), "tile.default": Kernel("pt_do_repeat", 1),

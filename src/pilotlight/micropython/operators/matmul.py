@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pilotlight.micropython.schemas import Kernel
 
-_PRODUCTS = {"matmul": 0, "linalg_matmul": 0, "mm": 1, "bmm": 2, "mv": 3, "dot": 4, "vdot": 4}
+_PRODUCTS = {"matmul": 0, "mm": 1, "bmm": 2, "mv": 3, "dot": 4, "vdot": 4}
 _SUMS = {"addmm": 1, "baddbmm": 2, "addmv": 3, "addbmm": 5}
 
 KERNELS: dict[str, Kernel] = {
     **{f"{name}.default": Kernel("pt_matmul", number) for name, number in _PRODUCTS.items()},
     **{f"{name}{suffix}.default": Kernel("pt_addmm", n) for name, n in _SUMS.items() for suffix in ("", "_")},
-    **{f"{name}.default": Kernel("pt_outer") for name in ("outer", "ger")},
+    "outer.default": Kernel("pt_outer"),
     **{f"{name}.default": Kernel("pt_addr") for name in ("addr", "addr_")},
     "linear.default": Kernel("pt_linear", 0),
     "inner.default": Kernel("pt_linear", 1),

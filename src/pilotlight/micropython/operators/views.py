@@ -7,7 +7,7 @@ from pilotlight.micropython.schemas import Kernel
 _SIMPLE = {
     "view.dtype": "view_dtype", "flatten.using_ints": "flatten", "ravel.default": "ravel", "unflatten.int": "unflatten",
     "permute.default": "permute", "t.default": "t", "t_.default": "t", "adjoint.default": "adjoint",
-    "movedim.int": "movedim", "moveaxis.int": "movedim", "movedim.intlist": "movedims", "moveaxis.intlist": "movedims",
+    "movedim.int": "movedim", "movedim.intlist": "movedims",
     "squeeze.default": "squeeze", "squeeze.dim": "squeeze_dim", "squeeze.dims": "squeeze_dims",
     "squeeze_.default": "squeeze", "squeeze_.dim": "squeeze_dim", "squeeze_.dims": "squeeze_dims",
     "unsqueeze.default": "unsqueeze", "unsqueeze_.default": "unsqueeze",
@@ -17,14 +17,12 @@ _SIMPLE = {
     "detach.default": "alias", "detach_.default": "alias", "alias.default": "alias",
     "narrow.default": "narrow", "narrow.Tensor": "narrow_tensor",
     "select.int": "select", "slice.Tensor": "slice", "chunk.default": "chunk", "split.Tensor": "split",
-    "split.sizes": "split_sizes", "split_with_sizes.default": "split_sizes", "unsafe_chunk.default": "chunk",
-    "unsafe_split.Tensor": "split", "unsafe_split_with_sizes.default": "split_sizes",
+    "split.sizes": "split_sizes", "split_with_sizes.default": "split_sizes",
     "tensor_split.sections": "tensor_split", "tensor_split.indices": "tensor_split_at",
     "tensor_split.tensor_indices_or_sections": "tensor_split_tensor", "unbind.int": "unbind",
     "diagonal.default": "diagonal", "diag.default": "diag", "diag_embed.default": "diag_embed",
     "as_strided.default": "as_strided", "as_strided_.default": "as_strided", "unfold.default": "unfold",
-    **{f"{name}{place}.{overload}": "transpose" for name in ("transpose", "swapaxes", "swapdims")
-       for place, overload in (("", "int" if name == "transpose" else "default"), ("_", "default"))},
+    "transpose.int": "transpose", "transpose_.default": "transpose",
 }
 
 KERNELS: dict[str, Kernel] = {

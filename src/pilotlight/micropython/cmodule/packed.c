@@ -1,0 +1,104 @@
+/* Operators that are written in Python: how they are found, and what their wrappers need of C. */
+#include "packed.h"
+
+#include "py/builtin.h"
+
+#include "call.h"
+
+#if PT_PACKED
+
+/* Two bytes a name tell most of the others apart without unpacking anything. */
+static bool listed(const byte *text, size_t length)
+{
+    uint16_t hash = 5381;
+    for (size_t k = 0; k < length; k++) {
+        hash = (uint16_t)(hash * 33 ^ text[k]);
+    }
+    for (int k = 0; k < PT_PACKED; k++) {
+        if (pt_packed[k] == hash) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest)
+{
+    size_t length;
+    const byte *text = qstr_data(name, &length);
+    if (text[0] == '_' || !(listed(text, length) || (text[length - 1] == '_' && listed(text, length - 1)))) {
+        return;
+    }
+    const mp_obj_t torch = mp_import_name(MP_QSTR_torch, mp_const_none, MP_OBJ_NEW_SMALL_INT(0));
+    const mp_obj_t operator = mp_load_attr(mp_load_attr(torch, MP_QSTR__packed), MP_QSTR_operator);
+    const mp_obj_t found = mp_call_function_2(operator, MP_OBJ_NEW_QSTR(name), mp_obj_new_str(&form, 1));
+    if (mp_obj_is_str(found)) {
+        mp_load_method_maybe(self, mp_obj_str_get_qstr(found), dest);
+    } else if (found != mp_const_none) {
+        dest[0] = found;
+        dest[1] = self;
+    }
+}
+
+/* _check(operator, argument, types, value): the value, of a tensor its number where only that is wanted. */
+static mp_obj_t check(size_t n, const mp_obj_t *args)
+{
+    pt_call_t c;
+    const char *types = mp_obj_str_get_str(args[2]);
+    pt_kind_t kind = {.flags = strchr(types, '?') ? PT_OPTIONAL : 0};
+    int first = -1;
+    (void)n;
+    for (; *types; types++) {
+        if (*types < 'A') {
+            continue;
+        }
+        kind.type = (uint8_t)((*types | 32) - 'a');
+        kind.length = *types < 'a';
+        c.ints_used = 0;
+        if (pt_accept(&c, &kind, &c.args[0], args[3])) {
+            return kind.type != PT_ARG_TENSOR && kind.type < PT_ARG_INTS && pt_is_tensor(args[3])
+                ? pt_item(pt_tensor(args[3]), 0) : args[3];
+        }
+        first = first < 0 ? kind.type : first;
+    }
+    mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q'%s must be %s, not %s"),
+        mp_obj_str_get_qstr(args[0]), mp_obj_str_get_qstr(args[1]), "", pt_type_names[first],
+        mp_obj_get_type_str(args[3]));
+}
+MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(pt_check_obj, 4, 4, check);
+
+/* _into(out, result, in_place): out= or self with the result in it. */
+static mp_obj_t into(mp_obj_t out, mp_obj_t result, mp_obj_t in_place)
+{
+    pt_tensor_t *y = pt_tensor(result);
+    if (!pt_is_tensor(out)) {
+        mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("argument '%q' must be Tensor, not %s"), MP_QSTR_out,
+            mp_obj_get_type_str(out));
+    }
+    if (pt_is_tensor(result)) {
+        pt_call_t c = {.out = pt_tensor(out), .in_place = in_place == mp_const_true};
+        pt_tensor_t *to = pt_result(&c, y->dtype, y->ndim, pt_sizes(y));
+        pt_check_overlap(to, 0, NULL);
+        pt_copy_into(to, y);
+    }
+    return out;
+}
+MP_DEFINE_CONST_FUN_OBJ_3(pt_into_obj, into);
+
+/* _named(operator, names, values): torch.return_types.mode(values=..., indices=...). */
+static mp_obj_t named(mp_obj_t operator, mp_obj_t names, mp_obj_t values)
+{
+    size_t count, given;
+    mp_obj_t *texts, *objects;
+    mp_obj_get_array(names, &count, &texts);
+    mp_obj_get_array(values, &given, &objects);
+    uint16_t *qstrs = m_new(uint16_t, count + 1);
+    qstrs[0] = (uint16_t)mp_obj_str_get_qstr(operator);
+    for (size_t k = 0; k < count; k++) {
+        qstrs[k + 1] = (uint16_t)mp_obj_str_get_qstr(texts[k]);
+    }
+    return pt_named(qstrs, (int)count, objects);
+}
+MP_DEFINE_CONST_FUN_OBJ_3(pt_named_obj, named);
+
+#endif

@@ -1,0 +1,21 @@
+/* Names that C does not know: operators that are written in Python. */
+#ifndef PT_PACKED_H
+#define PT_PACKED_H
+
+#include "tensor.h"
+
+#include "generated/tables.h"
+
+#if PT_PACKED
+/* The operator as a function of torch ('f') or of its parts ('n'), or as a method ('m') of `self`. */
+void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest);
+extern const mp_obj_fun_builtin_var_t pt_check_obj;
+extern const mp_obj_fun_builtin_fixed_t pt_into_obj, pt_named_obj;
+#else
+static inline void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest)
+{
+    (void)name, (void)form, (void)self, (void)dest;
+}
+#endif
+
+#endif

@@ -1,0 +1,161 @@
+"""Operators that are written in Python: each function of `python/torch/operators/` is a unit of the packed stream.
+
+A function with the name of an operator has that operator's parameters, `self` being called `input`. Where users find
+it, its form in place, out= and the types of its arguments follow from PyTorch's schemas. One that PyTorch has no schema
+of is a function of `torch`. All files share one namespace, in which names of helpers begin with an underscore.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from pilotlight.micropython.operators import kernels
+from pilotlight.micropython.operators.aliases import ALIASES
+from pilotlight.micropython.schemas import Overload, argument_kind, is_variadic, overloads
+
+FOLDER = Path(__file__).parent / "python" / "torch" / "operators"
+_CODES = ("TENSOR", "SCALAR", "INT", "FLOAT", "BOOL", "INTS", "TENSORS", "FLOATS", "DTYPE", "STR", "DEVICE", "IGNORED")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A function, class or constant, or another name of an operator."""
+
+    name: str
+    source: str
+    needs: tuple[str, ...]  # other units
+    words: frozenset[str]  # names in it, of operators and of others
+    head: str  # what the wrapper is told: forms, and the types of arguments; empty for helpers
+
+
+@cache
+def units() -> dict[str, Unit]:
+    """All units; each stands before those that it needs."""
+    nodes: dict[str, ast.stmt] = {}
+    for path in sorted(FOLDER.glob("*.py")):
+        for node in ast.parse(path.read_text(), str(path)).body:
+            if not isinstance(node, (ast.Import, ast.ImportFrom)):
+                name = _defined(node)
+                assert name not in nodes, f"{path}: {name} is there twice"
+                nodes[name] = node
+    found = {name: _unit(name, node, nodes.keys()) for name, node in nodes.items()}
+    found |= {name: Unit(name, "", (), frozenset((target,)), f"{_forms(name)}={target}")
+              for name, target in ALIASES.items()}
+    in_c = {name.partition(".")[0] for name in kernels()}
+    assert in_c.isdisjoint(found), f"in C and in Python: {sorted(in_c.intersection(found))}"
+    return _in_order(found)
+
+
+def operators() -> list[str]:
+    """The names that users call; an operator in place is not listed apart."""
+    return [name for name, unit in units().items() if unit.head]
+
+
+def covered() -> list[str]:
+    """Every overload that there is, in C or in Python."""
+    names = {name + suffix for name in operators() for suffix in ("", "_")}
+    return [*kernels(), *(overload.name for overload in overloads().values() if overload.operator in names)]
+
+
+def with_needed(names: Iterable[str]) -> list[Unit]:
+    """The units of some operators, in the order of the stream."""
+    wanted: set[str] = set()
+    todo = list(names)
+    while todo:
+        name = todo.pop()
+        if name in units() and name not in wanted:
+            wanted.add(name)
+            todo += [*units()[name].needs, *(word for word in units()[name].words if word in units())]
+    return [unit for name, unit in units().items() if name in wanted]
+
+
+def _defined(node: ast.stmt) -> str:
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return node.name
+    assert isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name), ast.unparse(node)
+    return node.targets[0].id
+
+
+def _unit(name: str, node: ast.stmt, known: Iterable[str]) -> Unit:
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    words = names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    needs = tuple(sorted(names.intersection(known) - {name}))
+    head = "" if name[0] == "_" else f"{_forms(name)}{_types(name, node)}"
+    return Unit(name, ast.unparse(node), needs, frozenset(words), head)
+
+
+def _in_order(found: dict[str, Unit]) -> dict[str, Unit]:
+    placed: dict[str, Unit] = {}
+    waiting = dict(found)
+    while waiting:
+        needed = {need for unit in waiting.values() for need in unit.needs}
+        free = {name: unit for name, unit in waiting.items() if name not in needed}
+        assert free, f"units that need each other: {sorted(waiting)}"
+        placed |= free
+        waiting = {name: unit for name, unit in waiting.items() if name not in free}
+    return placed
+
+
+def schemas(operator: str) -> list[Overload]:
+    return [overload for overload in overloads().values() if overload.operator == operator]
+
+
+def _forms(name: str) -> str:
+    """f: of torch, n: of its parts, m: a method, i: in place too; then how many tensors out= takes."""
+    known = schemas(name)
+    in_place = [overload for overload in schemas(f"{name}_") if overload.in_place]
+    if not known:
+        return "f0"
+    function = any(overload.is_function for overload in known)
+    letters = (("f" if hasattr(torch, name) else "n") if function else "") + (
+        "m" if any(o.is_method for o in known) and hasattr(torch.Tensor, name) else ""
+    ) + ("i" if in_place else "")
+    return f"{letters}{max(overload.outs for overload in known)}"
+
+
+def _types(name: str, node: ast.stmt) -> str:
+    """`:input=a,dim=c?`: a letter for each type that a schema allows, large where one number may stand for a list."""
+    known = schemas(name)
+    if not known or not isinstance(node, ast.FunctionDef):
+        return ""
+    given = node.args
+    assert given.vararg or any(_agrees(given, overload) for overload in known), \
+        f"{name}: the parameters are not the schema's:\n" + "\n".join(str(o.schema) for o in known)
+    items = []
+    for argument in [*given.args, *given.kwonlyargs]:
+        letters: dict[str, None] = {}
+        for overload in known:
+            for parameter in overload.schema.arguments.flat_non_out:
+                if _public(parameter.name) == argument.arg:
+                    letters |= dict.fromkeys(_letters(overload, parameter.name))
+        if letters:
+            items.append(f"{argument.arg}={''.join(sorted(letters))}")
+    return ":" + ",".join(items)
+
+
+def _letters(overload: Overload, name: str) -> str:
+    """A star stands before types of which the items may come one by one."""
+    arguments = overload.schema.arguments
+    code, optional, length = argument_kind(next(a.type for a in arguments.flat_non_out if a.name == name))
+    letter = chr(ord("a") + _CODES.index(code))
+    positional = [a.name for a in arguments.flat_non_out if a not in arguments.flat_kwarg_only]
+    alone = (code == "INTS" and positional == ["self", name]) or (code == "TENSORS" and is_variadic(overload.operator))
+    return ("*" if alone else "") + (letter.upper() if length else letter) + ("?" if optional else "")
+
+
+def _public(name: str) -> str:
+    return "input" if name == "self" else name
+
+
+def _agrees(given: ast.arguments, overload: Overload) -> bool:
+    arguments = overload.schema.arguments
+    keyword = {_public(a.name) for a in arguments.flat_kwarg_only}
+    names = [_public(a.name) for a in arguments.flat_non_out]
+    wanted = [name for name in names if name not in keyword]
+    return [a.arg for a in given.args] == wanted and {a.arg for a in given.kwonlyargs} <= keyword
