@@ -8,10 +8,11 @@ of is a function of `torch`. All files share one namespace, in which names of he
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 
 import torch
 
@@ -20,6 +21,7 @@ from pilotlight.micropython.operators.aliases import ALIASES
 from pilotlight.micropython.schemas import Overload, argument_kind, is_variadic, overloads
 
 FOLDER = Path(__file__).parent / "python" / "torch" / "operators"
+_WRAPPER = "_wrap"  # around every operator
 _CODES = ("TENSOR", "SCALAR", "INT", "FLOAT", "BOOL", "INTS", "TENSORS", "FLOATS", "DTYPE", "STR", "DEVICE", "IGNORED")
 
 
@@ -45,7 +47,7 @@ def units() -> dict[str, Unit]:
                 assert name not in nodes, f"{path}: {name} is there twice"
                 nodes[name] = node
     found = {name: _unit(name, node, nodes.keys()) for name, node in nodes.items()}
-    found |= {name: Unit(name, "", (), frozenset((target,)), f"{_forms(name)}={target}")
+    found |= {name: Unit(name, "", (), frozenset((target,)), f"{_forms(name, ALIASES)}={target}")
               for name, target in ALIASES.items()}
     in_c = {name.partition(".")[0] for name in kernels()}
     assert in_c.isdisjoint(found), f"in C and in Python: {sorted(in_c.intersection(found))}"
@@ -66,7 +68,8 @@ def covered() -> list[str]:
 def with_needed(names: Iterable[str]) -> list[Unit]:
     """The units of some operators, in the order of the stream."""
     wanted: set[str] = set()
-    todo = list(names)
+    todo = [name for name in names if name in units()]
+    todo += [_WRAPPER] if todo else []
     while todo:
         name = todo.pop()
         if name in units() and name not in wanted:
@@ -82,11 +85,11 @@ def _defined(node: ast.stmt) -> str:
     return node.targets[0].id
 
 
-def _unit(name: str, node: ast.stmt, known: Iterable[str]) -> Unit:
+def _unit(name: str, node: ast.stmt, known: Collection[str]) -> Unit:
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     words = names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
     needs = tuple(sorted(names.intersection(known) - {name}))
-    head = "" if name[0] == "_" else f"{_forms(name)}{_types(name, node)}"
+    head = "" if name[0] == "_" else f"{_forms(name, known)}{_types(name, node)}"
     return Unit(name, ast.unparse(node), needs, frozenset(words), head)
 
 
@@ -106,10 +109,10 @@ def schemas(operator: str) -> list[Overload]:
     return [overload for overload in overloads().values() if overload.operator == operator]
 
 
-def _forms(name: str) -> str:
-    """f: of torch, n: of its parts, m: a method, i: in place too; then how many tensors out= takes."""
+def _forms(name: str, units: Collection[str]) -> str:
+    """f: of torch, n: of its parts, m: a method, i: in place, made from it; then how many tensors out= takes."""
     known = schemas(name)
-    in_place = [overload for overload in schemas(f"{name}_") if overload.in_place]
+    in_place = f"{name}_" not in units and any(overload.in_place for overload in schemas(f"{name}_"))
     if not known:
         return "f0"
     function = any(overload.is_function for overload in known)
@@ -125,8 +128,10 @@ def _types(name: str, node: ast.stmt) -> str:
     if not known or not isinstance(node, ast.FunctionDef):
         return ""
     given = node.args
-    assert given.vararg or any(_agrees(given, overload) for overload in known), \
-        f"{name}: the parameters are not the schema's:\n" + "\n".join(str(o.schema) for o in known)
+    if not given.vararg and not any(_agrees(given, overload) for overload in known):
+        assert isinstance(getattr(torch, name, None), FunctionType), \
+            f"{name}: the parameters are not the schema's:\n" + "\n".join(str(o.schema) for o in known)
+        return ""  # PyTorch's own Python function is not the schema's either
     items = []
     for argument in [*given.args, *given.kwonlyargs]:
         letters: dict[str, None] = {}
@@ -136,7 +141,7 @@ def _types(name: str, node: ast.stmt) -> str:
                     letters |= dict.fromkeys(_letters(overload, parameter.name))
         if letters:
             items.append(f"{argument.arg}={''.join(sorted(letters))}")
-    return ":" + ",".join(items)
+    return f":{','.join(items)}" if items else ""
 
 
 def _letters(overload: Overload, name: str) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PACKED = (
     "torch.nn.modules._table", "torch.nn._more", "torch.nn.modules._rare", "torch.nn.init", "torch.nn.modules.mapping",
     "torch.nn.modules.others", "copy", "torch.nn.modules.activation", "torch.nn.modules.transformer",
-    "torch.nn.modules.rnn", "dataclasses", "torch.functional", "itertools", "contextlib",
+    "torch.nn.modules.rnn", "dataclasses", "itertools", "contextlib",
 )
 _PUBLIC = ("torch.nn.init", "copy", "dataclasses", "itertools", "contextlib")  # programs import these themselves
 _WINDOW = 12  # bits: 4 KB of RAM for the time of unpacking
@@ -33,17 +33,33 @@ def pack(files: Mapping[str, Path], operators: Iterable[Unit]) -> dict[str, byte
     if _LOADER not in files:
         return {}
     texts = {name: minify(files[name].read_text()).encode() for name in PACKED if name in files}
-    parts = [part for name, text in texts.items() for part in (f"{name} {len(text)}\n".encode(), text)]
-    units = list(operators)
-    named = keywords("\n".join(unit.source for unit in units))
-    for unit in units:
-        text = minify(unit.source, named).encode()
-        head = [unit.name, str(len(text)), *([f":{unit.head}"] if unit.head else []), *unit.needs]
-        parts += [" ".join(head).encode() + b"\n", text]
-    compressor = zlib.compressobj(9, zlib.DEFLATED, -_WINDOW, 9)
-    data = b"".join(compressor.compress(part) for part in parts) + compressor.flush()
+    data = _compressed([part for name, text in texts.items() for part in (f"{name} {len(text)}\n".encode(), text)]
+                       + list(_texts(operators).values()))
     made = {f"{name.replace('.', '/')}.py": _STUB.encode() if name in _PUBLIC else b"" for name in texts}
     loader = files[_LOADER].read_text()
     assert _PLACE in loader
     return {**made, "torch/_packed.py": loader.replace(_PLACE, f"_DATA = {data!r}").encode()}
 
+
+def shares(operators: Iterable[Unit]) -> dict[str, int]:
+    """Bytes of the stream that units take, in proportion to their texts."""
+    texts = _texts(operators)
+    whole = sum(map(len, texts.values()))
+    return {name: round(len(text) * len(_compressed(texts.values())) / whole) for name, text in texts.items()}
+
+
+def _texts(operators: Iterable[Unit]) -> dict[str, bytes]:
+    """What the stream has of these units, with the line that stands before each."""
+    units = list(operators)
+    named = keywords("\n".join(unit.source for unit in units))
+    found = {}
+    for unit in units:
+        text = minify(unit.source, named).encode()
+        head = [unit.name, str(len(text)), *([f":{unit.head}"] if unit.head else []), *unit.needs]
+        found[unit.name] = " ".join(head).encode() + b"\n" + text
+    return found
+
+
+def _compressed(parts: Iterable[bytes]) -> bytes:
+    compressor = zlib.compressobj(9, zlib.DEFLATED, -_WINDOW, 9)
+    return b"".join(compressor.compress(part) for part in parts) + compressor.flush()

@@ -2,6 +2,7 @@
 
 Which operator needs a section follows from the references between sections in the object files: what only one operator
 reaches would go away with it, what several reach is shared, what the Tensor type itself reaches is always there.
+Operators that are written in Python have their part of the packed stream, which the bytes of Python hold.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
+from pilotlight.micropython.pack import shares
 from pilotlight.micropython.select import Selection, modules
 
 Section = tuple[str, str]  # object file inside the build folder, name of the section
@@ -106,6 +108,7 @@ def flash_report(build: Path, map_file: Path, selection: Selection) -> dict[str,
         }
         for name, sections in sorted(needs.items())
     ]
+    operators += python_operators(selection)
     ours = {section: size for section, size in kept.items() if section[0].startswith("torch/")}
     tables = sum(size for (file, _), size in ours.items() if file == "torch/generated/tables.o")
     in_operators = sum(size for section, size in ours.items() if section in users)
@@ -120,6 +123,20 @@ def flash_report(build: Path, map_file: Path, selection: Selection) -> dict[str,
             "python": sum(python.values()), "module": total + sum(python.values()), "all": sum(kept.values()),
         },
     }
+
+
+def python_operators(selection: Selection) -> list[dict[str, Any]]:
+    """Those that are written in Python, by their bytes of the packed stream."""
+    units = selection.units()
+    sizes = shares(units)
+    helpers = {unit.name: unit for unit in units if not unit.head}
+
+    def below(names: Iterable[str]) -> set[str]:
+        found = set(names) & set(helpers)
+        return found.union(*(below(helpers[name].needs) for name in found))
+
+    return [{"operator": unit.name, "alone": sizes[unit.name], "shared": sum(sizes[n] for n in below(unit.needs))}
+            for unit in units if unit.head]
 
 
 def file_sizes(sections: Mapping[Section, int]) -> dict[str, int]:

@@ -8,17 +8,12 @@ _grad = True
 
 
 def __getattr__(name):
-    if name[0] != "_" and name != "Parameter" and hasattr(_torch, name):
-        found = getattr(_torch, name)
-    else:
+    if name[0] == "_" or name == "Parameter" or not hasattr(_torch, name):
         try:
             return getattr(__import__("torch." + name), name)
         except ImportError:
-            pass
-        found = __import__("torch._packed")._packed.load("torch.functional").get(name)
-        if name[0] == "_" or found is None:
             raise AttributeError("module 'torch' has no attribute '" + name + "'")
-    globals()[name] = found
+    found = globals()[name] = getattr(_torch, name)
     return found
 
 

@@ -9,7 +9,8 @@ from deflate import RAW, DeflateIO
 _DATA = b""  # a build puts the stream here
 _loaded = {}  # the names of modules
 _names = {"_torch": _torch}  # of all operators
-_made = {}  # forms and function, or the name of another operator
+_names["_names"] = _names
+_made = {}  # operators by their forms
 
 
 def _run(stream, size, names):
@@ -24,8 +25,8 @@ def _run(stream, size, names):
     exec(text, names)
 
 
-# executes the units that are wanted and what they need
-def _find(wanted, names):
+# executes the units that are wanted and what they need; `heads` gets what is said of operators
+def _find(wanted, names, heads):
     stream = DeflateIO(BytesIO(_DATA), RAW, 12)
     skipped = bytearray(64)
     while wanted:
@@ -42,7 +43,7 @@ def _find(wanted, names):
             _run(stream, size, names)
         for word in words[2:]:
             if word[0] == ":":
-                _made[name] = _wrap(name, names, *word[1:].split(":"))
+                heads[name] = word[1:]
             elif word not in names:
                 wanted.add(word)
     return wanted
@@ -54,55 +55,24 @@ def load(name, names=None):
         return _loaded[name]
     keep = names is None
     names = {"__name__": name} if keep else names
-    if _find({name}, names):
+    if _find({name}, names, {}):
         raise ImportError(name + " is not in this build")
     if keep:
         _loaded[name] = names
     return names
 
 
-def _wrap(name, names, forms, types=""):
-    forms, alias, other = forms.partition("=")
-    if alias:
-        return forms, other
-    function = names[name]
-    known = [item.split("=") for item in types.split(",")] if types else []
-    by_name = dict(known)
-
-    def call(*args, **kwargs):
-        out = None if forms[-1] == "0" else kwargs.pop("out", None)
-        for k in range(min(2, len(known), len(args))):
-            if known[k][1][0] == "*" and not isinstance(args[k], (tuple, list)):
-                args = args[:k] + (args[k:],)
-                break
-        args = [_torch._check(name, known[k][0], known[k][1], x) if k < len(known) else x for k, x in enumerate(args)]
-        for key in list(kwargs):
-            own = {"axis": "dim", "keepdims": "keepdim"}.get(key, key)
-            x = kwargs.pop(key)
-            kwargs[own] = _torch._check(name, key, by_name[own], x) if own in by_name else x
-        y = function(*args, **kwargs)
-        if out is None:
-            return y
-        if forms[-1] == "1":
-            return _torch._into(out, y, False)
-        return tuple([_torch._into(t, x, False) for t, x in zip(out, y)])
-
-    return forms, call
-
-
 # the operator of a name as a function of torch (f), of its parts (n), or as a method (m): None, or its name in C
 def operator(name, form):
     plain = name[:-1] if name[-1] == "_" else name
-    if name not in _made and plain not in _made:
+    if name not in _made and "i" not in _made.get(plain, ""):
         _names["torch"] = __import__("torch")
-        _find({name, plain}, _names)
-    in_place = name not in _made
-    forms, found = _made.get(plain if in_place else name, ("", None))
-    if (("i" if in_place else form) not in forms):
-        return None
-    if isinstance(found, str):
-        found += "_" if in_place else ""
-        return found if form == "m" else getattr(_torch if hasattr(_torch, found) else _torch._nn, found)
-    if in_place:
-        return lambda self, *args, **kwargs: _torch._into(self, found(self, *args, **kwargs), True)
+        heads = {}
+        _find({name, plain, "_wrap"}.difference(_names), _names, heads)
+        for known in heads:
+            _made[known] = _names["_wrap"](known, heads[known])
+    made = _made.get(name) or _made.get(plain, {})
+    found = made.get(form if name in _made else "i")
+    if isinstance(found, str) and form != "m":
+        found = getattr(_torch if hasattr(_torch, found) else _torch._nn, found)
     return found

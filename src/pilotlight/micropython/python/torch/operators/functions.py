@@ -1,53 +1,42 @@
-# Functions of torch that are no operators of the schema file.
+# Functions of torch that are no operators of the schema file, or that take other arguments.
 import _torch
 
 
 class _Info:
-    def __init__(self, dtype, **values):
+    def __init__(self, text, dtype, **values):
         for name, value in values.items():
             setattr(self, name, value)
-        self.bits, self.dtype = dtype.itemsize * 8, str(dtype).split(".")[1]
+        self.bits, self.dtype = dtype.itemsize * 8, str(dtype)[6:]
+        self.text = text
 
     def __repr__(self):
-        return self._text() + ", dtype=" + self.dtype + ")"
+        values = [n + "=" + ("%g" if self.text[0] == "f" else "%d") % getattr(self, n) for n in self.text.split()[1:]]
+        return self.text.split()[0] + "(" + ", ".join(values) + ", dtype=" + self.dtype + ")"
 
 
-class finfo(_Info):
-    def __init__(self, dtype=None):
-        dtype = dtype or _torch.float32
-        # exponent of the largest, of the smallest normal, of the step, and decimal digits
-        top, low, step, digits = {"float32": (128, -126, 23, 6), "float16": (16, -14, 10, 3)}.get(
-            str(dtype)[6:], (128, -126, 7, 2)
+def finfo(type=None):
+    dtype = type or _torch.float32
+    if not dtype.is_floating_point:
+        raise TypeError(
+            "torch.finfo() requires a floating point input type. Use torch.iinfo to handle '" + str(dtype) + "'"
         )
-        eps = 0.5**step
-        high = (2.0 - eps) * 2.0 ** (top - 1)
-        tiny = 0.5**-low
-        super().__init__(
-            dtype, eps=eps, max=high, min=-high, tiny=tiny, smallest_normal=tiny, resolution=float("1e-" + str(digits))
-        )
-        if not dtype.is_floating_point:
-            raise TypeError(
-                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch." + self.dtype + "'"
-            )
-
-    def _text(self):
-        return "finfo(" + ", ".join(
-            [n + "=" + "%g" % getattr(self, n) for n in ("resolution", "min", "max", "eps", "smallest_normal", "tiny")]
-        )
+    # exponent of the largest, of the smallest normal, of the step, and decimal digits
+    top, low, step, digits = {"float32": (128, -126, 23, 6), "float16": (16, -14, 10, 3)}.get(
+        str(dtype)[6:], (128, -126, 7, 2)
+    )
+    eps, tiny = 0.5**step, 0.5**-low
+    high = (2.0 - eps) * 2.0 ** (top - 1)
+    return _Info(
+        "finfo resolution min max eps smallest_normal tiny", dtype, eps=eps, max=high, min=-high, tiny=tiny,
+        smallest_normal=tiny, resolution=float("1e-" + str(digits)),
+    )
 
 
-class iinfo(_Info):
-    def __init__(self, dtype):
-        if dtype.is_floating_point:
-            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle '" + str(dtype) + "'")
-        bits = dtype.itemsize * 8
-        if str(dtype)[6] == "u":
-            super().__init__(dtype, min=0, max=(1 << bits) - 1)
-        else:
-            super().__init__(dtype, min=-(1 << bits - 1), max=(1 << bits - 1) - 1)
-
-    def _text(self):
-        return "iinfo(min=%s, max=%s" % (self.min, self.max)
+def iinfo(type):
+    if type.is_floating_point:
+        raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle '" + str(type) + "'")
+    low = 0 if str(type)[6] == "u" else -(1 << type.itemsize * 8 - 1)
+    return _Info("iinfo min max", type, min=low, max=low + (1 << type.itemsize * 8) - 1)
 
 
 def _product(sizes):

@@ -1,0 +1,40 @@
+# How an operator is called: its arguments are checked by their types in the schema, out= and the form in place are made
+# from its result.
+import _torch
+
+
+def _wrap(name, head):
+    forms, _, types = head.partition(":")
+    forms, alias, found = forms.partition("=")
+    made = dict.fromkeys(forms, found if alias else _names[name] if not types else _checked(name, types, int(forms[-1])))
+    if "i" in made:
+        made["i"] = found + "_" if alias else _in_place(made["i"])
+    return made
+
+
+def _in_place(function):
+    return lambda self, *args, **kwargs: _torch._into(self, function(self, *args, **kwargs), True)
+
+
+def _checked(name, types, outs):
+    function = _names[name]
+    known = [item.split("=") for item in types.split(",")]
+    by_name = dict(known)
+
+    def call(*args, **kwargs):
+        out = kwargs.pop("out", None) if outs else None
+        for k in range(min(2, len(known), len(args))):
+            if known[k][1][0] == "*" and not isinstance(args[k], (tuple, list)):
+                args = args[:k] + (args[k:],)
+                break
+        args = [_torch._check(name, known[k][0], known[k][1], x) if k < len(known) else x for k, x in enumerate(args)]
+        for key in list(kwargs):
+            x = kwargs.pop(key)
+            key = {"axis": "dim", "keepdims": "keepdim"}.get(key, key)
+            kwargs[key] = _torch._check(name, key, by_name[key], x) if key in by_name else x
+        y = function(*args, **kwargs)
+        if out is None:
+            return y
+        return _torch._into(out, y, False) if outs == 1 else tuple([_torch._into(t, x, False) for t, x in zip(out, y)])
+
+    return call
