@@ -30,7 +30,7 @@ _names = set()
 _torch._record(_names)
 import {module} as _file
 found = getattr(_file, {name!r})
-if not hasattr(found, "named_parameters") or isinstance(found, type):
+if not hasattr(found, "_modules") or isinstance(found, type):
     found = found()
 if isinstance(found, tuple):
     found, given = found

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 # In the order of the stream: what comes first is found first.
 PACKED = (
-    "torch.nn.modules._table", "torch.nn._more", "torch.nn.modules._rare", "torch.nn.init", "torch.nn.modules.mapping",
-    "torch.nn.modules.others", "copy", "torch.nn.modules.activation", "torch.nn.modules.transformer",
-    "torch.nn.modules.rnn", "dataclasses", "itertools", "contextlib",
+    "torch.nn.modules._table", "torch.nn.modules._walk", "torch.nn.modules._state", "torch.nn.modules._text",
+    "torch.nn.modules._conv", "torch.nn.modules._norm", "torch.nn.modules._numbered", "torch.nn.modules._rare",
+    "torch.nn._more", "torch.nn._losses", "torch.nn._tables", "torch.nn.init", "torch.nn.modules.normalization",
+    "torch.nn.modules.mapping", "torch.nn.modules.others", "copy", "torch.nn.modules.activation",
+    "torch.nn.modules.transformer", "torch.nn.modules.rnn", "dataclasses", "itertools", "contextlib",
 )
 _PUBLIC = ("torch.nn.init", "copy", "dataclasses", "itertools", "contextlib")  # programs import these themselves
 _WINDOW = 12  # bits: 4 KB of RAM for the time of unpacking

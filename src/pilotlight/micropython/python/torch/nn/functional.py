@@ -1,4 +1,4 @@
-# What is not here is in `_more`, or is the operator of that name; see __getattr__ at the end.
+# What is not here is in `_more`, `_losses` or `_tables`, or is the operator of that name; see __getattr__ at the end.
 import _torch
 from torch._packed import load
 
@@ -8,8 +8,8 @@ _IN_PLACE = (
     ("relu", 0), ("relu6", 0), ("selu", 0), ("silu", 0), ("mish", 0), ("hardswish", 0), ("hardsigmoid", 0), ("elu", 1),
     ("celu", 1), ("leaky_relu", 1), ("hardtanh", 2), ("threshold", 2),
 )
-# Functions that differ from the operator of the same name, in `_more`; all losses do.
-_DIFFERENT = ("kl_div", "rrelu", "instance_norm", "alpha_dropout", "feature_alpha_dropout", "embedding_bag", "pairwise_distance")
+# Functions that differ from the operator of the same name, in `_more`.
+_DIFFERENT = " rrelu instance_norm alpha_dropout feature_alpha_dropout "
 
 
 def _op(name):
@@ -39,12 +39,20 @@ def _max_pool(name):
 def _adaptive(name):
     def function(input, output_size, return_indices=False):
         rank = int(name[-2])
-        if rank > 1 and not isinstance(output_size, (tuple, list)):
-            output_size = [output_size] * rank
         if rank > 1:
-            output_size = [input.shape[k - rank] if n is None else n for k, n in enumerate(output_size)]
+            sizes = output_size if isinstance(output_size, (tuple, list)) else [output_size] * rank
+            output_size = [input.shape[k - rank] if n is None else n for k, n in enumerate(sizes)]
         y = _op(name)(input, output_size)
         return y if name[9] == "a" or return_indices else y[0]
+
+    return function
+
+
+def _softmax(name):
+    def function(input, dim=None, _stacklevel=3, dtype=None):
+        if dim is None:
+            dim = 0 if input.dim() in (0, 1, 3) else 1
+        return _op(name)(input, dim, dtype=dtype)
 
     return function
 
@@ -52,20 +60,7 @@ def _adaptive(name):
 def dropout(input, p=0.5, training=True, inplace=False):
     if not 0.0 <= p <= 1.0:
         raise ValueError("dropout probability has to be between 0 and 1, but got " + str(p))
-    if not training or p == 0:
-        return input
-    return __getattr__("dropped")(input, p, inplace)
-
-
-def dropout2d(input, p=0.5, training=True, inplace=False):
-    if not training:
-        return input
-    return __getattr__("dropped")(input, p, inplace, 2)
-
-
-def dropout3d(input, p=0.5, training=True, inplace=False):
-    y = dropout2d(input if input.ndim == 5 else input.unsqueeze(0), p, training, inplace)
-    return y if input.ndim == 5 else y.squeeze(0)
+    return __getattr__("dropped")(input, p, inplace) if training and p else input
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
@@ -74,30 +69,28 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     return _torch.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
 
 
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    if max_norm is not None:
-        __getattr__("renormed")(input, weight, max_norm, norm_type)
-    return _torch.embedding(weight, input)
-
-
 def __getattr__(name):
-    for known, count in _IN_PLACE:
-        if name == known:
-            found = _activation(name, count)
-            break
+    file = None
+    found = dict(_IN_PLACE).get(name)
+    if found is not None:
+        found = _activation(name, found)
+    elif name[:8] == "max_pool" and name[-1] == "d":
+        found = _max_pool(name)
+    elif name[:9] == "adaptive_":
+        found = _adaptive(name)
+    elif name[-7:] == "softmax" and name[0] != "g":
+        found = _softmax(name)
+    elif name[-4:] == "loss" or name in ("kl_div", "cross_entropy", "pairwise_distance") or name[:7] == "binary_":
+        file = "_losses"
+    elif name[:9] == "embedding":
+        file = "_tables"
+    elif name in _DIFFERENT.split() or not hasattr(_nn, name) and not hasattr(_torch, name):
+        file = "_more"
     else:
-        if name[:8] == "max_pool" and name[-1] == "d":
-            found = _max_pool(name)
-        elif name[:9] == "adaptive_":
-            found = _adaptive(name)
-        elif name[-4:] == "loss" or name[:7] == "binary_" or name in _DIFFERENT or not (
-            hasattr(_nn, name) or hasattr(_torch, name)
-        ):
-            more = load("torch.nn._more")
-            if name not in more:
-                raise AttributeError("module 'torch.nn.functional' has no attribute '" + name + "'")
-            found = more[name]
-        else:
-            found = _op(name)
+        found = _op(name)
+    if file:
+        found = load("torch.nn." + file).get(name)
+        if found is None:
+            raise AttributeError("module 'torch.nn.functional' has no attribute '" + name + "'")
     globals()[name] = found
     return found

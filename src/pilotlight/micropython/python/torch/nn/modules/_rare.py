@@ -1,17 +1,6 @@
 # Methods of Module that few programs call.
-from collections import namedtuple
-
 from _torch import Parameter, Tensor
 from torch.nn.modules.module import Module
-
-
-class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ("missing_keys", "unexpected_keys"))):
-    def __repr__(self):
-        if self.missing_keys or self.unexpected_keys:
-            return "_IncompatibleKeys(missing_keys=%s, unexpected_keys=%s)" % (self.missing_keys, self.unexpected_keys)
-        return "<All keys matched successfully>"
-
-    __str__ = __repr__
 
 
 class _Handle:
@@ -33,7 +22,7 @@ def _kind(value):
     return value.type() if isinstance(value, Tensor) else type(value).__name__
 
 
-def refuse_register(self, what, table, name, value):
+def _refuse_register(self, what, table, name, value):
     if table is ():
         plural = "s" if what == "parameter" else ""
         raise AttributeError("cannot assign " + what + plural + " before Module.__init__() call")
@@ -51,7 +40,7 @@ def refuse_register(self, what, table, name, value):
     raise TypeError("cannot assign '%s' object to %s '%s' (%s or None required)" % (_kind(value), what, name, wanted))
 
 
-def refuse_assign(self, table, name, value):
+def _refuse_assign(self, table, name, value):
     if table is self._parameters:
         what, wanted = "parameter", "torch.nn.Parameter"
     elif table is self._modules:
@@ -59,35 +48,6 @@ def refuse_assign(self, table, name, value):
     else:
         what, wanted = "buffer", "torch.nn.Buffer, torch.Tensor"
     raise TypeError("cannot assign '%s' as %s '%s' (%s or None expected)" % (_kind(value), what, name, wanted))
-
-
-def refuse_conv(in_channels, out_channels, groups, padding, padding_mode):
-    if groups <= 0:
-        raise ValueError("groups must be a positive integer")
-    if in_channels % groups:
-        raise ValueError("in_channels must be divisible by groups")
-    if out_channels % groups:
-        raise ValueError("out_channels must be divisible by groups")
-    if isinstance(padding, str):
-        if padding not in ("same", "valid"):
-            raise ValueError("Invalid padding string '%s', should be one of {'same', 'valid'}" % padding)
-        if padding == "same":
-            raise ValueError("padding='same' is not supported for strided convolutions")
-    raise ValueError(
-        "padding_mode must be one of {'zeros', 'reflect', 'replicate', 'circular'}, but got padding_mode='%s'"
-        % padding_mode
-    )
-
-
-def refuse_size(output_size, least, stride, input):
-    raise ValueError(
-        "requested an output size of %s, but valid sizes range from %s to %s (for an input of %s)"
-        % (output_size, least, least + stride - 1, input.shape)
-    )
-
-
-def _quoted(names):
-    return ", ".join(['"' + n + '"' for n in names])
 
 
 def _hook(self, which, hook, prepend, with_kwargs):
@@ -108,7 +68,7 @@ def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, alway
     return _hook(self, "_hooks", hook, prepend, with_kwargs)
 
 
-def call_hooked(self, args, kwargs):
+def _call_hooked(self, args, kwargs):
     for hook, with_kwargs in list(self._pre_hooks):
         if with_kwargs:
             changed = hook(self, args, kwargs)
@@ -155,45 +115,6 @@ def get_buffer(self, target):
     return _get(self, target, "_buffers", "a buffer")
 
 
-def load_state_dict(self, state_dict, strict=True, assign=False):
-    if not isinstance(state_dict, dict):
-        raise TypeError("Expected state_dict to be dict-like, got " + str(type(state_dict)) + ".")
-    missing, wrong, known = [], [], set()
-    for key, module, name, value in self._state():
-        known.add(key)
-        given = state_dict.get(key)
-        if given is None:
-            if name != "num_batches_tracked":
-                missing.append(key)
-        elif not isinstance(given, Tensor):
-            wrong.append(
-                'While copying the parameter named "%s", expected torch.Tensor or Tensor-like object from checkpoint '
-                "but received %s" % (key, type(given))
-            )
-        elif given.shape != value.shape:
-            wrong.append(
-                "size mismatch for %s: copying a param with shape %s from checkpoint, the shape in current model is %s."
-                % (key, given.shape, value.shape)
-            )
-        elif not assign:
-            value.copy_(given)
-        elif isinstance(value, Parameter):
-            module._parameters[name] = Parameter(given, value.requires_grad)
-        else:
-            module._buffers[name] = given
-    unexpected = [key for key in state_dict if key not in known]
-    if strict:
-        if unexpected:
-            wrong.insert(0, "Unexpected key(s) in state_dict: " + _quoted(unexpected) + ". ")
-        if missing:
-            wrong.insert(0, "Missing key(s) in state_dict: " + _quoted(missing) + ". ")
-    if wrong:
-        raise RuntimeError(
-            "Error(s) in loading state_dict for %s:\n\t%s" % (type(self).__name__, "\n\t".join(wrong))
-        )
-    return _IncompatibleKeys(missing, unexpected)
-
-
 # a tensor that several modules share stays shared
 
 def _apply(self, function):
@@ -230,15 +151,15 @@ def as_type(self, dtype):
     return _apply(self, lambda t: t.to(dtype))
 
 
-def float(self):
+def as_float(self):
     return _apply(self, lambda t: t.float() if t.is_floating_point() else t)
 
 
-def half(self):
+def as_half(self):
     return _apply(self, lambda t: t.half() if t.is_floating_point() else t)
 
 
-def bfloat16(self):
+def as_bfloat16(self):
     return _apply(self, lambda t: t.bfloat16() if t.is_floating_point() else t)
 
 
@@ -250,3 +171,29 @@ def requires_grad_(self, requires_grad=True):
 
 def zero_grad(self, set_to_none=True):
     pass
+
+
+def register_module(self, name, module):
+    self.add_module(name, module)
+
+
+def __delattr__(self, name):
+    for table in (self._modules, self._parameters, self._buffers):
+        if name in table:
+            del table[name]
+            return
+    object.__delattr__(self, name)
+
+
+# of a class of `simple`; `kwargs` are those that are left
+def refuse_arguments(self, args, kwargs):
+    names = [name for mark, name, _, _, _ in self._spec if mark not in (":", "!", "+")]
+    what = ""
+    for name in kwargs:
+        what = ("got multiple values for argument '%s'" if name in names else "got an unexpected keyword argument '%s'") % name
+    if len(args) > len(names):
+        what = "takes %d positional arguments but %d were given" % (len(names) + 1, len(args) + 1)
+    for name in names:
+        if not what and not hasattr(self, name):
+            what = "missing 1 required positional argument: '%s'" % name
+    raise TypeError(type(self).__name__ + ".__init__() " + what)

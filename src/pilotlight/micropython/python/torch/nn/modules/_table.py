@@ -1,12 +1,12 @@
 # Modules that only keep arguments for a function, one a line: class, function, arguments.
 # An argument is [mark]name[^count][>keyword][=default]; marks: `-` is not in the text, `?` only if true, `~` only if not
-# None, `@` without its name, `*` was given to the class but not for the function, `:` is constant (`!` and in the text),
-# `+` is an attribute that the class has anyway. A count repeats a number; a default `$x` is the argument x.
+# None, `@` without its name, `:` is constant (`!` and in the text), `+` is an attribute that the class has anyway. A count
+# repeats a number; a default `$x` is the argument x. A slash stands before the file of a class that has code of its own.
 
 # Signs in the table for lists that many lines have.
 _LISTS = (
-    ("%", " *size_average=None *reduce=None -reduction='mean'"),
-    ("{", " *size_average=None -ignore_index=-100 *reduce=None -reduction='mean'"),
+    ("%", " -size_average=None -reduce=None -reduction='mean'"),
+    ("{", " -size_average=None -ignore_index=-100 -reduce=None -reduction='mean'"),
     ("&", " kernel_size stride=$kernel_size padding=0 dilation=1 -return_indices=False ceil_mode=False"),
     ("#", " kernel_size stride=$kernel_size padding=0 -ceil_mode=False -count_include_pad=True -divisor_override=None"),
     (";", " p=0.5 inplace=False +training"),
@@ -98,12 +98,38 @@ NLLLoss nll_loss -weight=None{
 CrossEntropyLoss cross_entropy -weight=None{ -label_smoothing=0.0
 BCELoss binary_cross_entropy -weight=None%
 BCEWithLogitsLoss binary_cross_entropy_with_logits -weight=None% -pos_weight=None
-PoissonNLLLoss poisson_nll_loss -log_input=True -full=False *size_average=None -eps=1e-08 *reduce=None -reduction='mean'
+PoissonNLLLoss poisson_nll_loss -log_input=True -full=False -size_average=None -eps=1e-08 -reduce=None -reduction='mean'
 GaussianNLLLoss gaussian_nll_loss -full=False -eps=1e-06 -reduction='mean'
 CosineEmbeddingLoss cosine_embedding_loss -margin=0.0%
 HingeEmbeddingLoss hinge_embedding_loss -margin=1.0%
 MarginRankingLoss margin_ranking_loss -margin=0.0%
 TripletMarginLoss triplet_margin_loss -margin=1.0 -p=2.0 -eps=1e-06 -swap=False%
+Embedding /others
+EmbeddingBag /others
+Identity /others
+Bilinear /others
+PReLU /others
+LayerNorm /normalization
+GroupNorm /normalization
+RMSNorm /normalization
+ModuleDict /mapping
+ParameterList /mapping
+ParameterDict /mapping
+RNN /rnn
+LSTM /rnn
+GRU /rnn
+RNNCell /rnn
+LSTMCell /rnn
+GRUCell /rnn
+RNNBase /rnn
+RNNCellBase /rnn
+MultiheadAttention /activation
+NonDynamicallyQuantizableLinear /activation
+Transformer /transformer
+TransformerEncoder /transformer
+TransformerEncoderLayer /transformer
+TransformerDecoder /transformer
+TransformerDecoderLayer /transformer
 """
 
 

@@ -1,7 +1,6 @@
 import _torch
 from _torch import Parameter
-from torch.nn import functional, init
-from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
+from torch.nn import Linear, functional, init
 from torch.nn.modules.module import Module
 
 
@@ -10,6 +9,10 @@ def _float_mask(mask, dtype):
     if mask is None or mask.dtype is not _torch.bool:
         return mask
     return _torch.zeros(mask.shape, dtype=dtype).masked_fill_(mask, float("-inf"))
+
+
+class NonDynamicallyQuantizableLinear(Linear):
+    pass
 
 
 class MultiheadAttention(Module):

@@ -1,46 +1,19 @@
-from collections import OrderedDict
+from torch._packed import load
+from torch.nn.modules.module import Module, _rare
 
-from torch.nn.modules.module import Module
 
-
-# modules by number: what Sequential and ModuleList share
+# modules by number: what Sequential and ModuleList share; what changes them is in `_numbered`
 class _Numbered(Module):
-    def _fill(self, modules):
-        for key in list(self._modules):
-            del self._modules[key]
-        for k, module in enumerate(modules):
-            self.add_module(str(k), module)
-
-    def _at(self, index):
-        n = len(self)
-        if not -n <= index < n:
-            raise IndexError("index " + str(index) + " is out of range")
-        return list(self._modules)[index]
-
     def __len__(self):
         return len(self._modules)
 
     def __iter__(self):
         return iter(self._modules.values())
 
-    def __bool__(self):
-        return len(self) > 0
-
     def __getitem__(self, index):
-        if isinstance(index, slice):
-            items = list(self._modules.items())[index]
-            return type(self)(OrderedDict(items)) if isinstance(self, Sequential) else type(self)([m for _, m in items])
-        return self._modules[self._at(index)]
-
-    def __setitem__(self, index, module):
-        key = self._at(index)
-        setattr(self, key, module)
-
-    def __delitem__(self, index):
-        keys = list(self._modules)[index] if isinstance(index, slice) else [self._at(index)]
-        for key in keys:
-            del self._modules[key]
-        self._fill(list(self._modules.values()))
+        if isinstance(index, int) and 0 <= index < len(self):
+            return list(self)[index]
+        return load("torch.nn.modules._numbered")["item"](self, index)
 
     def append(self, module):
         self.add_module(str(len(self)), module)
@@ -51,22 +24,12 @@ class _Numbered(Module):
             self.append(module)
         return self
 
-    def insert(self, index, module):
-        modules = list(self)
-        modules.insert(index, module)
-        self._fill(modules)
-        return self
-
-    def pop(self, key):
-        module = self[key]
-        del self[key]
-        return module
-
-    def __iadd__(self, other):
-        return self.extend(other)
-
-    def __add__(self, other):
-        return type(self)(*(list(self) + list(other))) if isinstance(self, Sequential) else type(self)(list(self) + list(other))
+    __iadd__ = extend
+    __add__ = _rare("_numbered", "__add__")
+    __setitem__ = _rare("_numbered", "__setitem__")
+    __delitem__ = _rare("_numbered", "__delitem__")
+    insert = _rare("_numbered", "insert")
+    pop = _rare("_numbered", "pop")
 
 
 class Sequential(_Numbered):
@@ -87,13 +50,4 @@ class ModuleList(_Numbered):
         super().__init__()
         self.extend(modules or ())
 
-    # equal neighbours are one line: (0-2): 3 x ReLU()
-    def _lines(self):
-        lines, texts = [], [repr(m) for m in self]
-        start = 0
-        for k in range(len(texts)):
-            if k + 1 == len(texts) or texts[k + 1] != texts[k]:
-                many = "" if k == start else "-%d): %d x " % (k, k + 1 - start)
-                lines.append("(%d%s%s" % (start, many or "): ", texts[k]))
-                start = k + 1
-        return lines
+    _lines = _rare("_text", "numbered_lines")

@@ -4,14 +4,10 @@ from torch.nn import functional
 from torch.nn.modules.module import Module
 
 
-# new parameters of a layer; None stands for one that is not there
-def _parameters(module, dtype, **shapes):
-    for name in ("weight", "bias"):
-        shape = shapes.get(name)
-        if shape is None:
-            module.register_parameter(name, None)
-        else:
-            setattr(module, name, Parameter(_torch.empty(shape, dtype=dtype)))
+# new parameters of a layer; a false shape stands for one that is not there
+def _parameters(module, dtype, bias, weight):
+    for name, shape in (("weight", weight), ("bias", bias)):
+        module.register_parameter(name, Parameter(_torch.empty(shape, dtype=dtype)) if shape else None)
 
 
 # weight and bias as Linear and the convolutions begin: Kaiming's bound for a slope of sqrt(5) is this
@@ -24,29 +20,16 @@ def _uniform(module):
             module.bias.uniform_(-bound, bound)
 
 
-class Identity(Module):
-    def forward(self, input):
-        return input
-
-
 class Linear(Module):
+    _text = "linear"
+
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
-        _parameters(self, dtype, weight=(out_features, in_features), bias=(out_features,) if bias else None)
+        _parameters(self, dtype, bias and (out_features,), (out_features, in_features))
         self.reset_parameters()
 
-    def reset_parameters(self):
-        _uniform(self)
+    reset_parameters = _uniform
 
     def forward(self, input):
         return functional.linear(input, self.weight, self.bias)
-
-    def extra_repr(self):
-        return "in_features=%s, out_features=%s, bias=%s" % (
-            self.in_features, self.out_features, self.bias is not None
-        )
-
-
-class NonDynamicallyQuantizableLinear(Linear):
-    pass

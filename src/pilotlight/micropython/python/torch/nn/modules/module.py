@@ -1,18 +1,21 @@
-from collections import OrderedDict
-
 from _torch import Parameter, Tensor
 from torch._packed import load
 from torch.nn.parameter import Buffer
+from ucollections import OrderedDict
+
+# Methods that few programs call, by the files that have them; one is put into the class when it is first asked for.
+_RARE = (
+    ("_walk", " named_modules named_buffers named_children parameters buffers children modules "),
+    ("_text", " _get_name "),
+    ("_rare", " register_module register_forward_hook register_forward_pre_hook _call_hooked get_submodule get_parameter"
+              " get_buffer type float half bfloat16 requires_grad_ zero_grad _refuse_register _refuse_assign "),
+)
 
 
-def _indent(text):
-    return text.replace("\n", "\n  ")
-
-
-# a method that few programs call; it is in `_rare`
-def _rare(name):
+# a method of such a file that a class has at once: for operators of Python, and for super()
+def _rare(file, name):
     def method(self, *args, **kwargs):
-        return load("torch.nn.modules._rare")[name](self, *args, **kwargs)
+        return load("torch.nn.modules." + file)[name](self, *args, **kwargs)
 
     return method
 
@@ -25,6 +28,7 @@ class Module:
     _pre_hooks = _hooks = ()
     # Modules in the order they were made: a dict has none here.
     _made = 0
+    _text = None  # the function of `_text` that writes what extra_repr() gives
 
     def __init__(self, *args, **kwargs):
         for name in ("_parameters", "_buffers", "_modules"):
@@ -36,6 +40,11 @@ class Module:
         for table in (self._modules, self._parameters, self._buffers):
             if name in table:
                 return table[name]
+        for file, names in _RARE:
+            if " " + name + " " in names:
+                found = load("torch.nn.modules." + file)
+                setattr(Module, name, found.get("as_" + name) or found[name])
+                return getattr(self, name)
         raise AttributeError("'%s' object has no attribute '%s'" % (type(self).__name__, name))
 
     def __setattr__(self, name, value):
@@ -54,13 +63,6 @@ class Module:
                     table[name] = value
                     return
             object.__setattr__(self, name, value)
-
-    def __delattr__(self, name):
-        for table in (self._modules, self._parameters, self._buffers):
-            if name in table:
-                del table[name]
-                return
-        object.__delattr__(self, name)
 
     # the table that is to hold a name, which leaves the other places
     def _forget(self, name, which, what):
@@ -92,24 +94,6 @@ class Module:
     def add_module(self, name, module):
         self._register("module", self._modules, name, module, Module)
 
-    _refuse_register = _rare("refuse_register")
-    _refuse_assign = _rare("refuse_assign")
-    register_module = add_module
-    load_state_dict = _rare("load_state_dict")
-    register_forward_hook = _rare("register_forward_hook")
-    register_forward_pre_hook = _rare("register_forward_pre_hook")
-    get_submodule = _rare("get_submodule")
-    get_parameter = _rare("get_parameter")
-    get_buffer = _rare("get_buffer")
-    to = _rare("to")
-    type = _rare("as_type")
-    float = _rare("float")
-    half = _rare("half")
-    bfloat16 = _rare("bfloat16")
-    _apply = _rare("_apply")
-    requires_grad_ = _rare("requires_grad_")
-    zero_grad = _rare("zero_grad")
-
     def forward(self, *args):
         raise NotImplementedError('Module [%s] is missing the required "forward" function' % type(self).__name__)
 
@@ -118,107 +102,25 @@ class Module:
             return self.forward(*args, **kwargs)
         return self._call_hooked(args, kwargs)
 
-    _call_hooked = _rare("call_hooked")
-
-    # ---- what is in it
-
-    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
-        memo = set() if memo is None else memo
-        if id(self) not in memo:
-            if remove_duplicate:
-                memo.add(id(self))
-            yield prefix, self
-            for name, module in self._modules.items():
-                if module is not None:
-                    yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
-
-    def _members(self, which, prefix, recurse, remove_duplicate):
-        memo = set()
-        for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
-            for name, value in getattr(module, which).items():
-                if value is not None and id(value) not in memo:
-                    if remove_duplicate:
-                        memo.add(id(value))
-                    yield path + ("." if path else "") + name, value
-
-    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
-        return self._members("_parameters", prefix, recurse, remove_duplicate)
-
-    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
-        return self._members("_buffers", prefix, recurse, remove_duplicate)
-
-    def named_children(self):
-        memo = set()
-        for name, module in self._modules.items():
-            if module is not None and id(module) not in memo:
-                memo.add(id(module))
-                yield name, module
-
-    def parameters(self, recurse=True):
-        for _, value in self.named_parameters("", recurse):
-            yield value
-
-    def buffers(self, recurse=True):
-        for _, value in self.named_buffers("", recurse):
-            yield value
-
-    def children(self):
-        for _, value in self.named_children():
-            yield value
-
-    def modules(self):
-        for _, value in self.named_modules():
-            yield value
-
-    # ---- its state
-
-    # (module, table, name) of everything that a state dict holds
-    def _state(self, prefix=""):
-        for table in (self._parameters, self._buffers):
-            for name, value in table.items():
-                if value is not None and not (table is self._buffers and name in self._transient):
-                    yield prefix + name, self, name, value
-        for name, module in self._modules.items():
-            if module is not None:
-                yield from module._state(prefix + name + ".")
-
-    def state_dict(self, destination=None, prefix="", keep_vars=False):
-        destination = OrderedDict() if destination is None else destination
-        for key, _, _, value in self._state(prefix):
-            destination[key] = value if keep_vars else value.detach()
-        return destination
-
-    def apply(self, function):
-        for module in self.children():
-            module.apply(function)
-        function(self)
-        return self
-
     def train(self, mode=True):
         if mode not in (True, False):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
-        for module in self.children():
-            module.train(mode)
+        for module in self._modules.values():
+            if module is not None:
+                module.train(mode)
         return self
 
     def eval(self):
         return self.train(False)
 
-    # ---- its text
-
-    def _get_name(self):
-        return type(self).__name__
-
-    def extra_repr(self):
-        return ""
-
-    def _lines(self):
-        return ["(%s): %r" % (name, module) for name, module in self._modules.items()]
-
-    def __repr__(self):
-        extra = self.extra_repr()
-        lines = self._lines()
-        if lines or "\n" in extra:
-            extra = _indent("\n" + "\n".join(([extra] if extra else []) + lines)) + "\n"
-        return self._get_name() + "(" + extra + ")"
+    named_parameters = _rare("_walk", "named_parameters")
+    apply = _rare("_walk", "apply")
+    state_dict = _rare("_state", "state_dict")
+    load_state_dict = _rare("_state", "load_state_dict")
+    to = _rare("_rare", "to")
+    _apply = _rare("_rare", "_apply")
+    __delattr__ = _rare("_rare", "__delattr__")
+    extra_repr = _rare("_text", "extra_repr")
+    _lines = _rare("_text", "_lines")
+    __repr__ = _rare("_text", "__repr__")

@@ -5,6 +5,11 @@ from torch.nn.modules.linear import _parameters
 from torch.nn.modules.module import Module
 
 
+class Identity(Module):
+    def forward(self, input):
+        return input
+
+
 class Embedding(Module):
     _arguments = (
         ("padding_idx", None), ("max_norm", None), ("norm_type", 2.0), ("scale_grad_by_freq", False), ("sparse", False)
@@ -85,9 +90,7 @@ class Bilinear(Module):
         if in1_features <= 0:
             raise ValueError("in1_features must be > 0, but got %s" % in1_features)
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        _parameters(
-            self, dtype, weight=(out_features, in1_features, in2_features), bias=(out_features,) if bias else None
-        )
+        _parameters(self, dtype, bias and (out_features,), (out_features, in1_features, in2_features))
         self.reset_parameters()
 
     def reset_parameters(self):

@@ -3,9 +3,10 @@ from torch._packed import load
 from torch.nn import functional
 from torch.nn.modules.module import Module
 
+
 def _literal(text):
     if text in ("None", "True", "False"):
-        return {"None": None, "True": True, "False": False}[text]
+        return {"N": None, "T": True, "F": False}[text[0]]
     if text[0] == "'":
         return text[1:-1]
     return float(text) if "." in text or "e" in text else int(text)
@@ -19,74 +20,60 @@ def _repeat(value, count):
 def _argument(text):
     text, _, default = text.partition("=")
     text, _, keyword = text.partition(">")
-    mark = text[0] if text[0] in "-?~@*:+!" else ""
+    mark = text[0] if text[0] in "-?~@:+!" else ""
     name, _, count = text[len(mark) :].partition("^")
     return mark, name, int(count or 0), keyword or name, default
 
 
 class _Simple(Module):
-    _spec = ()
+    _text = "simple"
 
     def __init__(self, *args, **kwargs):
         super().__init__()
-        at = 0
+        given = list(args)
+        wrong = False
         for mark, name, count, _, default in self._spec:
             if mark == "+":
                 continue
             if mark == ":" or mark == "!":
                 value = _literal(default)
-            elif at < len(args):
-                value = args[at]
-                at += 1
-                if name in kwargs:
-                    self._wrong("got multiple values for argument", name)
-            elif name in kwargs:
+            elif given and name not in kwargs:
+                value = given.pop(0)
+            elif name in kwargs and not given:
                 value = kwargs.pop(name)
-            elif not default:
-                self._wrong("missing 1 required positional argument:", name)
+            elif given or not default:
+                wrong = True
+                break
             else:
                 value = None if default[0] == "$" else _literal(default)
             if value is None and default[:1] == "$":
                 value = getattr(self, default[1:])
             if count:
                 value = _repeat(value, count)
-            if name == "p" and not 0 <= value <= 1 and "inplace" in [a[1] for a in self._spec]:
+            if name == "p" and not mark and not 0 <= value <= 1:
                 raise ValueError("dropout probability has to be between 0 and 1, but got " + str(value))
             if name == "scale_factor" and value is not None:
                 value = tuple([float(v) for v in value]) if isinstance(value, (tuple, list)) else float(value)
             if name == "weight" or name == "pos_weight":
                 self.register_buffer(name, value)
-            elif mark != "*":
+            else:
                 setattr(self, name, value)
-        if at < len(args):
-            self._wrong("takes %d positional arguments but" % (at + 1), "%d were given" % (len(args) + 1))
-        for name in kwargs:
-            self._wrong("got an unexpected keyword argument", name)
-
-    def _wrong(self, what, name):
-        name = name if " " in name else "'" + name + "'"
-        raise TypeError("%s.__init__() %s %s" % (type(self).__name__, what, name))
+        if given or kwargs or wrong:
+            load("torch.nn.modules._rare")["refuse_arguments"](self, args, kwargs)
 
     def forward(self, *inputs):
         keywords = {}
-        for mark, name, _, keyword, _ in self._spec:
-            if mark != "*":
-                keywords[keyword] = getattr(self, name)
+        for _, name, _, keyword, _ in self._spec:
+            keywords[keyword] = getattr(self, name)
         return getattr(functional, self._function)(*inputs, **keywords)
-
-    def extra_repr(self):
-        parts = []
-        for mark, name, _, _, _ in self._spec:
-            if mark in ("", "@", "!") or mark in ("?", "~") and getattr(self, name) not in (None, False):
-                value = getattr(self, name)
-                parts.append(str(value) if mark == "@" else name + "=" + repr(value))
-        return ", ".join(parts)
 
 
 def __getattr__(name):
     line = load("torch.nn.modules._table", {})["find"](name).split()
     if not line:
         raise AttributeError("module 'torch.nn' has no attribute '" + name + "'")
+    if line[1][0] == "/":
+        return load("torch.nn.modules." + line[1][1:])[name]
     made = type(name, (_Simple,), {"_function": line[1], "_spec": [_argument(a) for a in line[2:]]})
     globals()[name] = made
     return made
