@@ -39,11 +39,15 @@ def _max_pool(name):
 def _adaptive(name):
     def function(input, output_size, return_indices=False):
         rank = int(name[-2])
-        if rank > 1:
-            sizes = output_size if isinstance(output_size, (tuple, list)) else [output_size] * rank
-            output_size = [input.shape[k - rank] if n is None else n for k, n in enumerate(sizes)]
+        if rank > 1 and not isinstance(output_size, int):
+            if input.dim() <= len(output_size):
+                raise ValueError("Input dimension should be at least %d" % (len(output_size) + 1))
+            output_size = [input.shape[k - rank] if n is None else n for k, n in enumerate(output_size)]
+        average = name[9] == "a"
+        if average and output_size in (1, [1] * rank) and not input.is_floating_point():
+            input.mean()  # raises what PyTorch does, where this is a mean
         y = _op(name)(input, output_size)
-        return y if name[9] == "a" or return_indices else y[0]
+        return y if average or return_indices else y[0]
 
     return function
 

@@ -45,19 +45,21 @@ class _Layer(Module):
         drop = getattr(self, "dropout%d" % number)
         return x + drop(block(norm(x))) if self.norm_first else norm(x + drop(block(x)))
 
+    # without a memory, to itself
+    def _attend(self, number, attention, x, memory, padding, mask, causal):
+        def block(y):
+            other = y if memory is None else memory
+            return attention(y, other, other, padding, False, mask, is_causal=causal)[0]
+
+        return self._step(number, x, block)
+
     def _feed(self, x):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
 class TransformerEncoderLayer(_Layer):
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
-        x = self._step(
-            1, src,
-            lambda y: self.self_attn(
-                y, y, y, key_padding_mask=src_key_padding_mask, need_weights=False, attn_mask=src_mask,
-                is_causal=is_causal,
-            )[0],
-        )
+        x = self._attend(1, self.self_attn, src, None, src_key_padding_mask, src_mask, is_causal)
         return self._step(2, x, self._feed)
 
 
@@ -68,20 +70,8 @@ class TransformerDecoderLayer(_Layer):
         self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
         tgt_is_causal=False, memory_is_causal=False,
     ):
-        x = self._step(
-            1, tgt,
-            lambda y: self.self_attn(
-                y, y, y, key_padding_mask=tgt_key_padding_mask, need_weights=False, attn_mask=tgt_mask,
-                is_causal=tgt_is_causal,
-            )[0],
-        )
-        x = self._step(
-            2, x,
-            lambda y: self.multihead_attn(
-                y, memory, memory, key_padding_mask=memory_key_padding_mask, need_weights=False, attn_mask=memory_mask,
-                is_causal=memory_is_causal,
-            )[0],
-        )
+        x = self._attend(1, self.self_attn, tgt, None, tgt_key_padding_mask, tgt_mask, tgt_is_causal)
+        x = self._attend(2, self.multihead_attn, x, memory, memory_key_padding_mask, memory_mask, memory_is_causal)
         return self._step(3, x, self._feed)
 
 
