@@ -64,8 +64,8 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
-    if reduction == "batchmean" and size_average is None and reduce is None:
-        return kl_div(input, target, reduction="sum", log_target=log_target) / input.shape[0]
+    if reduction == "batchmean":
+        return kl_div(input, target, size_average, reduce, "sum", log_target) / input.shape[0]
     return _op("kl_div")(input, target, _reduction(reduction, size_average, reduce), log_target=log_target)
 
 
