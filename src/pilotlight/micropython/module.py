@@ -12,8 +12,9 @@ import tempfile
 from pathlib import Path
 
 from pilotlight.micropython import cache
-from pilotlight.micropython.pack import pack
+from pilotlight.micropython.pack import LOADER, pack
 from pilotlight.micropython.select import Selection, modules
+from pilotlight.micropython.texts import take_out
 
 HERE = Path(__file__).parent
 KERNELS = HERE.parent / "csrc" / "kernels" / "portable"
@@ -31,10 +32,13 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
     """
     from pilotlight.micropython.generate import generate  # takes PyTorch, and so a moment
 
-    units = selection.units()
-    wanted: dict[str, bytes] = {}
-    for path in sorted((HERE / "cmodule").iterdir()):
-        wanted[f"torch/{path.name}"] = path.read_bytes()
+    files, units = selection.python_files(), selection.units()
+    python = {name: path for name, path in modules().items() if path in files}
+    wanted = {f"torch/{path.name}": path.read_bytes() for path in sorted((HERE / "cmodule").iterdir())}
+    texts: list[str] = []
+    if LOADER in python:
+        wanted, texts = take_out(wanted)
+    wanted["torch/generated/texts.h"] = f"#define PT_TEXTS {int(bool(texts))}\n".encode()
     with tempfile.TemporaryDirectory() as temporary:
         packed = [unit.name for unit in units if unit.head]
         generate(Path(temporary), selection.kernels(), alone=selection.alone, packed=packed)
@@ -42,10 +46,9 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
             wanted[f"torch/generated/{path.name}"] = path.read_bytes()
     for path in _included(list(wanted.values())):
         wanted[f"torch/kernels/{path.name}"] = path.read_bytes()
-    files = selection.python_files()
     for path in files:
         wanted[f"python/{path.relative_to(HERE / 'python')}"] = path.read_bytes()
-    for name, data in pack({name: path for name, path in modules().items() if path in files}, units).items():
+    for name, data in pack(python, units, texts).items():
         if data:
             wanted[f"python/{name}"] = data
         else:

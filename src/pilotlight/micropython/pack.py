@@ -27,18 +27,21 @@ PACKED = (
 _PUBLIC = ("torch.nn.init", "copy", "dataclasses", "itertools", "contextlib")  # programs import these themselves
 _WINDOW = 12  # bits: 4 KB of RAM for the time of unpacking
 _STUB = "from torch import _packed\n\n_packed.load(__name__, globals())\n"
-_LOADER, _PLACE = "torch._packed", '_DATA = b""'
+LOADER, _PLACE = "torch._packed", '_DATA = b""'
 
 
-def pack(files: Mapping[str, Path], operators: Iterable[Unit]) -> dict[str, bytes]:
+def pack(files: Mapping[str, Path], operators: Iterable[Unit], texts_of_errors: Iterable[str]) -> dict[str, bytes]:
     """Python files to freeze instead of these modules, by their paths in the package; one without bytes is left out."""
-    if _LOADER not in files:
+    if LOADER not in files:
         return {}
     texts = {name: minify(files[name].read_text()).encode() for name in PACKED if name in files}
-    data = _compressed([part for name, text in texts.items() for part in (f"{name} {len(text)}\n".encode(), text)]
-                       + list(_texts(operators).values()))
+    errors = "".join(f"{text}\n" for text in texts_of_errors).encode()
+    data = _compressed([
+        *(part for name, text in texts.items() for part in (f"{name} {len(text)}\n".encode(), text)),
+        *_texts(operators).values(), f"_texts {len(errors)}\n".encode(), errors,
+    ])
     made = {f"{name.replace('.', '/')}.py": _STUB.encode() if name in _PUBLIC else b"" for name in texts}
-    loader = files[_LOADER].read_text()
+    loader = files[LOADER].read_text()
     assert _PLACE in loader
     return {**made, "torch/_packed.py": loader.replace(_PLACE, f"_DATA = {data!r}").encode()}
 

@@ -11,6 +11,8 @@
 #include "py/objtuple.h"
 #include "py/runtime.h"
 
+#include "texts.h"
+
 /* ---- element types --------------------------------------------------------------------------------- */
 
 /* In the order of promotion inside a kind; the numbers are indices of pt_dtypes. */

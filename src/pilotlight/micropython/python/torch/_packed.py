@@ -25,28 +25,47 @@ def _run(stream, size, names):
     exec(text, names)
 
 
-# executes the units that are wanted and what they need; `heads` gets what is said of operators
-def _find(wanted, names, heads):
-    stream = DeflateIO(BytesIO(_DATA), RAW, 12)
+# the lines before the units; the number in it is what is left of the unit's text
+def _units(stream):
     skipped = bytearray(64)
-    while wanted:
+    while True:
         words = stream.readline().decode().split()
         if not words:
             break
-        name, size = words[0], int(words[1])
-        if name not in wanted:
-            while size:
-                size -= stream.readinto(skipped, min(size, 64))
-            continue
-        wanted.remove(name)
-        if size:
-            _run(stream, size, names)
-        for word in words[2:]:
-            if word[0] == ":":
-                heads[name] = word[1:]
-            elif word not in names:
-                wanted.add(word)
+        words[1] = int(words[1])
+        yield words
+        while words[1]:
+            words[1] -= stream.readinto(skipped, min(words[1], 64))
+
+
+# executes the units that are wanted and what they need; `heads` gets what is said of operators
+def _find(wanted, names, heads):
+    stream = DeflateIO(BytesIO(_DATA), RAW, 12)
+    for words in _units(stream):
+        name = words[0]
+        if name in wanted:
+            wanted.remove(name)
+            if words[1]:
+                _run(stream, words[1], names)
+                words[1] = 0
+            for word in words[2:]:
+                if word[0] == ":":
+                    heads[name] = word[1:]
+                elif word not in names:
+                    wanted.add(word)
+            if not wanted:
+                break
     return wanted
+
+
+# of an error
+def text(number):
+    stream = DeflateIO(BytesIO(_DATA), RAW, 12)
+    for words in _units(stream):
+        if words[0] == "_texts":
+            for _ in range(number):
+                line = stream.readline()
+            return line.decode()[:-1]
 
 
 # the names of a module; with `names` it is not kept
