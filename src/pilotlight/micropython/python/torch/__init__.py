@@ -40,37 +40,3 @@ class _Mode:
 
 def no_grad(function=None):
     return _Mode(False)(function) if function else _Mode(False)
-
-
-def enable_grad(function=None):
-    return _Mode(True)(function) if function else _Mode(True)
-
-
-def inference_mode(mode=True):
-    return _Mode(False)(mode) if callable(mode) else _Mode(not mode)
-
-
-class set_grad_enabled(_Mode):
-    def __init__(self, mode):
-        super().__init__(mode)
-        super().__enter__()
-
-    def __enter__(self):
-        pass
-
-
-def is_grad_enabled():
-    return _grad
-
-
-def get_default_dtype():
-    return _torch.float32
-
-
-def set_default_dtype(dtype):
-    if dtype is not _torch.float32:
-        raise TypeError("only torch.float32 can be the default dtype")
-
-
-def compile(model=None, **kwargs):
-    return model if model else lambda function: function

@@ -1,5 +1,6 @@
 # Functions of torch that are no operators of the schema file, or that take other arguments.
 import _torch
+import torch
 
 
 class _Info:
@@ -179,3 +180,41 @@ def set_num_threads(count):
 
 def get_num_threads():
     return 1
+
+
+# ---- modes: `torch` keeps the one of gradients
+
+def enable_grad(function=None):
+    return torch._Mode(True)(function) if function else torch._Mode(True)
+
+
+def inference_mode(mode=True):
+    return torch._Mode(False)(mode) if callable(mode) else torch._Mode(not mode)
+
+
+class set_grad_enabled:
+    def __init__(self, mode):
+        self.last, torch._grad = torch._grad, mode
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *error):
+        torch._grad = self.last
+
+
+def is_grad_enabled():
+    return torch._grad
+
+
+def get_default_dtype():
+    return _torch.float32
+
+
+def set_default_dtype(d):
+    if d is not _torch.float32:
+        raise TypeError("only torch.float32 can be the default dtype")
+
+
+def compile(model=None, **kwargs):
+    return model if model else lambda function: function
