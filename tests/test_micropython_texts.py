@@ -21,11 +21,13 @@ for call in {CALLS!r}:
 
 def test_sources_get_numbers() -> None:
     sources = {"a.c": b'fail(MP_ERROR_TEXT("%q: %d of "\n    "%s"), MP_ERROR_TEXT("no \\"x\\""));',
-               "b.c": b'fail(MP_ERROR_TEXT("%q: %d of %s"));'}
+               "b.c": b'mp_raise_msg_varg(&mp_type_IndexError,\n  MP_ERROR_TEXT("%q: %d of %s"), 1); mp_raise_msg(t);',
+               "c.c": b'mp_raise_TypeError(MP_ERROR_TEXT("%q: %d of %s"), 1);'}
     made, texts = take_out(sources)
     assert texts == ["%s: %d of %s", 'no "x"']
-    assert made["b.c"] == b'fail(PT_ERROR(0x10027, "%q: %d of %s"));'
-    assert made["a.c"] == b'fail(PT_ERROR(0x10027, "%q: %d of "\n    "%s"), PT_ERROR(0x20000, "no \\"x\\""));'
+    assert made["a.c"] == b'fail(PT_ERROR(0x10027u, "%q: %d of "\n    "%s"), PT_ERROR(0x20000u, "no \\"x\\""));'
+    assert made["b.c"] == b'pt_raise_text(PT_ERROR(0x60010027u, "%q: %d of %s"), 1); mp_raise_msg(t);'
+    assert made["c.c"] == b'pt_raise_text(PT_ERROR(0x20010027u, "%q: %d of %s"), 1);'
 
 
 def test_both_kinds_of_build_say_the_same() -> None:

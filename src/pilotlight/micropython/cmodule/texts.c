@@ -10,7 +10,11 @@ typedef struct {
     mp_obj_t values[]; /* what stands in the text */
 } pt_text_t;
 
-enum { NUMBER = 1, STRING, NAME }; /* two bits each, below the text's number */
+/* A code has the type of the error in 3 bits, the number of the text in 13, and what stands in it, two bits each. */
+enum { NUMBER = 1, STRING, NAME };
+static const mp_obj_type_t *const error_types[] = {
+    &mp_type_RuntimeError, &mp_type_TypeError, &mp_type_ValueError, &mp_type_IndexError, &mp_type_NotImplementedError
+};
 
 static void text_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind)
 {
@@ -32,18 +36,15 @@ static void text_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t k
 
 static MP_DEFINE_CONST_OBJ_TYPE(text_type, MP_QSTR_text, MP_TYPE_FLAG_NONE, print, text_print);
 
-NORETURN void pt_raise(const mp_obj_type_t *type, mp_rom_error_text_t code, ...)
+static NORETURN void raise(const mp_obj_type_t *type, uint32_t code, va_list more)
 {
-    const uint32_t number = (uint32_t)(uintptr_t)code >> 16;
-    uint32_t kinds = (uint32_t)(uintptr_t)code & 0xffff;
+    const uint32_t number = code >> 16 & 0x1fff;
     mp_obj_t values[8];
     uint16_t count = 0;
-    va_list more;
     if (!number) {
         nlr_raise(mp_obj_new_exception(type));
     }
-    va_start(more, code);
-    for (; kinds; kinds >>= 2) {
+    for (uint32_t kinds = code & 0xffff; kinds; kinds >>= 2) {
         const char *string;
         switch (kinds & 3) {
             case NUMBER:
@@ -54,14 +55,28 @@ NORETURN void pt_raise(const mp_obj_type_t *type, mp_rom_error_text_t code, ...)
                 values[count++] = mp_obj_new_str(string, strlen(string));
                 break;
             default:
-                values[count++] = MP_OBJ_NEW_QSTR((qstr)va_arg(more, mp_uint_t));
+                values[count++] = MP_OBJ_NEW_QSTR(va_arg(more, qstr));
         }
     }
-    va_end(more);
     pt_text_t *t = mp_obj_malloc_var(pt_text_t, values, mp_obj_t, count, &text_type);
     t->number = (uint16_t)number;
     t->count = count;
     memcpy(t->values, values, count * sizeof(mp_obj_t));
     nlr_raise(mp_obj_new_exception_arg1(type, MP_OBJ_FROM_PTR(t)));
+}
+
+NORETURN void pt_raise(const mp_obj_type_t *type, mp_rom_error_text_t text, ...)
+{
+    va_list more;
+    va_start(more, text);
+    raise(type, (uint32_t)(uintptr_t)text, more);
+}
+
+NORETURN void pt_raise_text(mp_rom_error_text_t text, ...)
+{
+    const uint32_t code = (uint32_t)(uintptr_t)text;
+    va_list more;
+    va_start(more, text);
+    raise(error_types[code >> 29], code, more);
 }
 #endif

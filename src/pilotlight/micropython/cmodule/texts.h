@@ -14,6 +14,7 @@
 #define mp_raise_ValueError(text) pt_raise(&mp_type_ValueError, text)
 #define mp_raise_NotImplementedError(text) pt_raise(&mp_type_NotImplementedError, text)
 NORETURN void pt_raise(const mp_obj_type_t *type, mp_rom_error_text_t text, ...);
+NORETURN void pt_raise_text(mp_rom_error_text_t text, ...); /* an error of the type that the code says */
 #endif
 
 #endif
