@@ -89,7 +89,7 @@ def _unit(name: str, node: ast.stmt, known: Collection[str]) -> Unit:
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     words = names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
     needs = tuple(sorted(names.intersection(known) - {name}))
-    head = "" if name[0] == "_" else f"{_forms(name, known)}{_types(name, node)}"
+    head = "" if name[0] == "_" and not schemas(name) else f"{_forms(name, known)}{_types(name, node)}"
     return Unit(name, ast.unparse(node), needs, frozenset(words), head)
 
 

@@ -7,7 +7,6 @@ is asked of PyTorch when the tables are written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 import torch
@@ -21,17 +20,17 @@ _COMPUTE = {"same": "PT_IN_SAME", "float": "PT_IN_FLOAT", "bool": "PT_IN_BOOL"}
 _ZERO = {"fmod", "remainder", "floor_divide", "trunc_divide"}  # integers by zero are an error
 _WIDE = {"add", "sub", "mul", "div", "add_alpha", "sub_alpha"}  # numbers keep their digits beside halves
 _REFUSED: dict[str, list[str]] = {"where": [], "leaky_relu": ["PT_NO_BOOL", "PT_NO_INTS"]}  # not to be asked this way
-_PI = "3.14159265358979323846f"
+# Rows of the compiler that are operators in Python here (python/torch/operators/pointwise.py).
+_IN_PYTHON = {
+    "acos", "acosh", "asin", "asinh", "atanh", "cosh", "fmax", "fmin", "gcd", "hypot", "lcm", "log10", "log2",
+    "logaddexp", "nextafter", "sinh", "tan",
+}
 _SHARED = {"cos": 1, "exp": 1, "log1p": 1, "log": 1, "pow": 2, "sigmoid": 1, "sin": 1, "tanh": 1}  # as in functions.h
 # An element of the result depends on the operands' elements at its place alone, hence `ivdep` in every loop.
 _VECTORS = """#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math") /* hosts have vectors */
 #endif
 """
-
-
-def _float(name: str, c: str, function: Callable[..., torch.Tensor], arity: int = 1, *needs: str) -> Row:
-    return Row(name, c, function, (f"{name}.default",), arity, compute="float", needs=tuple(f"{n}_f32" for n in needs))
 
 
 _LEAST = "({0} < {1} || {1} != {1} ? {1} : {0})"
@@ -44,52 +43,17 @@ EXTRA: list[tuple[Row, int]] = [
     (Row("relu", "{0} < 0.0f ? 0.0f : {0}", torch.relu, ci="{0} < 0 ? 0 : {0}"), 0),
     (Row("clamp", f"{_LEAST} > {{2}} || {{2}} != {{2}} ? {{2}} : {_LEAST}", torch.clamp, arity=3,
          ci="({0} < {1} ? {1} : {0}) > {2} ? {2} : ({0} < {1} ? {1} : {0})"), 2),
-    (Row("threshold", "{0} <= {1} ? {2} : {0}", F.threshold, ("threshold.default",), 3), 2),
-    (Row("hardshrink", "{0} >= -{1} && {0} <= {1} ? 0.0f : {0}", F.hardshrink, ("hardshrink.default",), 2), 1),
-    (Row("softshrink", "{0} > {1} ? {0} - {1} : ({0} < -{1} ? {0} + {1} : {0} * 0.0f)", F.softshrink,
-         ("softshrink.default",), 2), 1),
-    (Row("elu", "{0} > 0.0f ? {0} * {2} : pl_expm1_f32({0} * {3}) * {1} * {2}", lambda x, a, s, i: F.elu(x),
+    (Row("elu", "{0} < 0.0f ? pl_expm1_f32({0} * {3}) * {1} * {2} : {0} * {2}", lambda x, a, s, i: F.elu(x),
          ("elu.default",), 4, compute="float", needs=("expm1_f32",)), 3),
     (Row("softplus", "{0} * {1} > {2} ? {0} : pl_log1p_f32(pl_exp_f32({0} * {1})) / {1}",
          lambda x, b, t: F.softplus(x), ("softplus.default",), 3, compute="float", needs=("log1p_f32", "exp_f32")), 2),
-    (Row("addcmul", "{0} + {3} * {1} * {2}", lambda x, y, z, v: torch.addcmul(x, y, z, value=v), ("addcmul.default",),
-         4, ci="({T})(({U}){0} + ({U}){3} * ({U}){1} * ({U}){2})"), 1),
-    (Row("addcdiv", "{0} + {3} * {1} / {2}", lambda x, y, z, v: torch.addcdiv(x, y, z, value=v), ("addcdiv.default",),
-         4), 1),
     (Row("lerp", "({2} < 0.0f ? -{2} : {2}) < 0.5f ? {0} + {2} * ({1} - {0}) : {1} - ({1} - {0}) * (1.0f - {2})",
          torch.lerp, ("lerp.Tensor", "lerp.Scalar"), 3), 0),
-    (Row("nan_to_num", "{0} != {0} ? {1} : {0} - {0} == 0.0f ? {0} : {0} > 0.0f ? {2} : {3}",
-         lambda x, a, b, c: torch.nan_to_num(x), arity=4, ci="{0}"), 3),
     (Row("round_to", "pl_round_f32({0} * {1}) / {1}", lambda x, n: torch.round(x, decimals=1), arity=2,
          needs=("round_f32",)), 1),
     (Row("round_off", "pl_round_f32({0} / {1}) * {1}", lambda x, n: torch.round(x, decimals=1), arity=2,
          needs=("round_f32",)), 1),
-    (Row("logit", "pl_log_f32({0} / (1.0f - {0}))", torch.logit, arity=1, compute="float", needs=("log_f32",)), 0),
-    (Row("xlogy", "{1} != {1} ? {1} : {0} == 0.0f ? 0.0f : {0} * pl_log_f32({1})", torch.xlogy, ("xlogy.Tensor",), 2,
-         compute="float", needs=("log_f32",)), 0),
-    (_float("special_xlog1py", "{1} != {1} ? {1} : {0} == 0.0f ? 0.0f : {0} * pl_log1p_f32({1})",
-            torch.special.xlog1py, 2, "log1p"), 0),
-    (_float("special_entr", "{0} != {0} ? {0} : {0} > 0.0f ? -{0} * pl_log_f32({0}) : "
-            "{0} == 0.0f ? 0.0f : -1.0f / 0.0f", torch.special.entr, 1, "log"), 0),
-    (_float("special_ndtr", "0.5f * (1.0f + pl_erf_f32({0} * 0.70710678118654752f))", torch.special.ndtr, 1, "erf"), 0),
-    (_float("sinc", f"{{0}} == 0.0f ? 1.0f : pl_sin_f32({_PI} * {{0}}) / ({_PI} * {{0}})", torch.sinc, 1, "sin"), 0),
-    (_float("log_sigmoid", "({0} < 0.0f ? {0} : 0.0f) - pl_log1p_f32(pl_exp_f32({0} < 0.0f ? {0} : -{0}))",
-            F.logsigmoid, 1, "log1p", "exp"), 0),
-    (_float("deg2rad", "{0} * 0.017453292519943295769f", torch.deg2rad), 0),
-    (_float("rad2deg", "{0} * 57.295779513082320877f", torch.rad2deg), 0),
-    (_float("logaddexp2", "{0} == {1} && {0} - {0} != 0.0f ? {0} : ({0} > {1} ? {0} : {1}) + 1.44269504088896340736f * "
-            "pl_log1p_f32(pl_exp2_f32({0} > {1} ? {1} - {0} : {0} - {1}))", torch.logaddexp2, 2, "log1p", "exp2"), 0),
-    (Row("frac", "{0} - pl_trunc_f32({0})", torch.frac, ("frac.default",), needs=("trunc_f32",)), 0),
-    (Row("heaviside", "{0} == 0.0f ? {1} : (float)({0} > 0.0f)", torch.heaviside, ("heaviside.default",), 2,
-         ci="{0} == 0 ? {1} : {0} > 0"), 0),
     (Row("isfinite", "{0} - {0} == 0.0f", torch.isfinite, ("isfinite.default",), result="bool", ci="{0} == {0}"), 0),
-    (Row("isposinf", "{0} > 3.402823466e38f", torch.isposinf, ("isposinf.default",), result="bool",
-         ci="({0} & 0) != 0"), 0),
-    (Row("isneginf", "{0} < -3.402823466e38f", torch.isneginf, ("isneginf.default",), result="bool",
-         ci="({0} & 0) != 0"), 0),
-    (Row("isclose", "{0} == {1} || ({4} != 0.0f && {0} != {0} && {1} != {1}) || ({0} - {0} == 0.0f && "
-         "{1} - {1} == 0.0f && ({0} > {1} ? {0} - {1} : {1} - {0}) <= {3} + ({1} < 0.0f ? -{1} : {1}) * {2})",
-         lambda x, y, r, a, n: torch.isclose(x, y), arity=5, result="bool"), 3),
 ]
 
 
@@ -110,7 +74,7 @@ def flags(row: Row, numbers: int) -> tuple[str, ...]:
 
 def all_rows() -> list[tuple[Row, int]]:
     """The compiler's rows and those of this library, with their numbers of numbers."""
-    return [(row, 0) for row in ROWS] + EXTRA
+    return [(row, 0) for row in ROWS if row.name not in _IN_PYTHON] + EXTRA
 
 
 def _loop(row: Row, numbers: int, name: str, ctype: str, expression: str) -> str:

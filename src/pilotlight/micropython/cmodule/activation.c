@@ -41,14 +41,6 @@ mp_obj_t pt_do_celu(pt_call_t *c)
     return elu(c, c->args[1].object, MP_OBJ_NEW_SMALL_INT(1), number(1 / alpha));
 }
 
-mp_obj_t pt_do_softshrink(pt_call_t *c)
-{
-    if (mp_obj_get_float(c->args[1].object) < 0) {
-        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("lambda must be greater or equal to 0"));
-    }
-    return pt_pointwise(c);
-}
-
 /* One weight, or one for each channel (dimension 1). */
 mp_obj_t pt_do_prelu(pt_call_t *c)
 {
@@ -76,19 +68,6 @@ mp_obj_t pt_do_prelu(pt_call_t *c)
     return MP_OBJ_FROM_PTR(pt_map(c, &pt_row_leaky_relu, operands));
 }
 
-/* nan_to_num(self, nan, posinf, neginf): the type's own limits stand for what is not given. */
-mp_obj_t pt_do_nan_to_num(pt_call_t *c)
-{
-    static const float limits[] = {65504.0f, 3.38953138925e38f, 3.402823466e38f};
-    const int dtype = c->args[0].v.tensor->dtype;
-    const mp_float_t most = pt_is_float(dtype) ? (mp_float_t)limits[dtype - PT_FLOAT16] : 0;
-    mp_obj_t operands[] = {c->args[0].object, MP_OBJ_NULL, MP_OBJ_NULL, MP_OBJ_NULL};
-    for (int k = 1; k < 4; k++) {
-        operands[k] = number(c->args[k].given ? c->args[k].v.f : k == 1 ? 0 : k == 2 ? most : -most);
-    }
-    return MP_OBJ_FROM_PTR(pt_map(c, &pt_row_nan_to_num, operands));
-}
-
 mp_obj_t pt_do_round_decimals(pt_call_t *c)
 {
     int64_t decimals = c->args[1].v.i;
@@ -99,20 +78,6 @@ mp_obj_t pt_do_round_decimals(pt_call_t *c)
     }
     const mp_obj_t operands[] = {c->args[0].object, number(ten)};
     return MP_OBJ_FROM_PTR(pt_map(c, ten == 1 ? &pt_row_round : row, operands));
-}
-
-mp_obj_t pt_do_logit(pt_call_t *c)
-{
-    pt_tensor_t *x = c->args[0].v.tensor;
-    if (c->args[1].given) {
-        pt_call_t inner = {.op = c->op};
-        const mp_float_t eps = c->args[1].v.f;
-        const mp_obj_t operands[] = {MP_OBJ_FROM_PTR(pt_is_float(x->dtype) ? x : pt_contiguous(x, PT_FLOAT32)),
-                                     number(eps), number(1 - eps)};
-        x = pt_map(&inner, &pt_row_clamp, operands);
-    }
-    const mp_obj_t operands[] = {MP_OBJ_FROM_PTR(x)};
-    return MP_OBJ_FROM_PTR(pt_map(c, &pt_row_logit, operands));
 }
 
 /* ---- where ------------------------------------------------------------------------------------------------------- */
@@ -205,28 +170,6 @@ mp_obj_t pt_do_copy(pt_call_t *c)
 }
 
 /* ---- comparing whole tensors ------------------------------------------------------------------------------------- */
-
-/* isclose, and allclose (overload->data.number 1): rtol, atol, equal_nan. */
-mp_obj_t pt_do_isclose(pt_call_t *c)
-{
-    pt_tensor_t *a = c->args[0].v.tensor, *b = c->args[1].v.tensor;
-    if (a->dtype != b->dtype) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%s did not match %s"), pt_dtypes[a->dtype].type,
-            pt_dtypes[b->dtype].type);
-    }
-    if (c->args[2].v.f < 0 || c->args[3].v.f < 0) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%s must be greater than or equal to zero"),
-            c->args[2].v.f < 0 ? "rtol" : "atol");
-    }
-    const mp_obj_t operands[] = {MP_OBJ_FROM_PTR(pt_is_float(a->dtype) ? a : pt_contiguous(a, PT_FLOAT32)),
-                                 MP_OBJ_FROM_PTR(pt_is_float(b->dtype) ? b : pt_contiguous(b, PT_FLOAT32)),
-                                 number(c->args[2].v.f), number(c->args[3].v.f), MP_OBJ_NEW_SMALL_INT(c->args[4].v.i)};
-    pt_tensor_t *close = pt_map(c, &pt_row_isclose, operands);
-    if (!c->overload->data.number) {
-        return MP_OBJ_FROM_PTR(close);
-    }
-    return mp_obj_new_bool(!memchr(close->data, 0, close->bytes));
-}
 
 mp_obj_t pt_do_equal(pt_call_t *c)
 {

@@ -151,40 +151,6 @@ mp_obj_t pt_do_floats(pt_call_t *c)
     return pt_pointwise(c);
 }
 
-mp_obj_t pt_do_nextafter(pt_call_t *c) /* the next float32 is none of a half's */
-{
-    const int dtype = c->args[0].v.tensor->dtype;
-    if (dtype == PT_FLOAT16 || dtype == PT_BFLOAT16) {
-        mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"nextafter_cpu\" not implemented for '%s'"),
-            pt_dtypes[dtype].type);
-    }
-    return pt_pointwise(c);
-}
-
-mp_obj_t pt_do_heaviside(pt_call_t *c)
-{
-    if (c->args[0].v.tensor->dtype != c->args[1].v.tensor->dtype) {
-        refuse(MP_ERROR_TEXT("heaviside is not yet implemented for tensors with different dtypes."));
-    }
-    return pt_pointwise(c);
-}
-
-mp_obj_t pt_do_addcdiv(pt_call_t *c)
-{
-    const mp_obj_t quotient[] = {c->args[1].object, c->args[2].object};
-    if (!pt_is_float(pt_result_type(2, quotient))) {
-        refuse(MP_ERROR_TEXT("Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
-                             "perform a true division of tensor1 and tensor2."));
-    }
-    return pt_pointwise(c);
-}
-
-mp_obj_t pt_do_ldexp(pt_call_t *c)
-{
-    const mp_obj_t power = step(c, &pt_row_pow, mp_obj_new_float(2), c->args[1].object);
-    return map(c, &pt_row_mul, c->args[0].object, power, MP_OBJ_NULL);
-}
-
 /* ---- bounds -------------------------------------------------------------------------------------------------------- */
 
 /* Two bounds at once, for numbers; what they promote the tensor to is its type from then on. */

@@ -24,11 +24,6 @@ const float *pt_floats(pt_call_t *c, int k);
 mp_obj_t pt_finish(pt_call_t *c, pt_tensor_t *y, int dtype);
 mp_obj_t pt_pair(pt_tensor_t *a, pt_tensor_t *b);
 
-/* y = f(x, t) element by element, as floats: operands[0] is y, the others x and, if there are three, t, which broadcast
- * to it. `kind` and `p` are handed through. */
-typedef void (*pt_floats_t)(int kind, const float *p, const float *x, const float *t, float *y, int n);
-void pt_float_map(pt_floats_t f, int kind, const float *p, int count, pt_tensor_t *const *operands);
-
 /* A tensor whose elements are in use up to here: without it only a pointer into its memory might be left, which the
  * garbage collector does not follow. */
 #define pt_keep(t) __asm__ volatile("" : : "g"(t) : "memory")

@@ -236,79 +236,44 @@ static mp_obj_t added(pt_call_t *c, pt_tensor_t *self, pt_tensor_t *y, mp_obj_t 
     return pt_finish(c, y, self->dtype);
 }
 
-/* addmm, baddbmm, addmv: (self, a, b, *, beta, alpha); addbmm sums the batch. */
+/* addmm, baddbmm: (self, a, b, *, beta, alpha) */
 mp_obj_t pt_addmm(pt_call_t *c)
 {
     const int kind = (int)c->overload->data.number;
     pt_tensor_t *self = c->args[0].v.tensor, *a = c->args[1].v.tensor, *b = c->args[2].v.tensor;
-    dimensions(kind == 5 ? 2 : kind, a, b);
+    dimensions(kind, a, b);
     if (self->dtype != a->dtype) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("self and mat2 must have the same dtype, but got %s and %s"),
             pt_dtype_name(self->dtype), pt_dtype_name(b->dtype));
     }
     pt_tensor_t *y = pt_multiply(a, b);
-    if (kind == 5) {
-        const int32_t sizes[] = {y->dims[1], y->dims[2]};
-        pt_tensor_t *sum = pt_new(y->dtype, 2, sizes);
-        memset(sum->data, 0, (size_t)(sizes[0] * sizes[1] * pt_size(y->dtype)));
-        for (int32_t k = 0; k < y->dims[0]; k++) {
-            pt_tensor_t *const both[] = {sum, pt_view(y, 2, sizes, NULL, k * sizes[0] * sizes[1])};
-            sum = pt_apply(&pt_row_add, 2, both, sum);
-        }
-        y = sum;
-    }
     return added(c, self, y, c->args[3].object, c->args[4].object);
 }
 
-static pt_tensor_t *outer(pt_tensor_t *a, pt_tensor_t *b)
+mp_obj_t pt_outer(pt_call_t *c)
 {
+    pt_tensor_t *a = c->args[0].v.tensor, *b = c->args[1].v.tensor;
     if (a->ndim != 1 || b->ndim != 1) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("outer: Expected 1-D argument %s, but got %d-D"),
             a->ndim != 1 ? "self" : "vec2", (int)(a->ndim != 1 ? a->ndim : b->ndim));
     }
     pt_tensor_t *const both[] = {as_matrix(a, false), b};
-    return pt_apply(&pt_row_mul, 2, both, NULL);
-}
-
-mp_obj_t pt_outer(pt_call_t *c)
-{
-    pt_tensor_t *y = outer(c->args[0].v.tensor, c->args[1].v.tensor);
+    pt_tensor_t *y = pt_apply(&pt_row_mul, 2, both, NULL);
     return pt_finish(c, y, y->dtype);
 }
 
-mp_obj_t pt_addr(pt_call_t *c)
-{
-    pt_tensor_t *y = outer(c->args[1].v.tensor, c->args[2].v.tensor);
-    return added(c, c->args[0].v.tensor, y, c->args[3].object, c->args[4].object);
-}
-
-/* linear (input, weight, bias) and inner (self, other): the second operand's last dimension is summed over. */
+/* (input, weight, bias) */
 mp_obj_t pt_linear(pt_call_t *c)
 {
-    pt_tensor_t *x = c->args[0].v.tensor, *w = c->args[1].v.tensor;
+    pt_tensor_t *x = c->args[0].v.tensor, *w = c->args[1].v.tensor, *bias = c->args[2].v.tensor;
     const int dtype = x->dtype;
-    const bool inner = c->overload->data.number;
-    if (inner && (x->ndim == 0 || w->ndim == 0)) {
-        pt_tensor_t *const both[] = {x, w};
-        pt_tensor_t *y = pt_apply(&pt_row_mul, 2, both, NULL);
-        return pt_finish(c, y, y->dtype);
-    }
-    if (!inner && w->ndim != 1 && w->ndim != 2) {
+    const bool given = c->args[2].given;
+    if (w->ndim != 2 && (w->ndim != 1 || given)) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("linear(): weight must be 1-D or 2-D, but got %dD"),
             (int)w->ndim);
     }
-    if (w->ndim > 2) { /* (..., n, k) as (rows, k): the rows' dimensions follow x's */
-        pt_tensor_t *flat = pt_contiguous(w, w->dtype);
-        const int32_t rows[] = {pt_product(w, 0, w->ndim - 1), w->dims[w->ndim - 1]};
-        pt_tensor_t *y = pt_multiply(x, transposed(pt_view(flat, 2, rows, NULL, 0)));
-        int32_t sizes[2 * PT_MAX_DIMS];
-        memcpy(sizes, x->dims, (size_t)(x->ndim - 1) * sizeof(int32_t));
-        memcpy(sizes + x->ndim - 1, w->dims, (size_t)(w->ndim - 1) * sizeof(int32_t));
-        return pt_finish(c, pt_view(y, x->ndim + w->ndim - 2, sizes, NULL, 0), dtype);
-    }
     pt_tensor_t *y = pt_multiply(x, w->ndim == 1 ? w : transposed(w));
-    if (!inner && c->args[2].given) {
-        pt_tensor_t *bias = c->args[2].v.tensor;
+    if (given) {
         if (bias->dtype != dtype) {
             mp_raise_msg_varg(&mp_type_RuntimeError,
                 MP_ERROR_TEXT("self and mat2 must have the same dtype, but got %s and %s"),

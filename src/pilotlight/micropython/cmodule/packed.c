@@ -26,7 +26,7 @@ void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest)
 {
     size_t length;
     const byte *text = qstr_data(name, &length);
-    if (text[0] == '_' || !(listed(text, length) || (text[length - 1] == '_' && listed(text, length - 1)))) {
+    if ((text[0] == '_' && text[1] == '_') || !(listed(text, length) || (text[length - 1] == '_' && listed(text, length - 1)))) {
         return;
     }
     const mp_obj_t torch = mp_import_name(MP_QSTR_torch, mp_const_none, MP_OBJ_NEW_SMALL_INT(0));

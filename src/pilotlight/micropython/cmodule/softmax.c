@@ -1,8 +1,7 @@
-/* softmax, log_softmax, glu. */
+/* softmax, log_softmax. */
 #include "dense.h"
 
 #include "functions.h"
-#include "generated/rows.h"
 #include "log_softmax_f32.h"
 #include "softmax_f32.h"
 
@@ -34,24 +33,4 @@ mp_obj_t pt_softmax(pt_call_t *c)
         pt_poll();
     }
     return pt_finish(c, y, dtype);
-}
-
-/* (self, dim): the first half times the sigmoid of the second. */
-mp_obj_t pt_glu(pt_call_t *c)
-{
-    pt_tensor_t *x = c->args[0].v.tensor;
-    if (x->ndim == 0) {
-        pt_fail(MP_ERROR_TEXT("glu does not support 0-dimensional tensors"));
-    }
-    const int dim = pt_dim(c, c->args[1].v.i, x->ndim);
-    const int32_t half = x->dims[dim] / 2;
-    if (half * 2 != x->dims[dim]) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("Halving dimension must be even, but dimension %d is size %d"),
-            dim, (int)x->dims[dim]);
-    }
-    pt_need_float("glu_cpu", x);
-    pt_tensor_t *gate = pt_slice(x, dim, half, half, 1);
-    gate = pt_apply(&pt_row_sigmoid, 1, &gate, NULL);
-    pt_tensor_t *const both[] = {pt_slice(x, dim, 0, half, 1), gate};
-    return pt_finish(c, pt_apply(&pt_row_mul, 2, both, NULL), x->dtype);
 }

@@ -9,5 +9,5 @@ ALIASES = {
     "special_exp2": "exp2", "special_expit": "sigmoid", "special_expm1": "expm1", "special_gammaln": "lgamma",
     "special_log1p": "log1p", "special_logit": "logit", "special_psi": "digamma", "special_round": "round",
     "special_sinc": "sinc", "special_xlogy": "xlogy", "subtract": "sub", "true_divide": "div", "unsafe_chunk": "chunk",
-    "unsafe_split": "split", "unsafe_split_with_sizes": "split_with_sizes",
+    "unsafe_split": "split", "unsafe_split_with_sizes": "split_with_sizes", "vdot": "dot",
 }

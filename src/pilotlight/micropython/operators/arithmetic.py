@@ -10,8 +10,7 @@ _ALIASES = {"__and__": "bitwise_and", "__or__": "bitwise_or", "__xor__": "bitwis
 # Overloads whose first arguments are the operands of a row.
 _ROWS = {
     "max.other": "maximum", "min.other": "minimum",
-    "remainder.Scalar_Tensor": "remainder", "xlogy.Scalar_Self": "xlogy", "xlogy.Scalar_Other": "xlogy",
-    "special_xlog1py.self_scalar": "special_xlog1py", "special_xlog1py.other_scalar": "special_xlog1py",
+    "remainder.Scalar_Tensor": "remainder",
     **{f"bitwise_{name}.Scalar_Tensor": f"bitwise_{name}" for name in ("and", "or", "xor")},
 }
 
@@ -24,26 +23,21 @@ _KERNELS = {
     "div.Tensor_mode": Kernel("pt_do_div_mode"), "div.Scalar_mode": Kernel("pt_do_div_mode"),
     "pow.Tensor_Tensor": Kernel("pt_do_pow"), "pow.Tensor_Scalar": Kernel("pt_do_pow"),
     "pow.Scalar": Kernel("pt_do_pow"), "pow_.Scalar": Kernel("pt_do_pow"), "pow_.Tensor": Kernel("pt_do_pow"),
-    "addcdiv.default": Kernel("pt_do_addcdiv", row("addcdiv")), "ldexp.Tensor": Kernel("pt_do_ldexp"),
-    "ldexp_.default": Kernel("pt_do_ldexp"),
     "clamp.default": Kernel("pt_do_clamp"), "clamp.Tensor": Kernel("pt_do_clamp"),
     **{f"clamp_{name}.{overload}": Kernel("pt_do_clamp_one", row(by))
        for name, by in (("min", "maximum"), ("max", "minimum")) for overload in ("default", "Tensor")},
     "leaky_relu.default": Kernel("pt_do_floats", row("leaky_relu")),
     "lerp.Scalar": Kernel("pt_do_floats", row("lerp")), "lerp.Tensor": Kernel("pt_do_floats", row("lerp")),
-    "heaviside.default": Kernel("pt_do_heaviside", row("heaviside")), "square.default": Kernel("pt_do_square"),
-    "nextafter.default": Kernel("pt_do_nextafter", row("nextafter")),
-    "softshrink.default": Kernel("pt_do_softshrink", row("softshrink")),
+    "square.default": Kernel("pt_do_square"),
     "relu.default": Kernel("pt_do_relu", row("relu")), "relu6.default": Kernel("pt_do_relu6"),
     "hardtanh.default": Kernel("pt_do_hardtanh"), "gelu.default": Kernel("pt_do_gelu"),
     "selu.default": Kernel("pt_do_selu"), "celu.default": Kernel("pt_do_celu"), "prelu.default": Kernel("pt_do_prelu"),
-    "nan_to_num.default": Kernel("pt_do_nan_to_num"), "round.decimals": Kernel("pt_do_round_decimals"),
-    "logit.default": Kernel("pt_do_logit"), "bitwise_not.default": Kernel("pt_do_bitwise_not"),
+    "round.decimals": Kernel("pt_do_round_decimals"),
+    "bitwise_not.default": Kernel("pt_do_bitwise_not"),
     **{f"where.{overload}": Kernel("pt_do_where") for overload in ("self", "ScalarSelf", "ScalarOther", "Scalar")},
     "masked_fill.Scalar": Kernel("pt_do_masked_fill"), "masked_fill.Tensor": Kernel("pt_do_masked_fill"),
     "fill.Scalar": Kernel("pt_do_fill"), "fill.Tensor": Kernel("pt_do_fill"), "zero_.default": Kernel("pt_do_fill"),
     "copy_.default": Kernel("pt_do_copy"),
-    "isclose.default": Kernel("pt_do_isclose", 0), "allclose.default": Kernel("pt_do_isclose", 1),
     "equal.default": Kernel("pt_do_equal"),
 }
 

@@ -1,4 +1,4 @@
-"""softmax and glu; a softmax kernel's number has 1 for a logarithm and 2 for the schema without a dtype."""
+"""softmax; a kernel's number has 1 for a logarithm and 2 for the schema without a dtype."""
 
 from __future__ import annotations
 
@@ -9,5 +9,4 @@ KERNELS: dict[str, Kernel] = {
     "log_softmax.int": Kernel("pt_softmax", 1),
     "_softmax.default": Kernel("pt_softmax", 2),
     "_log_softmax.default": Kernel("pt_softmax", 3),
-    "glu.default": Kernel("pt_glu"),
 }
