@@ -113,6 +113,7 @@ mp_obj_t pt_do_masked_fill(pt_call_t *c)
         }
         value = pt_contiguous(value, x->dtype);
     } else {
+        pt_check_fits(c->args[2].object, x->dtype);
         value = pt_from_number(c->args[2].object, x->dtype);
     }
     const mp_obj_t operands[] = {c->args[1].object, MP_OBJ_FROM_PTR(value), c->args[0].object};

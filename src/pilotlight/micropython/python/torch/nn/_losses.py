@@ -96,7 +96,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 
 
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
-    cosine = _torch.cosine_similarity(input1, input2, -1)
+    cosine = (input1 * input2).sum(-1) / (((input1 * input1).sum(-1) + 1e-12) * ((input2 * input2).sum(-1) + 1e-12)).sqrt()
     return _reduced(_torch.where(target == 1, 1 - cosine, (cosine - margin).clamp_min(0)), reduction, size_average, reduce)
 
 

@@ -13,8 +13,8 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     return _torch.zeros_like(y).scatter_(dim, y.argmax(dim, True), 1.0) if hard else y
 
 
-def logsigmoid(input):
-    return _op("log_sigmoid")(input)
+def logsigmoid(input, **out):
+    return _op("log_sigmoid")(input, **out)
 
 
 def softsign(input):

@@ -108,8 +108,9 @@ def _added(input, y, beta, alpha):
     if not y.is_floating_point():
         beta, alpha = int(beta), int(alpha)
     input = input.expand(y.shape)
+    dtype = y.dtype
     y = y if alpha == 1 else y * alpha
-    return y + (input if beta == 1 else input * beta) if beta else y
+    return (y + (input if beta == 1 else input * beta) if beta else y).to(dtype)
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1):
@@ -130,6 +131,11 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     # one product over the batch as well
     y = batch1.transpose(0, 1).reshape(batch1.shape[1], -1) @ batch2.reshape(-1, batch2.shape[2])
     return _added(input, y, beta, alpha)
+
+
+# alone among these it may enlarge what it changes
+def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
+    return _torch._into(input, addbmm(input, batch1, batch2, beta=beta, alpha=alpha), False)
 
 
 def inner(input, other):
