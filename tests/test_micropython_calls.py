@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import warnings
 
 import pytest
 
 from micropython_compare import differences
+from micropython_scripts import output
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SETUP = "a = torch.ones(2, 3); i = torch.arange(3); b = i > 1; z = torch.tensor(2.5)"
@@ -144,6 +147,49 @@ def test_forms_of_arguments() -> None:
 
 def test_types_of_exceptions() -> None:
     assert not differences(SETUP, _expressions(WRONG))
+
+
+IN_PLACE = """
+torch.arange(4.0).sin_()
+torch.sqrt_(torch.arange(4.0))
+torch.nn.functional.elu_(torch.tensor([-1.0, 2.0]))
+torch.arange(4).bitwise_and_(2)
+torch.arange(1, 4).bitwise_left_shift_(torch.arange(3))
+torch.arange(4.0).pow_(2).clamp_(max=5).unsqueeze_(0)
+(lambda x: (x.requires_grad_, x.cumsum_(0))[1])(torch.ones(3))
+(lambda x: x.t_().transpose_(0, 1).copy_(2 * a))(torch.ones(2, 3))
+[hasattr(a, n) for n in ('sin_', 'elu_', 'sum_', 'matmul_', '_', 'sin__', 'bitwise_or_', 'where_', 'view_', 'item_')]
+[hasattr(torch, n) for n in ('sin_', 'selu_', 'add_', 'bitwise_or_', 'cumsum_', 'xlogy_', 'sum_')]
+a.sin_(out=a)
+a.sin_(1)
+torch.relu_(1)
+i.sin_()
+2 ** i.pow_(2)
+b.add_(b, alpha=2)
+a.where_(b, a)
+"""
+
+
+def test_operators_in_place_without_entries_of_their_own() -> None:
+    assert not differences(SETUP, _expressions(IN_PLACE))
+
+
+CHANGED = """\
+import torch
+a, b, i = torch.ones(3), torch.tensor([True, False, True]), torch.arange(3)
+c, d = a, i
+a %= 2; i <<= 1; i |= 8; i **= 2; b &= True; a //= 2
+print(a is c, i is d, a.tolist(), i.tolist(), b.tolist())
+f, g, h = a.exp_, torch.exp_, a.exp
+print(f() is a, g(a) is a, h() is a)
+"""
+
+
+def test_pythons_operators_in_place() -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(CHANGED, {})
+    assert output(CHANGED) == printed.getvalue()
 
 
 def test_texts_of_exceptions() -> None:

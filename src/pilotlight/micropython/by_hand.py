@@ -29,7 +29,9 @@ BY_HAND: tuple[str, ...] = (
     "m size.any(Tensor self, int? dim=None) -> Tensor",
     "m stride.any(Tensor self, int? dim=None) -> Tensor",
     "fm numel(Tensor self) -> Tensor",
-    "m nelement(Tensor self) -> Tensor",
+    *(f"m {name}(Tensor self) -> Tensor" for name in (
+        "nelement", "tolist", "dim", "ndimension", "element_size", "storage_offset", "data_ptr",
+    )),
     "m is_contiguous.any(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     "f manual_seed(Scalar seed) -> Tensor",
     "f seed() -> Tensor",

@@ -22,7 +22,7 @@ from pilotlight.micropython.select import Selection, modules
 
 Section = tuple[str, str]  # object file inside the build folder, name of the section
 _LINE = re.compile(r"^ (\.\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S+\.o)$", re.MULTILINE)
-_TABLE = ".rodata.pt_overloads"  # refers to every kernel
+_TABLES = (".rodata.pt_kernels", ".rodata.pt_rows")  # refer to every kernel
 
 
 def kept_sections(map_file: Path, build: Path) -> dict[Section, int]:
@@ -51,7 +51,7 @@ class References:
             section = waiting.pop()
             if section not in seen:
                 seen.add(section)
-                waiting += [] if section[1] == _TABLE else self.targets.get(section, ())
+                waiting += [] if section[1] in _TABLES else self.targets.get(section, ())
         return seen
 
 

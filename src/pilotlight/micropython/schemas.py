@@ -11,12 +11,13 @@ Where a user finds an operator follows PyTorch:
                       their schemas: `gelu`, `avg_pool2d`, `linalg_vector_norm`, `special_expm1`
 
 The C tables share what they can: parameters that differ only in their names are of one kind, equal lists of parameters
-exist once, and an operator in place uses the overloads of the functional one where they have the same kernels.
+and equal signatures exist once, a function and a method of one name are one entry, and an operator in place is no entry
+at all where the functional one has the same arguments and kernels: its name is that one's with `_`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -158,10 +159,6 @@ class Kernel:
     function: str
     data: int | str = 0
 
-    @property
-    def initializer(self) -> str:
-        return f"{{.row = &{self.data}}}" if isinstance(self.data, str) else f"{{.number = {self.data}}}"
-
 
 def row(name: str) -> str:
     """A row of the compiler's pointwise table as a kernel's data."""
@@ -225,115 +222,185 @@ def _groups(chosen: Mapping[str, Kernel]) -> dict[str, list[tuple[Overload, Kern
 
 @dataclass(frozen=True)
 class Tables:
-    """C source of the tables, and the operators by where a user finds them, in the order of the tables."""
+    """C source of the tables, and the operators in their order."""
 
     source: str
-    functions: list[str]  # of torch, then of its parts
-    methods: list[str]
-    own: int  # functions that are torch's own
+    operators: list[str]  # functions of torch, functions of its parts, methods that are no functions
+    own: int  # functions of torch
+    functions: int
     several: bool  # an operator has more than one overload
     rows: bool  # an operator is a row of the pointwise table
+    changes: list[str]  # operators in place that are no entries of their own
 
 
 class _Lists:
-    """Lists of parameters in one array; a list that is there already is used again."""
+    """Lists of parameters in one array; a list that is there already, or whose head is, is used again."""
 
-    def __init__(self) -> None:
-        self.kinds: dict[str, int] = {}
-        self.flat: list[tuple[str, int]] = []
+    def __init__(self, lists: Iterable[Sequence[tuple[str, str]]]) -> None:
+        waiting = sorted({tuple(items) for items in lists}, key=lambda items: (-len(items), items))
+        self.flat: list[tuple[str, str]] = []
+        while waiting:
+            chosen = max(waiting, key=self._overlap)  # the longest of those that share most with the end
+            waiting.remove(chosen)
+            if self._find(chosen) is None:
+                self.flat += chosen[self._overlap(chosen) :]
+        self.names = list(dict.fromkeys(name for name, _ in self.flat))
+        self.kinds = list(dict.fromkeys(kind for _, kind in self.flat))
+
+    def _overlap(self, items: Sequence[tuple[str, str]]) -> int:
+        return next(n for n in range(min(len(items), len(self.flat)), -1, -1)
+                    if self.flat[len(self.flat) - n :] == list(items[:n]))
+
+    def _find(self, items: Sequence[tuple[str, str]]) -> int | None:
+        ends = len(self.flat) - len(items) + 1
+        return next((k for k in range(ends) if self.flat[k : k + len(items)] == list(items)), None)
 
     def place(self, items: Sequence[tuple[str, str]]) -> int:
-        wanted = [(name, self.kinds.setdefault(kind, len(self.kinds))) for name, kind in items]
-        for start in range(len(self.flat) - len(wanted) + 1):
-            if self.flat[start : start + len(wanted)] == wanted:
-                return start
-        self.flat += wanted
-        return len(self.flat) - len(wanted)
+        found = self._find(items)
+        assert found is not None
+        return found
 
     def lines(self) -> list[str]:
+        assert len(self.names) < 1 << 8 and len(self.kinds) < 1 << 8, "pt_param_t has no place for more"
         return [
-            "const pt_kind_t pt_kinds[] = {", *(f"    {kind}," for kind in self.kinds), "};",
-            "const pt_param_t pt_params[] = {",
-            *(f"    {{MP_QSTR_{name}, {kind}}}," for name, kind in self.flat or [("self", 0)]), "};",
+            *_array("pt_kind_t pt_kinds", self.kinds),
+            *_array("uint16_t pt_names", [f"MP_QSTR_{name}" for name in self.names]),
+            *_array("pt_param_t pt_params", [
+                f"{{{self.names.index(name)}, {self.kinds.index(kind)}}}" for name, kind in self.flat
+            ]),
         ]
 
 
-def _row(overload: Overload, kernel: Kernel, lists: _Lists) -> str:
-    """The initializer of an overload, but for the flags that depend on its place."""
-    items = parameters(overload)
-    positional = len(items) - len(overload.schema.arguments.flat_kwarg_only)
-    second = int(len(items) > 1 and items[1][0] == "self")
-    return f"{kernel.function}, {kernel.initializer}, {lists.place(items)}, {len(items)}, {positional}, %s, {second}"
+class _Overloads:
+    """Rows of the table of overloads and what they refer to, each thing once."""
+
+    def __init__(self, lists: _Lists) -> None:
+        self.lists = lists
+        self.kernels: dict[str, int] = {}
+        self.rows: dict[str, int] = {}
+        self.signatures: dict[str, int] = {}
+        self.entries: list[str] = []
+        self.starts: dict[tuple[str, ...], int] = {}
+
+    def text(self, overload: Overload, kernel: Kernel, flags: Sequence[int]) -> str:
+        items = parameters(overload)
+        positional = len(items) - len(overload.schema.arguments.flat_kwarg_only)
+        columns = [self.lists.place(items), len(items), positional, *flags, int(_self_second(overload))]
+        signature = ", ".join(map(str, columns))
+        is_row = isinstance(kernel.data, str)
+        data = self.rows.setdefault(kernel.data, len(self.rows)) if isinstance(kernel.data, str) else kernel.data
+        function = self.kernels.setdefault(kernel.function, len(self.kernels))
+        return f"{function}, {data}, {int(is_row)}, {self.signatures.setdefault(signature, len(self.signatures))}"
+
+    def place(self, members: Sequence[tuple[Overload, Kernel]], as_method: Sequence[bool]) -> int:
+        """Where the overloads of an operator are; operators with the same ones share them."""
+        texts = tuple(
+            self.text(o, kernel, (o.outs, int(o.is_function), int(method)))
+            for (o, kernel), method in zip(members, as_method, strict=True)
+        )
+        if texts not in self.starts:
+            self.starts[texts] = len(self.entries)
+            for number, (text, (overload, _)) in enumerate(zip(texts, members, strict=True)):
+                self.entries.append(f"{{{text}, {int(number == len(members) - 1)}}}, /* {overload.schema} */")
+        return self.starts[texts]
+
+    def lines(self) -> list[str]:
+        assert len(self.entries) < 1 << 10 and len(self.signatures) < 1 << 10, "pt_op_t has no place for more"
+        return [
+            *(f"mp_obj_t {function}(pt_call_t *c);" for function in sorted(self.kernels)), "",
+            *_array("pt_signature_t pt_signatures", [f"{{{s}}}" for s in self.signatures]),
+            *_array("pt_kernel_t pt_kernels", list(self.kernels)),
+            *_array("pt_pointwise_t *const pt_rows", [f"&{name}" for name in self.rows]),
+            *_array("pt_entry_t pt_overloads", self.entries),
+        ]
+
+
+def _self_second(overload: Overload) -> bool:
+    items = overload.schema.arguments.flat_non_out
+    return len(items) > 1 and items[1].name == "self"
+
+
+# In place, these are so common that they have entries of their own: to make an object of them each time takes longer.
+_COMMON = {"add_", "sub_", "mul_", "div_"}
+
+
+def _same(one: Iterable[tuple[Overload, Kernel]], other: Iterable[tuple[Overload, Kernel]]) -> bool:
+    """Whether an operator in place computes what the functional one does, from the same arguments."""
+    return [(parameters(o), kernel) for o, kernel in one] == [(parameters(o), kernel) for o, kernel in other]
+
+
+class _Operator:
+    """The overloads of an operator, as functions and as methods."""
+
+    def __init__(self, name: str, members: Sequence[tuple[Overload, Kernel]]) -> None:
+        self.name, self.members = name, members
+        self.as_method = [o.is_method and hasattr(torch.Tensor, name) for o, _ in members]
+        self.functions = [m for m in members if m[0].is_function and not name.startswith("__")]
+        self.methods = [m for m, method in zip(members, self.as_method, strict=True) if method]
+        self.in_place = members[0][0].in_place
+
+    def same(self, other: _Operator) -> bool:
+        return (not self.methods or _same(self.methods, other.methods)) and (
+            not self.functions or _same(self.functions, other.functions)
+        )
 
 
 def operator_tables(chosen: Mapping[str, Kernel]) -> Tables:
     """C tables of these overloads."""
-    groups = _groups(chosen)
-    lists = _Lists()
-    for members in sorted(groups.values(), key=lambda m: -max(len(parameters(o)) for o, _ in m)):
-        for overload, _ in members:
-            lists.place(parameters(overload))
-    starts: dict[tuple[tuple[str, bool, bool], ...], int] = {}
-    rows: list[str] = []
+    operators = {name: _Operator(name, members) for name, members in _groups(chosen).items()}
+    bases = {  # of operators in place that are the same but for that
+        name: operators[name[:-1]] for name, operator in operators.items()
+        if operator.in_place and name[:-1] in operators and operator.same(operators[name[:-1]])
+    }
+    lists = _Lists(parameters(o) for operator in operators.values() for o, _ in operator.members)
+    overloaded = _Overloads(lists)
     own: dict[str, str] = {}
     elsewhere: dict[str, str] = {}
-    methods: dict[str, str] = {}
-    for operator, members in groups.items():
-        as_function = [o.is_function for o, _ in members]
-        as_method = [o.is_method and hasattr(torch.Tensor, operator) for o, _ in members]
-        texts = [_row(o, kernel, lists) for o, kernel in members]
-        key = tuple(zip(texts, as_function, as_method, strict=True))
-        in_place = members[0][0].in_place
-        start = starts.get(key)
-        if in_place and start is None:  # the functional one's serve where all of them are methods too
-            start = next((s for k, s in starts.items() if [x[0] for x in k] == texts and all(x[2] for x in k)), None)
-            start = start if all(as_method) and not any(as_function) else None
-        if start is None:
-            start = starts[key] = len(rows)
-            for number, (text, (overload, _)) in enumerate(zip(texts, members, strict=True)):
-                last = number == len(members) - 1
-                flags = ', '.join(str(int(f)) for f in (overload.outs, last, as_function[number], as_method[number]))
-                rows.append(f"    {{{text % flags}}}, /* {overload.schema} */")
-        quick = members[0][1].function in _QUICK
-        named = f"{{&pt_op_type}}, MP_QSTR_{operator}, {start}, {int(quick)}, {int(in_place)}"
-        if any(as_function):
-            (own if hasattr(torch, operator) else elsewhere)[operator] = f"    {{{named}, 0}},"
-        if any(as_method):
-            methods[operator] = f"    {{{named}, 1}},"
-    declared = [f"mp_obj_t {f}(pt_call_t *c);" for f in sorted({k.function for k in chosen.values()})]
-    several = any(len(members) > 1 for members in groups.values())
-    with_rows = any(isinstance(kernel.data, str) for kernel in chosen.values())
+    alone: dict[str, str] = {}
+    for name, operator in operators.items():
+        if name in bases and name not in _COMMON:
+            continue
+        shown = bases.get(name, operator)
+        first = overloaded.place(shown.members, shown.as_method)
+        changed = operators[f"{name}_"] if f"{name}_" in bases and f"{name}_" not in _COMMON else None
+        flags = [operator.members[0][1].function in _QUICK, operator.in_place]
+        flags += [bool(changed and changed.methods), bool(changed and changed.functions)]
+        row = f"{{MP_QSTR_{name}, {first}, {', '.join(str(int(f)) for f in flags)}, %d, %d}},"
+        if operator.functions:
+            (own if hasattr(torch, name) else elsewhere)[name] = row % (1, bool(operator.methods))
+        elif operator.methods:
+            alone[name] = row % (0, 1)
     source = "\n".join([
-        *declared, "", *lists.lines(), *_array("pt_overload_t pt_overloads", rows),
-        *_array("pt_op_t pt_functions", [*own.values(), *elsewhere.values()]),
-        *_array("pt_op_t pt_methods", list(methods.values())), "",
+        *lists.lines(), *overloaded.lines(),
+        *_array("pt_op_t pt_ops", [*own.values(), *elsewhere.values(), *alone.values()]), "",
     ])
-    return Tables(source, [*own, *elsewhere], list(methods), len(own), several, with_rows)
+    return Tables(
+        source, [*own, *elsewhere, *alone], len(own), len(own) + len(elsewhere),
+        several=any(len(operator.members) > 1 for operator in operators.values()), rows=bool(overloaded.rows),
+        changes=sorted(bases.keys() - _COMMON),
+    )
 
 
 def _array(declaration: str, rows: Sequence[str]) -> list[str]:
-    return [f"const {declaration}[] = {{", *(rows or ["    {0}"]), "};"]
+    lines = (f"    {row}" if row.endswith((",", "*/")) else f"    {row}," for row in rows)
+    return [f"const {declaration}[] = {{", *(lines if rows else ["    0"]), "};"]
 
 
 def header(tables: Tables, alone: bool) -> str:
-    """Declarations, the dictionary of methods, and `PT_OP_add` for every operator: NULL if it is not in the build.
+    """Declarations, and `PT_OP_add` for every operator: NULL if it is not in the build, and the functional one where a
+    form in place is no entry of its own.
 
-    `PT_HAS_SEVERAL`, `PT_HAS_ROWS` and `PT_HAS_OPERATORS` are 0 where nothing in the build needs that part of it,
-    `PT_ALONE` is 1 where there is no Python part.
+    `PT_HAS_SEVERAL`, `PT_HAS_ROWS`, `PT_HAS_CHANGES` and `PT_HAS_OPERATORS` are 0 where nothing in the build needs that
+    part of it, `PT_ALONE` is 1 where there is no Python part.
     """
-    functions = {name: f"pt_functions[{number}]" for number, name in enumerate(tables.functions)}
-    methods = {name: f"pt_methods[{number}]" for number, name in enumerate(tables.methods)}
-    entries = [f"    {{MP_ROM_QSTR(MP_QSTR_{name}), MP_ROM_PTR(&{method})}}," for name, method in methods.items()]
-    present = methods | functions
-    lines = [
-        "extern const pt_op_t pt_functions[], pt_methods[];",
-        f"enum {{ PT_OWN_FUNCTIONS = {tables.own}, PT_FUNCTIONS = {len(tables.functions)} }};",
-        "#define PT_METHODS \\\n" + " \\\n".join(entries) + "\n",
-    ]
+    present = {name: number for number, name in reversed(list(enumerate(tables.operators)))}
+    present |= {name: present[name[:-1]] for name in tables.changes}
+    counts = {"OWN_FUNCTIONS": tables.own, "FUNCTIONS": tables.functions, "OPERATORS": len(tables.operators)}
+    lines = [f"enum {{ {', '.join(f'PT_{name} = {count}' for name, count in counts.items())} }};"]
     for name in sorted({o.operator for o in overloads().values() if o.operator.isidentifier()}):
-        lines.append(f"#define PT_OP_{name} {f'(&{present[name]})' if name in present else 'NULL'}")
+        lines.append(f"#define PT_OP_{name} {f'(&pt_ops[{present[name]}])' if name in present else 'NULL'}")
     operators = any(name in present for name in PYTHON_OPERATORS)
-    for name, value in (("SEVERAL", tables.several), ("ROWS", tables.rows), ("OPERATORS", operators)):
-        lines.append(f"#define PT_HAS_{name} {int(value)}")
+    has = {"SEVERAL": tables.several, "ROWS": tables.rows, "CHANGES": bool(tables.changes), "OPERATORS": operators}
+    lines += [f"#define PT_HAS_{name} {int(value)}" for name, value in has.items()]
     lines.append(f"#define PT_ALONE {int(alone)}")
     return "\n".join([*lines, ""])

@@ -14,8 +14,9 @@ from conformance.micropython.text import DTYPES
 from pilotlight.micropython.composed import covered
 from pilotlight.micropython.schemas import overloads
 
-# PyTorch itself may write where it must not with such arguments; strides of empty tensors are not part of a text.
-DANGEROUS = ("as_strided", "stride", "set_", "resize", "from_file")
+# PyTorch itself may write where it must not with such arguments; strides of empty tensors are not part of a text, and
+# addresses differ.
+DANGEROUS = ("as_strided", "stride", "set_", "resize", "from_file", "data_ptr")
 HUGE = (2**31 - 1, 2**31, -(2**31), 2**33, 2**40, 2**62, -(2**63), 2**63 - 1, 2**70)
 
 

@@ -1,7 +1,7 @@
 /* Calls by PyTorch's schemas: constant tables say what an operator takes, one parser reads them. */
 #include "call.h"
-#include "generated/tables.h"
 #include "record.h"
+#include "tensortype.h"
 
 #include "host.h"
 
@@ -30,7 +30,7 @@ static int keyword(const pt_overload_t *o, qstr name)
     const pt_param_t *params = &pt_params[o->params];
     const qstr own = own_name(name);
     for (int k = 0; k < o->count; k++) {
-        if (params[k].name == name || params[k].name == own) {
+        if (pt_names[params[k].name] == name || pt_names[params[k].name] == own) {
             return k;
         }
     }
@@ -106,7 +106,7 @@ static bool bind_keywords(pt_call_t *c, const pt_overload_t *o, size_t n_kw, con
                 FAIL(pt_wrong_type(op, p, -1, value));
             }
             *seen |= 1u << at;
-        } else if (name == MP_QSTR_out && o->outs && !op->method) {
+        } else if (name == MP_QSTR_out && o->outs && op->function && !op->in_place) {
             if (!take_out(c, o, value)) {
                 FAIL(mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument 'out' must be %s, not %s"),
                     op->name, pt_type_names[o->outs == 1 ? PT_ARG_TENSOR : PT_ARG_TENSORS], mp_obj_get_type_str(value)));
@@ -127,7 +127,7 @@ static bool bind_rest(pt_call_t *c, const pt_overload_t *o, size_t k, size_t n, 
 {
     const pt_op_t *op = c->op;
     const pt_param_t *params = &pt_params[o->params];
-    const int self = op->method; /* arguments that self takes up */
+    const int self = pt_self(op);
     const bool list = o->positional == self + 1 && pt_kinds[params[self].kind].type == PT_ARG_INTS;
     const pt_kind_t *first = o->count ? &pt_kinds[params->kind] : NULL;
     const bool tensors = first && first->type == PT_ARG_TENSORS && first->length && k < n && pt_is_tensor(args[k]);
@@ -184,34 +184,40 @@ static bool bind(pt_call_t *c, const pt_overload_t *o, size_t n, size_t n_kw, co
     return true;
 }
 
+bool pt_overload(const pt_op_t *op, int number, pt_overload_t *o)
+{
+    const pt_entry_t entry = pt_overloads[number];
+    o->kernel = pt_kernels[entry.kernel];
+    o->signature = pt_signatures[entry.signature];
+    if (PT_HAS_ROWS && entry.row) {
+        o->data.row = pt_rows[entry.data];
+    } else {
+        o->data.number = entry.data;
+    }
+    return op->function ? o->function : o->method;
+}
+
 /* PyTorch explains what is wrong with the only overload that so many arguments can mean, else it lists them all. */
 static NORETURN void complain(pt_call_t *c, size_t n, size_t n_kw, const mp_obj_t *args)
 {
-    const pt_overload_t *o = &pt_overloads[c->op->first], *plausible = NULL;
-    int count = 0, signatures = 0;
+    pt_overload_t o, plausible, only;
+    int count = 0, signatures = 0, at = c->op->first;
     do {
-        const pt_param_t *params = &pt_params[o->params];
-        int required = 0;
-        for (int k = 0; k < o->count; k++) {
-            required += !(pt_kinds[params[k].kind].flags & PT_HAS_DEFAULT);
-        }
-        if (pt_belongs(c->op, o)) {
+        if (pt_overload(c->op, at, &o)) {
+            int required = 0;
+            for (int k = 0; k < o.count; k++) {
+                required += !(pt_kinds[pt_params[o.params + k].kind].flags & PT_HAS_DEFAULT);
+            }
             signatures++;
-            if (n + n_kw >= (size_t)required && n + n_kw <= (size_t)(o->count + (o->outs && !c->op->method))) {
+            only = o;
+            if (n + n_kw >= (size_t)required && n + n_kw <= (size_t)(o.count + (o.outs && c->op->function))) {
                 plausible = o;
                 count++;
             }
         }
-    } while (!o++->last);
-    if (signatures == 1) {
-        plausible = &pt_overloads[c->op->first];
-        while (!pt_belongs(c->op, plausible)) {
-            plausible++;
-        }
-        count = 1;
-    }
-    if (count == 1) {
-        bind(c, plausible, n, n_kw, args, true);
+    } while (!pt_overloads[at++].last);
+    if (signatures == 1 || count == 1) {
+        bind(c, signatures == 1 ? &only : &plausible, n, n_kw, args, true);
     }
     if (PT_HAS_SEVERAL) {
         pt_no_overload(c->op, n, n_kw, args);
@@ -222,28 +228,28 @@ static NORETURN void complain(pt_call_t *c, size_t n, size_t n_kw, const mp_obj_
 static mp_obj_t call(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args)
 {
     pt_call_t c;
+    pt_overload_t o;
+    int at = op->first;
     c.op = op;
     c.in_place = op->in_place;
     c.requires_grad = false;
-    const pt_overload_t *o = &pt_overloads[op->first];
     do {
-        if (pt_belongs(op, o) && bind(&c, o, n, n_kw, args, false)) {
-            const mp_obj_t result = o->kernel(&c);
+        if (pt_overload(op, at, &o) && bind(&c, &o, n, n_kw, args, false)) {
+            const mp_obj_t result = o.kernel(&c);
             if (c.requires_grad) {
                 pt_tensor(result)->requires_grad = true;
             }
             return result;
         }
-    } while (!o++->last);
+    } while (!pt_overloads[at++].last);
     complain(&c, n, n_kw, args);
 }
 
-static mp_obj_t op_call(mp_obj_t self, size_t n, size_t n_kw, const mp_obj_t *args)
+mp_obj_t pt_call(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args)
 {
-    const pt_op_t *op = MP_OBJ_TO_PTR(self);
     PT_RECORD_CALL(op->name);
     if (PT_HAS_ROWS && op->quick && n_kw == 0 && n - 1 < 2 && pt_is_tensor(args[0]) && pt_is_tensor(args[n - 1])) {
-        const pt_pointwise_t *row = pt_overloads[op->first].data.row;
+        const pt_pointwise_t *row = pt_rows[pt_overloads[op->first].data];
         const mp_obj_t result = row->arity != n ? MP_OBJ_NULL
             : pt_quick(row, op->in_place, pt_tensor(args[0]), pt_tensor(args[n - 1]));
         if (result != MP_OBJ_NULL) {
@@ -253,10 +259,89 @@ static mp_obj_t op_call(mp_obj_t self, size_t n, size_t n_kw, const mp_obj_t *ar
     return call(op, n, n_kw, args);
 }
 
+/* ---- operators as objects ---------------------------------------------------------------------------------------- */
+
+typedef struct {
+    mp_obj_base_t base;
+    pt_op_t op;
+    uint8_t place;
+} callable_t;
+
+static mp_obj_t op_call(mp_obj_t self, size_t n, size_t n_kw, const mp_obj_t *args)
+{
+    return pt_call(&((callable_t *)MP_OBJ_TO_PTR(self))->op, n, n_kw, args);
+}
+
 static void op_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind)
 {
     (void)kind;
-    mp_printf(print, "<built-in method %q>", ((pt_op_t *)MP_OBJ_TO_PTR(self))->name);
+    mp_printf(print, "<built-in method %q>", ((callable_t *)MP_OBJ_TO_PTR(self))->op.name);
 }
 
-MP_DEFINE_CONST_OBJ_TYPE(pt_op_type, MP_QSTR_builtin_function, MP_TYPE_FLAG_BINDS_SELF, call, op_call, print, op_print);
+static MP_DEFINE_CONST_OBJ_TYPE(op_type, MP_QSTR_builtin_function, MP_TYPE_FLAG_BINDS_SELF, call, op_call, print,
+    op_print);
+
+static const pt_op_t *find(qstr name, int place)
+{
+    const pt_op_t *op = pt_ops + (place == PT_IN_PARTS ? PT_OWN_FUNCTIONS : 0);
+    const pt_op_t *end = pt_ops
+        + (place == PT_IN_TORCH ? PT_OWN_FUNCTIONS : place == PT_IN_PARTS ? PT_FUNCTIONS : PT_OPERATORS);
+    while (op < end && (op->name != name || (place == PT_IN_TENSOR && !op->method))) {
+        op++;
+    }
+    return op < end ? op : NULL;
+}
+
+/* `name_` in place where there is a `name` that can be. */
+static const pt_op_t *find_changed(qstr name, int place)
+{
+    size_t length;
+    const char *text = (const char *)qstr_data(name, &length);
+    if (length < 2 || text[length - 1] != '_') {
+        return NULL;
+    }
+    const pt_op_t *op = find(qstr_find_strn(text, length - 1), place);
+    return op && (place == PT_IN_TENSOR ? op->method_ : op->function_) ? op : NULL;
+}
+
+/* Objects are made when they are asked for; those asked for last are kept, so that a loop makes none. */
+#define RECENT 32
+
+mp_obj_t pt_operator(qstr name, int place)
+{
+    #if MICROPY_MODULE_BUILTIN_INIT
+    callable_t **recent = (callable_t **)&MP_STATE_VM(pt_recent)[name % RECENT];
+    if (*recent && (*recent)->op.name == name && (*recent)->place == place) {
+        return MP_OBJ_FROM_PTR(*recent);
+    }
+    #endif
+    const pt_op_t *op = find(name, place);
+    const bool changed = PT_HAS_CHANGES && !op;
+    if (changed) {
+        op = find_changed(name, place);
+    }
+    if (!op) {
+        return MP_OBJ_NULL;
+    }
+    callable_t *made = mp_obj_malloc(callable_t, &op_type);
+    made->op = *op;
+    made->op.name = (uint16_t)name;
+    made->op.in_place |= changed;
+    made->op.function = place != PT_IN_TENSOR;
+    made->place = (uint8_t)place;
+    #if MICROPY_MODULE_BUILTIN_INIT
+    *recent = made;
+    #endif
+    return MP_OBJ_FROM_PTR(made);
+}
+
+#if MICROPY_MODULE_BUILTIN_INIT
+/* `import` calls this; before, what is kept may be of the time before a reset. */
+static mp_obj_t forget(void)
+{
+    memset(MP_STATE_VM(pt_recent), 0, sizeof(MP_STATE_VM(pt_recent)));
+    return mp_const_none;
+}
+MP_DEFINE_CONST_FUN_OBJ_0(pt_forget_obj, forget);
+MP_REGISTER_ROOT_POINTER(void *pt_recent[32]);
+#endif

@@ -12,13 +12,18 @@ bool pt_accept(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o);
 bool pt_accept_ints(pt_call_t *c, pt_arg_t *arg, size_t count, const mp_obj_t *items);
 void pt_accept_default(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg);
 
-/* Methods and functions have overloads of their own. */
-static inline bool pt_belongs(const pt_op_t *op, const pt_overload_t *o) { return op->method ? o->method : o->function; }
+/* Reads an overload from the tables; false where it is no function and that is what is called, or no method. */
+bool pt_overload(const pt_op_t *op, int number, pt_overload_t *o);
+/* Arguments that self takes up. */
+static inline int pt_self(const pt_op_t *op) { return !op->function; }
 
 /* `position` counts from 0 and not self of a method; -1 for a keyword. */
 NORETURN void pt_wrong_type(const pt_op_t *op, const pt_param_t *p, int position, mp_obj_t given);
 NORETURN void pt_no_overload(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args);
 extern const char pt_type_names[][17];
-static inline qstr pt_public_name(const pt_param_t *p) { return p->name == MP_QSTR_self ? MP_QSTR_input : p->name; }
+static inline qstr pt_public_name(const pt_param_t *p)
+{
+    return pt_names[p->name] == MP_QSTR_self ? MP_QSTR_input : pt_names[p->name];
+}
 
 #endif

@@ -67,14 +67,14 @@ static void print_overload(const mp_print_t *print, const pt_op_t *op, const pt_
     mp_print_str(print, "(");
     for (int k = 0; k < o->count; k++) {
         const pt_param_t *p = &pt_params[o->params + k];
-        if (!op->method || p->name != MP_QSTR_self) {
+        if (!pt_self(op) || pt_names[p->name] != MP_QSTR_self) {
             mp_printf(print, "%s%s%s %q", comma, k == o->positional ? "*, " : "", pt_type_names[pt_kinds[p->kind].type],
                 pt_public_name(p));
             print_default(print, &pt_kinds[p->kind]);
             comma = ", ";
         }
     }
-    mp_print_str(print, o->outs && !op->method ? o->count == o->positional ? ", *, Tensor out = None)"
+    mp_print_str(print, o->outs && !pt_self(op) ? o->count == o->positional ? ", *, Tensor out = None)"
         : ", Tensor out = None)" : ")");
 }
 
@@ -83,28 +83,29 @@ NORETURN void pt_no_overload(const pt_op_t *op, size_t n, size_t n_kw, const mp_
     vstr_t text;
     mp_print_t print;
     int signatures = 0;
-    const pt_overload_t *o = &pt_overloads[op->first];
+    int k = op->first;
+    pt_overload_t o;
     do {
-        signatures += pt_belongs(op, o);
-    } while (!o++->last);
+        signatures += pt_overload(op, k, &o);
+    } while (!pt_overloads[k++].last);
     vstr_init_print(&text, 64, &print);
     mp_printf(&print, "%q() received an invalid combination of arguments - got (", op->name);
-    for (size_t k = op->method; k < n + n_kw; k++) {
-        const mp_obj_t given = k < n ? args[k] : args[n + 2 * (k - n) + 1];
-        mp_print_str(&print, k > op->method ? ", " : "");
-        if (k >= n) {
-            mp_printf(&print, "%s=", mp_obj_str_get_str(args[n + 2 * (k - n)]));
+    for (size_t at = (size_t)pt_self(op); at < n + n_kw; at++) {
+        const mp_obj_t given = at < n ? args[at] : args[n + 2 * (at - n) + 1];
+        mp_print_str(&print, at > (size_t)pt_self(op) ? ", " : "");
+        if (at >= n) {
+            mp_printf(&print, "%s=", mp_obj_str_get_str(args[n + 2 * (at - n)]));
         }
         mp_print_str(&print, mp_obj_get_type_str(given));
     }
     mp_print_str(&print, signatures == 1 ? "), but expected " : "), but expected one of:\n");
-    o = &pt_overloads[op->first];
+    k = op->first;
     do {
-        if (pt_belongs(op, o)) {
+        if (pt_overload(op, k, &o)) {
             mp_print_str(&print, signatures == 1 ? "" : " * ");
-            print_overload(&print, op, o);
+            print_overload(&print, op, &o);
             mp_print_str(&print, signatures == 1 ? "" : "\n");
         }
-    } while (!o++->last);
+    } while (!pt_overloads[k++].last);
     nlr_raise(mp_obj_new_exception_arg1(&mp_type_TypeError, mp_obj_new_str_from_vstr(&text)));
 }

@@ -7,30 +7,27 @@ static mp_obj_t is_tensor(mp_obj_t o) { return mp_obj_new_bool(pt_is_tensor(o));
 static MP_DEFINE_CONST_FUN_OBJ_1(is_tensor_obj, is_tensor);
 
 /* Operators are searched for, which takes less room than a dictionary; torch keeps those that it has found. */
-static void find(qstr name, mp_obj_t *dest, char form, int first, int end)
+static void find(qstr name, mp_obj_t *dest, int place)
 {
-    for (int k = first; dest[0] == MP_OBJ_NULL && k < end; k++) {
-        if (pt_functions[k].name == name) {
-            dest[0] = MP_OBJ_FROM_PTR(&pt_functions[k]);
-            return;
-        }
+    if (dest[0] == MP_OBJ_NULL) {
+        dest[0] = pt_operator(name, place);
     }
     if (dest[0] == MP_OBJ_NULL) {
-        pt_find_packed(name, form, MP_OBJ_NULL, dest);
+        pt_find_packed(name, (char)place, MP_OBJ_NULL, dest);
     }
 }
 
 void pt_module_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
 {
     (void)self;
-    find(name, dest, 'f', 0, PT_OWN_FUNCTIONS);
+    find(name, dest, PT_IN_TORCH);
 }
 
 /* Functions that PyTorch has in torch.nn.functional, torch.special, torch.linalg. */
 static void elsewhere_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
 {
     (void)self;
-    find(name, dest, 'n', PT_OWN_FUNCTIONS, PT_FUNCTIONS);
+    find(name, dest, PT_IN_PARTS);
 }
 
 static MP_DEFINE_CONST_OBJ_TYPE(elsewhere_type, MP_QSTR__nn, MP_TYPE_FLAG_NONE, attr, elsewhere_attr);
@@ -57,6 +54,9 @@ static const mp_rom_map_elem_t module_table[] = {
     ENTRY(_nn, elsewhere),
 #if PT_PACKED
     ENTRY(_check, pt_check_obj), ENTRY(_into, pt_into_obj), ENTRY(_named, pt_named_obj),
+#endif
+#if MICROPY_MODULE_BUILTIN_INIT
+    ENTRY(__init__, pt_forget_obj),
 #endif
 #ifdef PT_RECORD
     ENTRY(_record, pt_record_obj),

@@ -10,7 +10,7 @@ static const float *per_channel(pt_call_t *c, int k, int32_t channels)
     const pt_arg_t *arg = &c->args[k];
     if (arg->given && pt_numel(arg->v.tensor) != channels) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q should contain %d elements not %d"),
-            (qstr)pt_params[c->overload->params + k].name, (int)channels, (int)pt_numel(arg->v.tensor));
+            pt_param_name(c->overload, k), (int)channels, (int)pt_numel(arg->v.tensor));
     }
     return pt_floats(c, k);
 }
@@ -90,8 +90,8 @@ static int32_t row_length(pt_call_t *c, int parameters)
         if (c->args[k].given && (p->ndim != shape->count || memcmp(p->dims, shape->v.ints, bytes) != 0)) {
             mp_raise_msg_varg(&mp_type_RuntimeError,
                 MP_ERROR_TEXT("Expected %q to be of same shape as normalized_shape, but got %q of shape %s and "
-                              "normalized_shape = %s"), (qstr)pt_params[c->overload->params + k].name,
-                (qstr)pt_params[c->overload->params + k].name, pt_shape_of(p), pt_shape_text(shape->count, shape->v.ints));
+                              "normalized_shape = %s"), pt_param_name(c->overload, k),
+                pt_param_name(c->overload, k), pt_shape_of(p), pt_shape_text(shape->count, shape->v.ints));
         }
     }
     return pt_product(x, from, x->ndim);

@@ -1,14 +1,16 @@
 /* Python's operators on tensors. */
+#include "record.h"
 #include "tensortype.h"
 
-mp_obj_t pt_call_op(const pt_op_t *op, qstr name, size_t n, const mp_obj_t *args)
+/* `op` is a PT_OP_ macro, NULL where the build has none. */
+static mp_obj_t call(const pt_op_t *op, qstr name, size_t n, const mp_obj_t *args)
 {
     if (!op) {
         mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("operator '%q' is not in this build"), name);
     }
-    return mp_call_function_n_kw(MP_OBJ_FROM_PTR(op), n, 0, args);
+    return pt_call(op, n, 0, args);
 }
-#define CALL(name, n, args) pt_call_op(PT_OP_##name, MP_QSTR_##name, n, args)
+#define CALL(name, n, args) call(PT_OP_##name, MP_QSTR_##name, n, args)
 
 static mp_obj_t one_number(pt_tensor_t *t)
 {
@@ -106,7 +108,7 @@ static mp_obj_t reversed(mp_binary_op_t op, const mp_obj_t *args)
             return MP_OBJ_NULL;
         default: {
             const mp_binary_op_t plain = op - MP_BINARY_OP_REVERSE_OR + MP_BINARY_OP_OR;
-            return binary_ops[plain] ? pt_call_op(binary_ops[plain], 0, 2, swapped) : MP_OBJ_NULL;
+            return binary_ops[plain] ? pt_call(binary_ops[plain], 2, 0, swapped) : MP_OBJ_NULL;
         }
     }
 }
@@ -120,6 +122,18 @@ static mp_obj_t contains(const mp_obj_t *args)
     }
     const pt_tensor_t *same = pt_tensor(CALL(eq, 2, args));
     return mp_obj_new_bool(memchr(same->data, 1, (size_t)pt_numel(same)) != NULL);
+}
+
+/* An operator in place may be no entry of its own in the tables, but the functional one's. */
+static mp_obj_t change(const pt_op_t *op, const mp_obj_t *args)
+{
+    if (!op) { /* without this, MicroPython would make a new tensor and give it the old one's name */
+        mp_raise_msg(&mp_type_NotImplementedError, MP_ERROR_TEXT("the in-place operator is not in this build"));
+    }
+    pt_op_t own = *op;
+    own.name = own.in_place ? own.name : PT_CHANGED_NAME(own.name);
+    own.in_place = true;
+    return pt_call(&own, 2, 0, args);
 }
 
 mp_obj_t pt_binary(mp_binary_op_t op, mp_obj_t left, mp_obj_t right)
@@ -138,12 +152,8 @@ mp_obj_t pt_binary(mp_binary_op_t op, mp_obj_t left, mp_obj_t right)
     if (op >= MP_BINARY_OP_REVERSE_OR && op <= MP_BINARY_OP_REVERSE_POWER) {
         return reversed(op, args);
     }
-    if ((size_t)op < MP_ARRAY_SIZE(binary_ops) && binary_ops[op]) {
-        return mp_call_function_n_kw(MP_OBJ_FROM_PTR(binary_ops[op]), 2, 0, args);
-    }
     if (op >= MP_BINARY_OP_INPLACE_OR && op <= MP_BINARY_OP_INPLACE_POWER && !matmul) {
-        /* without this, MicroPython would make a new tensor and give it the old one's name */
-        mp_raise_msg(&mp_type_NotImplementedError, MP_ERROR_TEXT("the in-place operator is not in this build"));
+        return change(binary_ops[op], args);
     }
-    return MP_OBJ_NULL;
+    return (size_t)op < MP_ARRAY_SIZE(binary_ops) && binary_ops[op] ? pt_call(binary_ops[op], 2, 0, args) : MP_OBJ_NULL;
 }

@@ -13,5 +13,15 @@ static mp_obj_t record(mp_obj_t names)
     return mp_const_none;
 }
 MP_DEFINE_CONST_FUN_OBJ_1(pt_record_obj, record);
+
+uint16_t pt_changed_name(uint16_t name)
+{
+    vstr_t text;
+    vstr_init(&text, 32);
+    vstr_add_str(&text, qstr_str(name));
+    vstr_add_byte(&text, '_');
+    return (uint16_t)qstr_from_strn(text.buf, text.len);
+}
+
 MP_REGISTER_ROOT_POINTER(mp_obj_t pt_recorded);
 #endif

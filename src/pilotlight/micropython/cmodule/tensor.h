@@ -169,12 +169,25 @@ typedef struct {
 } pt_kind_t;
 
 typedef struct {
-    uint16_t name; /* a qstr */
-    uint16_t kind; /* an index of pt_kinds */
+    uint8_t name; /* an index of pt_names */
+    uint8_t kind; /* an index of pt_kinds */
 } pt_param_t;
 
 struct _pt_call_t;
 typedef mp_obj_t (*pt_kernel_t)(struct _pt_call_t *c);
+
+/* `params`: the first one in pt_params; `outs`: tensors that out= takes; `function`: not a method only; `method`: not a
+ * function only; `self_second`: of where(condition, self, ...), as a method self comes first. */
+#define PT_SIGNATURE \
+    uint32_t params : 11, count : 5, positional : 5, outs : 2, function : 1, method : 1, self_second : 1
+typedef struct {
+    PT_SIGNATURE;
+} pt_signature_t;
+
+/* An overload in the tables: indices of pt_kernels, pt_rows (or just a number) and pt_signatures. */
+typedef struct {
+    uint32_t kernel : 9, data : 8, row : 1, signature : 10, last : 1; /* the last of its operator's */
+} pt_entry_t;
 
 struct _pt_pointwise_t;
 typedef struct {
@@ -182,29 +195,35 @@ typedef struct {
     union {
         const struct _pt_pointwise_t *row;
         uintptr_t number;
-    } data;          /* what tells kernels of one function apart */
-    uint16_t params; /* the first of its own in pt_params */
-    uint16_t count : 5, positional : 5;
-    uint16_t outs : 2;        /* tensors that out= takes */
-    uint16_t last : 1;        /* of its operator's */
-    uint16_t function : 1;    /* not a method only */
-    uint16_t method : 1;      /* not a function only */
-    uint16_t self_second : 1; /* where(condition, self, ...): as a method self comes first */
+    } data; /* what tells kernels of one function apart */
+    union {
+        pt_signature_t signature;
+        struct {
+            PT_SIGNATURE;
+        };
+    };
 } pt_overload_t;
 
-/* A callable of the module or of a tensor, with the overloads that PyTorch has. */
+/* An operator: the overloads that PyTorch has. One that is a function and a method is called as a function. */
 typedef struct {
-    mp_obj_base_t base;
     uint16_t name;
-    uint16_t first : 13;                   /* of its overloads in pt_overloads */
-    uint16_t quick : 1;                    /* the first one is a row of tensors, whatever else it takes */
-    uint16_t in_place : 1, method : 1;
+    uint16_t first : 10;      /* of its overloads in pt_overloads */
+    uint16_t quick : 1;       /* the first one is a row of tensors, whatever else it takes */
+    uint16_t in_place : 1;
+    uint16_t method_ : 1;     /* there is a method `name_` that does the same in place */
+    uint16_t function_ : 1;   /* and a function */
+    uint16_t function : 1, method : 1;
 } pt_op_t;
 
-extern const mp_obj_type_t pt_op_type;
 extern const pt_kind_t pt_kinds[];
+extern const uint16_t pt_names[];
 extern const pt_param_t pt_params[];
-extern const pt_overload_t pt_overloads[];
+extern const pt_signature_t pt_signatures[];
+extern const pt_kernel_t pt_kernels[];
+extern const struct _pt_pointwise_t *const pt_rows[];
+extern const pt_entry_t pt_overloads[];
+extern const pt_op_t pt_ops[];
+static inline qstr pt_param_name(const pt_overload_t *o, int k) { return pt_names[pt_params[o->params + k].name]; }
 
 typedef struct {
     bool given; /* false: None */

@@ -1,4 +1,4 @@
-/* The type Tensor: attributes, plain methods, iteration and the buffer protocol. */
+/* The type Tensor: attributes, small methods, iteration and the buffer protocol. */
 #include "tensortype.h"
 
 #include "py/parsenum.h"
@@ -50,18 +50,6 @@ static void store_attr(pt_tensor_t *t, qstr name, mp_obj_t *dest)
         return;
     }
     dest[0] = MP_OBJ_NULL;
-}
-
-static const mp_obj_dict_t tensor_dict;
-
-static void find_method(mp_obj_t self, qstr name, mp_obj_t *dest)
-{
-    const mp_map_elem_t *found = mp_map_lookup((mp_map_t *)&tensor_dict.map, MP_OBJ_NEW_QSTR(name), MP_MAP_LOOKUP);
-    if (found) {
-        mp_convert_member_lookup(self, &pt_tensor_type, found->value, dest);
-    } else {
-        pt_find_packed(name, 'm', self, dest);
-    }
 }
 
 void pt_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
@@ -121,22 +109,26 @@ void pt_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
             }
             break;
         default:
-            find_method(self, name, dest);
+            dest[0] = pt_operator(name, PT_IN_TENSOR);
+            dest[1] = self;
+            if (dest[0] == MP_OBJ_NULL) {
+                dest[1] = MP_OBJ_NULL;
+                pt_find_packed(name, PT_IN_TENSOR, self, dest);
+            }
     }
 }
 
 /* ---- methods --------------------------------------------------------------------------------------------------- */
 
-static mp_obj_t tensor_item(mp_obj_t self)
+mp_obj_t pt_do_item(pt_call_t *c)
 {
-    pt_tensor_t *t = pt_tensor(self);
+    const pt_tensor_t *t = c->args[0].v.tensor;
     if (pt_numel(t) != 1) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("a Tensor with %d elements cannot be converted to Scalar"), (int)pt_numel(t));
     }
     return pt_item(t, 0);
 }
-static MP_DEFINE_CONST_FUN_OBJ_1(item_obj, tensor_item);
 
 static mp_obj_t list_of(const pt_tensor_t *t, int dim, int32_t offset)
 {
@@ -154,32 +146,15 @@ static mp_obj_t list_of(const pt_tensor_t *t, int dim, int32_t offset)
     return MP_OBJ_FROM_PTR(list);
 }
 
-static mp_obj_t tensor_tolist(mp_obj_t self) { return list_of(pt_tensor(self), 0, 0); }
-static MP_DEFINE_CONST_FUN_OBJ_1(tolist_obj, tensor_tolist);
+mp_obj_t pt_do_tolist(pt_call_t *c) { return list_of(c->args[0].v.tensor, 0, 0); }
 
-static mp_obj_t tensor_dim(mp_obj_t self) { return MP_OBJ_NEW_SMALL_INT(pt_tensor(self)->ndim); }
-static MP_DEFINE_CONST_FUN_OBJ_1(dim_obj, tensor_dim);
+mp_obj_t pt_do_ndim(pt_call_t *c) { return MP_OBJ_NEW_SMALL_INT(c->args[0].v.tensor->ndim); }
 
-static mp_obj_t tensor_element_size(mp_obj_t self) { return MP_OBJ_NEW_SMALL_INT(pt_size(pt_tensor(self)->dtype)); }
-static MP_DEFINE_CONST_FUN_OBJ_1(element_size_obj, tensor_element_size);
+mp_obj_t pt_do_element_size(pt_call_t *c) { return MP_OBJ_NEW_SMALL_INT(pt_size(c->args[0].v.tensor->dtype)); }
 
-static mp_obj_t tensor_storage_offset(mp_obj_t self) { return mp_obj_new_int(pt_offset(pt_tensor(self))); }
-static MP_DEFINE_CONST_FUN_OBJ_1(storage_offset_obj, tensor_storage_offset);
+mp_obj_t pt_do_storage_offset(pt_call_t *c) { return mp_obj_new_int(pt_offset(c->args[0].v.tensor)); }
 
-static mp_obj_t tensor_data_ptr(mp_obj_t self) { return mp_obj_new_int_from_uint((uintptr_t)pt_tensor(self)->data); }
-static MP_DEFINE_CONST_FUN_OBJ_1(data_ptr_obj, tensor_data_ptr);
-
-static const mp_rom_map_elem_t tensor_table[] = {
-    {MP_ROM_QSTR(MP_QSTR_item), MP_ROM_PTR(&item_obj)},
-    {MP_ROM_QSTR(MP_QSTR_tolist), MP_ROM_PTR(&tolist_obj)},
-    {MP_ROM_QSTR(MP_QSTR_dim), MP_ROM_PTR(&dim_obj)},
-    {MP_ROM_QSTR(MP_QSTR_ndimension), MP_ROM_PTR(&dim_obj)},
-    {MP_ROM_QSTR(MP_QSTR_element_size), MP_ROM_PTR(&element_size_obj)},
-    {MP_ROM_QSTR(MP_QSTR_storage_offset), MP_ROM_PTR(&storage_offset_obj)},
-    {MP_ROM_QSTR(MP_QSTR_data_ptr), MP_ROM_PTR(&data_ptr_obj)},
-    PT_METHODS
-};
-static MP_DEFINE_CONST_DICT(tensor_dict, tensor_table);
+mp_obj_t pt_do_data_ptr(pt_call_t *c) { return mp_obj_new_int_from_uint((uintptr_t)c->args[0].v.tensor->data); }
 
 /* ---- iteration ------------------------------------------------------------------------------------------------- */
 
@@ -301,7 +276,7 @@ static mp_obj_t tensor_subscr(mp_obj_t self, mp_obj_t index, mp_obj_t value)
     MP_TYPE_FLAG_EQ_NOT_REFLEXIVE | MP_TYPE_FLAG_ITER_IS_GETITER)
 MP_DEFINE_CONST_OBJ_TYPE(pt_tensor_type, MP_QSTR_Tensor, TENSOR_FLAGS, make_new, tensor_make, attr, pt_attr, print,
     tensor_print, unary_op, pt_unary, binary_op, pt_binary, subscr, tensor_subscr, iter, tensor_iter, buffer,
-    tensor_buffer, locals_dict, &tensor_dict);
+    tensor_buffer);
 MP_DEFINE_CONST_OBJ_TYPE(pt_parameter_type, MP_QSTR_Parameter, TENSOR_FLAGS, make_new, pt_parameter_make, attr, pt_attr,
     print, tensor_print, unary_op, pt_unary, binary_op, pt_binary, subscr, tensor_subscr, iter, tensor_iter, buffer,
-    tensor_buffer, locals_dict, &tensor_dict, parent, &pt_tensor_type);
+    tensor_buffer, parent, &pt_tensor_type);
