@@ -11,18 +11,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pilotlight.micropython.deflate import deflate
 from pilotlight.micropython.minify import keywords, minify
 
 if TYPE_CHECKING:
     from pilotlight.micropython.composed import Unit
 
-# In the order of the stream: what comes first is found first.
+# In the order of the stream: next to what they resemble, which makes it smaller.
 PACKED = (
-    "torch.nn.modules._table", "torch.nn.modules._walk", "torch.nn.modules._state", "torch.nn.modules._text",
-    "torch.nn.modules._conv", "torch.nn.modules._norm", "torch.nn.modules._numbered", "torch.nn.modules._rare",
-    "torch.nn._more", "torch.nn._losses", "torch.nn._tables", "torch.nn.init", "torch.nn.modules.normalization",
-    "torch.nn.modules.mapping", "torch.nn.modules.others", "copy", "torch.nn.modules.activation",
-    "torch.nn.modules.transformer", "torch.nn.modules.rnn", "dataclasses", "itertools", "contextlib",
+    "torch.nn.modules._table", "torch.nn._losses", "torch.nn._more", "torch.nn._tables", "torch.nn.modules.others",
+    "torch.nn.modules.rnn", "torch.nn.modules._norm", "torch.nn.modules.normalization", "torch.nn.modules._text",
+    "torch.nn.modules._conv", "torch.nn.modules.transformer", "torch.nn.modules.activation", "torch.nn.init",
+    "torch.nn.modules._walk", "torch.nn.modules._state", "copy", "torch.nn.modules.mapping",
+    "torch.nn.modules._numbered", "torch.nn.modules._rare", "dataclasses", "itertools", "contextlib",
 )
 _PUBLIC = ("torch.nn.init", "copy", "dataclasses", "itertools", "contextlib")  # programs import these themselves
 _WINDOW = 12  # bits: 4 KB of RAM for the time of unpacking
@@ -36,10 +37,10 @@ def pack(files: Mapping[str, Path], operators: Iterable[Unit], texts_of_errors: 
         return {}
     texts = {name: minify(files[name].read_text()).encode() for name in PACKED if name in files}
     errors = "".join(f"{text}\n" for text in texts_of_errors).encode()
-    data = _compressed([
+    data = deflate(b"".join([
         *(part for name, text in texts.items() for part in (f"{name} {len(text)}\n".encode(), text)),
         *_texts(operators).values(), f"_texts {len(errors)}\n".encode(), errors,
-    ])
+    ]), _WINDOW)
     made = {f"{name.replace('.', '/')}.py": _STUB.encode() if name in _PUBLIC else b"" for name in texts}
     loader = files[LOADER].read_text()
     assert _PLACE in loader
@@ -49,8 +50,8 @@ def pack(files: Mapping[str, Path], operators: Iterable[Unit], texts_of_errors: 
 def shares(operators: Iterable[Unit]) -> dict[str, int]:
     """Bytes of the stream that units take, in proportion to their texts."""
     texts = _texts(operators)
-    whole = sum(map(len, texts.values()))
-    return {name: round(len(text) * len(_compressed(texts.values())) / whole) for name, text in texts.items()}
+    whole = b"".join(texts.values())
+    return {name: round(len(text) * len(zlib.compress(whole, 9)) / len(whole)) for name, text in texts.items()}
 
 
 def _texts(operators: Iterable[Unit]) -> dict[str, bytes]:
@@ -63,8 +64,3 @@ def _texts(operators: Iterable[Unit]) -> dict[str, bytes]:
         head = [unit.name, str(len(text)), *([f":{unit.head}"] if unit.head else []), *unit.needs]
         found[unit.name] = " ".join(head).encode() + b"\n" + text
     return found
-
-
-def _compressed(parts: Iterable[bytes]) -> bytes:
-    compressor = zlib.compressobj(9, zlib.DEFLATED, -_WINDOW, 9)
-    return b"".join(compressor.compress(part) for part in parts) + compressor.flush()
