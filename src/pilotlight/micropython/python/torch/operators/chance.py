@@ -1,0 +1,81 @@
+# Random tensors that are made of others, with the same draws.
+import _torch
+
+
+def rand_like(input, **kwargs):
+    return _torch.rand(input.shape, **_like(input, kwargs))
+
+
+def randn_like(input, **kwargs):
+    return _torch.randn(input.shape, **_like(input, kwargs))
+
+
+def randint_like(input, *args, **kwargs):
+    kwargs = _like(input, kwargs)
+    low, high = kwargs.pop("low", args[0] if args[1:] else 0), kwargs.pop("high", args[-1] if args else None)
+    return _torch.randint(low, high, input.shape, **kwargs)
+
+
+def _like(input, kwargs):
+    kwargs["dtype"] = kwargs.get("dtype") or input.dtype
+    kwargs.pop("memory_format", None)
+    return kwargs
+
+
+def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, **kwargs):
+    if size is not None:
+        return _torch.empty(size, dtype=dtype).normal_(mean, std, generator=generator)
+    y = 0
+    for x in (mean, std):
+        y = x + y if _torch.is_tensor(x) else y
+    wide = _torch.is_tensor(std)
+    if wide and (std < 0).any():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    y = _torch.empty_like(y).normal_(0, 1 if wide else std, generator=generator)
+    return (y * std if wide else y) + mean
+
+
+def bernoulli(input, p=None, *, generator=None):
+    if p is not None:
+        return bernoulli_(_torch.empty_like(input), p, generator=generator)
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError("bernoulli() of integers")
+    if not ((input >= 0) & (input <= 1)).all():
+        raise RuntimeError("bernoulli() expects probabilities from 0 to 1")
+    return (_torch.rand(input.shape, generator=generator) < input).to(input.dtype)
+
+
+def bernoulli_(input, p=0.5, *, generator=None):
+    if _torch.is_tensor(p):
+        return input.copy_(bernoulli(p.expand(input.shape), generator=generator))
+    if not 0 <= p <= 1:
+        raise RuntimeError("bernoulli_ expects p to be in [0, 1]")
+    draws = _bits(_torch.empty_like(input, dtype=_torch.int64), generator)
+    return input.copy_(draws < int(-(-p * 2.0**53 // 1)))
+
+
+# numbers of 53 bits
+def _bits(x, generator):
+    x.random_(generator=generator)
+    x &= (1 << 53) - 1
+    return x
+
+
+def multinomial(input, num_samples, replacement=False, *, generator=None):
+    size = input.shape[-1] if input.dim() else 0
+    if not 0 < input.dim() < 3 or not input.dtype.is_floating_point:
+        raise RuntimeError("multinomial() expects 1 or 2 dimensions of floating-point weights")
+    if num_samples <= 0 or num_samples > size and not replacement:
+        raise RuntimeError("cannot sample n_sample <= 0 or > prob_dist.size(-1) samples without replacement")
+    p = input.float()
+    if not ((p >= 0) & (p < float("inf"))).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    sums = p.cumsum(-1)
+    if not (sums.select(-1, -1) > 0).all():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if not replacement or num_samples == 1:
+        return (p / _torch.empty_like(p).exponential_(generator=generator)).topk(num_samples)[1]
+    # sums of weights as integers too
+    sums = (sums / sums.narrow(-1, -1, 1) * 2.0**53).long()
+    sums.select(-1, -1).fill_(1 << 53)
+    return _places(sums, _bits(sums.new_empty(list(p.shape[:-1]) + [num_samples]), generator), False)
