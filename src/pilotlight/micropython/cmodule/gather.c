@@ -174,60 +174,6 @@ static pt_tensor_t *flat(pt_tensor_t *t)
     return pt_reshape(t, 1, &all);
 }
 
-mp_obj_t pt_do_take(pt_call_t *c)
-{
-    pt_tensor_t *x = c->args[0].v.tensor, *index = c->args[1].v.tensor;
-    if (index->dtype != PT_INT64) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("take(): Expected a long tensor for index, but got %s"), pt_dtype_name(index->dtype));
-    }
-    if (pt_numel(x) == 0 && pt_numel(index)) {
-        mp_raise_msg(&mp_type_IndexError, MP_ERROR_TEXT("take(): tried to take from an empty tensor"));
-    }
-    pt_tensor_t *y = pt_result(c, x->dtype, index->ndim, index->dims), *to = pt_contiguous(y, y->dtype);
-    pt_check_apart(c, y, x);
-    pt_check_apart(c, y, index);
-    pt_along(flat(x), 0, flat(index), flat(to), PT_TAKE, PT_NEGATIVE | PT_INDEX_ERROR);
-    if (to != y) {
-        pt_copy_into(y, to);
-    }
-    return MP_OBJ_FROM_PTR(y);
-}
-
-/* take_along_dim: indices are broadcast with self in all dimensions but one, and count around. */
-mp_obj_t pt_do_take_along_dim(pt_call_t *c)
-{
-    pt_tensor_t *x = c->args[0].v.tensor, *index = c->args[1].v.tensor;
-    int32_t sizes[PT_MAX_DIMS];
-    int dim = 0;
-    if (pt_is_float(index->dtype) || index->dtype < PT_INT64) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("torch.take_along_dim(): dtype of indices should be Long but got %s"),
-            pt_dtype_name(index->dtype));
-    }
-    if (!c->args[2].given) {
-        x = flat(x);
-        index = flat(index);
-    } else if (x->ndim != index->ndim) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("torch.take_along_dim(): input and indices should have the same number of dimensions"));
-    } else {
-        dim = pt_dim(c, c->args[2].v.i, x->ndim);
-    }
-    if (x->ndim) {
-        pt_tensor_t *both[] = {pt_slice(x, dim, 0, x->dims[dim] ? 1 : 0, 1), pt_slice(index, dim, 0, 1, 1)};
-        both[0]->dims[dim] = both[1]->dims[dim] = 1;
-        pt_broadcast(2, both, sizes);
-        sizes[dim] = index->dims[dim];
-        index = pt_expand(index, x->ndim, sizes);
-        sizes[dim] = x->dims[dim];
-        x = pt_expand(x, x->ndim, sizes);
-    }
-    pt_tensor_t *y = pt_result(c, x->dtype, index->ndim, index->dims);
-    pt_along(x, dim, index, y, PT_TAKE, PT_WRAP);
-    return MP_OBJ_FROM_PTR(y);
-}
-
 /* ---- repetition by index ----------------------------------------------------------------------------------------- */
 
 /* repeat_interleave of each element k, repeats[k] times: the indices of that. */

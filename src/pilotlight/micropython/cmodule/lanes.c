@@ -1,15 +1,11 @@
-/* Walking lanes; running sums, products and extremes. */
+/* Walking lanes; running sums and products. */
 #include "lanes.h"
 
-#include "functions.h"
-#include "generated/cumbest_i64.h"
 #include "generated/cumprod_i64.h"
 
-#include "cumbest_f32.h"
 #include "cumprod_f32.h"
 #include "cumsum_f32.h"
 #include "cumsum_i64.h"
-#include "logcumsumexp_f32.h"
 
 static pt_tensor_t *start_of_lanes(pt_tensor_t *t, int ndim, int dim)
 {
@@ -26,8 +22,7 @@ void pt_lanes(pt_tensor_t *x, int dim, pt_lane_t *l, void (*run)(pt_lane_t *l), 
     l->n = x->dims[dim];
     const size_t room = (size_t)(l->n > l->m ? l->n : l->m) + 1;
     l->x = m_malloc(room * width);
-    l->y = l->apart ? m_malloc(room * width) : l->x;
-    l->ids = ids || l->apart ? m_malloc(room * sizeof(int64_t)) : NULL;
+    l->ids = ids ? m_malloc(room * sizeof(int64_t)) : NULL;
     operands[0] = start_of_lanes(x, x->ndim, dim);
     steps[0] = pt_strides(x)[dim];
     for (int k = 0; k < 2; k++) {
@@ -48,7 +43,7 @@ void pt_lanes(pt_tensor_t *x, int dim, pt_lane_t *l, void (*run)(pt_lane_t *l), 
             pt_load(data[0], x->dtype, steps[0], l->compute, l->x, l->n);
             run(l);
             if (y) {
-                pt_store(data[1], y->dtype, steps[1], l->compute, l->y, l->m);
+                pt_store(data[1], y->dtype, steps[1], l->compute, l->x, l->m);
             }
             if (ids) {
                 pt_store(data[count - 1], ids->dtype, steps[count - 1], PT_INT64, l->ids, l->m);
@@ -57,9 +52,6 @@ void pt_lanes(pt_tensor_t *x, int dim, pt_lane_t *l, void (*run)(pt_lane_t *l), 
         }
     }
     m_del(uint8_t, l->x, room * width);
-    if (l->apart) {
-        m_del(uint8_t, l->y, room * width);
-    }
     if (l->ids) {
         m_del(int64_t, l->ids, room);
     }
@@ -70,31 +62,20 @@ void pt_lanes(pt_tensor_t *x, int dim, pt_lane_t *l, void (*run)(pt_lane_t *l), 
 static void cumsum(pt_lane_t *l)
 {
     if (l->compute == PT_FLOAT32) {
-        pl_cumsum_f32(l->x, l->y, 1, l->n, 1);
+        pl_cumsum_f32(l->x, l->x, 1, l->n, 1);
     } else {
-        pl_cumsum_i64(l->x, l->y, 1, l->n, 1);
+        pl_cumsum_i64(l->x, l->x, 1, l->n, 1);
     }
 }
 
 static void cumprod(pt_lane_t *l)
 {
     if (l->compute == PT_FLOAT32) {
-        pl_cumprod_f32(l->x, l->y, 1, l->n, 1);
+        pl_cumprod_f32(l->x, l->x, 1, l->n, 1);
     } else {
-        pl_cumprod_i64(l->x, l->y, 1, l->n, 1);
+        pl_cumprod_i64(l->x, l->x, 1, l->n, 1);
     }
 }
-
-static void cumbest(pt_lane_t *l)
-{
-    if (l->compute == PT_FLOAT32) {
-        pl_cumbest_f32(l->x, l->y, l->ids, 1, l->n, 1, l->flag);
-    } else {
-        pl_cumbest_i64(l->x, l->y, l->ids, 1, l->n, 1, l->flag);
-    }
-}
-
-static void logcumsumexp(pt_lane_t *l) { pl_logcumsumexp_f32(l->x, l->y, 1, l->n, 1); }
 
 static mp_obj_t scanned(pt_call_t *c, void (*run)(pt_lane_t *l), int dtype)
 {
@@ -118,39 +99,3 @@ static int sum_type(pt_call_t *c)
 mp_obj_t pt_do_cumsum(pt_call_t *c) { return scanned(c, cumsum, sum_type(c)); }
 
 mp_obj_t pt_do_cumprod(pt_call_t *c) { return scanned(c, cumprod, sum_type(c)); }
-
-mp_obj_t pt_do_logcumsumexp(pt_call_t *c)
-{
-    const int dtype = c->args[0].v.tensor->dtype;
-    if (!pt_is_float(dtype)) {
-        mp_raise_msg_varg(&mp_type_NotImplementedError,
-            MP_ERROR_TEXT("\"logcumsumexp_out_cpu\" not implemented for '%s'"), pt_dtype_name(dtype));
-    }
-    return scanned(c, logcumsumexp, dtype);
-}
-
-static mp_obj_t best_so_far(pt_call_t *c, bool largest, const uint16_t *names)
-{
-    pt_tensor_t *x = c->args[0].v.tensor;
-    const int dim = pt_dim(c, c->args[1].v.i, x->ndim);
-    pt_lane_t l = {.compute = pt_compute(x->dtype), .m = x->ndim ? x->dims[dim] : 1, .flag = largest};
-    pt_tensor_t *y = pt_result_at(c, 0, x->dtype, x->ndim, x->dims);
-    pt_tensor_t *ids = pt_result_at(c, 1, PT_INT64, x->ndim, x->dims);
-    if (pt_numel(x)) {
-        pt_lanes(x, dim, &l, cumbest, y, ids);
-    }
-    const mp_obj_t both[] = {MP_OBJ_FROM_PTR(y), MP_OBJ_FROM_PTR(ids)};
-    return pt_named(names, 2, both);
-}
-
-mp_obj_t pt_do_cummax(pt_call_t *c)
-{
-    static const uint16_t names[] = {MP_QSTR_cummax, MP_QSTR_values, MP_QSTR_indices};
-    return best_so_far(c, true, names);
-}
-
-mp_obj_t pt_do_cummin(pt_call_t *c)
-{
-    static const uint16_t names[] = {MP_QSTR_cummin, MP_QSTR_values, MP_QSTR_indices};
-    return best_so_far(c, false, names);
-}

@@ -4,22 +4,17 @@
 
 #include "shape.h"
 
-/* A lane of `n` elements of the compute type, and what is made of it. */
+/* A lane of `n` elements of the compute type, and what is made of it in place. */
 typedef struct {
     int compute;
-    int32_t n, m;  /* elements read, elements written */
-    void *x;       /* n of them, to be changed at will */
-    void *y;       /* m results; x itself unless m is larger or `apart` */
-    int64_t *ids;  /* where they stood: room for n or m */
-    int32_t number; /* a parameter, and more of them */
-    const float *more;
-    bool apart, flag;
+    int32_t n, m; /* elements read, elements written: no more */
+    void *x;      /* n of them */
+    int64_t *ids; /* where they stood */
+    bool flag;    /* descending */
 } pt_lane_t;
 
 /* Runs over all lanes of x along a dimension. y and ids have as many elements along it as the lane gives, or lack the
  * dimension if that is one; each may be NULL. */
 void pt_lanes(pt_tensor_t *x, int dim, pt_lane_t *l, void (*run)(pt_lane_t *l), pt_tensor_t *y, pt_tensor_t *ids);
-
-void pt_lane_sort(pt_lane_t *l); /* in place, with ids; `flag`: descending */
 
 #endif

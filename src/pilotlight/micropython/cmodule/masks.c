@@ -170,31 +170,6 @@ static int64_t largest(pt_tensor_t *t, int64_t least, const char *message)
     return top;
 }
 
-/* bincount: (self, weights, minlength). */
-mp_obj_t pt_do_bincount(pt_call_t *c)
-{
-    static const int32_t still[1] = {0};
-    pt_tensor_t *x = c->args[0].v.tensor, *weights = c->args[1].given ? c->args[1].v.tensor : NULL;
-    if (pt_is_float(x->dtype) || x->dtype == PT_BOOL) {
-        mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"bincount_cpu\" not implemented for '%s'"),
-            pt_dtype_name(x->dtype));
-    }
-    if (x->ndim != 1 || c->args[2].v.i < 0 || (weights && (weights->ndim != 1 || weights->dims[0] != x->dims[0]))) {
-        mp_raise_msg(&mp_type_RuntimeError, c->args[2].v.i < 0 ? MP_ERROR_TEXT("minlength should be >= 0")
-            : x->ndim != 1 ? MP_ERROR_TEXT("bincount only supports 1-d non-negative integral inputs.")
-            : MP_ERROR_TEXT("weights should be 1-d and have the same length as input"));
-    }
-    const int64_t top = largest(x, 0, "bincount only supports 1-d non-negative integral inputs.");
-    const int64_t bins = top + 1 > c->args[2].v.i ? top + 1 : c->args[2].v.i;
-    const int32_t size = bins > INT32_MAX ? INT32_MAX : (int32_t)bins;
-    const int dtype = !weights ? PT_INT64 : PT_FLOAT32;
-    pt_tensor_t *y = pt_result(c, dtype, 1, &size);
-    pt_fill(y, MP_OBJ_NEW_SMALL_INT(0));
-    weights = weights ? weights : pt_view(pt_from_number(MP_OBJ_NEW_SMALL_INT(1), PT_INT64), 1, x->dims, still, 0);
-    pt_along(y, 0, x, weights, PT_ADD, PT_NO_NEGATIVE);
-    return MP_OBJ_FROM_PTR(y);
-}
-
 /* one_hot: (self, num_classes). */
 mp_obj_t pt_do_one_hot(pt_call_t *c)
 {

@@ -2,9 +2,7 @@
 #include "random.h"
 
 #include "functions.h"
-#include "generated/rows.h"
 
-#include "half.h"
 #include "sqrt_f32.h"
 
 void pt_draw(pt_tensor_t *y, pt_source_t source, const pt_draw_t *d, int compute)
@@ -46,8 +44,9 @@ static void draw_uniform(const pt_draw_t *d, pt_chunk_t *to, int n)
 {
     for (int k = 0; k < n; k++) {
         const float v = uniform24(d->g) * (d->to - d->from) + d->from;
-        const float r = d->dtype == PT_FLOAT16 ? pl_from_f16(pl_to_f16(v))
-            : d->dtype == PT_BFLOAT16 ? pl_from_bf16(pl_to_bf16(v)) : v;
+        float r;
+        pt_store((uint8_t *)&r, d->dtype, 1, PT_FLOAT32, &v, 1);
+        pt_load((const uint8_t *)&r, d->dtype, 1, PT_FLOAT32, &r, 1);
         to->f[k] = r == d->to ? d->from : v; /* the upper end belongs to no one, even when rounded to */
     }
 }
@@ -62,15 +61,12 @@ static mp_obj_t uniform(pt_call_t *c, pt_tensor_t *y, pt_generator_t *g, float f
     return MP_OBJ_FROM_PTR(y);
 }
 
-/* A new tensor for rand and the like: overload->data & 1: a generator follows the sizes; & 2: these are self's. */
+/* A new tensor for rand and the like; overload->data 1: a generator follows the sizes. */
 static pt_tensor_t *made(pt_call_t *c, pt_generator_t **g)
 {
-    const int data = (int)c->overload->data.number;
-    const pt_arg_t *size = &c->args[0], *dtype = &c->args[data & 1 ? 2 : 1];
-    const pt_tensor_t *like = data & 2 ? size->v.tensor : NULL;
-    *g = pt_generator(c, data & 1 ? &c->args[1] : NULL);
-    return pt_result(c, dtype->given ? dtype->v.dtype : c->out ? c->out->dtype : like ? like->dtype : PT_FLOAT32,
-        like ? like->ndim : size->count, like ? like->dims : size->v.ints);
+    const pt_arg_t *size = &c->args[0], *arg = &c->args[1];
+    *g = pt_generator(c, c->overload->data.number ? arg++ : NULL);
+    return pt_result(c, arg->given ? arg->v.dtype : c->out ? c->out->dtype : PT_FLOAT32, size->count, size->v.ints);
 }
 
 mp_obj_t pt_do_rand(pt_call_t *c)
@@ -187,39 +183,6 @@ mp_obj_t pt_do_normal_in_place(pt_call_t *c)
     return normal(c, c->args[0].v.tensor, pt_generator(c, &c->args[3]), (float)c->args[1].v.f, (float)c->args[2].v.f);
 }
 
-/* normal: (mean, std, generator), of which tensors are (overload->data) the first (1), the second (2) or both. */
-mp_obj_t pt_do_normal(pt_call_t *c)
-{
-    const int data = (int)c->overload->data.number;
-    pt_tensor_t *both[2];
-    int32_t sizes[PT_MAX_DIMS];
-    int count = 0;
-    for (int k = 0; k < 2; k++) {
-        if (data & 1 << k) {
-            both[count++] = c->args[k].v.tensor;
-        }
-    }
-    const int ndim = pt_broadcast(count, both, sizes);
-    pt_tensor_t *y = pt_result(c, pt_promote(both[0]->dtype, both[count - 1]->dtype), ndim, sizes);
-    normal(c, y, pt_generator(c, &c->args[2]), 0.0f, data == 1 ? (float)c->args[1].v.f : 1.0f);
-    for (int k = 1; k >= 0; k--) { /* times std, plus mean */
-        pt_tensor_t *const operands[] = {y, data & 1 << k ? c->args[k].v.tensor
-            : pt_from_number(mp_obj_new_float(c->args[k].v.f), PT_FLOAT32)};
-        if (k == 0 || data & 2) {
-            pt_apply(k ? &pt_row_mul : &pt_row_add, 2, operands, y);
-        }
-    }
-    return MP_OBJ_FROM_PTR(y);
-}
-
-/* normal: (mean, std, size, generator, dtype). */
-mp_obj_t pt_do_normal_size(pt_call_t *c)
-{
-    const pt_arg_t *size = &c->args[2], *dtype = &c->args[4];
-    pt_tensor_t *y = pt_result(c, dtype->given ? dtype->v.dtype : PT_FLOAT32, size->count, size->v.ints);
-    return normal(c, y, pt_generator(c, &c->args[3]), (float)c->args[0].v.f, (float)c->args[1].v.f);
-}
-
 /* ---- integers ---------------------------------------------------------------------------------------------------- */
 
 /* From `range` numbers on; a range of 2**28 and more takes two draws, as in PyTorch. */
@@ -264,16 +227,14 @@ static mp_obj_t integers(pt_call_t *c, pt_tensor_t *y, pt_generator_t *g, int64_
     return MP_OBJ_FROM_PTR(y);
 }
 
-/* randint: overload->data & 1: a generator stands before the dtype, & 2: a low before the high, & 4: self's size. */
+/* randint: overload->data & 1: a generator stands before the dtype, & 2: a low before the high. */
 mp_obj_t pt_do_randint(pt_call_t *c)
 {
     const int data = (int)c->overload->data.number;
-    const pt_arg_t *arg = c->args, *size = data & 4 ? arg++ : NULL, *low = data & 2 ? arg++ : NULL, *high = arg++;
-    const pt_tensor_t *like = size ? size->v.tensor : NULL;
-    size = size ? size : arg++;
+    const pt_arg_t *arg = c->args, *low = data & 2 ? arg++ : NULL, *high = arg++, *size = arg++;
     pt_generator_t *g = pt_generator(c, data & 1 ? arg++ : NULL);
-    const int dtype = arg->given ? arg->v.dtype : c->out ? c->out->dtype : like ? like->dtype : PT_INT64;
-    pt_tensor_t *y = pt_result(c, dtype, like ? like->ndim : size->count, like ? like->dims : size->v.ints);
+    const int dtype = arg->given ? arg->v.dtype : c->out ? c->out->dtype : PT_INT64;
+    pt_tensor_t *y = pt_result(c, dtype, size->count, size->v.ints);
     return integers(c, y, g, low ? low->v.i : 0, high->v.i);
 }
 

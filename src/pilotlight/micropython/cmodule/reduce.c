@@ -79,12 +79,11 @@ static void lane(const pt_rule_t *rule, pt_fold_t *s, pt_walk_t *w, int dtype, i
 static void store(const pt_rule_t *rule, int k, const pt_fold_t *s, int compute, pt_tensor_t *y, uint8_t *data)
 {
     pt_chunk_t one;
-    const int what = rule->out[k];
-    const bool real = what == PT_FLOAT || (compute == PT_FLOAT32 && what <= PT_SECOND);
+    const bool real = compute == PT_FLOAT32 && rule->out[k] == PT_VALUE;
     if (real) {
-        one.f[0] = what == PT_SECOND ? s->g : s->f;
+        one.f[0] = s->f;
     } else {
-        one.i[0] = what == PT_SECOND || what == PT_INDEX ? s->j : s->i;
+        one.i[0] = rule->out[k] == PT_INDEX ? s->j : s->i;
     }
     pt_store(data, y->dtype, 1, real ? PT_FLOAT32 : PT_INT64, &one, 1);
 }

@@ -6,14 +6,14 @@
 
 /* What is known of a lane so far. */
 typedef struct {
-    float f, g;    /* results of floats */
-    int64_t i, j;  /* results of integers, and indices */
+    float f, g;    /* the result of floats, and what else a rule needs */
+    int64_t i, j;  /* the result of integers, and an index */
     float p, part; /* a parameter; a sum that is not in f yet */
     int32_t seen;  /* elements before this piece */
     int32_t parts;
 } pt_fold_t;
 
-enum { PT_VALUE, PT_SECOND, PT_FLOAT, PT_INTEGER, PT_INDEX }; /* f or i, g or j, f, i, j */
+enum { PT_VALUE, PT_INTEGER, PT_INDEX }; /* f or i, i, j */
 
 typedef struct {
     void (*f32)(pt_fold_t *s, const float *x, int n); /* NULL: only integers */

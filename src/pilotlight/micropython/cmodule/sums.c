@@ -1,7 +1,6 @@
 /* Sums, products, extremes, truth: reductions to one number a lane. */
 #include "reduce.h"
 
-#include "minmax_f32.h"
 #include "number_f32.h"
 #include "sum_f32.h"
 
@@ -98,45 +97,13 @@ mp_obj_t pt_do_trace(pt_call_t *c)
     return MP_OBJ_FROM_PTR(y);
 }
 
-static void nansum_f32(pt_fold_t *s, const float *x, int n)
-{
-    for (int k = 0; k < n; k++) {
-        const bool number = !pl_is_nan_f32(x[k]);
-        s->part += number ? x[k] : 0.0f;
-        s->i += number;
-    }
-    if (++s->parts == 32) {
-        pt_fold_sum_end(s);
-        s->parts = 0;
-    }
-}
-
-static const pt_rule_t nansum_rule = {nansum_f32, sum_i64, pt_fold_sum_end, {PT_VALUE}};
-
-mp_obj_t pt_do_nansum(pt_call_t *c)
-{
-    request_t r;
-    request(c, &r, true);
-    const int dtype = sum_dtype(c, &r);
-    const bool real = pt_is_float(r.plan.x->dtype) && pt_is_float(dtype);
-    return reduced(c, &r, real ? &nansum_rule : &sum_rule, pt_compute(dtype), dtype);
-}
-
 static void mean_end(pt_fold_t *s)
 {
     pt_fold_sum_end(s);
     s->f /= (float)s->seen;
 }
 
-static void nanmean_end(pt_fold_t *s)
-{
-    pt_fold_sum_end(s);
-    s->f /= (float)s->i;
-}
-
 static const pt_rule_t mean_rule = {pt_fold_sum_f32, NULL, mean_end, {PT_VALUE}};
-static const pt_rule_t nanmean_rule = {nansum_f32, NULL, nanmean_end, {PT_VALUE}};
-
 static mp_obj_t mean(pt_call_t *c, const pt_rule_t *rule)
 {
     request_t r;
@@ -151,8 +118,6 @@ static mp_obj_t mean(pt_call_t *c, const pt_rule_t *rule)
 }
 
 mp_obj_t pt_do_mean(pt_call_t *c) { return mean(c, &mean_rule); }
-
-mp_obj_t pt_do_nanmean(pt_call_t *c) { return mean(c, &nanmean_rule); }
 
 static void prod_f32(pt_fold_t *s, const float *x, int n)
 {
@@ -210,7 +175,6 @@ static void any_end(pt_fold_t *s) { s->i = s->i != 0; }
 
 static void all_end(pt_fold_t *s) { s->i = s->i == s->seen; }
 
-static const pt_rule_t count_rule = {count_f32, count_i64, NULL, {PT_INTEGER}};
 static const pt_rule_t any_rule = {count_f32, count_i64, any_end, {PT_INTEGER}};
 static const pt_rule_t all_rule = {count_f32, count_i64, all_end, {PT_INTEGER}};
 
@@ -230,14 +194,6 @@ static mp_obj_t truth(pt_call_t *c, const pt_rule_t *rule)
 mp_obj_t pt_do_any(pt_call_t *c) { return truth(c, &any_rule); }
 
 mp_obj_t pt_do_all(pt_call_t *c) { return truth(c, &all_rule); }
-
-mp_obj_t pt_do_count_nonzero(pt_call_t *c)
-{
-    request_t r;
-    c->args[2].v.i = 0; /* it has no keepdim */
-    request(c, &r, false);
-    return reduced(c, &r, &count_rule, pt_compute(r.plan.x->dtype), PT_INT64);
-}
 
 /* ---- extremes ---------------------------------------------------------------------------------------------------- */
 
@@ -324,23 +280,18 @@ mp_obj_t pt_do_argmax(pt_call_t *c) { return where_extreme(c, &argmax_rule); }
 
 mp_obj_t pt_do_argmin(pt_call_t *c) { return where_extreme(c, &argmin_rule); }
 
-static mp_obj_t both(pt_call_t *c, const request_t *r, const pt_rule_t *rule, int second, const uint16_t *names)
-{
-    const pt_fold_t first = {0};
-    const int dtype = r->plan.x->dtype;
-    pt_tensor_t *y[] = {pt_result_at(c, 0, dtype, r->plan.ndim, r->plan.sizes),
-                        pt_result_at(c, 1, second, r->plan.ndim, r->plan.sizes)};
-    pt_reduce(&r->plan, rule, &first, pt_compute(dtype), 2, y);
-    const mp_obj_t objects[] = {MP_OBJ_FROM_PTR(y[0]), MP_OBJ_FROM_PTR(y[1])};
-    return pt_named(names, 2, objects);
-}
-
 static mp_obj_t extreme_of_dim(pt_call_t *c, const pt_rule_t *rule, const uint16_t *names)
 {
     request_t r;
     request(c, &r, false);
     pt_some_elements(c, &r.plan, true);
-    return both(c, &r, rule, PT_INT64, names);
+    const pt_fold_t first = {0};
+    const int dtype = r.plan.x->dtype;
+    pt_tensor_t *y[] = {pt_result_at(c, 0, dtype, r.plan.ndim, r.plan.sizes),
+                        pt_result_at(c, 1, PT_INT64, r.plan.ndim, r.plan.sizes)};
+    pt_reduce(&r.plan, rule, &first, pt_compute(dtype), 2, y);
+    const mp_obj_t both[] = {MP_OBJ_FROM_PTR(y[0]), MP_OBJ_FROM_PTR(y[1])};
+    return pt_named(names, 2, both);
 }
 
 mp_obj_t pt_do_max_dim(pt_call_t *c)
@@ -355,33 +306,3 @@ mp_obj_t pt_do_min_dim(pt_call_t *c)
     return extreme_of_dim(c, &min_rule, names);
 }
 
-static void minmax_f32(pt_fold_t *s, const float *x, int n)
-{
-    s->f = s->seen ? s->f : x[0];
-    s->g = s->seen ? s->g : x[0];
-    for (int k = 0; k < n; k++) {
-        s->f = pl_min_f32(x[k], s->f);
-        s->g = pl_max_f32(x[k], s->g);
-    }
-}
-
-static void minmax_i64(pt_fold_t *s, const int64_t *x, int n)
-{
-    s->i = s->seen ? s->i : x[0];
-    s->j = s->seen ? s->j : x[0];
-    for (int k = 0; k < n; k++) {
-        s->i = x[k] < s->i ? x[k] : s->i;
-        s->j = x[k] > s->j ? x[k] : s->j;
-    }
-}
-
-static const pt_rule_t minmax_rule = {minmax_f32, minmax_i64, NULL, {PT_VALUE, PT_SECOND}};
-
-mp_obj_t pt_do_aminmax(pt_call_t *c)
-{
-    static const uint16_t names[] = {MP_QSTR_aminmax, MP_QSTR_min, MP_QSTR_max};
-    request_t r;
-    request(c, &r, false);
-    pt_some_elements(c, &r.plan, r.by_dim);
-    return both(c, &r, &minmax_rule, r.plan.x->dtype, names);
-}

@@ -2,7 +2,7 @@
 
 ALIASES = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
-    "arctan2": "atan2", "arctanh": "atanh", "clip": "clamp", "concat": "cat", "concatenate": "cat", "divide": "div",
+    "arctan2": "atan2", "arctanh": "atanh", "argwhere": "nonzero", "clip": "clamp", "concat": "cat", "concatenate": "cat", "divide": "div",
     "fix": "trunc", "ger": "outer", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
     "linalg_matmul": "matmul", "moveaxis": "movedim", "multiply": "mul", "negative": "neg", "not_equal": "ne",
     "row_stack": "vstack", "special_digamma": "digamma", "special_erf": "erf", "special_erfc": "erfc",

@@ -9,7 +9,6 @@ _VALUE, _REDUCE = 8, 16  # a number is put; reduce= says how
 
 KERNELS: dict[str, Kernel] = {
     "gather.default": Kernel("pt_do_gather"), "index_select.default": Kernel("pt_do_index_select"),
-    "take.default": Kernel("pt_do_take"), "take_along_dim.default": Kernel("pt_do_take_along_dim"),
     "repeat_interleave.Tensor": Kernel("pt_do_repeat_interleave"),
     "repeat_interleave.self_Tensor": Kernel("pt_do_repeat_interleave_self", 0),
     "repeat_interleave.self_int": Kernel("pt_do_repeat_interleave_self", 1),
@@ -20,14 +19,11 @@ KERNELS: dict[str, Kernel] = {
     **{f"{name}{place}.{overload}": Kernel(f"pt_do_{function}", data)
        for place in ("", "_")
        for name, overload, function, data in (
-           ("scatter_add", "default", "scatter", _ADD), ("scatter_reduce", "two", "scatter_reduce", 0),
-           ("index_add", "default", "index_add", 0), ("index_copy", "default", "index_copy", 0),
-           ("index_reduce", "default", "index_reduce", 0), ("index_fill", "int_Scalar", "index_fill", 0),
-           ("index_fill", "int_Tensor", "index_fill", 1), ("put", "default", "put", 0),
+           ("scatter_add", "default", "scatter", _ADD), ("index_add", "default", "index_add", 0),
            ("masked_scatter", "default", "masked_scatter", 0),
        )},
     "masked_select.default": Kernel("pt_do_masked_select"), "nonzero.default": Kernel("pt_do_nonzero"),
     "nonzero.numpy": Kernel("pt_do_nonzero_as"),
-    "argwhere.default": Kernel("pt_do_nonzero"), "where.default": Kernel("pt_do_where_true"),
-    "bincount.default": Kernel("pt_do_bincount"), "one_hot.default": Kernel("pt_do_one_hot"),
+    "where.default": Kernel("pt_do_where_true"),
+    "one_hot.default": Kernel("pt_do_one_hot"),
 }

@@ -8,13 +8,12 @@ _ALL, _DIMS, _DIM = range(3)  # what stands behind self: nothing, a list of dime
 
 _FORMS = {
     "sum": {"default": _ALL, "dim_IntList": _DIMS}, "mean": {"default": _ALL, "dim": _DIMS},
-    "nansum": {"default": _DIMS}, "nanmean": {"default": _DIMS}, "prod": {"default": _ALL, "dim_int": _DIM},
-    "amax": {"default": _DIMS}, "amin": {"default": _DIMS}, "aminmax": {"default": _DIM},
+    "prod": {"default": _ALL, "dim_int": _DIM},
+    "amax": {"default": _DIMS}, "amin": {"default": _DIMS},
     "argmax": {"default": _DIM}, "argmin": {"default": _DIM},
     "any": {"default": _ALL, "dim": _DIM, "dims": _DIMS}, "all": {"default": _ALL, "dim": _DIM, "dims": _DIMS},
-    "count_nonzero": {"default": _DIM, "dim_IntList": _DIMS},
 }
-_VARIANCES = {"var": 0, "std": 4, "var_mean": 8, "std_mean": 12}
+_VARIANCES = {"var": 0, "std": 4}
 
 KERNELS: dict[str, Kernel] = {
     **{f"{name}.{overload}": Kernel(f"pt_do_{name}", form)
@@ -23,8 +22,5 @@ KERNELS: dict[str, Kernel] = {
     "max.dim": Kernel("pt_do_max_dim", _DIM), "min.dim": Kernel("pt_do_min_dim", _DIM),
     **{f"{name}.{overload}": Kernel("pt_do_var", wanted + form)
        for name, wanted in _VARIANCES.items() for form, overload in enumerate(("default", "dim", "correction"))},
-    "norm.any": Kernel("pt_do_vector_norm"), "norm.name": Kernel("pt_do_norm_name"),
-    "linalg_vector_norm.default": Kernel("pt_do_vector_norm"), "frobenius_norm.dim": Kernel("pt_do_frobenius_norm"),
-    "dist.default": Kernel("pt_do_dist"), "logsumexp.default": Kernel("pt_do_logsumexp"),
-    "trace.default": Kernel("pt_do_trace"),
+    "linalg_vector_norm.default": Kernel("pt_do_vector_norm"), "trace.default": Kernel("pt_do_trace"),
 }

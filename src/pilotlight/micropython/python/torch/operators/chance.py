@@ -25,33 +25,40 @@ def _like(input, kwargs):
 def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, **kwargs):
     if size is not None:
         return _torch.empty(size, dtype=dtype).normal_(mean, std, generator=generator)
-    y = 0
-    for x in (mean, std):
-        y = x + y if _torch.is_tensor(x) else y
-    wide = _torch.is_tensor(std)
-    if wide and (std < 0).any():
+    first = mean if _torch.is_tensor(mean) else std
+    y = _torch.empty((mean + std).shape, dtype=first.dtype)
+    if not _torch.is_tensor(std):
+        return y.normal_(0, std, generator=generator).add_(mean)
+    if (std < 0).any():
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    y = _torch.empty_like(y).normal_(0, 1 if wide else std, generator=generator)
-    return (y * std if wide else y) + mean
+    return y.normal_(0, 1, generator=generator).mul_(std).add_(mean)
+
+
+def _chances(p, generator):
+    if not p.dtype.is_floating_point:
+        raise NotImplementedError("bernoulli() of integers")
+    if not ((p >= 0) & (p <= 1)).all():
+        raise RuntimeError("bernoulli() expects probabilities from 0 to 1")
+    return _torch.rand(p.shape, generator=generator) < p
 
 
 def bernoulli(input, p=None, *, generator=None):
-    if p is not None:
-        return bernoulli_(_torch.empty_like(input), p, generator=generator)
-    if not input.dtype.is_floating_point:
-        raise NotImplementedError("bernoulli() of integers")
-    if not ((input >= 0) & (input <= 1)).all():
-        raise RuntimeError("bernoulli() expects probabilities from 0 to 1")
-    return (_torch.rand(input.shape, generator=generator) < input).to(input.dtype)
+    if p is None:
+        return _chances(input, generator).to(input.dtype)
+    return bernoulli_(_torch.empty_like(input), p, generator=generator)
 
 
 def bernoulli_(input, p=0.5, *, generator=None):
+    order = list(range(input.dim()))  # that of memory
+    order.sort(key=lambda d: -input.stride(d))
+    x = input.permute(order)
     if _torch.is_tensor(p):
-        return input.copy_(bernoulli(p.expand(input.shape), generator=generator))
-    if not 0 <= p <= 1:
+        x.copy_(_chances(p.expand(input.shape).permute(order), generator))
+    elif 0 <= p <= 1:
+        x.copy_(_bits(_torch.empty(x.shape, dtype=_torch.int64), generator) < int(-(-p * 2.0**53 // 1)))
+    else:
         raise RuntimeError("bernoulli_ expects p to be in [0, 1]")
-    draws = _bits(_torch.empty_like(input, dtype=_torch.int64), generator)
-    return input.copy_(draws < int(-(-p * 2.0**53 // 1)))
+    return input
 
 
 # numbers of 53 bits
@@ -78,4 +85,4 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     # sums of weights as integers too
     sums = (sums / sums.narrow(-1, -1, 1) * 2.0**53).long()
     sums.select(-1, -1).fill_(1 << 53)
-    return _places(sums, _bits(sums.new_empty(list(p.shape[:-1]) + [num_samples]), generator), False)
+    return _ranks(sums, _bits(sums.new_empty(list(p.shape[:-1]) + [num_samples]), generator), False)

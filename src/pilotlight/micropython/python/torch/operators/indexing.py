@@ -16,10 +16,8 @@ def take_along_dim(input, indices, dim=None):
     if input.dim() != indices.dim():
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions")
     sizes = [b if a == 1 else a for a, b in zip(input.shape, indices.shape)]
-    size = input.shape[dim] if sizes else 1
-    if sizes:
-        sizes[dim] = -1
-    return input.expand(sizes).gather(dim, indices.expand(sizes) % size)
+    sizes[dim] = -1
+    return input.expand(sizes).gather(dim, indices.expand(sizes) % (input.shape[dim] or 1))
 
 
 def put(input, index, source, accumulate=False):

@@ -99,7 +99,7 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
 
 
 # how many of a sorted row stand before each value: a binary search for all of them at once
-def _places(rows, values, right):
+def _ranks(rows, values, right):
     n, step = rows.shape[-1], 1
     x = values.reshape(-1) if rows.dim() == 1 else values
     y = _torch.zeros_like(x, dtype=_torch.int64)
@@ -122,7 +122,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         if sorter.shape != rows.shape or sorter.dtype is not _torch.int64:
             raise RuntimeError("searchsorted(): sorted_sequence and sorter must have the same size")
         rows = rows.gather(-1, sorter)
-    y = _places(rows, x, right or side == "right")
+    y = _ranks(rows, x, right or side == "right")
     return y.int() if out_int32 else y
 
 
@@ -132,14 +132,16 @@ def bucketize(input, boundaries, *, out_int32=False, right=False):
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-def isin(elements, test_elements, *, assume_unique=False, invert=False):
-    x, known = [_torch.as_tensor(t) for t in (elements, test_elements)]
+def isin(*args, **kwargs):
+    args += tuple([kwargs[k] for k in ("element", "elements", "test_element", "test_elements") if k in kwargs])
+    invert = kwargs.get("invert", False)
+    x, known = [_torch.as_tensor(t) for t in args]
     if _torch.bool in (x.dtype, known.dtype):
         raise RuntimeError("isin() of Bool")
     if not known.numel():
         return _torch.full_like(x, invert, dtype=_torch.bool)
     known = known.reshape(-1).sort()[0]
-    return (known[_places(known, x, False).clamp(max=known.numel() - 1)] == x) != invert
+    return (known[_ranks(known, x, False).clamp(max=known.numel() - 1)] == x) != invert
 
 
 # groups of equal rows along a dimension, or of equal elements

@@ -32,14 +32,6 @@ def frobenius_norm(input, dim, keepdim=False):
     return norm(input, 2, dim, keepdim)
 
 
-def trace(input):
-    if input.dtype is _torch.bool:
-        raise NotImplementedError("trace() of Bool")
-    if input.dim() != 2:
-        raise RuntimeError("trace: expected a matrix")
-    return input.diagonal().sum()
-
-
 def logsumexp(input, dim, keepdim=False):
     x = input if input.dtype.is_floating_point else input.float()
     top = (x.amax if x.numel() else x.sum)(dim, True)
