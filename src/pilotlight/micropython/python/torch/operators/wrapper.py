@@ -4,9 +4,9 @@ import _torch
 
 
 def _wrap(name, head):
-    forms, _, types = head.partition(":")
+    forms, checked, types = head.partition(":")
     forms, alias, found = forms.partition("=")
-    made = dict.fromkeys(forms, found if alias else _names[name] if not types else _checked(name, types, int(forms[-1])))
+    made = dict.fromkeys(forms, found if alias else _checked(name, types, int(forms[-1])) if checked else _names[name])
     if "i" in made:
         made["i"] = found + "_" if alias else _in_place(made["i"])
     return made
@@ -18,7 +18,7 @@ def _in_place(function):
 
 def _checked(name, types, outs):
     function = _names[name]
-    known = [item.split("=") for item in types.split(",")]
+    known = [item.split("=") for item in types.split(",") if item]
     by_name = dict(known)
 
     def call(*args, **kwargs):
@@ -35,6 +35,10 @@ def _checked(name, types, outs):
         y = function(*args, **kwargs)
         if out is None:
             return y
-        return _torch._into(out, y, False) if outs == 1 else tuple([_torch._into(t, x, False) for t, x in zip(out, y)])
+        both = list(zip((out,), (y,)) if outs == 1 else zip(out, y))
+        if [t for t, x in both if t is args[0] and t.shape != x.shape]:
+            raise RuntimeError("unsupported operation: out= is the input, and of another shape than the result")
+        both = [_torch._into(t, x, False) for t, x in both]
+        return both[0] if outs == 1 else tuple(both)
 
     return call
