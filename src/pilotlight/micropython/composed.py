@@ -141,7 +141,7 @@ def _types(name: str, node: ast.stmt) -> str:
                     letters |= dict.fromkeys(_letters(overload, parameter.name))
         if letters:
             items.append(f"{argument.arg}={''.join(sorted(letters))}")
-    return f":{','.join(items)}" if items else ""
+    return f":{','.join(items)}"
 
 
 def _letters(overload: Overload, name: str) -> str:
