@@ -3,20 +3,20 @@ import _torch
 
 
 def rand_like(input, **kwargs):
-    return _torch.rand(input.shape, **_like(input, kwargs))
+    return _torch.rand(input.shape, **_alike(input, kwargs))
 
 
 def randn_like(input, **kwargs):
-    return _torch.randn(input.shape, **_like(input, kwargs))
+    return _torch.randn(input.shape, **_alike(input, kwargs))
 
 
 def randint_like(input, *args, **kwargs):
-    kwargs = _like(input, kwargs)
+    kwargs = _alike(input, kwargs)
     low, high = kwargs.pop("low", args[0] if args[1:] else 0), kwargs.pop("high", args[-1] if args else None)
     return _torch.randint(low, high, input.shape, **kwargs)
 
 
-def _like(input, kwargs):
+def _alike(input, kwargs):
     kwargs["dtype"] = kwargs.get("dtype") or input.dtype
     kwargs.pop("memory_format", None)
     return kwargs
