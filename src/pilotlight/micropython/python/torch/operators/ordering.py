@@ -145,7 +145,7 @@ def isin(*args, **kwargs):
 
 
 # groups of equal rows along a dimension, or of equal elements
-def _unique(input, sort, inverse, counts, dim):
+def _groups(input, sort, inverse, counts, dim):
     rest = []
     if dim is None:
         x = input.reshape(-1, 1)
@@ -176,11 +176,11 @@ def _unique(input, sort, inverse, counts, dim):
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    return _unique(input, True, return_inverse, return_counts, dim)
+    return _groups(input, True, return_inverse, return_counts, dim)
 
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
-    return _unique(input, False, return_inverse, return_counts, dim)
+    return _groups(input, False, return_inverse, return_counts, dim)
 
 
 def bincount(input, weights=None, minlength=0):
