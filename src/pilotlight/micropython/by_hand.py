@@ -41,7 +41,7 @@ BY_HAND: tuple[str, ...] = (
     "fm unique(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> "
     "Tensor",
     "fm unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Tensor",
-    "fm nonzero.numpy(Tensor self, *, bool as_tuple) -> Tensor",
+    "fmo nonzero.numpy(Tensor self, *, bool as_tuple) -> Tensor",
     "fmo norm.any(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     "fmo norm.name(Tensor self, str p, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     "f cdist.any(Tensor x1, Tensor x2, float p=2, str? compute_mode=None) -> Tensor",

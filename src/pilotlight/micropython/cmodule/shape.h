@@ -12,8 +12,8 @@ static inline const char *pt_dtype_name(int dtype) { return pt_dtypes[dtype].typ
 
 /* Bits of the dimensions in a list; PyTorch's error for one that comes twice. */
 uint32_t pt_dims(pt_call_t *c, const pt_arg_t *dims, int ndim);
-/* The tensors of a list argument, at most `most`; returns how many. */
-int pt_tensors(pt_call_t *c, const pt_arg_t *list, pt_tensor_t **to, int most);
+/* RuntimeError for the value of an argument, which it names. */
+NORETURN void pt_refuse(pt_call_t *c, int k);
 
 /* PyTorch's error where a result lies on what it is made from; only with out=. */
 void pt_check_apart(pt_call_t *c, const pt_tensor_t *written, pt_tensor_t *read);
@@ -25,6 +25,5 @@ pt_tensor_t *pt_unsqueeze(pt_tensor_t *t, int dim);
 pt_tensor_t *pt_expand(pt_tensor_t *t, int ndim, const int32_t *sizes);
 pt_tensor_t *pt_slice(pt_tensor_t *t, int dim, int32_t start, int32_t length, int32_t step);
 pt_tensor_t *pt_select(pt_tensor_t *t, int dim, int32_t index);
-pt_tensor_t *pt_diagonal(pt_tensor_t *t, int64_t offset, int a, int b);
 
 #endif

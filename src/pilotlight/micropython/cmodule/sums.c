@@ -78,25 +78,6 @@ mp_obj_t pt_do_sum(pt_call_t *c)
     return reduced(c, &r, &sum_rule, pt_compute(dtype), dtype);
 }
 
-mp_obj_t pt_do_trace(pt_call_t *c)
-{
-    const pt_fold_t first = {0};
-    pt_tensor_t *x = c->args[0].v.tensor;
-    const int dtype = pt_is_float(x->dtype) ? x->dtype : PT_INT64;
-    pt_plan_t plan;
-    if (x->dtype == PT_BOOL) {
-        mp_raise_msg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"trace\" not implemented for 'Bool'"));
-    }
-    if (x->ndim != 2) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("trace: expected a matrix, but got tensor with dim %d"),
-            (int)x->ndim);
-    }
-    pt_plan(&plan, pt_diagonal(x, 0, 0, 1), ~0u, false);
-    pt_tensor_t *y = pt_result(c, dtype, 0, NULL);
-    pt_reduce(&plan, &sum_rule, &first, pt_compute(dtype), 1, &y);
-    return MP_OBJ_FROM_PTR(y);
-}
-
 static void mean_end(pt_fold_t *s)
 {
     pt_fold_sum_end(s);

@@ -30,29 +30,24 @@ static void infer(int32_t numel, int count, const int32_t *wanted, int32_t *size
 {
     int64_t known = 1;
     int open = -1;
-    if (count > PT_MAX_DIMS) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("tensors have at most %d dimensions, got %d"),
-            PT_MAX_DIMS, count);
-    }
-    for (int d = 0; d < count; d++) {
+    bool fits = count <= PT_MAX_DIMS;
+    for (int d = 0; fits && d < count; d++) {
         sizes[d] = wanted[d];
-        if (wanted[d] == -1 && open >= 0) {
-            mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("only one dimension can be inferred"));
-        } else if (wanted[d] == -1) {
+        if (wanted[d] == -1) {
+            fits = open < 0;
             open = d;
-        } else if (wanted[d] < 0) {
-            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("invalid shape dimension %d"), (int)wanted[d]);
         } else {
+            fits = wanted[d] >= 0;
             known = known * wanted[d] > INT32_MAX ? (int64_t)INT32_MAX + 1 : known * wanted[d];
         }
     }
-    if (open >= 0 && known == 0 && numel == 0) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("cannot reshape tensor of 0 elements into shape %s"), pt_shape_text(count, wanted));
-    }
-    if (open >= 0 && known > 0 && numel % known == 0) {
+    if (fits && open >= 0 && known > 0) {
         sizes[open] = (int32_t)(numel / known);
-    } else if (open >= 0 || known != numel) {
+        known *= sizes[open];
+    } else {
+        fits = fits && open < 0;
+    }
+    if (!fits || known != numel) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("shape '%s' is invalid for input of size %d"),
             pt_shape_text(count, wanted), (int)numel);
     }
@@ -113,9 +108,7 @@ mp_obj_t pt_do_view(pt_call_t *c)
     }
     infer(pt_numel(t), size->count, size->v.ints, sizes);
     if (!view_strides(t, size->count, sizes, strides)) {
-        mp_raise_msg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("view size is not compatible with input tensor's size and stride. Use .reshape(...) "
-                          "instead."));
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("view(): not without a copy, use reshape()"));
     }
     return MP_OBJ_FROM_PTR(pt_view(t, size->count, sizes, strides, 0));
 }
@@ -147,9 +140,7 @@ mp_obj_t pt_do_view_dtype(pt_call_t *c)
         pt_strides(v)[d] = bytes / to;
     }
     if (!fits) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("self cannot be viewed as %q: its last dimension does not hold whole elements of it"),
-            pt_dtypes[dtype].name);
+        pt_refuse(c, 1);
     }
     v->dims[last] = t->dims[last] * from / to;
     return MP_OBJ_FROM_PTR(v);
@@ -162,8 +153,7 @@ mp_obj_t pt_do_flatten(pt_call_t *c)
     int32_t sizes[PT_MAX_DIMS];
     int ndim = 0;
     if (start > end) {
-        mp_raise_msg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("flatten() has invalid args: start_dim cannot come after end_dim"));
+        pt_refuse(c, 1);
     }
     if (start == end && t->ndim > 0) {
         return c->args[0].object;
@@ -177,42 +167,6 @@ mp_obj_t pt_do_flatten(pt_call_t *c)
         }
     }
     return MP_OBJ_FROM_PTR(pt_reshape(t, ndim ? ndim : 1, sizes));
-}
-
-mp_obj_t pt_do_ravel(pt_call_t *c)
-{
-    pt_tensor_t *t = pt_contiguous(c->args[0].v.tensor, c->args[0].v.tensor->dtype);
-    const int32_t all = pt_numel(t);
-    return MP_OBJ_FROM_PTR(pt_view(t, 1, &all, NULL, 0));
-}
-
-mp_obj_t pt_do_unflatten(pt_call_t *c)
-{
-    pt_tensor_t *t = c->args[0].v.tensor;
-    const pt_arg_t *into = &c->args[2];
-    const int dim = pt_dim(c, c->args[1].v.i, t->ndim), ndim = t->ndim - 1 + into->count;
-    int32_t sizes[PT_MAX_DIMS], strides[PT_MAX_DIMS], inner[PT_MAX_DIMS];
-    if (into->count == 0) {
-        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("unflatten: sizes must be non-empty"));
-    }
-    if (t->ndim == 0 || ndim > PT_MAX_DIMS) {
-        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("unflatten: too few or too many dimensions"));
-    }
-    infer(t->dims[dim], into->count, into->v.ints, inner);
-    int32_t step = pt_strides(t)[dim];
-    for (int k = into->count - 1; k >= 0; k--) {
-        sizes[dim + k] = inner[k];
-        strides[dim + k] = step;
-        step *= inner[k];
-    }
-    for (int d = 0; d < t->ndim; d++) {
-        if (d != dim) {
-            const int to = d < dim ? d : d - 1 + into->count;
-            sizes[to] = t->dims[d];
-            strides[to] = pt_strides(t)[d];
-        }
-    }
-    return MP_OBJ_FROM_PTR(pt_view(t, ndim, sizes, strides, 0));
 }
 
 /* ---- the order of dimensions ---------------------------------------------------------------------------------- */
@@ -232,18 +186,12 @@ mp_obj_t pt_do_permute(pt_call_t *c)
     pt_tensor_t *t = c->args[0].v.tensor;
     const pt_arg_t *dims = &c->args[1];
     int32_t order[PT_MAX_DIMS];
-    uint32_t seen = 0;
+    pt_dims(c, dims, t->ndim);
     if (dims->count != t->ndim) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("permute(sparse_coo): input.dim() = %d is not equal to len(dims) = %d"),
-            (int)t->ndim, (int)dims->count);
+        pt_refuse(c, 1);
     }
     for (int d = 0; d < t->ndim; d++) {
         order[d] = pt_dim(c, dims->v.ints[d], t->ndim);
-        if (seen & 1u << order[d]) {
-            mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("permute(): duplicate dims are not allowed."));
-        }
-        seen |= 1u << order[d];
     }
     return MP_OBJ_FROM_PTR(pt_permute(t, order));
 }
@@ -271,73 +219,20 @@ mp_obj_t pt_do_t(pt_call_t *c)
 {
     pt_tensor_t *t = c->args[0].v.tensor;
     if (t->ndim > 2) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("%q() expects a tensor with <= 2 dimensions, but self is %dD"), c->op->name, (int)t->ndim);
+        pt_refuse(c, 0);
     }
     return given(c, t->ndim == 2 ? pt_transpose(t, 0, 1) : pt_view(t, t->ndim, t->dims, pt_strides(t), 0));
 }
 
-/* adjoint: the last two dimensions change places. */
-mp_obj_t pt_do_adjoint(pt_call_t *c)
-{
-    pt_tensor_t *t = c->args[0].v.tensor;
-    if (t->ndim == 1) {
-        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("tensor.adjoint() is only supported on matrices or batches "
-                                                          "of matrices. Got 1-D tensor."));
-    }
-    return MP_OBJ_FROM_PTR(pt_transpose(t, t->ndim - 2, t->ndim - 1));
-}
-
-static mp_obj_t moved(pt_call_t *c, int count, const int32_t *source, const int32_t *destination)
-{
-    pt_tensor_t *t = c->args[0].v.tensor;
-    int32_t order[PT_MAX_DIMS];
-    uint32_t taken = 0, filled = 0;
-    for (int k = 0; k < count; k++) {
-        const int from = pt_dim(c, source[k], t->ndim), to = pt_dim(c, destination[k], t->ndim);
-        if (taken & 1u << from || filled & 1u << to) {
-            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("movedim: repeated dim in `%s` (%s)"),
-                taken & 1u << from ? "source" : "destination",
-                pt_shape_text(count, taken & 1u << from ? source : destination));
-        }
-        order[to] = from;
-        taken |= 1u << from;
-        filled |= 1u << to;
-    }
-    for (int from = 0, to = 0; from < t->ndim; from++) {
-        if (!(taken & 1u << from)) {
-            while (filled & 1u << to) {
-                to++;
-            }
-            order[to++] = from;
-        }
-    }
-    return MP_OBJ_FROM_PTR(t->ndim ? pt_permute(t, order) : t);
-}
-
-mp_obj_t pt_do_movedim(pt_call_t *c)
-{
-    const int32_t from = (int32_t)c->args[1].v.i, to = (int32_t)c->args[2].v.i;
-    return moved(c, 1, &from, &to);
-}
-
-mp_obj_t pt_do_movedims(pt_call_t *c)
-{
-    const pt_arg_t *from = &c->args[1], *to = &c->args[2];
-    if (from->count != to->count) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("movedim: source (%s dims) should contain the same number of dims as destination (%s "
-                          "dims)"), pt_shape_text(from->count, from->v.ints),
-            pt_shape_text(to->count, to->v.ints));
-    }
-    return moved(c, from->count, from->v.ints, to->v.ints);
-}
-
 /* ---- dimensions of one ------------------------------------------------------------------------------------------- */
 
-static mp_obj_t squeezed(pt_call_t *c, uint32_t chosen)
+/* squeeze: all dimensions of one, a dimension (overload->data 1), or a list of them (2). */
+mp_obj_t pt_do_squeeze(pt_call_t *c)
 {
     pt_tensor_t *t = c->args[0].v.tensor;
+    const int kind = (int)c->overload->data.number;
+    const uint32_t chosen = kind == 0 ? ~0u : kind == 1 ? 1u << pt_dim(c, c->args[1].v.i, t->ndim)
+        : pt_dims(c, &c->args[1], t->ndim);
     int32_t sizes[PT_MAX_DIMS], strides[PT_MAX_DIMS];
     int ndim = 0;
     for (int d = 0; d < t->ndim; d++) {
@@ -349,25 +244,15 @@ static mp_obj_t squeezed(pt_call_t *c, uint32_t chosen)
     return given(c, pt_view(t, ndim, sizes, strides, 0));
 }
 
-mp_obj_t pt_do_squeeze(pt_call_t *c) { return squeezed(c, ~0u); }
-
-mp_obj_t pt_do_squeeze_dim(pt_call_t *c)
-{
-    return squeezed(c, 1u << pt_dim(c, c->args[1].v.i, c->args[0].v.tensor->ndim));
-}
-
-mp_obj_t pt_do_squeeze_dims(pt_call_t *c) { return squeezed(c, pt_dims(c, &c->args[1], c->args[0].v.tensor->ndim)); }
-
 pt_tensor_t *pt_unsqueeze(pt_tensor_t *t, int dim)
 {
     int32_t sizes[PT_MAX_DIMS + 1], strides[PT_MAX_DIMS + 1];
-    const int tail = t->ndim - dim;
-    memcpy(sizes, t->dims, (size_t)dim * sizeof(int32_t));
-    memcpy(strides, pt_strides(t), (size_t)dim * sizeof(int32_t));
-    sizes[dim] = 1;
-    strides[dim] = tail ? t->dims[dim] * pt_strides(t)[dim] : 1;
-    memcpy(sizes + dim + 1, t->dims + dim, (size_t)tail * sizeof(int32_t));
-    memcpy(strides + dim + 1, pt_strides(t) + dim, (size_t)tail * sizeof(int32_t));
+    for (int d = 0, from = 0; d <= t->ndim; d++) {
+        const bool old = d != dim, more = from < t->ndim;
+        sizes[d] = old ? t->dims[from] : 1;
+        strides[d] = !more ? 1 : old ? pt_strides(t)[from] : t->dims[from] * pt_strides(t)[from];
+        from += old;
+    }
     return pt_view(t, t->ndim + 1, sizes, strides, 0);
 }
 
@@ -377,54 +262,23 @@ mp_obj_t pt_do_unsqueeze(pt_call_t *c)
     return given(c, pt_unsqueeze(t, pt_dim(c, c->args[1].v.i, t->ndim + 1)));
 }
 
-/* atleast_1d, _2d and _3d; overload->data is the number of dimensions. */
-static mp_obj_t at_least(mp_obj_t object, int ndim)
-{
-    pt_tensor_t *t = pt_tensor(object);
-    while (t->ndim < ndim) { /* the third dimension comes last, the others first */
-        t = pt_unsqueeze(t, t->ndim == 2 ? 2 : 0);
-    }
-    return MP_OBJ_FROM_PTR(t);
-}
-
-mp_obj_t pt_do_atleast(pt_call_t *c) { return at_least(c->args[0].object, (int)c->overload->data.number); }
-
-mp_obj_t pt_do_atleast_all(pt_call_t *c)
-{
-    mp_obj_tuple_t *all = MP_OBJ_TO_PTR(mp_obj_new_tuple(c->args[0].count, c->args[0].v.objects));
-    for (size_t k = 0; k < all->len; k++) {
-        all->items[k] = at_least(all->items[k], (int)c->overload->data.number);
-    }
-    return MP_OBJ_FROM_PTR(all);
-}
-
 /* ---- expanding --------------------------------------------------------------------------------------------------- */
 
 pt_tensor_t *pt_expand(pt_tensor_t *t, int ndim, const int32_t *wanted)
 {
     int32_t sizes[PT_MAX_DIMS], strides[PT_MAX_DIMS];
     const int more = ndim - t->ndim;
-    if (more < 0 || ndim > PT_MAX_DIMS) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("expand: the number of sizes provided (%d) must be greater or equal to the number of "
-                          "dimensions in the tensor (%d)"), ndim, (int)t->ndim);
-    }
-    for (int d = ndim - 1; d >= 0; d--) {
+    bool fits = more >= 0 && ndim <= PT_MAX_DIMS;
+    for (int d = ndim - 1; fits && d >= 0; d--) {
         const int own = d - more;
         const int32_t size = own < 0 ? 1 : t->dims[own];
         sizes[d] = wanted[d] == -1 && own >= 0 ? size : wanted[d];
-        if (sizes[d] < 0) {
-            mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("The expanded size of the tensor (%d) isn't allowed in a leading, non-existing "
-                              "dimension %d"), (int)wanted[d], d);
-        }
-        if (size != 1 && sizes[d] != size) {
-            mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("The expanded size of the tensor (%d) must match the existing size (%d) at non-singleton "
-                              "dimension %d.  Target sizes: %s.  Tensor sizes: %s"), (int)sizes[d], (int)size, d,
-                pt_shape_text(ndim, wanted), pt_shape_text(t->ndim, t->dims));
-        }
+        fits = sizes[d] >= 0 && (size == 1 || sizes[d] == size);
         strides[d] = own < 0 || sizes[d] != size ? 0 : pt_strides(t)[own];
+    }
+    if (!fits) {
+        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("a tensor of sizes %s cannot be expanded to %s"),
+            pt_shape_text(t->ndim, t->dims), pt_shape_text(ndim, wanted));
     }
     return pt_view(t, ndim, sizes, strides, 0);
 }
@@ -440,17 +294,25 @@ mp_obj_t pt_do_expand_as(pt_call_t *c)
     return MP_OBJ_FROM_PTR(pt_expand(c->args[0].v.tensor, other->ndim, other->dims));
 }
 
-mp_obj_t pt_do_broadcast_tensors(pt_call_t *c)
+/* as_strided: sizes and strides in the storage, which must hold all of it. */
+mp_obj_t pt_do_as_strided(pt_call_t *c)
 {
-    pt_tensor_t *operands[PT_INTS];
-    int32_t sizes[PT_MAX_DIMS];
-    const int count = pt_tensors(c, &c->args[0], operands, PT_INTS);
-    const int ndim = pt_broadcast(count, operands, sizes);
-    mp_obj_tuple_t *all = MP_OBJ_TO_PTR(mp_obj_new_tuple((size_t)count, NULL));
-    for (int k = 0; k < count; k++) {
-        all->items[k] = MP_OBJ_FROM_PTR(pt_expand(operands[k], ndim, sizes));
+    pt_tensor_t *t = c->args[0].v.tensor;
+    const pt_arg_t *sizes = &c->args[1], *strides = &c->args[2];
+    const int64_t start = c->args[3].given ? c->args[3].v.i : pt_offset(t);
+    int64_t last = start;
+    bool empty = false, fits = sizes->count == strides->count && start >= 0;
+    for (int d = 0; fits && d < sizes->count; d++) {
+        fits = strides->v.ints[d] >= 0 && sizes->v.ints[d] >= 0;
+        last += (int64_t)(sizes->v.ints[d] - 1) * strides->v.ints[d];
+        empty = empty || sizes->v.ints[d] == 0;
     }
-    return MP_OBJ_FROM_PTR(all);
+    if (!fits || (!empty && (last + 1) * pt_size(t->dtype) > t->bytes)) {
+        pt_refuse(c, 2);
+    }
+    pt_tensor_t *v = pt_view(t, sizes->count, sizes->v.ints, strides->v.ints, 0);
+    v->data = t->start + (empty ? 0 : (ptrdiff_t)start * pt_size(t->dtype));
+    return given(c, v);
 }
 
 /* ---- the same elements ------------------------------------------------------------------------------------------- */
@@ -459,9 +321,6 @@ mp_obj_t pt_do_contiguous(pt_call_t *c)
 {
     return MP_OBJ_FROM_PTR(pt_contiguous(c->args[0].v.tensor, c->args[0].v.tensor->dtype));
 }
-
-/* self as it is: positive, real. */
-mp_obj_t pt_do_same(pt_call_t *c) { return c->args[0].object; }
 
 /* detach and alias. */
 mp_obj_t pt_do_alias(pt_call_t *c)

@@ -20,10 +20,7 @@ KERNELS: dict[str, Kernel] = {
        for place in ("", "_")
        for name, overload, function, data in (
            ("scatter_add", "default", "scatter", _ADD), ("index_add", "default", "index_add", 0),
-           ("masked_scatter", "default", "masked_scatter", 0),
        )},
-    "masked_select.default": Kernel("pt_do_masked_select"), "nonzero.default": Kernel("pt_do_nonzero"),
-    "nonzero.numpy": Kernel("pt_do_nonzero_as"),
+    "nonzero.default": Kernel("pt_do_nonzero"), "nonzero.numpy": Kernel("pt_do_nonzero_as"),
     "where.default": Kernel("pt_do_where_true"),
-    "one_hot.default": Kernel("pt_do_one_hot"),
 }

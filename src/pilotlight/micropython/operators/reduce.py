@@ -22,5 +22,5 @@ KERNELS: dict[str, Kernel] = {
     "max.dim": Kernel("pt_do_max_dim", _DIM), "min.dim": Kernel("pt_do_min_dim", _DIM),
     **{f"{name}.{overload}": Kernel("pt_do_var", wanted + form)
        for name, wanted in _VARIANCES.items() for form, overload in enumerate(("default", "dim", "correction"))},
-    "linalg_vector_norm.default": Kernel("pt_do_vector_norm"), "trace.default": Kernel("pt_do_trace"),
+    "linalg_vector_norm.default": Kernel("pt_do_vector_norm"),
 }
