@@ -144,6 +144,27 @@ torch.meshgrid(torch.arange(3),torch.arange(2),indexing='xy')
 x.roll(())
 s.roll(0,0)
 torch.cat(x,x)
+torch.zeros(3,0).unflatten(1,(2,-1))
+torch.zeros(3,0).unflatten(1,(0,-1))
+z.unflatten(1,())
+x.tensor_split(torch.tensor([1]),1)
+x.tensor_split(torch.tensor(2.))
+x.tensor_split(sections=2,dim=1)
+x.hsplit(1,2)
+x.hsplit(indices=[2])
+s.hsplit(1)
+torch.movedim(z,(0,0),(1,2))
+torch.tensor(True).positive()
+torch.trace(x)
+torch.trace(z)
+torch.atleast_1d(3)
+torch.zeros(2,7).t().fill_diagonal_(1,wrap=True)
+x.new_empty_strided((2,2),(1,3)).stride()
+torch.pixel_shuffle(torch.arange(24).reshape(1,4,2,3),2)
+torch.pixel_unshuffle(torch.arange(24).reshape(1,1,4,6),2)
+torch.pixel_shuffle(torch.arange(24).reshape(1,3,2,4),2)
+torch.channel_shuffle(torch.arange(24).reshape(1,4,2,3),2)
+torch.channel_shuffle(torch.arange(24).reshape(1,4,2,3),3)
 """
 NEW = """
 torch.arange(3).expand_as(x)
@@ -212,6 +233,16 @@ torch.arange(0,float('nan'),2)
 torch.linspace(.3,.7,100,dtype=torch.float16)
 torch.linspace(4,-4.3,50,dtype=torch.bfloat16)
 torch.range(1,4,dtype=torch.int64)
+torch.arange(6,out=torch.zeros(2,3,dtype=torch.int64))
+torch.arange(6,out=torch.zeros(3,2).t())
+torch.arange(6,out=torch.zeros(5))
+torch.linspace(0,4,197,dtype=torch.int64)
+torch.linspace(-89,91,235,dtype=torch.int32)
+torch.linspace(0,10,4,out=torch.zeros(4,dtype=torch.int64))
+torch.linspace(0,10,4,dtype=torch.bool)
+torch.logspace(0,3,4,dtype=torch.int32)
+torch.eye(3,out=torch.zeros(0,dtype=torch.int64))
+torch.tril_indices(2,2,dtype=torch.float32)
 """
 JOIN_SETUP = """
 x = torch.arange(6).reshape(2, 3)
@@ -317,6 +348,11 @@ torch.kron(x,y)
 torch.kron(v,x)
 torch.kron(f,v)
 torch.kron(s,x)
+torch.hstack([])
+torch.flip(x,[0])
+x.clone().triu_(1)
+torch.repeat_interleave(x,2).tile(2)
+torch.meshgrid(v,v+1,v+2,indexing='xy')
 """
 INDEX_SETUP = """
 x = torch.arange(6).reshape(2, 3).float()
@@ -394,6 +430,15 @@ x.masked_scatter(b,L([10.,20,30]))
 x.masked_scatter(b,L([10.]))
 x.masked_scatter(b,L([10,20,30]))
 x.nonzero()
+torch.nonzero(x,as_tuple=True)
+torch.nonzero(x,as_tuple=False,out=L([]).long())
+torch.nonzero(x,as_tuple=True,out=L([]).long())
+torch.masked_select(x,b,out=x)
+torch.nn.functional.one_hot(L([1,0,2]))
+torch.nn.functional.one_hot(L([1,0,2]),4)
+torch.nn.functional.one_hot(L([1,0,2]),2)
+torch.nn.functional.one_hot(L([1,-1]))
+torch.nn.functional.one_hot(L([]).long(),3)
 s.nonzero()
 L(0.).nonzero()
 torch.argwhere(x)
@@ -460,6 +505,25 @@ torch.bincount(L([1,-2,2]))
 )
 def test_shapes_agree(setup: str, expressions: str) -> None:
     assert not differences(setup, expressions.strip().splitlines(), 1e-6)
+
+
+def test_windows_and_borders() -> None:
+    setup = """
+import torch.nn.functional as F
+x = torch.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5).float()
+"""
+    windows = ("(2, 3), (1, 1), (0, 0), (1, 1)", "(3, 2), (1, 2), (1, 2), (2, 1)", "(9, 9), (1, 1), (0, 0), (1, 1)",
+               "(2, 2), (1, 1), (0, 0), (0, 1)", "(2, 2), (2, 1), (0, 1), (3, 2)")
+    expressions = [
+        *(f"F.unfold({x}, {w})" for w in windows for x in ("x", "x[0]")), "F.unfold(x.long(), (2, 2))",
+        *(f"F.fold(F.unfold(x, {w}), (4, 5), {w})" for w in windows), "F.fold(x[0], (4, 5), (2, 2))",
+        "F.fold(F.unfold(x.half(), (2, 2)), (4, 5), (2, 2))",
+        *(f"F.pad(x, {pad}, '{mode}')" for mode in ("reflect", "replicate", "circular", "constant", "other")
+          for pad in ((1, 2), (1, 2, 3, 0), (-1, 1, 0, -2), (5, 0, 0, 0), (0, 0, 0, 9), (1, 1, 1, 1, 1, 1), (1,))),
+        "F.pad(x, (1, 1), 'reflect', 1.0)", "F.pad(x, (1, 1), value=2.5)", "F.pad(x.long(), (-9, 1))",
+        "F.pad(x[:0], (1, 1, 1, 1), 'replicate')",
+    ]
+    assert not differences(setup, expressions)
 
 
 def test_views_share_their_elements() -> None:

@@ -27,7 +27,8 @@ uint32_t pt_dims(pt_call_t *c, const pt_arg_t *dims, int ndim)
     for (int k = 0; dims->given && k < dims->count; k++) {
         const uint32_t bit = 1u << pt_dim(c, dims->v.ints[k], ndim);
         if (bits & bit) {
-            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q(): a dim appears multiple times"), c->op->name);
+            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("dim %d appears multiple times in the list of dims"),
+                pt_dim(c, dims->v.ints[k], ndim));
         }
         bits |= bit;
     }
@@ -70,6 +71,9 @@ mp_obj_t pt_do_narrow(pt_call_t *c)
 {
     pt_tensor_t *t = c->args[0].v.tensor;
     const int dim = some_dim(c, c->args[1].v.i, &mp_type_RuntimeError);
+    if (pt_is_tensor(c->args[2].object) && pt_tensor(c->args[2].object)->dtype == PT_BOOL) {
+        pt_refuse(c, 2);
+    }
     const int64_t size = t->dims[dim], start = c->args[2].v.i, length = c->args[3].v.i;
     if (start < -size || start > size) {
         mp_raise_msg(&mp_type_IndexError, MP_ERROR_TEXT("start out of range"));

@@ -268,17 +268,22 @@ pt_tensor_t *pt_expand(pt_tensor_t *t, int ndim, const int32_t *wanted)
 {
     int32_t sizes[PT_MAX_DIMS], strides[PT_MAX_DIMS];
     const int more = ndim - t->ndim;
-    bool fits = more >= 0 && ndim <= PT_MAX_DIMS;
-    for (int d = ndim - 1; fits && d >= 0; d--) {
+    if (more < 0 || ndim > PT_MAX_DIMS) {
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("expand: the number of sizes provided (%d) must be greater or equal to the number of "
+                          "dimensions in the tensor (%d)"), ndim, (int)t->ndim);
+    }
+    for (int d = ndim - 1; d >= 0; d--) {
         const int own = d - more;
         const int32_t size = own < 0 ? 1 : t->dims[own];
         sizes[d] = wanted[d] == -1 && own >= 0 ? size : wanted[d];
-        fits = sizes[d] >= 0 && (size == 1 || sizes[d] == size);
+        if (sizes[d] < 0 || (size != 1 && sizes[d] != size)) {
+            mp_raise_msg_varg(&mp_type_RuntimeError,
+                MP_ERROR_TEXT("The expanded size of the tensor (%d) must match the existing size (%d) at non-singleton "
+                              "dimension %d.  Target sizes: %s.  Tensor sizes: %s"), (int)sizes[d], (int)size, d,
+                pt_shape_text(ndim, wanted), pt_shape_text(t->ndim, t->dims));
+        }
         strides[d] = own < 0 || sizes[d] != size ? 0 : pt_strides(t)[own];
-    }
-    if (!fits) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("a tensor of sizes %s cannot be expanded to %s"),
-            pt_shape_text(t->ndim, t->dims), pt_shape_text(ndim, wanted));
     }
     return pt_view(t, ndim, sizes, strides, 0);
 }

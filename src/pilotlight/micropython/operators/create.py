@@ -1,5 +1,5 @@
-"""New tensors; the number of a constant's kernel: 0, 1, or 2 where it is an argument, plus 4 for the size of a tensor or 8
-for its type alone."""
+"""New tensors; the number of a constant's kernel: 0, 1, or 2 where it is an argument, plus 4 for the size of a tensor
+or 8 for its type alone."""
 
 from __future__ import annotations
 

@@ -7,6 +7,8 @@ def _wrap(name, head):
     forms, checked, types = head.partition(":")
     forms, alias, found = forms.partition("=")
     made = dict.fromkeys(forms, found if alias else _checked(name, types, int(forms[-1])) if checked else _names[name])
+    if "f" in made and "=*f" in types:  # a function of torch takes them as a list
+        made["f"] = _checked(name, types.replace("*", ""), int(forms[-1]))
     if "i" in made:
         made["i"] = found + "_" if alias else _in_place(made["i"])
     return made
@@ -32,11 +34,13 @@ def _checked(name, types, outs):
             x = kwargs.pop(key)
             key = {"axis": "dim", "keepdims": "keepdim"}.get(key, key)
             kwargs[key] = _torch._check(name, key, by_name[key], x) if key in by_name else x
+        if outs == 1 and out is not None and "dtype" in by_name:
+            kwargs["dtype"] = kwargs.get("dtype") or out.dtype
         y = function(*args, **kwargs)
         if out is None:
             return y
         both = list(zip((out,), (y,)) if outs == 1 else zip(out, y))
-        if [t for t, x in both if t is args[0] and t.shape != x.shape]:
+        if [t for t, x in both if t.shape != x.shape and [a for a in args if a is t]]:
             raise RuntimeError("unsupported operation: out= is the input, and of another shape than the result")
         both = [_torch._into(t, x, False) for t, x in both]
         return both[0] if outs == 1 else tuple(both)
