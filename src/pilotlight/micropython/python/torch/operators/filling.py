@@ -141,8 +141,8 @@ def replication_pad3d(input, padding):
 def pad(input, pad, mode="constant", value=None):
     if mode == "constant":
         return _torch.constant_pad_nd(input, pad, value or 0)
-    if value:
-        raise RuntimeError("only the mode constant takes a value")
+    if value or len(pad) % 2:
+        raise RuntimeError("pad: an even number of them, and a value only of mode constant")
     rank = len(pad) // 2
     if mode not in ("reflect", "replicate", "circular") or rank not in (1, 2, 3) or input.ndim not in (rank + 1, rank + 2):
         raise NotImplementedError("padding of this mode or number of dimensions")
