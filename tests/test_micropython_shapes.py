@@ -517,9 +517,9 @@ x = torch.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5).float()
         *(f"F.unfold({x}, {w})" for w in windows for x in ("x", "x[0]")), "F.unfold(x.long(), (2, 2))",
         *(f"F.fold(F.unfold(x, {w}), (4, 5), {w})" for w in windows), "F.fold(x[0], (4, 5), (2, 2))",
         "F.fold(F.unfold(x.half(), (2, 2)), (4, 5), (2, 2))",
-        *(f"F.pad(x, {pad}, '{mode}')" for mode in ("reflect", "replicate", "circular", "constant", "other")
+        *(f"F.pad(x, {pad}, '{mode}')" for mode in ("reflect", "replicate", "circular", "constant")
           for pad in ((1, 2), (1, 2, 3, 0), (-1, 1, 0, -2), (5, 0, 0, 0), (0, 0, 0, 9), (1, 1, 1, 1, 1, 1), (1,))),
-        "F.pad(x, (1, 1), 'reflect', 1.0)", "F.pad(x, (1, 1), value=2.5)", "F.pad(x.long(), (-9, 1))",
+        "F.pad(x, (1, 1), 'other')", "F.pad(x, (1, 1), 'reflect', 1.0)", "F.pad(x, (1, 1), value=2.5)", "F.pad(x.long(), (-9, 1))",
         "F.pad(x[:0], (1, 1, 1, 1), 'replicate')",
     ]
     assert not differences(setup, expressions)
