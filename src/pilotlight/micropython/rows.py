@@ -22,8 +22,8 @@ _WIDE = {"add", "sub", "mul", "div", "add_alpha", "sub_alpha"}  # numbers keep t
 _REFUSED: dict[str, list[str]] = {"where": [], "leaky_relu": ["PT_NO_BOOL", "PT_NO_INTS"]}  # not to be asked this way
 # Rows of the compiler that are operators in Python here (python/torch/operators/pointwise.py).
 _IN_PYTHON = {
-    "acos", "acosh", "asin", "asinh", "atanh", "cosh", "fmax", "fmin", "gcd", "hypot", "lcm", "log10", "log2",
-    "logaddexp", "nextafter", "sinh", "tan",
+    "acos", "acosh", "asin", "asinh", "atanh", "cosh", "digamma", "fmax", "fmin", "gcd", "hypot", "lcm", "lgamma", "log10",
+    "log2", "logaddexp", "nextafter", "signbit", "sinh", "tan",
 }
 _SHARED = {"cos": 1, "exp": 1, "log1p": 1, "log": 1, "pow": 2, "sigmoid": 1, "sin": 1, "tanh": 1}  # as in functions.h
 # An element of the result depends on the operands' elements at its place alone, hence `ivdep` in every loop.
@@ -47,8 +47,6 @@ EXTRA: list[tuple[Row, int]] = [
          ("elu.default",), 4, compute="float", needs=("expm1_f32",)), 3),
     (Row("softplus", "{0} * {1} > {2} ? {0} : pl_log1p_f32(pl_exp_f32({0} * {1})) / {1}",
          lambda x, b, t: F.softplus(x), ("softplus.default",), 3, compute="float", needs=("log1p_f32", "exp_f32")), 2),
-    (Row("lerp", "({2} < 0.0f ? -{2} : {2}) < 0.5f ? {0} + {2} * ({1} - {0}) : {1} - ({1} - {0}) * (1.0f - {2})",
-         torch.lerp, ("lerp.Tensor", "lerp.Scalar"), 3), 0),
     (Row("round_to", "pl_round_f32({0} * {1}) / {1}", lambda x, n: torch.round(x, decimals=1), arity=2,
          needs=("round_f32",)), 1),
     (Row("round_off", "pl_round_f32({0} / {1}) * {1}", lambda x, n: torch.round(x, decimals=1), arity=2,

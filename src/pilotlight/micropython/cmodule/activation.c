@@ -1,4 +1,4 @@
-/* Activations with parameters, and comparisons of whole tensors. */
+/* Activations with parameters; where, fill, copy. */
 #include "tensor.h"
 
 #include "generated/rows.h"
@@ -18,27 +18,6 @@ mp_obj_t pt_do_gelu(pt_call_t *c)
         }
     }
     return MP_OBJ_FROM_PTR(pt_map(c, row, &c->args[0].object));
-}
-
-static mp_obj_t elu(pt_call_t *c, mp_obj_t alpha, mp_obj_t scale, mp_obj_t input_scale)
-{
-    const mp_obj_t operands[] = {c->args[0].object, alpha, scale, input_scale};
-    return MP_OBJ_FROM_PTR(pt_map(c, &pt_row_elu, operands));
-}
-
-mp_obj_t pt_do_selu(pt_call_t *c)
-{
-    return elu(c, number((mp_float_t)1.6732632423543772848), number((mp_float_t)1.0507009873554804935),
-        MP_OBJ_NEW_SMALL_INT(1));
-}
-
-mp_obj_t pt_do_celu(pt_call_t *c)
-{
-    const mp_float_t alpha = mp_obj_get_float(c->args[1].object);
-    if (alpha == 0) {
-        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("ZeroDivisionError: alpha cannot be 0 for CELU"));
-    }
-    return elu(c, c->args[1].object, MP_OBJ_NEW_SMALL_INT(1), number(1 / alpha));
 }
 
 /* One weight, or one for each channel (dimension 1). */
@@ -168,22 +147,4 @@ mp_obj_t pt_do_copy(pt_call_t *c)
     pt_copy_into(c->out, pt_overlap(c->out, from) ? pt_contiguous(pt_view(from, from->ndim, from->dims,
         pt_strides(from), 0), from->dtype) : from);
     return c->args[0].object;
-}
-
-/* ---- comparing whole tensors ------------------------------------------------------------------------------------- */
-
-mp_obj_t pt_do_equal(pt_call_t *c)
-{
-    pt_tensor_t *a = c->args[0].v.tensor, *b = c->args[1].v.tensor;
-    if (a->ndim != b->ndim || memcmp(a->dims, b->dims, (size_t)a->ndim * sizeof(int32_t)) != 0) {
-        return mp_const_false;
-    }
-    if (a->dtype != b->dtype) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("Expected all tensors to have the same dtype, but got %s and %s"), pt_dtypes[a->dtype].type,
-            pt_dtypes[b->dtype].type);
-    }
-    pt_tensor_t *const both[] = {a, b};
-    const pt_tensor_t *same = pt_apply(&pt_row_eq, 2, both, NULL);
-    return mp_obj_new_bool(!memchr(same->data, 0, same->bytes));
 }

@@ -134,19 +134,13 @@ mp_obj_t pt_do_square(pt_call_t *c) /* of a bool it is an integer */
     return map(c, is_bool(x) ? &pt_row_pow : &pt_row_square, x, MP_OBJ_NEW_SMALL_INT(2), MP_OBJ_NULL);
 }
 
-/* A row whose tensors have one type, and a float one: a number does not make integers floats. */
+/* A row of a float tensor and numbers, which do not make integers floats. */
 mp_obj_t pt_do_floats(pt_call_t *c)
 {
     const int dtype = c->args[0].v.tensor->dtype;
     if (!pt_is_float(dtype)) {
         mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"%q_cpu\" not implemented for '%s'"), c->op->name,
             pt_dtypes[dtype].type);
-    }
-    for (int k = 1; k < c->overload->data.row->arity; k++) {
-        if (pt_is_tensor(c->args[k].object) && c->args[k].v.tensor->dtype != dtype) {
-            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("expected dtype %s for argument %d but got dtype %s"),
-                pt_dtypes[dtype].type, k + 1, pt_dtypes[c->args[k].v.tensor->dtype].type);
-        }
     }
     return pt_pointwise(c);
 }

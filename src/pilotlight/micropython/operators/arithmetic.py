@@ -27,18 +27,15 @@ _KERNELS = {
     **{f"clamp_{name}.{overload}": Kernel("pt_do_clamp_one", row(by))
        for name, by in (("min", "maximum"), ("max", "minimum")) for overload in ("default", "Tensor")},
     "leaky_relu.default": Kernel("pt_do_floats", row("leaky_relu")),
-    "lerp.Scalar": Kernel("pt_do_floats", row("lerp")), "lerp.Tensor": Kernel("pt_do_floats", row("lerp")),
     "square.default": Kernel("pt_do_square"),
     "relu.default": Kernel("pt_do_relu", row("relu")), "relu6.default": Kernel("pt_do_relu6"),
     "hardtanh.default": Kernel("pt_do_hardtanh"), "gelu.default": Kernel("pt_do_gelu"),
-    "selu.default": Kernel("pt_do_selu"), "celu.default": Kernel("pt_do_celu"), "prelu.default": Kernel("pt_do_prelu"),
-    "round.decimals": Kernel("pt_do_round_decimals"),
+    "prelu.default": Kernel("pt_do_prelu"), "round.decimals": Kernel("pt_do_round_decimals"),
     "bitwise_not.default": Kernel("pt_do_bitwise_not"),
     **{f"where.{overload}": Kernel("pt_do_where") for overload in ("self", "ScalarSelf", "ScalarOther", "Scalar")},
     "masked_fill.Scalar": Kernel("pt_do_masked_fill"), "masked_fill.Tensor": Kernel("pt_do_masked_fill"),
     "fill.Scalar": Kernel("pt_do_fill"), "fill.Tensor": Kernel("pt_do_fill"), "zero_.default": Kernel("pt_do_fill"),
     "copy_.default": Kernel("pt_do_copy"),
-    "equal.default": Kernel("pt_do_equal"),
 }
 
 

@@ -103,6 +103,46 @@ def logit(input, eps=None):
     return _like((x / (1 - x)).log_(), input)
 
 
+# Stirling's series wants large numbers: a product shifts smaller ones up. Negative ones are reflected.
+def lgamma(input):
+    given = input.float()
+    x = given.where(given > 0, 1 - given)
+    small = _torch.ones_like(x)
+    for _ in range(4):
+        low = x < 4
+        small = _torch.where(low, small * x, small)
+        x = x + low
+    r = 1 / x
+    z = r * r
+    series = r * (((z * -0.0005952381 + 0.0007936508) * z - 0.0027777778) * z + 0.083333333)
+    y = (x - 0.5) * (x.log() - 1) + (series + 0.41893853) - small.log()
+    sine = ((given - given.round()) * _PI).sin_().abs_()
+    y = _torch.where(given > 0, y, 1.1447299 - sine.log_() - y)
+    return _like(y.masked_fill_(isneginf(given), float("inf")), input)
+
+
+def digamma(input):
+    given = input.float()
+    x = given.where(given > 0, 1 - given)
+    y = _torch.zeros_like(x)
+    for _ in range(8):
+        low = x < 8
+        y = y - low / x
+        x = x + low
+    r = 1 / x
+    z = r * r
+    y = y + (x.log() - r * 0.5 - z * (z * (z * 0.003968254 - 0.0083333333) + 0.083333333))
+    rest = given - given.round()
+    angle = rest * _PI
+    y = _torch.where(given > 0, y, y - angle.cos() / angle.sin() * _PI)
+    y = y.masked_fill_((rest == 0) & (given < 0) | isneginf(given), float("nan"))
+    return _like(_torch.where(given == 0, (given * 0 + float("inf")).copysign(-given), y), input)
+
+
+def signbit(input):
+    return _torch.ones_like(input, dtype=_torch.float32).copysign(input) < 0
+
+
 # ---- of two operands, either of which may be a number
 
 def _times_log(input, other, name):
@@ -265,6 +305,16 @@ def softshrink(input, lambd=0.5):
     return input - input.clamp(-lambd, lambd)
 
 
+def celu(input, alpha=1.0):
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _torch._nn.elu(input, alpha, 1, 1 / alpha)
+
+
+def selu(input):
+    return _torch._nn.elu(input, 1.6732632423543772, 1.0507009873554805)
+
+
 # ---- sums with a product or a quotient
 
 def addcmul(input, tensor1, tensor2, *, value=1):
@@ -276,3 +326,20 @@ def addcdiv(input, tensor1, tensor2, *, value=1):
     if not (tensor1.is_floating_point() or tensor2.is_floating_point()):
         raise RuntimeError("addcdiv: integers are not divided")
     return input.add(tensor1 / tensor2, alpha=value)
+
+
+def lerp(input, end, weight):
+    _floats_only(input)
+    if not isinstance(weight, _torch.Tensor):
+        weight = input.new_full((), weight)
+    if not input.dtype is end.dtype is weight.dtype:
+        raise RuntimeError("expected dtype %s for `end` and `weight`" % input.dtype)
+    a, b, w = input.float(), end.float(), weight.float()
+    d = b - a
+    return _torch.where(w.abs() < 0.5, d * w + a, b - d * (1 - w)).to(input.dtype)
+
+
+def equal(input, other):
+    if input.shape == other.shape and input.dtype is not other.dtype:
+        raise RuntimeError("Expected all tensors to have the same dtype, but got %s and %s" % (input.dtype, other.dtype))
+    return input.shape == other.shape and (input == other).all().item()
