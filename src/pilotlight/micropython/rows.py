@@ -22,11 +22,12 @@ _WIDE = {"add", "sub", "mul", "div", "add_alpha", "sub_alpha"}  # numbers keep t
 _REFUSED: dict[str, list[str]] = {"where": [], "leaky_relu": ["PT_NO_BOOL", "PT_NO_INTS"]}  # not to be asked this way
 # Rows of the compiler that are operators in Python here (python/torch/operators/pointwise.py).
 _IN_PYTHON = {
-    "acos", "acosh", "asin", "asinh", "atanh", "cosh", "digamma", "fmax", "fmin", "gcd", "hypot", "lcm", "lgamma", "log10",
-    "log2", "logaddexp", "nextafter", "signbit", "sinh", "tan",
+    "acos", "acosh", "asin", "asinh", "atanh", "cosh", "digamma", "fmax", "fmin", "gcd", "hypot", "lcm", "lgamma",
+    "log10", "log2", "logaddexp", "nextafter", "signbit", "sinh", "tan",
 }
 _SHARED = {"cos": 1, "exp": 1, "log1p": 1, "log": 1, "pow": 2, "sigmoid": 1, "sin": 1, "tanh": 1}  # as in functions.h
 # An element of the result depends on the operands' elements at its place alone, hence `ivdep` in every loop.
+_WORDS = {"T": "int64_t", "U": "uint64_t", "bits": "64", "most": "63"}
 _VECTORS = """#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-trapping-math") /* hosts have vectors */
 #endif
@@ -77,20 +78,39 @@ def all_rows() -> list[tuple[Row, int]]:
 
 def _loop(row: Row, numbers: int, name: str, ctype: str, expression: str) -> str:
     result = "uint8_t" if row.result == "bool" else ctype
-    wide = {"T": "int64_t", "U": "uint64_t", "bits": "64", "most": "63"}
     tensors = row.arity - numbers
     pointers = "".join(f"    const {ctype} *x{k} = x[{k}];\n" for k in range(tensors))
     used = [k for k in range(tensors, row.arity) if f"{{{k}}}" in expression]
     pointers += "".join(f"    const {ctype} v{k} = *(const {ctype} *)x[{k}];\n" for k in used)
     loads = "".join(f"        const {ctype} v{k} = x{k}[i];\n" for k in range(tensors))
     if ctype == "int64_t" and row.name in _ZERO:  # the one quotient without a place traps
-        quotient = "(int64_t)(0 - (uint64_t)v0)" if "divide" in row.name else "0"
-        loads += f"        if (v1 == -1) {{\n            y[i] = {quotient};\n            continue;\n        }}\n"
-    body = expression.format(*(f"v{k}" for k in range(row.arity)), **wide)
+        loads += f"        if (v1 == -1) {{\n            y[i] = {_by_minus_one(row)};\n"
+        loads += "            continue;\n        }\n"
+    body = expression.format(*(f"v{k}" for k in range(row.arity)), **_WORDS)
     return (
         f"static void {name}(const void *const *x, void *out, int n)\n{{\n{pointers}    {result} *y = out;\n"
         f"#pragma GCC ivdep\n    for (int i = 0; i < n; i++) {{\n{loads}        y[i] = ({result})({body});\n"
         "    }\n}\n"
+    )
+
+
+def _by_minus_one(row: Row) -> str:
+    return "(int64_t)(0 - (uint64_t)v0)" if "divide" in row.name else "0"
+
+
+def _integers(row: Row, numbers: int, name: str, expression: str) -> str:
+    """A loop for hosts, one element for boards."""
+    body = expression.format(*(f"v{k}" for k in range(row.arity)), **_WORDS)
+    used = [k for k in range(row.arity) if f"{{{k}}}" in expression]
+    values = "".join(
+        f"    const int64_t v{k} = {'pt_nonzero(v[1])' if k == 1 and row.name in _ZERO else f'v[{k}]'};\n" for k in used
+    )
+    if row.name in _ZERO:
+        values += f"    if (v1 == -1) {{\n        return {_by_minus_one(row)};\n    }}\n"
+    return (
+        f"#if PT_LOOPS\n{_loop(row, numbers, name, 'int64_t', expression)}#else\n"
+        f"static int64_t {name}(const int64_t *v)\n{{\n    (void)v;\n{values}"
+        f"    return (int64_t)({body});\n}}\n#endif\n"
     )
 
 
@@ -100,18 +120,25 @@ def rows_source() -> str:
     lines = [_VECTORS, '#include "tensor.h"', "", '#include "generated/rows.h"']
     lines += [*(f'#include "{h}.h"' for h in headers), ""]
     for row, numbers in all_rows():
-        names = ["NULL", "NULL"]
+        floats, integers, one = "NULL", "NULL", False
         refused = flags(row, numbers)
         if row.compute != "bool" and row.c and not row.name.startswith("bitwise_"):
-            lines.append(_loop(row, numbers, f"{row.name}_f32", "float", row.c))
-            names[0] = f"{row.name}_f32"
+            function = f"pl_{row.name}_f32"
+            one = row.arity == 1 and row.c == f"{function}({{0}})"
+            loop, floats = _loop(row, numbers, f"{row.name}_f32", "float", row.c), f".row = {row.name}_f32"
+            lines.append(f"#if PT_LOOPS\n{loop}#endif\n" if one else loop)
         if row.compute != "float" and (row.ci or not row.needs) and "PT_NO_INTS" not in refused:
-            lines.append(_loop(row, numbers, f"{row.name}_i64", "int64_t", row.ci or row.c))
-            names[1] = f"{row.name}_i64"
+            lines.append(_integers(row, numbers, f"{row.name}_i64", row.ci or row.c))
+            integers = f"{row.name}_i64"
         result = "PT_TO_BOOL" if row.result == "bool" else "PT_SAME"
-        columns = [*names, str(row.arity - numbers), str(numbers), result, _COMPUTE[row.compute]]
-        columns.append(" | ".join(refused) or "0")
-        lines.append(f"const pt_pointwise_t pt_row_{row.name} = {{{', '.join(columns)}}};\n")
+        columns = [integers, str(row.arity - numbers), str(numbers), result, _COMPUTE[row.compute]]
+        entry = f"const pt_pointwise_t pt_row_{row.name} = {{{{%s}}, {', '.join(columns)}, %s}};\n"
+        told = " | ".join(refused) or "0"
+        if one:
+            lines.append(f"#if PT_LOOPS\n{entry % (floats, told)}#else\n"
+                         f"{entry % (f'.one = pl_{row.name}_f32', f'{told} | PT_ONE')}#endif\n")
+        else:
+            lines.append(entry % (floats, told))
     for name, arity in _SHARED.items():
         parameters, arguments = ("float x", "x") if arity == 1 else ("float x, float y", "x, y")
         lines.append(f"float pt_{name}_f32({parameters});")

@@ -5,22 +5,51 @@
 
 #define SLICE 8192 /* elements between two looks at pending interrupts */
 
-static void run_slices(pt_row_t function, const void *const *from, int count, const int *widths, uint8_t *y, int width,
-    int32_t n)
+/* n elements of a row; those of its operands lie one behind the other. */
+static inline void apply(const pt_pointwise_t *row, int compute, const void *const *x, void *y, int n)
+{
+#if PT_LOOPS
+    (compute == PT_FLOAT32 ? row->f32.row : row->i64)(x, y, n);
+#else
+    if (compute == PT_FLOAT32 && !(row->flags & PT_ONE)) {
+        row->f32.row(x, y, n);
+        return;
+    }
+    int64_t v[PT_OPERANDS + PT_NUMBERS];
+    for (int i = 0; i < n; i++) {
+        if (compute == PT_FLOAT32) {
+            ((float *)y)[i] = row->f32.one(((const float *)x[0])[i]);
+            continue;
+        }
+        for (int k = 0; k < row->arity + row->numbers; k++) {
+            v[k] = ((const int64_t *)x[k])[k < row->arity ? i : 0];
+        }
+        const int64_t r = row->i64(v);
+        if (row->result == PT_TO_BOOL) {
+            ((uint8_t *)y)[i] = (uint8_t)r;
+        } else {
+            ((int64_t *)y)[i] = r;
+        }
+    }
+#endif
+}
+
+static void run_slices(const pt_pointwise_t *row, int compute, const void *const *from, int count, const int *widths,
+    uint8_t *y, int width, int32_t n)
 {
     const void *x[PT_OPERANDS + PT_NUMBERS];
     for (int k = 0; k < PT_OPERANDS + PT_NUMBERS; k++) {
         x[k] = from[k];
     }
     for (; n > SLICE; n -= SLICE) {
-        function(x, y, SLICE);
+        apply(row, compute, x, y, SLICE);
         y += SLICE * width;
         for (int k = 0; k < count; k++) {
             x[k] = (const uint8_t *)x[k] + SLICE * widths[k];
         }
         pt_poll();
     }
-    function(x, y, (int)n);
+    apply(row, compute, x, y, (int)n);
 }
 
 /* ---- promotion -------------------------------------------------------------------------------------------------- */
@@ -69,7 +98,7 @@ static int compute_type(pt_call_t *c, const pt_pointwise_t *row, int dtype)
     }
     const int compute = row->compute == PT_IN_FLOAT ? PT_FLOAT32 : pt_compute(dtype);
     const bool refused = (dtype == PT_BOOL && row->flags & PT_NO_BOOL) || (!pt_is_float(dtype) && row->flags & PT_NO_INTS);
-    if (refused || !(compute == PT_FLOAT32 ? row->f32 : row->i64)) {
+    if (refused || (compute == PT_FLOAT32 ? !row->f32.row : !row->i64)) {
         mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"%q_cpu\" not implemented for '%s'"),
             c->op ? c->op->name : MP_QSTR_, pt_dtypes[dtype].type);
     }
@@ -87,7 +116,8 @@ static int result_type(const pt_pointwise_t *row, int dtype)
 /* ---- elements --------------------------------------------------------------------------------------------------- */
 
 /* y = row(x...): operands of `compute` type are used where they lie, others through chunks. */
-static void run(pt_row_t function, int result, int compute, int count, pt_tensor_t *const *operands, const void **x)
+static void run(const pt_pointwise_t *row, int result, int compute, int count, pt_tensor_t *const *operands,
+    const void **x)
 {
     pt_chunk_t chunks[PT_OPERANDS];
     int widths[PT_OPERANDS];
@@ -103,7 +133,7 @@ static void run(pt_row_t function, int result, int compute, int count, pt_tensor
             widths[k - 1] = w.width[k];
         }
         if (direct) {
-            run_slices(function, x, count - 1, widths, w.data[0], w.width[0], w.run);
+            run_slices(row, compute, x, count - 1, widths, w.data[0], w.width[0], w.run);
         }
         bool filled[PT_OPERANDS] = {false};
         for (int32_t at = 0; !direct && at < w.run; at += PT_CHUNK) {
@@ -123,9 +153,9 @@ static void run(pt_row_t function, int result, int compute, int count, pt_tensor
             }
             uint8_t *y = w.data[0] + (ptrdiff_t)at * w.steps[0][last] * w.width[0];
             if (operands[0]->dtype == result && w.steps[0][last] == 1) {
-                function(x, y, n);
+                apply(row, compute, x, y, n);
             } else {
-                function(x, &chunks[0], n);
+                apply(row, compute, x, &chunks[0], n);
                 if (result == PT_BOOL) { /* bytes of 0 and 1, to be spread */
                     for (int k = n - 1; k >= 0; k--) {
                         chunks[0].i[k] = ((uint8_t *)&chunks[0])[k];
@@ -142,6 +172,15 @@ static void run(pt_row_t function, int result, int compute, int count, pt_tensor
     }
 }
 
+int64_t pt_nonzero(int64_t divisor)
+{
+    if (divisor == 0) {
+        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("ZeroDivisionError"));
+    }
+    return divisor;
+}
+
+#if PT_LOOPS
 static void check_zero(pt_tensor_t *divisor)
 {
     pt_tensor_t *const operands[] = {divisor};
@@ -154,13 +193,12 @@ static void check_zero(pt_tensor_t *divisor)
             const int n = w.run - at < PT_CHUNK ? (int)(w.run - at) : PT_CHUNK;
             pt_load(w.data[0] + (ptrdiff_t)at * step * w.width[0], divisor->dtype, step, PT_INT64, &chunk, n);
             for (int k = 0; k < n; k++) {
-                if (chunk.i[k] == 0) {
-                    mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("ZeroDivisionError"));
-                }
+                pt_nonzero(chunk.i[k]);
             }
         }
     }
 }
+#endif
 
 /* ---- operands --------------------------------------------------------------------------------------------------- */
 
@@ -206,16 +244,17 @@ pt_tensor_t *pt_map(pt_call_t *c, const pt_pointwise_t *row, const mp_obj_t *giv
         pt_scalar(&t, &numbers[k], given[arity + k], compute);
         x[arity + k] = &numbers[k];
     }
+#if PT_LOOPS
     if (row->flags & PT_NO_ZERO && compute == PT_INT64) {
         check_zero(operands[2]);
     }
+#endif
     const int ndim = pt_broadcast(arity, operands + 1, sizes);
     operands[0] = pt_result(c, result, ndim, sizes);
     if (c->out) {
         pt_check_overlap(operands[0], arity, operands + 1);
     }
-    run(compute == PT_FLOAT32 ? row->f32 : row->i64, row->result == PT_TO_BOOL ? PT_BOOL : compute, compute, arity + 1,
-        operands, x);
+    run(row, row->result == PT_TO_BOOL ? PT_BOOL : compute, compute, arity + 1, operands, x);
     return operands[0];
 }
 
@@ -224,14 +263,12 @@ pt_tensor_t *pt_map(pt_call_t *c, const pt_pointwise_t *row, const mp_obj_t *giv
 mp_obj_t pt_quick(const pt_pointwise_t *row, bool in_place, pt_tensor_t *a, pt_tensor_t *b)
 {
     const int dtype = a->dtype, ndim = a->ndim;
-    pt_row_t function = row->f32;
     if (dtype != b->dtype || ndim != b->ndim || row->numbers) {
         return MP_OBJ_NULL;
     }
-    if (dtype != PT_FLOAT32) {
-        function = dtype == PT_INT64 && row->compute == PT_IN_SAME && !(row->flags & (PT_NO_INTS | PT_NO_ZERO)) ? row->i64 : NULL;
-    }
-    if (!function || (in_place && (row->result || a->read_only || (a->owner == b->owner && a->data != b->data)))) {
+    const bool some = dtype == PT_FLOAT32 ? row->f32.row != NULL
+        : dtype == PT_INT64 && row->compute == PT_IN_SAME && !(row->flags & (PT_NO_INTS | PT_NO_ZERO)) && row->i64;
+    if (!some || (in_place && (row->result || a->read_only || (a->owner == b->owner && a->data != b->data)))) {
         return MP_OBJ_NULL;
     }
     int32_t n = 1;
@@ -247,10 +284,10 @@ mp_obj_t pt_quick(const pt_pointwise_t *row, bool in_place, pt_tensor_t *a, pt_t
     x[0] = a->data;
     x[1] = b->data;
     if (n <= SLICE) {
-        function(x, out->data, (int)n);
+        apply(row, dtype, x, out->data, (int)n);
     } else {
         const int widths[] = {pt_size(dtype), pt_size(dtype)};
-        run_slices(function, x, row->arity, widths, out->data, pt_size(out->dtype), n);
+        run_slices(row, dtype, x, row->arity, widths, out->data, pt_size(out->dtype), n);
     }
     return MP_OBJ_FROM_PTR(out);
 }

@@ -264,13 +264,31 @@ int pt_dim(pt_call_t *c, int64_t dim, int ndim); /* made non-negative, or PyTorc
 
 /* ---- pointwise operators made from rows ------------------------------------------------------------------ */
 
+/* On hosts every row is a loop, for the sake of vectors. On boards one loop calls those of integers, which get the
+ * elements and numbers at v, and the functions of one float, element by element. */
+#if defined(__x86_64__) || defined(__aarch64__)
+#define PT_LOOPS 1
+#else
+#define PT_LOOPS 0
+#endif
 typedef void (*pt_row_t)(const void *const *x, void *y, int n);
+#if PT_LOOPS
+typedef pt_row_t pt_integers_t;
+#else
+typedef int64_t (*pt_integers_t)(const int64_t *v);
+#endif
+int64_t pt_nonzero(int64_t divisor); /* or PyTorch's error */
 enum { PT_SAME, PT_TO_BOOL };                  /* what a row gives */
 enum { PT_IN_SAME, PT_IN_FLOAT, PT_IN_BOOL };  /* what its operands become first */
-/* What PyTorch does not compute: bool, integers; integers by zero. PT_WIDE: numbers are not rounded to a half first. */
-enum { PT_NO_BOOL = 1, PT_NO_INTS = 2, PT_NO_ZERO = 4, PT_WIDE = 8 };
+/* What PyTorch does not compute: bool, integers; integers by zero. PT_WIDE: numbers are not rounded to a half first.
+ * PT_ONE: a function of one float instead of a loop. */
+enum { PT_NO_BOOL = 1, PT_NO_INTS = 2, PT_NO_ZERO = 4, PT_WIDE = 8, PT_ONE = 16 };
 typedef struct _pt_pointwise_t {
-    pt_row_t f32, i64; /* NULL where there is none */
+    union {
+        pt_row_t row;
+        float (*one)(float x);
+    } f32; /* NULL where there is none */
+    pt_integers_t i64;
     uint8_t arity;     /* tensors or numbers */
     uint8_t numbers;   /* behind them: numbers that every element sees */
     uint8_t result : 1, compute : 2, flags : 5;
