@@ -231,6 +231,8 @@ class Tables:
     several: bool  # an operator has more than one overload
     rows: bool  # an operator is a row of the pointwise table
     changes: list[str]  # operators in place that are no entries of their own
+    types: list[str]  # of arguments
+    has: dict[str, bool]  # what some overload needs of the parser
 
 
 class _Lists:
@@ -259,6 +261,9 @@ class _Lists:
         found = self._find(items)
         assert found is not None
         return found
+
+    def types(self) -> list[str]:
+        return sorted({kind[1 : kind.index(",")] for kind in self.kinds})
 
     def lines(self) -> list[str]:
         assert len(self.names) < 1 << 8 and len(self.kinds) < 1 << 8, "pt_param_t has no place for more"
@@ -377,7 +382,10 @@ def operator_tables(chosen: Mapping[str, Kernel]) -> Tables:
     return Tables(
         source, [*own, *elsewhere, *alone], len(own), len(own) + len(elsewhere),
         several=any(len(operator.members) > 1 for operator in operators.values()), rows=bool(overloaded.rows),
-        changes=sorted(bases.keys() - _COMMON),
+        changes=sorted(bases.keys() - _COMMON), types=lists.types(), has={
+            "VARIADIC": any(is_variadic(name) for name in operators), "FACTORIES": "pin_memory" in lists.names,
+            "OUTS": any(o.outs > 1 for operator in operators.values() for o, _ in operator.members),
+        },
     )
 
 
@@ -390,8 +398,8 @@ def header(tables: Tables, alone: bool) -> str:
     """Declarations, and `PT_OP_add` for every operator: NULL if it is not in the build, and the functional one where a
     form in place is no entry of its own.
 
-    `PT_HAS_SEVERAL`, `PT_HAS_ROWS`, `PT_HAS_CHANGES` and `PT_HAS_OPERATORS` are 0 where nothing in the build needs that
-    part of it, `PT_ALONE` is 1 where there is no Python part.
+    `PT_HAS_SEVERAL` and the like are 0 where nothing in the build needs that part of it, `PT_KINDS` has a bit for each
+    type of arguments, `PT_ALONE` is 1 where there is no Python part.
     """
     present = {name: number for number, name in reversed(list(enumerate(tables.operators)))}
     present |= {name: present[name[:-1]] for name in tables.changes}
@@ -401,6 +409,7 @@ def header(tables: Tables, alone: bool) -> str:
         lines.append(f"#define PT_OP_{name} {f'(&pt_ops[{present[name]}])' if name in present else 'NULL'}")
     operators = any(name in present for name in PYTHON_OPERATORS)
     has = {"SEVERAL": tables.several, "ROWS": tables.rows, "CHANGES": bool(tables.changes), "OPERATORS": operators}
-    lines += [f"#define PT_HAS_{name} {int(value)}" for name, value in has.items()]
+    lines += [f"#define PT_HAS_{name} {int(value)}" for name, value in (has | tables.has).items()]
     lines.append(f"#define PT_ALONE {int(alone)}")
+    lines.append(f"#define PT_KINDS ({' | '.join(f'1 << {type_}' for type_ in tables.types) or 0})")
     return "\n".join([*lines, ""])

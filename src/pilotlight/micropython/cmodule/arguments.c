@@ -75,6 +75,9 @@ bool pt_accept(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o)
         case PT_ARG_TENSOR:
             return kind->flags & PT_NUMBER && pt_is_number(o);
         case PT_ARG_SCALAR:
+            if (!PT_USES(SCALAR)) {
+                return false;
+            }
             if (pt_is_tensor(o) && pt_tensor(o)->ndim == 0) {
                 arg->object = pt_item(pt_tensor(o), 0);
                 return true;
@@ -87,6 +90,9 @@ bool pt_accept(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o)
             arg->v.i = index_of(o);
             return true;
         case PT_ARG_FLOAT:
+            if (!PT_USES(FLOAT)) {
+                return false;
+            }
             if (pt_is_tensor(o) && pt_tensor(o)->ndim == 0) {
                 o = pt_item(pt_tensor(o), 0);
             }
@@ -104,6 +110,9 @@ bool pt_accept(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o)
         case PT_ARG_INTS: {
             size_t count;
             mp_obj_t *items;
+            if (!PT_USES(INTS)) {
+                return false;
+            }
             if (kind->length && pt_is_index(o)) { /* int[2]: one number for all */
                 return take_one_for_all(c, arg, kind->length, o);
             }
@@ -111,7 +120,7 @@ bool pt_accept(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o)
         }
         case PT_ARG_TENSORS:
         case PT_ARG_FLOATS:
-            return take_objects(kind, arg, o);
+            return (PT_USES(TENSORS) || PT_USES(FLOATS)) && take_objects(kind, arg, o);
         case PT_ARG_DTYPE:
             if (!mp_obj_is_type(o, &pt_dtype_type)) {
                 return false;
@@ -137,14 +146,16 @@ void pt_accept_default(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg)
     }
     switch (kind->type) {
         case PT_ARG_SCALAR:
-            arg->object = flags & PT_FLOAT_DEFAULT ? mp_obj_new_float((mp_float_t)kind->value.f)
+            arg->object = !PT_USES(SCALAR) ? mp_const_none : flags & PT_FLOAT_DEFAULT ? mp_obj_new_float((mp_float_t)kind->value.f)
                 : MP_OBJ_NEW_SMALL_INT(kind->value.i);
             break;
         case PT_ARG_FLOAT:
-            arg->v.f = flags & PT_FLOAT_DEFAULT ? (mp_float_t)kind->value.f : (mp_float_t)kind->value.i;
+            arg->v.f = PT_USES(FLOAT) && flags & PT_FLOAT_DEFAULT ? (mp_float_t)kind->value.f : (mp_float_t)kind->value.i;
             break;
         case PT_ARG_INTS:
-            take_one_for_all(c, arg, kind->length ? kind->length : 1, MP_OBJ_NEW_SMALL_INT(kind->value.i));
+            if (PT_USES(INTS)) {
+                take_one_for_all(c, arg, kind->length ? kind->length : 1, MP_OBJ_NEW_SMALL_INT(kind->value.i));
+            }
             break;
         case PT_ARG_DTYPE:
             arg->v.dtype = (int)kind->value.i;

@@ -49,7 +49,7 @@ static bool take_out(pt_call_t *c, const pt_overload_t *o, mp_obj_t value)
         c->out = pt_tensor(value);
         return true;
     }
-    if (o->outs < 2 || !pt_sequence(value, &count, &items) || count != o->outs) {
+    if (!PT_HAS_OUTS || o->outs < 2 || !pt_sequence(value, &count, &items) || count != o->outs) {
         return false;
     }
     for (size_t k = 0; k < count; k++) {
@@ -109,10 +109,12 @@ static bool bind_keywords(pt_call_t *c, const pt_overload_t *o, size_t n_kw, con
         } else if (name == MP_QSTR_out && o->outs && op->function && !op->in_place) {
             if (!take_out(c, o, value)) {
                 FAIL(mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument 'out' must be %s, not %s"),
-                    op->name, pt_type_names[o->outs == 1 ? PT_ARG_TENSOR : PT_ARG_TENSORS], mp_obj_get_type_str(value)));
+                    op->name, pt_type_name(o->outs == 1 ? PT_ARG_TENSOR : PT_ARG_TENSORS), mp_obj_get_type_str(value)));
             }
+        #if PT_HAS_FACTORIES
         } else if (name == MP_QSTR_requires_grad && keyword(o, MP_QSTR_pin_memory) >= 0) { /* it makes a tensor */
             c->requires_grad = mp_obj_is_true(value);
+        #endif
         } else { /* PyTorch says first what is missing */
             FAIL(bind_defaults(c, o, *seen, true); mp_raise_msg_varg(&mp_type_TypeError,
                 MP_ERROR_TEXT("%q() got an unexpected keyword argument '%q'"), op->name, name));
@@ -128,9 +130,9 @@ static bool bind_rest(pt_call_t *c, const pt_overload_t *o, size_t k, size_t n, 
     const pt_op_t *op = c->op;
     const pt_param_t *params = &pt_params[o->params];
     const int self = pt_self(op);
-    const bool list = o->positional == self + 1 && pt_kinds[params[self].kind].type == PT_ARG_INTS;
+    const bool list = PT_USES(INTS) && o->positional == self + 1 && pt_kinds[params[self].kind].type == PT_ARG_INTS;
     const pt_kind_t *first = o->count ? &pt_kinds[params->kind] : NULL;
-    const bool tensors = first && first->type == PT_ARG_TENSORS && first->length && k < n && pt_is_tensor(args[k]);
+    const bool tensors = PT_HAS_VARIADIC && first && first->type == PT_ARG_TENSORS && first->length && k < n && pt_is_tensor(args[k]);
     uint32_t seen = (1u << k) - 1;
     if (n > o->positional && !list && !tensors) {
         FAIL(mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q() takes %d positional argument%s but %d %s given"),
@@ -202,6 +204,11 @@ static NORETURN void complain(pt_call_t *c, size_t n, size_t n_kw, const mp_obj_
 {
     pt_overload_t o, plausible, only;
     int count = 0, signatures = 0, at = c->op->first;
+    if (!PT_HAS_SEVERAL) {
+        pt_overload(c->op, at, &o);
+        bind(c, &o, n, n_kw, args, true);
+        mp_raise_TypeError(NULL); /* not reached: what did not fit does not fit now */
+    }
     do {
         if (pt_overload(c->op, at, &o)) {
             int required = 0;
@@ -219,10 +226,7 @@ static NORETURN void complain(pt_call_t *c, size_t n, size_t n_kw, const mp_obj_
     if (signatures == 1 || count == 1) {
         bind(c, signatures == 1 ? &only : &plausible, n, n_kw, args, true);
     }
-    if (PT_HAS_SEVERAL) {
-        pt_no_overload(c->op, n, n_kw, args);
-    }
-    mp_raise_TypeError(NULL); /* there is one signature, and binding it has raised */
+    pt_no_overload(c->op, n, n_kw, args);
 }
 
 static mp_obj_t call(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args)

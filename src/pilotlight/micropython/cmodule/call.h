@@ -4,6 +4,11 @@
 
 #include "tensor.h"
 
+#include "generated/tables.h"
+
+/* Whether anything takes an argument of that type. */
+#define PT_USES(type) (PT_PACKED || (PT_KINDS >> PT_ARG_##type & 1))
+
 static inline bool pt_is_number(mp_obj_t o) { return pt_number_dtype(o) >= 0; }
 bool pt_is_index(mp_obj_t o); /* an int, or a tensor without dimensions that holds one */
 
@@ -20,7 +25,7 @@ static inline int pt_self(const pt_op_t *op) { return !op->function; }
 /* `position` counts from 0 and not self of a method; -1 for a keyword. */
 NORETURN void pt_wrong_type(const pt_op_t *op, const pt_param_t *p, int position, mp_obj_t given);
 NORETURN void pt_no_overload(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args);
-extern const char pt_type_names[][17];
+const char *pt_type_name(int type);
 static inline qstr pt_public_name(const pt_param_t *p)
 {
     return pt_names[p->name] == MP_QSTR_self ? MP_QSTR_input : pt_names[p->name];

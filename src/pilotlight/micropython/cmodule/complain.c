@@ -1,10 +1,15 @@
 /* What is wrong with the arguments of a call, in PyTorch's words. */
 #include "call.h"
 
-const char pt_type_names[][17] = {
-    "Tensor", "Number", "int", "float", "bool", "tuple of ints", "tuple of Tensors", "tuple of floats", "torch.dtype",
-    "str", "torch.device", "object"
-};
+const char *pt_type_name(int type)
+{
+    const char *name = "Tensor\0Number\0int\0float\0bool\0tuple of ints\0tuple of Tensors\0tuple of floats\0torch.dtype\0"
+                       "str\0torch.device\0object";
+    while (type--) {
+        name += strlen(name) + 1;
+    }
+    return name;
+}
 
 static NORETURN void wrong_element(const pt_op_t *op, const pt_param_t *p, int position, mp_obj_t given)
 {
@@ -24,7 +29,7 @@ static NORETURN void wrong_element(const pt_op_t *op, const pt_param_t *p, int p
         }
         mp_raise_msg_varg(&mp_type_TypeError,
             MP_ERROR_TEXT("%q(): argument '%q' failed to unpack the object at pos %d with error \"type must be %s,but got "
-                          "%s\""), op->name, pt_public_name(p), (int)k + 1, pt_type_names[type], name);
+                          "%s\""), op->name, pt_public_name(p), (int)k + 1, pt_type_name(type), name);
     }
     mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q' is too long"), op->name, pt_public_name(p));
 }
@@ -34,17 +39,16 @@ NORETURN void pt_wrong_type(const pt_op_t *op, const pt_param_t *p, int position
     const int type = pt_kinds[p->kind].type;
     size_t count;
     mp_obj_t *items;
-    if (type >= PT_ARG_INTS && type <= PT_ARG_FLOATS && pt_sequence(given, &count, &items)) {
+    const bool lists = PT_USES(INTS) || PT_USES(TENSORS) || PT_USES(FLOATS);
+    if (lists && type >= PT_ARG_INTS && type <= PT_ARG_FLOATS && pt_sequence(given, &count, &items)) {
         wrong_element(op, p, position, given);
     }
-    char at[24] = "";
-    if (position >= 0) {
-        vstr_t text = {sizeof(at), 0, at, true};
-        vstr_printf(&text, " (position %d)", position + 1);
-        vstr_null_terminated_str(&text);
+    if (position < 0) {
+        mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q' must be %s, not %s"), op->name,
+            pt_public_name(p), pt_type_name(type), mp_obj_get_type_str(given));
     }
-    mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q'%s must be %s, not %s"), op->name,
-        pt_public_name(p), at, pt_type_names[type], mp_obj_get_type_str(given));
+    mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q' (position %d) must be %s, not %s"), op->name,
+        pt_public_name(p), position + 1, pt_type_name(type), mp_obj_get_type_str(given));
 }
 
 static void print_default(const mp_print_t *print, const pt_kind_t *kind)
@@ -68,7 +72,7 @@ static void print_overload(const mp_print_t *print, const pt_op_t *op, const pt_
     for (int k = 0; k < o->count; k++) {
         const pt_param_t *p = &pt_params[o->params + k];
         if (!pt_self(op) || pt_names[p->name] != MP_QSTR_self) {
-            mp_printf(print, "%s%s%s %q", comma, k == o->positional ? "*, " : "", pt_type_names[pt_kinds[p->kind].type],
+            mp_printf(print, "%s%s%s %q", comma, k == o->positional ? "*, " : "", pt_type_name(pt_kinds[p->kind].type),
                 pt_public_name(p));
             print_default(print, &pt_kinds[p->kind]);
             comma = ", ";

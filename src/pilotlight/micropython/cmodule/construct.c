@@ -251,25 +251,16 @@ static pt_tensor_t *from_buffer(mp_obj_t buffer, int dtype, int64_t count, int64
     if (!mp_get_buffer(buffer, &info, MP_BUFFER_READ)) {
         mp_raise_ValueError(MP_ERROR_TEXT("object does not implement Python buffer protocol."));
     }
-    const int64_t length = (int64_t)info.len;
-    if (length == 0 || count == 0) {
+    const int32_t length = (int32_t)info.len;
+    const bool whole = count < 0; /* all that there is behind the offset */
+    const int32_t rest = length - (int32_t)offset, elements = whole ? rest / size : (int32_t)count;
+    if (!count || offset < 0 || offset >= length || count > rest || elements * size > rest
+        || (whole && elements * size != rest)) {
         mp_raise_msg_varg(&mp_type_ValueError,
-            MP_ERROR_TEXT("both buffer length (%d) and count (%d) must not be 0"), (int)length, (int)count);
+            MP_ERROR_TEXT("buffer of %d bytes has no %d elements of %d bytes after offset %d"), (int)length, (int)count,
+            size, (int)offset);
     }
-    if (offset < 0 || offset >= length) {
-        mp_raise_msg_varg(&mp_type_ValueError, MP_ERROR_TEXT("offset (%d bytes) must be non-negative and no greater "
-            "than buffer length (%d bytes) minus 1"), (int)offset, (int)length);
-    }
-    if (count > 0 && (count > length || offset + count * size > length)) {
-        mp_raise_msg_varg(&mp_type_ValueError, MP_ERROR_TEXT("requested buffer length (%d * %d bytes) after offset "
-            "(%d bytes) must not be greater than actual buffer length (%d bytes)"), (int)count, size, (int)offset,
-            (int)length);
-    }
-    if (count < 0 && (length - offset) % size != 0) {
-        mp_raise_msg_varg(&mp_type_ValueError, MP_ERROR_TEXT("buffer length (%d bytes) after offset (%d bytes) must be "
-            "a multiple of element size (%d)"), (int)(length - offset), (int)offset, size);
-    }
-    const int32_t sizes[] = {(int32_t)(count > 0 ? count : (length - offset) / size)};
+    const int32_t sizes[] = {elements};
     uint8_t *data = info.buf;
     pt_tensor_t *t = pt_borrow(buffer, data + offset, (uint32_t)(sizes[0] * size), dtype, 1, sizes);
     t->read_only = !mp_get_buffer(buffer, &info, MP_BUFFER_WRITE);

@@ -56,13 +56,6 @@ void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, void *to
     }
 }
 
-#define STORE(type, to_int)                                                     \
-    for (int k = 0; k < n; k++, data += bytes) {                                \
-        const type v = (type)(compute == PT_FLOAT32 ? to_int(f32[k]) : i64[k]); \
-        memcpy(data, &v, sizeof(v));                                            \
-    }                                                                           \
-    break
-
 void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *from, int n)
 {
     const float *f32 = from;
@@ -74,17 +67,9 @@ void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *f
                 *data = compute == PT_FLOAT32 ? f32[k] != 0.0f : i64[k] != 0;
             }
             break;
-        case PT_UINT8:
-            STORE(uint8_t, pt_to_int);
-        case PT_INT8:
-            STORE(int8_t, pl_to_i32_f32);
-        case PT_INT16:
-            STORE(int16_t, pl_to_i32_f32);
-        case PT_INT32:
-            STORE(int32_t, pl_to_i32_f32);
-        case PT_INT64:
-            STORE(int64_t, pt_to_int);
-        default:
+        case PT_FLOAT16:
+        case PT_BFLOAT16:
+        case PT_FLOAT32:
             for (int k = 0; k < n; k++, data += bytes) {
                 const float f = compute == PT_FLOAT32 ? f32[k] : pt_to_float(i64[k]);
                 if (dtype == PT_FLOAT32) {
@@ -92,6 +77,23 @@ void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *f
                 } else {
                     const uint16_t h = dtype == PT_FLOAT16 ? pl_to_f16(f) : pl_to_bf16(f);
                     memcpy(data, &h, sizeof(h));
+                }
+            }
+            break;
+        default: /* from a float to a short integer by way of int32, as PyTorch does */
+            for (int k = 0; k < n; k++, data += bytes) {
+                const int64_t v = compute != PT_FLOAT32 ? i64[k]
+                    : dtype == PT_UINT8 || dtype == PT_INT64 ? pt_to_int(f32[k]) : pl_to_i32_f32(f32[k]);
+                const int32_t low = (int32_t)v;
+                if (dtype == PT_INT64) {
+                    memcpy(data, &v, sizeof(v));
+                } else if (dtype == PT_INT32) {
+                    memcpy(data, &low, sizeof(low));
+                } else if (dtype == PT_INT16) {
+                    const int16_t lower = (int16_t)low;
+                    memcpy(data, &lower, sizeof(lower));
+                } else {
+                    *data = (uint8_t)low;
                 }
             }
     }

@@ -3,14 +3,14 @@
 #include "tensortype.h"
 
 /* `op` is a PT_OP_ macro, NULL where the build has none. */
-static mp_obj_t call(const pt_op_t *op, qstr name, size_t n, const mp_obj_t *args)
+static mp_obj_t call(const pt_op_t *op, size_t n, const mp_obj_t *args)
 {
     if (!op) {
-        mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("operator '%q' is not in this build"), name);
+        mp_raise_msg(&mp_type_NotImplementedError, MP_ERROR_TEXT("the operator is not in this build"));
     }
     return pt_call(op, n, 0, args);
 }
-#define CALL(name, n, args) call(PT_OP_##name, MP_QSTR_##name, n, args)
+#define CALL(name, n, args) call(PT_OP_##name, n, args)
 
 static mp_obj_t one_number(pt_tensor_t *t)
 {
@@ -127,11 +127,11 @@ static mp_obj_t contains(const mp_obj_t *args)
 /* An operator in place may be no entry of its own in the tables, but the functional one's. */
 static mp_obj_t change(const pt_op_t *op, const mp_obj_t *args)
 {
-    if (!op) { /* without this, MicroPython would make a new tensor and give it the old one's name */
-        mp_raise_msg(&mp_type_NotImplementedError, MP_ERROR_TEXT("the in-place operator is not in this build"));
+    if (!op || op->in_place) { /* without an error, MicroPython would make a new tensor with the old one's name */
+        return call(op, 2, args);
     }
     pt_op_t own = *op;
-    own.name = own.in_place ? own.name : PT_CHANGED_NAME(own.name);
+    own.name = PT_CHANGED_NAME(own.name);
     own.in_place = true;
     return pt_call(&own, 2, 0, args);
 }

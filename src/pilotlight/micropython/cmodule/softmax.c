@@ -5,15 +5,15 @@
 #include "log_softmax_f32.h"
 #include "softmax_f32.h"
 
-/* (self, dim, dtype) or (self, dim, half to float); overload->data: 1 with a logarithm, 2 where there is no dtype. */
-mp_obj_t pt_softmax(pt_call_t *c)
+/* (self, dim, dtype) or (self, dim, half to float); overload->data: 1 where there is no dtype. */
+static mp_obj_t normalised(pt_call_t *c, void (*kernel)(const float *, float *, int32_t, int32_t, int32_t))
 {
-    const bool log = c->overload->data.number & 1, plain = c->overload->data.number & 2;
+    const bool plain = c->overload->data.number;
     pt_tensor_t *x = c->args[0].v.tensor;
     const int dtype = !plain && c->args[2].given ? c->args[2].v.dtype : x->dtype;
     const int dim = pt_dim(c, c->args[1].v.i, x->ndim);
     if (!pt_is_float(dtype)) {
-        pt_not_implemented(log ? "log_softmax_lastdim_kernel_impl" : "softmax_lastdim_kernel_impl", dtype);
+        pt_not_implemented("softmax_lastdim_kernel_impl", dtype);
     }
     if (dtype != PT_FLOAT32 && x->dtype != dtype) { /* the input takes that type first */
         x = pt_elements(c, 0, dtype);
@@ -25,12 +25,12 @@ mp_obj_t pt_softmax(pt_call_t *c)
     for (int32_t o = 0; block > 0 && o < outer; o++) {
         const float *from = (const float *)x->data + o * block;
         float *to = (float *)y->data + o * block;
-        if (log) {
-            pl_log_softmax_f32(from, to, 1, axis, inner);
-        } else {
-            pl_softmax_f32(from, to, 1, axis, inner);
-        }
+        kernel(from, to, 1, axis, inner);
         pt_poll();
     }
     return pt_finish(c, y, dtype);
 }
+
+mp_obj_t pt_softmax(pt_call_t *c) { return normalised(c, pl_softmax_f32); }
+
+mp_obj_t pt_log_softmax(pt_call_t *c) { return normalised(c, pl_log_softmax_f32); }

@@ -1,4 +1,4 @@
-"""softmax; a kernel's number has 1 for a logarithm and 2 for the schema without a dtype."""
+"""softmax; a kernel's number is 1 for the schema without a dtype."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pilotlight.micropython.schemas import Kernel
 
 KERNELS: dict[str, Kernel] = {
     "softmax.int": Kernel("pt_softmax", 0),
-    "log_softmax.int": Kernel("pt_softmax", 1),
-    "_softmax.default": Kernel("pt_softmax", 2),
-    "_log_softmax.default": Kernel("pt_softmax", 3),
+    "log_softmax.int": Kernel("pt_log_softmax", 0),
+    "_softmax.default": Kernel("pt_softmax", 1),
+    "_log_softmax.default": Kernel("pt_log_softmax", 1),
 }
