@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from pilotlight.micropython import cache
+from pilotlight.micropython.minify import minify
 from pilotlight.micropython.pack import LOADER, pack
 from pilotlight.micropython.select import Selection, modules
 from pilotlight.micropython.texts import take_out
@@ -47,7 +48,7 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
     for path in _included(list(wanted.values())):
         wanted[f"torch/kernels/{path.name}"] = path.read_bytes()
     for path in files:
-        wanted[f"python/{path.relative_to(HERE / 'python')}"] = path.read_bytes()
+        wanted[f"python/{path.relative_to(HERE / 'python')}"] = minify(path.read_text()).encode()
     for name, data in pack(python, units, texts).items():
         if data:
             wanted[f"python/{name}"] = data

@@ -23,9 +23,10 @@ PACKED = (
     "torch.nn.modules.rnn", "torch.nn.modules._norm", "torch.nn.modules.normalization", "torch.nn.modules._text",
     "torch.nn.modules._conv", "torch.nn.modules.transformer", "torch.nn.modules.activation", "torch.nn.init",
     "torch.nn.modules._walk", "torch.nn.modules._state", "copy", "torch.nn.modules.mapping",
-    "torch.nn.modules._numbered", "torch.nn.modules._rare", "dataclasses", "itertools", "contextlib",
+    "torch.nn.modules._numbered", "torch.nn.modules._rare", "dataclasses", "itertools", "functools",
+    "contextlib",
 )
-_PUBLIC = ("torch.nn.init", "copy", "dataclasses", "itertools", "contextlib")  # programs import these themselves
+_PUBLIC = ("torch.nn.init", "copy", "dataclasses", "itertools", "functools", "contextlib")  # programs import these
 _WINDOW = 12  # bits: 4 KB of RAM for the time of unpacking
 _STUB = "from torch import _packed\n\n_packed.load(__name__, globals())\n"
 LOADER, _PLACE = "torch._packed", '_DATA = b""'
@@ -44,7 +45,7 @@ def pack(files: Mapping[str, Path], operators: Iterable[Unit], texts_of_errors: 
     made = {f"{name.replace('.', '/')}.py": _STUB.encode() if name in _PUBLIC else b"" for name in texts}
     loader = files[LOADER].read_text()
     assert _PLACE in loader
-    return {**made, "torch/_packed.py": loader.replace(_PLACE, f"_DATA = {data!r}").encode()}
+    return {**made, "torch/_packed.py": minify(loader.replace(_PLACE, f"_DATA = {data!r}")).encode()}
 
 
 def shares(operators: Iterable[Unit]) -> dict[str, int]:

@@ -1,6 +1,8 @@
 """Names that mean another operator; their forms in place mean the other's."""
 
 ALIASES = {
+    "cuda_is_available": "jit_is_scripting", "jit_export": "jit_script", "jit_ignore": "jit_script",
+    "jit_is_tracing": "jit_is_scripting", "jit_script_if_tracing": "jit_script", "jit_unused": "jit_script",
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
     "arctan2": "atan2", "arctanh": "atanh", "argwhere": "nonzero", "clip": "clamp", "concat": "cat", "concatenate": "cat", "divide": "div",
     "fix": "trunc", "ger": "outer", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",

@@ -1,5 +1,6 @@
-# Types are never looked at: every name is an object that can be subscripted, called and joined with `|`.
-from collections import namedtuple
+# Types are never looked at: every name is an object that can be subscripted, joined with `|`, and called, which gives the
+# last argument: a cast value, a decorated function.
+from ucollections import namedtuple
 
 TYPE_CHECKING = False
 
@@ -9,7 +10,7 @@ class _Type:
         return self
 
     def __call__(self, *args, **kwargs):
-        return self
+        return args[-1] if args and not isinstance(args[-1], str) else self
 
     def __or__(self, other):
         return self
@@ -29,21 +30,6 @@ class _Generic(_Type):
 
 Generic = _Generic()
 _any = _Type()
-
-
-def cast(kind, value):
-    return value
-
-
-def overload(function):
-    return function
-
-
-final = no_type_check = runtime_checkable = override = overload
-
-
-def NewType(name, kind):
-    return overload
 
 
 def NamedTuple(name, fields):

@@ -1,10 +1,12 @@
 # Classes are made when first asked for; those that are not here are lines of the table of `modules.simple`.
-from torch.nn.modules.module import Module
-from torch.nn.parameter import Buffer, Parameter
+import sys
+
+from torch.nn.modules.module import Buffer, Module, Parameter
+
+parameter = sys.modules["torch.nn.parameter"] = sys.modules["torch.nn"]
 
 _FILES = (
-    ("Conv", "conv"), ("BatchNorm", "batchnorm"), ("InstanceNorm", "batchnorm"), ("Linear", "linear"),
-    ("Sequential", "container"), ("ModuleList", "container"),
+    "Conv conv BatchNorm batchnorm InstanceNorm batchnorm Linear linear Sequential container ModuleList container"
 )
 
 
@@ -15,9 +17,10 @@ def __getattr__(name):
         except ImportError:
             raise AttributeError("module 'torch.nn' has no attribute '" + name + "'")
     file = "simple"
-    for start, known in _FILES:
-        if name.startswith(start):
-            file = known
+    words = _FILES.split()
+    for k in range(0, 12, 2):
+        if name.startswith(words[k]):
+            file = words[k + 1]
     found = getattr(getattr(__import__("torch.nn.modules." + file).nn.modules, file), name)
     globals()[name] = found
     return found

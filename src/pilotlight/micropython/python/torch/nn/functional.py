@@ -5,8 +5,7 @@ from torch._packed import load
 _nn = _torch._nn
 # In-place forms are operators of their own: how many arguments go before `inplace`.
 _IN_PLACE = (
-    ("relu", 0), ("relu6", 0), ("selu", 0), ("silu", 0), ("mish", 0), ("hardswish", 0), ("hardsigmoid", 0), ("elu", 1),
-    ("celu", 1), ("leaky_relu", 1), ("hardtanh", 2), ("threshold", 2),
+    " relu 0 relu6 0 selu 0 silu 0 mish 0 hardswish 0 hardsigmoid 0 elu 1 celu 1 leaky_relu 1 hardtanh 2 threshold 2 "
 )
 # Functions that differ from the operator of the same name, in `_more`.
 _DIFFERENT = " rrelu instance_norm alpha_dropout feature_alpha_dropout "
@@ -75,9 +74,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 def __getattr__(name):
     file = None
-    found = dict(_IN_PLACE).get(name)
-    if found is not None:
-        found = _activation(name, found)
+    at = _IN_PLACE.find(" " + name + " ")
+    if at >= 0:
+        found = _activation(name, int(_IN_PLACE[at + len(name) + 2]))
     elif name[:8] == "max_pool" and name[-1] == "d":
         found = _max_pool(name)
     elif name[:9] == "adaptive_":
@@ -88,7 +87,7 @@ def __getattr__(name):
         file = "_losses"
     elif name[:9] == "embedding":
         file = "_tables"
-    elif name in _DIFFERENT.split() or not hasattr(_nn, name) and not hasattr(_torch, name):
+    elif " " + name + " " in _DIFFERENT or not hasattr(_nn, name) and not hasattr(_torch, name):
         file = "_more"
     else:
         found = _op(name)

@@ -1,6 +1,5 @@
 from _torch import Parameter, Tensor
 from torch._packed import load
-from torch.nn.parameter import Buffer
 from ucollections import OrderedDict
 
 # Methods that few programs call, by the files that have them; one is put into the class when it is first asked for.
@@ -18,6 +17,12 @@ def _rare(file, name):
         return load("torch.nn.modules." + file)[name](self, *args, **kwargs)
 
     return method
+
+
+# A tensor on its way into a module: Module.__setattr__ registers what it holds.
+class Buffer:
+    def __init__(self, data, *, persistent=True):
+        self.data, self.persistent = data, persistent
 
 
 class Module:
