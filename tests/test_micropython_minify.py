@@ -96,7 +96,7 @@ def test_names_that_others_use_stay() -> None:
     assert "def outer(first,*" in small
     assert "height=2," in small and "unit='a b = c'" in small
     assert "offset=1" in small and "def _helper(value" not in small
-    assert "amount" not in small and "total" not in small and '"""' not in small
+    assert "(amount)" in small and "total" not in small and '"""' not in small
 
 
 def test_statements_of_a_module_begin_without_a_margin() -> None:

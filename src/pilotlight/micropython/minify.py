@@ -62,7 +62,7 @@ def _rename(function: ast.FunctionDef, table: symtable.SymbolTable, named: froze
     inside = list(ast.walk(function))
     for node in inside:
         if isinstance(node, _Function):
-            fixed |= _parameters_to_keep(node, node is function, named)
+            fixed |= _parameters_to_keep(node, named)
         elif isinstance(node, ast.ClassDef):
             fixed |= {node.name, *_attributes(node)}
     used = [name for node in sorted(inside, key=_place) for name in _names(node)]
@@ -98,11 +98,11 @@ def _attributes(node: ast.ClassDef) -> Iterator[str]:
         yield from (name for part in ast.walk(inner) for name in _names(part))
 
 
-def _parameters_to_keep(function: ast.FunctionDef | ast.Lambda, outer: bool, named: frozenset[str]) -> set[str]:
+def _parameters_to_keep(function: ast.FunctionDef | ast.Lambda, named: frozenset[str]) -> set[str]:
     """Those that a caller may name: of a private function, those with a default or named in a call of this file."""
     arguments = function.args
     plain = arguments.posonlyargs + arguments.args
-    name = "_" if isinstance(function, ast.Lambda) or not outer else function.name
+    name = "_" if isinstance(function, ast.Lambda) else function.name
     if name[0] != "_" or name in _CALLED_BY_NAME:
         return {a.arg for a in plain + arguments.kwonlyargs if a.arg not in ("self", "cls")}
     optional = plain[len(plain) - len(arguments.defaults) :] + arguments.kwonlyargs
