@@ -67,12 +67,17 @@ static int some_dim(pt_call_t *c, int64_t dim, const mp_obj_type_t *error)
     return pt_dim(c, dim, ndim);
 }
 
+/* narrow: (self, dim, start, length); with overload->data 1 the start is a tensor. */
 mp_obj_t pt_do_narrow(pt_call_t *c)
 {
     pt_tensor_t *t = c->args[0].v.tensor;
     const int dim = some_dim(c, c->args[1].v.i, &mp_type_RuntimeError);
-    if (pt_is_tensor(c->args[2].object) && pt_tensor(c->args[2].object)->dtype == PT_BOOL) {
-        pt_refuse(c, 2);
+    if (c->overload->data.number) {
+        const pt_tensor_t *number = c->args[2].v.tensor;
+        if (number->ndim || pt_is_float(number->dtype) || number->dtype == PT_BOOL) {
+            pt_refuse(c, 2);
+        }
+        c->args[2].v.i = pt_int64(pt_item(number, 0));
     }
     const int64_t size = t->dims[dim], start = c->args[2].v.i, length = c->args[3].v.i;
     if (start < -size || start > size) {

@@ -16,6 +16,7 @@ _SIMPLE = {
 
 KERNELS: dict[str, Kernel] = {
     **{name: Kernel(f"pt_do_{function}") for name, function in _SIMPLE.items()},
+    "narrow.Tensor": Kernel("pt_do_narrow", 1),
     "view.default": Kernel("pt_do_view", 0),
     "reshape.default": Kernel("pt_do_view", 1),
     "view_as.default": Kernel("pt_do_view_as", 0),

@@ -137,12 +137,18 @@ def einsum(equation, *operands):
 
 def tensordot(a, b, dims=2, out=None):
     if isinstance(dims, int):
+        if not 0 <= dims <= min(a.dim(), b.dim()):
+            raise RuntimeError("tensordot: dims must not be negative, nor more than there are dimensions")
         dims = (list(range(a.dim() - dims, a.dim())), list(range(dims)))
-    da, db = [[d] if isinstance(d, int) else list(d) for d in dims]
-    da = [d % a.dim() for d in da]
-    db = [d % b.dim() for d in db]
+    da, db = [[_dim(d, x.dim()) for d in _ints(own)] for own, x in zip(dims, (a, b))]
+    if not len(da) == len(db) == len(set(da)) == len(set(db)):
+        raise RuntimeError("tensordot: both lists of dims must have the same length, without repetition")
     for i, j in zip(da, db):
-        if a.shape[i] != b.shape[j]:
+        if a.shape[i] == 1:
+            b = b.sum(j, True, dtype=b.dtype)
+        elif b.shape[j] == 1:
+            a = a.sum(i, True, dtype=a.dtype)
+        elif a.shape[i] != b.shape[j]:
             raise RuntimeError(
                 "contracted dimensions need to match, but first has size %d in dim %d and second has size %d in dim %d"
                 % (a.shape[i], i, b.shape[j], j)
@@ -153,7 +159,7 @@ def tensordot(a, b, dims=2, out=None):
     n = _product([a.shape[d] for d in da])
     a = a.permute(fa + da).reshape(_product(sizes[: len(fa)]), n)
     y = a.mm(b.permute(db + fb).reshape(n, _product(sizes[len(fa) :]))).reshape(sizes)
-    return y if out is None else out.copy_(y)
+    return y if out is None else _torch._into(out, y, False)
 
 
 def cartesian_prod(*tensors):
