@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from micropython_agree import differences
+from micropython_scripts import output
 
 VIEW_SETUP = """
 x = torch.arange(6).reshape(2, 3)
@@ -521,6 +522,18 @@ def test_shapes_agree(setup: str, expressions: str) -> None:
     assert not differences(setup, expressions.strip().splitlines(), 1e-6)
 
 
+def test_refused_arguments_are_named() -> None:
+    script = """
+import torch
+for call in (lambda: torch.zeros(2, 3).view(torch.int64), lambda: torch.zeros(2).split(-1)):
+    try:
+        call()
+    except RuntimeError as error:
+        print(error)
+"""
+    assert output(script).splitlines() == ["view(): invalid argument 'dtype'", "split(): invalid argument 'split_size'"]
+
+
 def test_windows_and_borders() -> None:
     setup = """
 import torch.nn.functional as F
@@ -534,7 +547,8 @@ x = torch.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5).float()
         "F.fold(F.unfold(x.half(), (2, 2)), (4, 5), (2, 2))",
         *(f"F.pad(x, {pad}, '{mode}')" for mode in ("reflect", "replicate", "circular", "constant")
           for pad in ((1, 2), (1, 2, 3, 0), (-1, 1, 0, -2), (5, 0, 0, 0), (0, 0, 0, 9), (1, 1, 1, 1, 1, 1), (1,))),
-        "F.pad(x, (1, 1), 'other')", "F.pad(x, (1, 1), 'reflect', 1.0)", "F.pad(x, (1, 1), value=2.5)", "F.pad(x.long(), (-9, 1))",
+        "F.pad(x, (1, 1), 'other')", "F.pad(x, (1, 1), 'reflect', 1.0)", "F.pad(x, (1, 1), value=2.5)",
+        "F.pad(x.long(), (-9, 1))",
         "F.pad(x[:0], (1, 1, 1, 1), 'replicate')",
     ]
     assert not differences(setup, expressions)

@@ -60,8 +60,9 @@ mp_obj_t pt_do_arange(pt_call_t *c)
     const bool real = pt_is_float(type) && !whole, still = exact ? i[2] == 0 : f[2] == 0;
     if (exact && !still) {
         const bool up = i[2] > 0;
-        const int64_t way = up ? i[1] - i[0] : i[0] - i[1], stride = up ? i[2] : -i[2];
-        length = way < 0 ? -1 : way / stride + (closed || way % stride != 0);
+        const int64_t way = up ? i[1] - i[0] : i[0] - i[1];
+        const uint64_t stride = (uint64_t)(up ? i[2] : -i[2]);
+        length = way < 0 ? -1 : (int64_t)(((uint64_t)way + stride - !closed) / stride);
     } else if (!still) {
         const mp_float_t span = (f[1] - f[0]) / f[2];
         if (span >= 0 && span < 2147483648) {
@@ -76,10 +77,10 @@ mp_obj_t pt_do_arange(pt_call_t *c)
     const int32_t n = length > INT32_MAX ? INT32_MAX : (int32_t)length;
     pt_tensor_t *y = pt_new(type, 1, &n);
     for (int32_t k = 0; k < n; k++) {
-        const int64_t at = (int64_t)((uint64_t)i[0] + (uint64_t)k * (uint64_t)i[2]);
         const float value = (float)(f[0] + (mp_float_t)k * f[2]);
         pt_store(y->data + k * pt_size(type), type, 1, real ? PT_FLOAT32 : PT_INT64,
-            real ? (const void *)&value : &at, 1);
+            real ? (const void *)&value : i, 1);
+        i[0] = (int64_t)((uint64_t)i[0] + (uint64_t)i[2]);
         if (!(k & 1023)) {
             pt_poll();
         }

@@ -4,7 +4,7 @@
 void pt_refuse(pt_call_t *c, int k)
 {
     mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q(): invalid argument '%q'"), c->op->name,
-        (qstr)pt_params[c->overload->params + k].name);
+        pt_param_name(c->overload, k));
 }
 
 void pt_check_apart(pt_call_t *c, const pt_tensor_t *written, pt_tensor_t *read)
