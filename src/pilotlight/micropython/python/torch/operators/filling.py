@@ -95,6 +95,8 @@ def fill_diagonal_(input, fill_value, wrap=False):
 
 # one dimension after the other: the elements at these indices
 def _border(input, rank, padding, mode):
+    padding = _ints(padding)
+    padding = padding if len(padding) > 1 else padding * 2 * rank
     if len(padding) != 2 * rank or input.ndim not in (rank + 1, rank + 2):
         raise RuntimeError("padding does not fit the dimensions of the input")
     for k in range(rank):
