@@ -14,7 +14,7 @@ mp_obj_t pt_do_gelu(pt_call_t *c)
         if (strcmp(how, "tanh") == 0) {
             row = &pt_row_gelu_tanh;
         } else if (strcmp(how, "none") != 0) {
-            mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("approximate argument must be either none or tanh."));
+            pt_refuse(c, 1);
         }
     }
     return MP_OBJ_FROM_PTR(pt_map(c, row, &c->args[0].object));
@@ -26,14 +26,8 @@ mp_obj_t pt_do_prelu(pt_call_t *c)
     pt_tensor_t *x = c->args[0].v.tensor, *w = c->args[1].v.tensor;
     int32_t sizes[PT_MAX_DIMS];
     const int32_t count = pt_numel(w), channels = x->ndim > 1 ? x->dims[1] : 1;
-    if (w->ndim > 1) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = %d"), (int)w->ndim);
-    }
-    if (count != 1 && (count != channels || x->ndim == 0)) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("Mismatch of parameter numbers and input channel size. Found parameter numbers = %d and channel "
-                          "size = %d."), (int)count, (int)channels);
+    if (w->ndim > 1 || (count != 1 && (count != channels || x->ndim == 0))) {
+        pt_refuse(c, 1);
     }
     if (w->ndim == 1 && x->ndim > 0) {
         for (int d = 0; d < x->ndim; d++) {
@@ -65,9 +59,7 @@ mp_obj_t pt_do_where(pt_call_t *c)
 {
     const int dtype = c->args[0].v.tensor->dtype;
     if (dtype != PT_BOOL && dtype != PT_UINT8) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("where expected condition to be a boolean tensor, but got a tensor with dtype %s"),
-            pt_dtypes[dtype].type);
+        pt_refuse(c, 0);
     }
     const mp_obj_t operands[] = {MP_OBJ_FROM_PTR(pt_contiguous(c->args[0].v.tensor, PT_BOOL)), c->args[1].object,
                                  c->args[2].object};
@@ -79,16 +71,12 @@ mp_obj_t pt_do_masked_fill(pt_call_t *c)
 {
     pt_tensor_t *x = c->args[0].v.tensor, *mask = c->args[1].v.tensor, *value;
     if (mask->dtype != PT_BOOL) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("masked_fill_ only supports boolean masks, but got mask with dtype %s"),
-            pt_dtypes[mask->dtype].type);
+        pt_refuse(c, 1);
     }
     if (pt_is_tensor(c->args[2].object)) {
         value = pt_tensor(c->args[2].object);
         if (value->ndim) {
-            mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d "
-                              "dimension(s)."), (int)value->ndim);
+            pt_refuse(c, 2);
         }
         value = pt_contiguous(value, x->dtype);
     } else {
@@ -119,9 +107,7 @@ mp_obj_t pt_do_fill(pt_call_t *c)
     pt_check_overlap(c->out, 0, NULL);
     if (pt_is_tensor(value)) {
         if (pt_tensor(value)->ndim) {
-            mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("fill_ only supports 0-dimension value tensor but got tensor with %d dimensions."),
-                (int)pt_tensor(value)->ndim);
+            pt_refuse(c, 1);
         }
         pt_copy_into(c->out, pt_tensor(value));
     } else {

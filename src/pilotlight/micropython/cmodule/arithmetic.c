@@ -139,8 +139,7 @@ mp_obj_t pt_do_floats(pt_call_t *c)
 {
     const int dtype = c->args[0].v.tensor->dtype;
     if (!pt_is_float(dtype)) {
-        mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"%q_cpu\" not implemented for '%s'"), c->op->name,
-            pt_dtypes[dtype].type);
+        pt_no_type(c, dtype);
     }
     return pt_pointwise(c);
 }

@@ -16,7 +16,7 @@ static const pt_tensor_t *rows(pt_call_t *c, int k)
 {
     pt_tensor_t *t = c->args[k].v.tensor;
     if (t->ndim < 2) {
-        pt_fail(MP_ERROR_TEXT("Expected query, key, and value to all be at least 2 dimensional"));
+        pt_refuse(c, k);
     }
     if (t->dtype != PT_FLOAT32 || t->ndim > 4 || step(t, 1) != 1) {
         t = pt_elements(c, k, PT_FLOAT32);
@@ -35,9 +35,7 @@ static pt_tensor_t *mask_of(pt_call_t *c, const pl_attention_t *s, int dtype, in
 {
     pt_tensor_t *mask = c->args[3].v.tensor;
     if (mask->dtype != PT_BOOL && mask->dtype != dtype) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                          "%s and query.dtype: %s"), pt_dtype_name(mask->dtype), pt_dtype_name(dtype));
+        pt_refuse(c, 3);
     }
     if (mask->dtype != PT_BOOL) {
         mask = pt_elements(c, 3, PT_FLOAT32);
@@ -51,9 +49,7 @@ static pt_tensor_t *mask_of(pt_call_t *c, const pl_attention_t *s, int dtype, in
     const int32_t wanted[] = {s->keys, s->rows, s->heads, s->batch};
     for (int back = 1; back <= 4; back++) {
         if (size(mask, back) != 1 && size(mask, back) != wanted[back - 1]) {
-            mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("The expanded size of the tensor (%d) must match the existing size (%d) at non-singleton "
-                              "dimension %d"), (int)wanted[back - 1], (int)size(mask, back), mask->ndim - back);
+            pt_refuse(c, 3);
         }
     }
     c->args[3].v.tensor = mask;
@@ -77,9 +73,7 @@ static void shape(pt_call_t *c, pl_attention_t *s, const pt_tensor_t *q, const p
         && (s->kv_heads == s->heads || s->kv_heads == 1 || (c->args[7].v.i && s->heads % s->kv_heads == 0));
     if (size(k, 1) != s->width || size(v, 2) != s->keys || !batches || (!heads && q->ndim != 3)
         || (q->ndim == 3 && (size(k, 3) != s->heads || size(v, 3) != s->heads))) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("query, key and value of sizes %s, %s and %s do not fit one another"), pt_shape_of(q),
-            pt_shape_of(k), pt_shape_of(v));
+        pt_refuse(c, 1);
     }
     s->q_row = step(q, 2);
     s->k_row = step(k, 2);
@@ -98,11 +92,11 @@ mp_obj_t pt_attention(pt_call_t *c)
     pl_attention_t s = {0};
     memcpy(sizes, given->dims, (size_t)ndim * sizeof(int32_t));
     if (c->args[1].v.tensor->dtype != dtype || c->args[2].v.tensor->dtype != dtype) {
-        pt_fail(MP_ERROR_TEXT("Expected query, key, and value to have the same dtype"));
+        pt_refuse(c, c->args[1].v.tensor->dtype != dtype ? 1 : 2);
     }
-    pt_need_float("scaled_dot_product_attention", given);
+    pt_need_float(c, dtype);
     if (c->args[3].given && c->args[5].v.i) {
-        pt_fail(MP_ERROR_TEXT("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"));
+        pt_refuse(c, 3);
     }
     if (c->args[4].v.f > 0) {
         mp_raise_NotImplementedError(MP_ERROR_TEXT("dropout_p of scaled_dot_product_attention must be 0"));

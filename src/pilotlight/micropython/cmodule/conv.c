@@ -19,74 +19,39 @@ typedef struct {
     int32_t behind[3]; /* padding behind the input, and what is added to the output of transposed convolution */
 } conv_t;
 
-static void least(const int32_t *numbers, int32_t at_least, mp_rom_error_text_t text)
-{
-    for (int d = 0; d < 3; d++) {
-        if (numbers[d] < at_least) {
-            pt_fail(text);
-        }
-    }
-}
-
-static void check_channels(const conv_t *v, const pt_tensor_t *x, const pt_tensor_t *w, const pt_arg_t *bias)
+static void check(pt_call_t *c, const conv_t *v)
 {
     const pl_volume_t *s = &v->s;
+    const pt_tensor_t *x = c->args[0].v.tensor, *w = c->args[1].v.tensor, *bias = c->args[2].v.tensor;
     const int32_t seen = v->transposed ? w->dims[0] : w->dims[1] * s->groups;
-    if (w->dims[0] % s->groups != 0) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("Given groups=%d, expected weight to be divisible by %d at dimension 0, but got weight of size "
-                          "[%s] instead"), (int)s->groups, (int)s->groups, pt_shape_of(w));
+    if (w->dims[0] % s->groups != 0 || seen != s->c || w->dtype != x->dtype) {
+        pt_refuse(c, 1);
     }
-    if (seen != s->c) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("Given groups=%d, weight of size %s, expected input%s to have %d channels, but got %d channels "
-                          "instead"), (int)s->groups, pt_shape_of(w), pt_shape_of(x), (int)seen, (int)s->c);
-    }
-    if (bias->given && (bias->v.tensor->ndim != 1 || bias->v.tensor->dims[0] != s->oc)) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("Given weight of size %s, expected bias to be 1-dimensional with %d elements, but got bias of "
-                          "size %s instead"), pt_shape_of(w), (int)s->oc, pt_shape_of(bias->v.tensor));
-    }
-}
-
-static void check_types(const pt_tensor_t *x, const pt_tensor_t *w, const pt_arg_t *bias)
-{
-    if (x->dtype != w->dtype) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("expected scalar type %s but found %s"),
-            pt_dtype_name(x->dtype), pt_dtype_name(w->dtype));
-    }
-    if (bias->given && bias->v.tensor->dtype != x->dtype) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("Input type (%s) and bias type (%s) should be the same"),
-            pt_dtype_name(x->dtype), pt_dtype_name(bias->v.tensor->dtype));
+    if (c->args[2].given && (bias->ndim != 1 || bias->dims[0] != s->oc || bias->dtype != x->dtype)) {
+        pt_refuse(c, 2);
     }
     if (x->dtype == PT_BOOL) {
-        pt_not_implemented("slow_conv2d_cpu", PT_BOOL);
+        pt_no_type(c, PT_BOOL);
     }
 }
 
 /* padding="same": as much as keeps the size, the odd one behind. */
-static void padding_by_name(conv_t *v, const pt_arg_t *name)
+static void padding_by_name(pt_call_t *c, conv_t *v)
 {
-    const char *text = name->given ? mp_obj_str_get_str(name->object) : "valid";
+    const char *text = c->args[4].given ? mp_obj_str_get_str(c->args[4].object) : "valid";
     const bool same = strcmp(text, "same") == 0;
     pl_volume_t *s = &v->s;
-    if (!same && strcmp(text, "valid") != 0) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("Invalid padding string: '%s'"), text);
-    }
     for (int d = 0; d < 3; d++) {
-        if (same && pt_stride(s)[d] != 1) {
-            pt_fail(MP_ERROR_TEXT("padding='same' is not supported for strided convolutions"));
-        }
         const int64_t all = same ? (int64_t)pt_dilation(s)[d] * (pt_kernel(s)[d] - 1) : 0;
-        if (all > 1 << 28) {
-            pt_fail(MP_ERROR_TEXT("dilation is too large"));
+        if ((same ? pt_stride(s)[d] != 1 : strcmp(text, "valid") != 0) || all > 1 << 28) {
+            pt_refuse(c, 4);
         }
         pt_padding(s)[d] = (int32_t)(all / 2);
         v->behind[d] = (int32_t)(all - all / 2);
     }
 }
 
-static void output_sizes(conv_t *v)
+static void output_sizes(pt_call_t *c, conv_t *v)
 {
     pl_volume_t *s = &v->s;
     for (int d = 0; d < 3; d++) {
@@ -94,23 +59,15 @@ static void output_sizes(conv_t *v)
         const int64_t reach = (int64_t)pt_dilation(s)[d] * (k - 1) + 1;
         int32_t *out = &pt_sizes_out(s)[d];
         if (v->transposed) {
-            if (v->behind[d] >= step && v->behind[d] >= pt_dilation(s)[d]) {
-                mp_raise_msg_varg(&mp_type_RuntimeError,
-                    MP_ERROR_TEXT("output padding must be smaller than either stride or dilation, but got "
-                                  "output_padding: %d stride: %d dilation: %d"), (int)v->behind[d], (int)step,
-                    (int)pt_dilation(s)[d]);
-            }
             const int64_t size = ((int64_t)in - 1) * step - 2 * p + reach + v->behind[d];
             *out = (int32_t)size;
-            if (size <= 0 || size > INT32_MAX) {
-                pt_fail(MP_ERROR_TEXT("Given input size per channel, calculated output size is too small"));
+            if ((v->behind[d] >= step && v->behind[d] >= pt_dilation(s)[d]) || size <= 0 || size > INT32_MAX) {
+                pt_refuse(c, 0);
             }
             pt_stride(s)[d] = -step; /* how the kernels know */
         } else {
             if (in + p + v->behind[d] < reach) {
-                mp_raise_msg_varg(&mp_type_RuntimeError,
-                    MP_ERROR_TEXT("Calculated padded input size per channel: (%d). Kernel size: (%d). Kernel size can't "
-                                  "be greater than actual input size"), (int)(in + p + v->behind[d]), (int)reach);
+                pt_refuse(c, 0);
             }
             *out = (in + p + v->behind[d] - (int32_t)reach) / step + 1;
         }
@@ -122,44 +79,37 @@ static void shape(pt_call_t *c, conv_t *v)
 {
     const int number = (int)c->overload->data.number;
     const pt_arg_t *a = c->args;
-    const pt_tensor_t *x = a[0].v.tensor, *w = a[1].v.tensor;
+    const pt_tensor_t *w = a[1].v.tensor;
     pl_volume_t *s = &v->s;
     const bool any = (number & RANK) == 0;
     v->rank = any ? w->ndim - 2 : number & RANK;
     v->transposed = any ? a[6].v.i : (number & TRANSPOSED) != 0;
-    const pt_arg_t *dilation = any ? &a[5] : v->transposed ? &a[7] : &a[5];
     const int64_t groups = any ? a[8].v.i : a[6].v.i;
     if (w->ndim != v->rank + 2 || v->rank < 1 || v->rank > 3) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("expected a weight of %d dimensions, but got weight of size %s"),
-            v->rank + 2, pt_shape_of(w));
+        pt_refuse(c, 1);
     }
-    v->batched = pt_volume(s, v->transposed ? "conv_transpose" : "conv", x, v->rank);
+    v->batched = pt_volume(c, s, v->rank);
     for (int d = 0; d < 3; d++) {
         pt_kernel(s)[d] = d < 3 - v->rank ? 1 : w->dims[2 + d - (3 - v->rank)];
     }
-    pt_triple(pt_stride(s), "stride", &a[3], v->rank, ones, 1);
-    pt_triple(pt_dilation(s), "dilation", dilation, v->rank, ones, 1);
-    least(pt_stride(s), 1, MP_ERROR_TEXT("non-positive stride is not supported"));
-    least(pt_dilation(s), 1, MP_ERROR_TEXT("dilation should be greater than zero"));
+    pt_triple(c, 3, pt_stride(s), v->rank, ones, 1, 1);
+    pt_triple(c, !any && v->transposed ? 7 : 5, pt_dilation(s), v->rank, ones, 1, 1);
     if (groups <= 0 || groups > INT32_MAX) {
-        pt_fail(MP_ERROR_TEXT("non-positive groups is not supported"));
+        pt_refuse(c, any ? 8 : 6);
     }
     s->groups = (int32_t)groups;
     s->oc = v->transposed ? w->dims[1] * s->groups : w->dims[0];
     if (number & BY_NAME) {
-        padding_by_name(v, &a[4]);
+        padding_by_name(c, v);
     } else {
-        pt_triple(pt_padding(s), "padding", &a[4], v->rank, zeros, 0);
-        least(pt_padding(s), 0, MP_ERROR_TEXT("negative padding is not supported"));
+        pt_triple(c, 4, pt_padding(s), v->rank, zeros, 0, 0);
         memcpy(v->behind, pt_padding(s), sizeof(v->behind));
         if (v->transposed) {
-            pt_triple(v->behind, "output_padding", any ? &a[7] : &a[5], v->rank, zeros, 0);
-            least(v->behind, 0, MP_ERROR_TEXT("negative output_padding is not supported"));
+            pt_triple(c, any ? 7 : 5, v->behind, v->rank, zeros, 0, 0);
         }
     }
-    check_channels(v, x, w, &a[2]);
-    check_types(x, w, &a[2]);
-    output_sizes(v);
+    check(c, v);
+    output_sizes(c, v);
 }
 
 /* ---- floats -------------------------------------------------------------------------------------------------------- */

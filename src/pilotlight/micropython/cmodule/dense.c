@@ -28,10 +28,17 @@ mp_obj_t pt_pair(pt_tensor_t *a, pt_tensor_t *b)
     return mp_obj_new_tuple(2, items);
 }
 
-void pt_not_implemented(const char *what, int dtype)
+void pt_no_type(pt_call_t *c, int dtype)
 {
-    mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"%s\" not implemented for '%s'"), what,
-        pt_dtype_name(dtype));
+    mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"%q\" not implemented for '%s'"),
+        c->op ? c->op->name : MP_QSTR_, pt_dtypes[dtype].type);
+}
+
+void pt_need_float(pt_call_t *c, int dtype)
+{
+    if (!pt_is_float(dtype)) {
+        pt_no_type(c, dtype);
+    }
 }
 
 void pt_fail(mp_rom_error_text_t text) { mp_raise_msg(&mp_type_RuntimeError, text); }

@@ -12,8 +12,6 @@
 
 /* Products of one matrix: y = a b, polled. */
 void pt_gemm(const pl_matmul_t *s, const float *a, const float *b, float *y);
-/* matmul of two tensors, as a new one of the compute type. */
-pt_tensor_t *pt_multiply(pt_tensor_t *a, pt_tensor_t *b);
 
 /* Argument k as contiguous elements of this type. The copy, if one is needed, replaces the argument: so the garbage
  * collector sees it as long as the call lives. */
@@ -29,13 +27,7 @@ mp_obj_t pt_pair(pt_tensor_t *a, pt_tensor_t *b);
 #define pt_keep(t) __asm__ volatile("" : : "g"(t) : "memory")
 
 /* PyTorch's errors. */
-NORETURN void pt_not_implemented(const char *what, int dtype);
-static inline void pt_need_float(const char *what, const pt_tensor_t *t)
-{
-    if (!pt_is_float(t->dtype)) {
-        pt_not_implemented(what, t->dtype);
-    }
-}
+void pt_need_float(pt_call_t *c, int dtype);
 NORETURN void pt_fail(mp_rom_error_text_t text); /* RuntimeError */
 static inline const char *pt_shape_of(const pt_tensor_t *t) { return pt_shape_text(t->ndim, t->dims); }
 

@@ -1,23 +1,13 @@
 /* Rows of a table. */
 #include "dense.h"
 
-static void check_ids(const pt_tensor_t *ids)
-{
-    if (ids->dtype != PT_INT64 && ids->dtype != PT_INT32) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; "
-                          "but got torch.%sTensor instead (while checking arguments for embedding)"),
-            pt_dtype_name(ids->dtype));
-    }
-}
-
 /* (weight, indices, ...): what else there is matters to gradients only. */
 mp_obj_t pt_embedding(pt_call_t *c)
 {
     pt_tensor_t *table = c->args[0].v.tensor;
-    check_ids(c->args[1].v.tensor);
-    if (table->ndim != 2) {
-        pt_fail(MP_ERROR_TEXT("'weight' must be 2-D"));
+    const int type = c->args[1].v.tensor->dtype;
+    if (table->ndim != 2 || (type != PT_INT64 && type != PT_INT32)) {
+        pt_refuse(c, table->ndim == 2);
     }
     table = pt_elements(c, 0, table->dtype);
     const pt_tensor_t *ids = pt_elements(c, 1, PT_INT64);

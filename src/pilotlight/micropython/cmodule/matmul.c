@@ -1,4 +1,4 @@
-/* Matrix products: every operator is pt_multiply of views, and sums of that. */
+/* Matrix products of views. */
 #include "dense.h"
 
 #include "generated/rows.h"
@@ -42,30 +42,6 @@ void pt_gemm(const pl_matmul_t *s, const float *a, const float *b, float *y)
 
 /* ---- tensors -------------------------------------------------------------------------------------------------- */
 
-static NORETURN void wrong_shapes(const pt_tensor_t *a, int32_t k, int32_t n)
-{
-    mp_raise_msg_varg(&mp_type_RuntimeError,
-        MP_ERROR_TEXT("mat1 and mat2 shapes cannot be multiplied (%dx%d and %dx%d)"),
-        (int)pt_product(a, 0, a->ndim - 1), (int)a->dims[a->ndim - 1], (int)k, (int)n);
-}
-
-static void check(const pt_tensor_t *a, const pt_tensor_t *b)
-{
-    if (a->ndim == 0 || b->ndim == 0) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("both arguments to matmul need to be at least 1D, but they are %dD and %dD"), (int)a->ndim,
-            (int)b->ndim);
-    }
-    if (a->dtype != b->dtype) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("expected m1 and m2 to have the same dtype, but got: %s != %s"), pt_dtype_name(a->dtype),
-            pt_dtype_name(b->dtype));
-    }
-    if (a->dtype == PT_BOOL) {
-        pt_not_implemented("addmm_impl_cpu_", PT_BOOL);
-    }
-}
-
 /* (k) as (1, k) or (k, 1), anything else as it is. */
 static pt_tensor_t *as_matrix(pt_tensor_t *t, bool row)
 {
@@ -95,10 +71,16 @@ static int32_t batch_offset(const pt_tensor_t *t, int batch, const int32_t *size
     return offset;
 }
 
-pt_tensor_t *pt_multiply(pt_tensor_t *x, pt_tensor_t *w)
+/* matmul of arguments 0 and 1, or of views of them, as a new tensor of the compute type. */
+static pt_tensor_t *multiply(pt_call_t *c, pt_tensor_t *x, pt_tensor_t *w)
 {
-    check(x, w);
     const int compute = pt_compute(x->dtype);
+    if (x->ndim == 0 || w->ndim == 0 || w->dtype != x->dtype) {
+        pt_refuse(c, x->ndim != 0);
+    }
+    if (x->dtype == PT_BOOL) {
+        pt_no_type(c, PT_BOOL);
+    }
     pt_tensor_t *a = as_matrix(x, true), *b = as_matrix(w, false);
     int32_t sizes[PT_MAX_DIMS + 2];
     int batch = 0;
@@ -107,7 +89,7 @@ pt_tensor_t *pt_multiply(pt_tensor_t *x, pt_tensor_t *w)
     s.k = a->dims[a->ndim - 1];
     s.n = b->dims[b->ndim - 1];
     if (b->dims[b->ndim - 2] != s.k) {
-        wrong_shapes(x, b->dims[b->ndim - 2], s.n);
+        pt_refuse(c, 1);
     }
     if (a->ndim > 2 || b->ndim > 2) {
         pt_tensor_t *const both[] = {
@@ -151,9 +133,9 @@ pt_tensor_t *pt_multiply(pt_tensor_t *x, pt_tensor_t *w)
     s.b_row = stride(b, 2);
     s.b_col = stride(b, 1);
     s.y_row = s.n;
-    for (int32_t at = 0; at < matrices; at++) {
-        const int32_t from_a = batch_offset(a, batch, sizes, at), from_b = batch_offset(b, batch, sizes, at);
-        const int32_t to = at * s.m * s.n;
+    for (int32_t n = 0; n < matrices; n++) {
+        const int32_t from_a = batch_offset(a, batch, sizes, n), from_b = batch_offset(b, batch, sizes, n);
+        const int32_t to = n * s.m * s.n;
         if (compute == PT_FLOAT32) {
             pt_gemm(&s, (const float *)a->data + from_a, (const float *)b->data + from_b, (float *)y->data + to);
         } else {
@@ -170,92 +152,27 @@ pt_tensor_t *pt_multiply(pt_tensor_t *x, pt_tensor_t *w)
 /* ---- operators ------------------------------------------------------------------------------------------------- */
 
 /* What a product wants of its operands' dimensions; the order is that of the table in operators/matmul.py. */
-static const struct {
-    uint8_t a, b;
-    const char *wrong;
-} wanted[] = {
-    {0, 0, NULL}, {2, 2, "self and mat2 must be matrices"}, {3, 3, "batch1 and batch2 must be 3D tensors"},
-    {2, 1, "vector + matrix @ vector expected, got other dimensions"}, {1, 1, "1D tensors expected"},
-};
-
-static void dimensions(int kind, const pt_tensor_t *a, const pt_tensor_t *b)
-{
-    if (wanted[kind].a && (a->ndim != wanted[kind].a || b->ndim != wanted[kind].b)) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%s, but got %dD and %dD tensors"), wanted[kind].wrong,
-            (int)a->ndim, (int)b->ndim);
-    }
-    if (kind == 2 && a->dims[0] != b->dims[0]) {
-        pt_fail(MP_ERROR_TEXT("batch1 and batch2 must have same number of batches"));
-    }
-}
+static const uint8_t wanted[][2] = {{0, 0}, {2, 2}, {3, 3}, {2, 1}, {1, 1}};
 
 /* matmul, mm, bmm, mv, dot. */
 mp_obj_t pt_matmul(pt_call_t *c)
 {
+    const uint8_t *dims = wanted[c->overload->data.number];
     pt_tensor_t *a = c->args[0].v.tensor, *b = c->args[1].v.tensor;
-    dimensions((int)c->overload->data.number, a, b);
-    return pt_finish(c, pt_multiply(a, b), a->dtype);
-}
-
-static bool is_one(mp_obj_t number)
-{
-    return number == MP_OBJ_NEW_SMALL_INT(1)
-        || (mp_obj_is_float(number) && (float)mp_obj_get_float(number) == 1.0f);
-}
-
-static bool is_zero(mp_obj_t number)
-{
-    return number == MP_OBJ_NEW_SMALL_INT(0)
-        || (mp_obj_is_float(number) && (float)mp_obj_get_float(number) == 0.0f);
-}
-
-static pt_tensor_t *scaled(pt_tensor_t *t, mp_obj_t number)
-{
-    if (is_one(number)) {
-        return t;
+    if (dims[0] && a->ndim != dims[0]) {
+        pt_refuse(c, 0);
     }
-    pt_tensor_t *const both[] = {t, pt_from_number(number, pt_compute(t->dtype))};
-    return pt_apply(&pt_row_mul, 2, both, NULL);
-}
-
-/* beta self + alpha y, where `self` broadcasts to y; a beta of zero hides what self holds. */
-static mp_obj_t added(pt_call_t *c, pt_tensor_t *self, pt_tensor_t *y, mp_obj_t beta, mp_obj_t alpha)
-{
-    int32_t sizes[PT_MAX_DIMS];
-    pt_tensor_t *const shapes[] = {self, y};
-    if (pt_broadcast(2, shapes, sizes) != y->ndim || memcmp(sizes, y->dims, (size_t)y->ndim * sizeof(int32_t)) != 0) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("The expanded size of the tensor %s must match the existing size %s"), pt_shape_of(y),
-            pt_shape_of(self));
+    if (dims[0] && (b->ndim != dims[1] || (dims[1] == 3 && a->dims[0] != b->dims[0]))) {
+        pt_refuse(c, 1);
     }
-    y = scaled(y, alpha);
-    if (!is_zero(beta)) {
-        pt_tensor_t *const both[] = {scaled(self->dtype == y->dtype ? self : pt_contiguous(self, y->dtype), beta), y};
-        y = pt_apply(&pt_row_add, 2, both, y);
-    }
-    return pt_finish(c, y, self->dtype);
-}
-
-/* addmm, baddbmm: (self, a, b, *, beta, alpha) */
-mp_obj_t pt_addmm(pt_call_t *c)
-{
-    const int kind = (int)c->overload->data.number;
-    pt_tensor_t *self = c->args[0].v.tensor, *a = c->args[1].v.tensor, *b = c->args[2].v.tensor;
-    dimensions(kind, a, b);
-    if (self->dtype != a->dtype) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("self and mat2 must have the same dtype, but got %s and %s"),
-            pt_dtype_name(self->dtype), pt_dtype_name(b->dtype));
-    }
-    pt_tensor_t *y = pt_multiply(a, b);
-    return added(c, self, y, c->args[3].object, c->args[4].object);
+    return pt_finish(c, multiply(c, a, b), a->dtype);
 }
 
 mp_obj_t pt_outer(pt_call_t *c)
 {
     pt_tensor_t *a = c->args[0].v.tensor, *b = c->args[1].v.tensor;
     if (a->ndim != 1 || b->ndim != 1) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("outer: Expected 1-D argument %s, but got %d-D"),
-            a->ndim != 1 ? "self" : "vec2", (int)(a->ndim != 1 ? a->ndim : b->ndim));
+        pt_refuse(c, a->ndim == 1);
     }
     pt_tensor_t *const both[] = {as_matrix(a, false), b};
     pt_tensor_t *y = pt_apply(&pt_row_mul, 2, both, NULL);
@@ -269,17 +186,17 @@ mp_obj_t pt_linear(pt_call_t *c)
     const int dtype = x->dtype;
     const bool given = c->args[2].given;
     if (w->ndim != 2 && (w->ndim != 1 || given)) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("linear(): weight must be 1-D or 2-D, but got %dD"),
-            (int)w->ndim);
+        pt_refuse(c, 1);
     }
-    pt_tensor_t *y = pt_multiply(x, w->ndim == 1 ? w : transposed(w));
+    pt_tensor_t *y = multiply(c, x, w->ndim == 1 ? w : transposed(w));
     if (given) {
-        if (bias->dtype != dtype) {
-            mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("self and mat2 must have the same dtype, but got %s and %s"),
-                pt_dtype_name(bias->dtype), pt_dtype_name(dtype));
+        int32_t sizes[PT_MAX_DIMS];
+        pt_tensor_t *const both[] = {y, bias->dtype == y->dtype ? bias : pt_contiguous(bias, y->dtype)};
+        if (bias->dtype != dtype || pt_broadcast(2, both, sizes) != y->ndim
+            || memcmp(sizes, y->dims, (size_t)y->ndim * sizeof(int32_t)) != 0) {
+            pt_refuse(c, 2);
         }
-        return added(c, bias, y, MP_OBJ_NEW_SMALL_INT(1), MP_OBJ_NEW_SMALL_INT(1));
+        y = pt_apply(&pt_row_add, 2, both, y);
     }
     return pt_finish(c, y, dtype);
 }

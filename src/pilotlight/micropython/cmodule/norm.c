@@ -9,8 +9,7 @@ static const float *per_channel(pt_call_t *c, int k, int32_t channels)
 {
     const pt_arg_t *arg = &c->args[k];
     if (arg->given && pt_numel(arg->v.tensor) != channels) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q should contain %d elements not %d"),
-            pt_param_name(c->overload, k), (int)channels, (int)pt_numel(arg->v.tensor));
+        pt_refuse(c, k);
     }
     return pt_floats(c, k);
 }
@@ -76,22 +75,13 @@ static int32_t row_length(pt_call_t *c, int parameters)
     const pt_arg_t *shape = &c->args[1];
     const int from = x->ndim - shape->count;
     const size_t bytes = shape->count * sizeof(int32_t);
-    if (shape->count < 1) {
-        pt_fail(MP_ERROR_TEXT("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-                              "element, but got normalized_shape = []"));
-    }
-    if (from < 0 || memcmp(x->dims + from, shape->v.ints, bytes) != 0) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("Given normalized_shape=%s, expected input with shape [*, %s, but got input of size%s"),
-            pt_shape_text(shape->count, shape->v.ints), pt_shape_text(shape->count, shape->v.ints) + 1, pt_shape_of(x));
+    if (shape->count < 1 || from < 0 || memcmp(x->dims + from, shape->v.ints, bytes) != 0) {
+        pt_refuse(c, 1);
     }
     for (int k = 2; k < 2 + parameters; k++) {
         const pt_tensor_t *p = c->args[k].v.tensor;
         if (c->args[k].given && (p->ndim != shape->count || memcmp(p->dims, shape->v.ints, bytes) != 0)) {
-            mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("Expected %q to be of same shape as normalized_shape, but got %q of shape %s and "
-                              "normalized_shape = %s"), pt_param_name(c->overload, k),
-                pt_param_name(c->overload, k), pt_shape_of(p), pt_shape_text(shape->count, shape->v.ints));
+            pt_refuse(c, k);
         }
     }
     return pt_product(x, from, x->ndim);
@@ -103,7 +93,7 @@ mp_obj_t pt_layer_norm(pt_call_t *c)
     const pt_tensor_t *given = c->args[0].v.tensor;
     const int dtype = given->dtype, ndim = given->ndim, from = ndim - c->args[1].count;
     const int statistics = statistics_type(c, 2);
-    pt_need_float("LayerNormKernelImpl", given);
+    pt_need_float(c, dtype);
     const int32_t n = row_length(c, 2), rows = pt_product(given, 0, from);
     const float eps = (float)c->args[4].v.f, *w = pt_floats(c, 2), *b = pt_floats(c, 3), *x = pt_floats(c, 0);
     pt_tensor_t *y = pt_new_like(given, PT_FLOAT32);
@@ -125,7 +115,7 @@ mp_obj_t pt_rms_norm(pt_call_t *c)
 {
     const pt_tensor_t *given = c->args[0].v.tensor;
     const int dtype = given->dtype;
-    pt_need_float("rms_norm", given);
+    pt_need_float(c, dtype);
     const int32_t n = row_length(c, 1), rows = n ? pt_numel(given) / n : 0;
     const float eps = c->args[3].given ? (float)c->args[3].v.f : 1.1920929e-7f;
     const float *w = pt_floats(c, 2), *x = pt_floats(c, 0);
@@ -139,11 +129,11 @@ mp_obj_t pt_rms_norm(pt_call_t *c)
 
 /* ---- channels --------------------------------------------------------------------------------------------------------- */
 
-static void need_channels(const pt_tensor_t *x)
+static void need_channels(pt_call_t *c)
 {
-    if (x->ndim < 2) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("Expected at least 2 dimensions for input tensor but received %d"), (int)x->ndim);
+    pt_need_float(c, c->args[0].v.tensor->dtype);
+    if (c->args[0].v.tensor->ndim < 2) {
+        pt_refuse(c, 0);
     }
 }
 
@@ -152,14 +142,11 @@ mp_obj_t pt_group_norm(pt_call_t *c)
 {
     const pt_tensor_t *given = c->args[0].v.tensor;
     const int dtype = given->dtype;
-    need_channels(given);
-    pt_need_float("GroupNormKernelImpl", given);
+    need_channels(c);
     const int32_t images = given->dims[0], channels = given->dims[1], s = pt_product(given, 2, given->ndim);
     const int64_t groups = c->args[1].v.i;
     if (groups <= 0 || channels % groups != 0) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("Expected number of channels in input to be divisible by num_groups, but got input of shape %s "
-                          "and num_groups=%d"), pt_shape_of(given), (int)groups);
+        pt_refuse(c, 1);
     }
     const float *w = per_channel(c, 2, channels), *b = per_channel(c, 3, channels), *x = pt_floats(c, 0);
     pt_tensor_t *y = pt_new_like(given, PT_FLOAT32);
@@ -219,11 +206,9 @@ mp_obj_t pt_batch_norm(pt_call_t *c)
     if (pt_numel(given) == 0 && given->ndim == 1 && !(c->overload->data.number & 2)) {
         return pt_finish(c, pt_new_like(given, dtype), dtype);
     }
-    need_channels(given);
-    pt_need_float("batch_norm", given);
+    need_channels(c);
     if (!training && !(c->args[3].given && c->args[4].given)) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q must be defined in evaluation mode"),
-            c->args[3].given ? MP_QSTR_running_var : MP_QSTR_running_mean);
+        pt_refuse(c, c->args[3].given ? 4 : 3);
     }
     const int32_t images = given->dims[0], channels = given->dims[1], s = pt_product(given, 2, given->ndim);
     const float momentum = (float)c->args[6].v.f, eps = (float)c->args[7].v.f;

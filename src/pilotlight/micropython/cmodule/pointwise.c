@@ -99,8 +99,7 @@ static int compute_type(pt_call_t *c, const pt_pointwise_t *row, int dtype)
     const int compute = row->compute == PT_IN_FLOAT ? PT_FLOAT32 : pt_compute(dtype);
     const bool refused = (dtype == PT_BOOL && row->flags & PT_NO_BOOL) || (!pt_is_float(dtype) && row->flags & PT_NO_INTS);
     if (refused || (compute == PT_FLOAT32 ? !row->f32.row : !row->i64)) {
-        mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"%q_cpu\" not implemented for '%s'"),
-            c->op ? c->op->name : MP_QSTR_, pt_dtypes[dtype].type);
+        pt_no_type(c, dtype);
     }
     return compute;
 }

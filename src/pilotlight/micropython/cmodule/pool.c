@@ -16,21 +16,6 @@ typedef struct {
     bool batched;
 } pool_t;
 
-static const char *name(const pool_t *v)
-{
-    static const char *const names[] = {"max_pool", "avg_pool", "adaptive_max_pool", "adaptive_avg_pool"};
-    return names[v->number >> 2 & 3];
-}
-
-static void refuse_type(const pool_t *v, int dtype)
-{
-    vstr_t text;
-    mp_print_t print;
-    vstr_init_print(&text, 24, &print);
-    mp_printf(&print, "%s%dd", name(v), v->rank);
-    pt_not_implemented(vstr_null_terminated_str(&text), dtype);
-}
-
 /* PyTorch's size of an output; with `ceil` the last window may reach beyond the padding, but has to start before. */
 static int32_t output_size(pl_volume_t *s, int d, bool ceil)
 {
@@ -41,27 +26,6 @@ static int32_t output_size(pl_volume_t *s, int d, bool ceil)
     return (int32_t)(ceil && (out - 1) * step >= (int64_t)in + p ? out - 1 : out);
 }
 
-static void check_window(pl_volume_t *s)
-{
-    for (int d = 0; d < 3; d++) {
-        const int32_t k = pt_kernel(s)[d], p = pt_padding(s)[d], dilation = pt_dilation(s)[d];
-        if (pt_stride(s)[d] == 0) {
-            pt_fail(MP_ERROR_TEXT("stride should not be zero"));
-        }
-        if (k <= 0 || pt_stride(s)[d] < 0 || dilation <= 0) {
-            pt_fail(MP_ERROR_TEXT("kernel size, stride and dilation should be greater than zero"));
-        }
-        if (p < 0) {
-            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("pad must be non-negative, but got pad: %d"), (int)p);
-        }
-        if (p > k / 2) {
-            mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("pad should be at most half of effective kernel size, but got pad=%d, kernel_size=%d and "
-                              "dilation=%d"), (int)p, (int)k, (int)dilation);
-        }
-    }
-}
-
 /* max: (self, kernel, stride, padding, dilation, ceil); avg: (self, kernel, stride, padding, ceil, count padding,
  * divisor); adaptive: (self, output size). */
 static void shape(pt_call_t *c, pool_t *v)
@@ -70,59 +34,49 @@ static void shape(pt_call_t *c, pool_t *v)
     pl_volume_t *s = &v->s;
     v->number = (int)c->overload->data.number;
     v->rank = v->number & RANK;
-    v->batched = pt_volume(s, name(v), a[0].v.tensor, v->rank);
+    v->batched = pt_volume(c, s, v->rank);
     memcpy(pt_dilation(s), ones, sizeof(ones));
     if (v->number & ADAPTIVE) {
         if (a[1].count != v->rank) {
-            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%s: output_size must be %d"), name(v), v->rank);
+            pt_refuse(c, 1);
         }
-        pt_triple(pt_sizes_out(s), "output_size", &a[1], v->rank, ones, 1);
+        pt_triple(c, 1, pt_sizes_out(s), v->rank, ones, 1, 0);
         memset(pt_stride(s), 0, sizeof(zeros)); /* how the kernels know */
-        for (int d = 0; d < 3; d++) {
-            if (pt_sizes_out(s)[d] < 0) {
-                pt_fail(MP_ERROR_TEXT("elements of output_size must be greater than or equal to 0"));
-            }
-        }
     } else {
         const bool average = v->number & AVERAGE;
-        pt_triple(pt_kernel(s), "kernel_size", &a[1], v->rank, ones, 1);
-        pt_triple(pt_stride(s), "stride", &a[2], v->rank, pt_kernel(s), 1);
-        pt_triple(pt_padding(s), "padding", &a[3], v->rank, zeros, 0);
+        pt_triple(c, 1, pt_kernel(s), v->rank, ones, 1, 1);
+        pt_triple(c, 2, pt_stride(s), v->rank, pt_kernel(s), 1, 1);
+        pt_triple(c, 3, pt_padding(s), v->rank, zeros, 0, 0);
         if (!average) {
-            pt_triple(pt_dilation(s), "dilation", &a[4], v->rank, ones, 1);
+            pt_triple(c, 4, pt_dilation(s), v->rank, ones, 1, 1);
         }
-        check_window(s);
         for (int d = 0; d < 3; d++) {
             pt_sizes_out(s)[d] = output_size(s, d, a[average ? 4 : 5].v.i);
-        }
-        if (s->od <= 0 || s->oh <= 0 || s->ow <= 0) {
-            mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("Given input size: (%dx%dx%dx%d). Calculated output size: (%dx%dx%dx%d). Output size is too "
-                              "small"), (int)s->c, (int)s->id, (int)s->ih, (int)s->iw, (int)s->c, (int)s->od, (int)s->oh,
-                (int)s->ow);
+            if (pt_sizes_out(s)[d] <= 0 || pt_padding(s)[d] > pt_kernel(s)[d] / 2) {
+                pt_refuse(c, 1);
+            }
         }
         if (average) {
             s->count_padding = (int32_t)a[5].v.i;
             const bool divided = v->rank > 1 && a[6].given;
             s->divisor = divided ? (int32_t)a[6].v.i : 0;
             if (divided && s->divisor == 0) {
-                pt_fail(MP_ERROR_TEXT("divisor must be not zero"));
+                pt_refuse(c, 6);
             }
         }
     }
     if (s->c * s->id * s->ih * s->iw == 0) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("non-empty %dD or %dD (batch mode) tensor expected for input"),
-            v->rank + 1, v->rank + 2);
+        pt_refuse(c, 0);
     }
 }
 
 /* Which integers a pooling takes is PyTorch's choice. */
-static void check_type(const pool_t *v, int dtype)
+static void check_type(pt_call_t *c, const pool_t *v, int dtype)
 {
     const bool fits = pt_is_float(dtype)
         || (v->number & ADAPTIVE ? false : v->number & AVERAGE ? dtype == PT_INT64 : dtype != PT_BOOL);
     if (!fits) {
-        refuse_type(v, dtype);
+        pt_no_type(c, dtype);
     }
 }
 
@@ -138,7 +92,7 @@ mp_obj_t pt_avg_pool(pt_call_t *c)
     pool_t v = {.s = {.count_padding = 0}};
     shape(c, &v);
     const int dtype = c->args[0].v.tensor->dtype, compute = pt_compute(dtype);
-    check_type(&v, dtype);
+    check_type(c, &v, dtype);
     const pt_tensor_t *x = pt_elements(c, 0, compute);
     pt_tensor_t *y = pt_volume_new(&v.s, compute, v.s.c, v.rank, v.batched);
     const pl_volume_t plane = one_plane(&v.s);
@@ -160,7 +114,7 @@ mp_obj_t pt_max_pool(pt_call_t *c)
     shape(c, &v);
     const int dtype = c->args[0].v.tensor->dtype, compute = pt_compute(dtype);
     const bool indices = v.number & INDICES;
-    check_type(&v, dtype);
+    check_type(c, &v, dtype);
     const pt_tensor_t *x = pt_elements(c, 0, compute);
     pt_tensor_t *y = pt_volume_new(&v.s, compute, v.s.c, v.rank, v.batched);
     const pl_volume_t plane = one_plane(&v.s);

@@ -12,9 +12,7 @@ static mp_obj_t normalised(pt_call_t *c, void (*kernel)(const float *, float *, 
     pt_tensor_t *x = c->args[0].v.tensor;
     const int dtype = !plain && c->args[2].given ? c->args[2].v.dtype : x->dtype;
     const int dim = pt_dim(c, c->args[1].v.i, x->ndim);
-    if (!pt_is_float(dtype)) {
-        pt_not_implemented("softmax_lastdim_kernel_impl", dtype);
-    }
+    pt_need_float(c, dtype);
     if (dtype != PT_FLOAT32 && x->dtype != dtype) { /* the input takes that type first */
         x = pt_elements(c, 0, dtype);
     }

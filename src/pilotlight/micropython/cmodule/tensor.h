@@ -304,6 +304,9 @@ mp_obj_t pt_quick(const pt_pointwise_t *row, bool in_place, pt_tensor_t *a, pt_t
 /* The same on tensors, from C; `out` may be NULL. */
 pt_tensor_t *pt_apply(const pt_pointwise_t *row, int count, pt_tensor_t *const *operands, pt_tensor_t *out);
 
+/* PyTorch's error of an operator that does not compute a type. */
+NORETURN void pt_no_type(pt_call_t *c, int dtype);
+
 /* Long loops call this now and then, so that Ctrl-C reaches them. */
 static inline void pt_poll(void) { mp_handle_pending(true); }
 

@@ -3,30 +3,28 @@
 
 #define LARGEST (1 << 28) /* sums of such numbers are still int32 */
 
-void pt_triple(int32_t *to, const char *what, const pt_arg_t *given, int rank, const int32_t *missing, int32_t front)
+void pt_triple(pt_call_t *c, int k, int32_t *to, int rank, const int32_t *missing, int32_t front, int32_t least)
 {
-    const bool some = given && given->given && given->count > 0;
-    if (some && given->count != 1 && given->count != rank) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("expected %s to be a single integer value or a list of %d values to match the convolution "
-                          "dimensions, but got %s=%s"), what, rank, what, pt_shape_text(given->count, given->v.ints));
-    }
+    const pt_arg_t *given = &c->args[k];
+    const bool some = given->given && given->count > 0;
     for (int d = 0; d < 3; d++) {
         const int own = d - (3 - rank);
+        if (some && given->count != 1 && given->count != rank) {
+            pt_refuse(c, k);
+        }
         to[d] = own < 0 ? front : some ? given->v.ints[given->count == 1 ? 0 : own] : missing[d];
-        if (to[d] > LARGEST) {
-            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%s is too large"), what);
+        if (to[d] < least || to[d] > LARGEST) {
+            pt_refuse(c, k);
         }
     }
 }
 
-bool pt_volume(pl_volume_t *s, const char *what, const pt_tensor_t *x, int rank)
+bool pt_volume(pt_call_t *c, pl_volume_t *s, int rank)
 {
+    const pt_tensor_t *x = c->args[0].v.tensor;
     const bool batched = x->ndim == rank + 2;
     if (!batched && x->ndim != rank + 1) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("Expected %dD (unbatched) or %dD (batched) input to %s%dd, but got input of size: %s"), rank + 1,
-            rank + 2, what, rank, pt_shape_of(x));
+        pt_refuse(c, 0);
     }
     const int32_t *sizes = x->dims + batched;
     s->n = batched ? x->dims[0] : 1;

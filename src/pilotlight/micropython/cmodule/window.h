@@ -6,11 +6,11 @@
 
 #include "volume.h"
 
-/* Elements of `what` for each of the last `rank` of three dimensions: the numbers given, one for all of them, or
- * `missing` where none is given; `front` for the dimensions before. */
-void pt_triple(int32_t *to, const char *what, const pt_arg_t *given, int rank, const int32_t *missing, int32_t front);
-/* Sizes (n, c, id, ih, iw) of an input with `rank` dimensions to move along; false where it has no batch dimension. */
-bool pt_volume(pl_volume_t *s, const char *what, const pt_tensor_t *x, int rank);
+/* Argument k for each of the last `rank` of three dimensions: the numbers given, one for all of them, or `missing` where
+ * none is given; `front` for the dimensions before. None may be below `least`. */
+void pt_triple(pt_call_t *c, int k, int32_t *to, int rank, const int32_t *missing, int32_t front, int32_t least);
+/* Sizes (n, c, id, ih, iw) of argument 0 with `rank` dimensions to move along; false where it has no batch dimension. */
+bool pt_volume(pt_call_t *c, pl_volume_t *s, int rank);
 /* A tensor (n, channels, od, oh, ow) without the dimensions that the input does not have. */
 pt_tensor_t *pt_volume_new(const pl_volume_t *s, int dtype, int32_t channels, int rank, bool batched);
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pilotlight.micropython.schemas import Kernel
 
 _PRODUCTS = {"matmul": 0, "mm": 1, "bmm": 2, "mv": 3, "dot": 4}
-_SUMS = {"addmm": 1, "baddbmm": 2}
 
 KERNELS: dict[str, Kernel] = {
     **{f"{name}.default": Kernel("pt_matmul", number) for name, number in _PRODUCTS.items()},
-    **{f"{name}{suffix}.default": Kernel("pt_addmm", n) for name, n in _SUMS.items() for suffix in ("", "_")},
     "outer.default": Kernel("pt_outer"),
     "linear.default": Kernel("pt_linear"),
 }

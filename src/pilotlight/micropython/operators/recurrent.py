@@ -1,4 +1,4 @@
-"""Recurrent layers and cells; a kernel's number is the kind: 0 tanh, 1 relu, 2 GRU, 3 LSTM."""
+"""Recurrent cells; a kernel's number is the kind: 0 tanh, 1 relu, 2 GRU, 3 LSTM."""
 
 from __future__ import annotations
 
@@ -7,6 +7,5 @@ from pilotlight.micropython.schemas import Kernel
 _KINDS = ("rnn_tanh", "rnn_relu", "gru", "lstm")
 
 KERNELS: dict[str, Kernel] = {
-    **{f"{name}.input": Kernel("pt_recurrent", kind) for kind, name in enumerate(_KINDS)},
     **{f"{name}_cell.default": Kernel("pt_recurrent_cell", kind) for kind, name in enumerate(_KINDS)},
 }

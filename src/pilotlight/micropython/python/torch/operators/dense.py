@@ -113,6 +113,14 @@ def _added(input, y, beta, alpha):
     return (y + (input if beta == 1 else input * beta) if beta else y).to(dtype)
 
 
+def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+    return _added(input, mat1.mm(mat2), beta, alpha)
+
+
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    return _added(input, batch1.bmm(batch2), beta, alpha)
+
+
 def addmv(input, mat, vec, *, beta=1, alpha=1):
     return _added(input, mat.mv(vec), beta, alpha)
 
