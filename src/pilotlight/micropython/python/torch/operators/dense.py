@@ -31,7 +31,7 @@ def _resized(input, size, scales, kind, corners=False):
     bytes = input.dtype is _torch.uint8
     if not (input.is_floating_point() or bytes and (kind < 2 or rank == 2)):
         raise NotImplementedError("upsample is not implemented for " + str(input.dtype))
-    y = input if kind < 2 else input.float()
+    y = input if kind < 2 else input.long() if bytes else input.float()
     for k in range(rank + 1, 1, -1):
         n, m = input.shape[k], size[k - 2]
         step = 1 / scales[k - 2] if scales[k - 2] and scales[k - 2] > 0 else n / m
@@ -40,23 +40,29 @@ def _resized(input, size, scales, kind, corners=False):
             step = n / m if rank == 2 and kind == 0 and m in (n, 2 * n) else step
             y = y.index_select(k, ((at + 0.5 * kind) * step).long().clamp_max(n - 1))
             continue
-        if corners:
-            at = at * ((n - 1) / (m - 1) if m > 1 else 0)
+        if corners or step == n / m:  # a fraction: what is behind the point is exact
+            at = _torch.arange(m)
+            at, step = (at * (n - 1), max(m - 1, 1)) if corners else ((2 * at + 1) * n - m, 2 * m)
         else:
-            at = (at + 0.5) * step - 0.5
-            at = at if kind == 3 else at.clamp_min(0)
-        low = at.floor()
-        part = (at - low).reshape([-1] + [1] * (rank + 1 - k))
+            at, step = (at + 0.5) * step - 0.5, 1
+        at = at if kind == 3 else at.clamp_min(0)
+        low = at // step
+        part = ((at - low * step).float() / step).reshape([-1] + [1] * (rank + 1 - k))
         low = low.long()
         taps = ((0, 1 - part), (1, part)) if kind == 2 else (
             (-1, _far_tap(part + 1)), (0, _near_tap(part)), (1, _near_tap(1 - part)), (2, _far_tap(2 - part))
         )
         total = 0
+        one = 1
+        if bytes:  # weights of 16 bits, as many behind the point as the largest of them leaves
+            largest = max([weight.max().item() for _, weight in taps])
+            while int(largest * one * 2 + 0.5) < 32768 and one < 1 << 22:
+                one *= 2
+            taps = [(tap, (weight * one).round().long()) for tap, weight in taps]
+            total = one // 2
         for tap, weight in taps:
             total = y.index_select(k, (low + tap).clamp(0, n - 1)) * weight + total
-        y = total
-        if bytes:
-            y = (y + 0.5).floor().clamp(0, 255)
+        y = (total // one).clamp_(0, 255) if bytes else total
     return y.to(input.dtype)
 
 
