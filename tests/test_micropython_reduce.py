@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from micropython_agree import differences
+from micropython_scripts import output
 
 SETUP = """
 x = torch.remainder(torch.arange(24).reshape(2, 3, 4) * 7, 11) * 0.37 - 1.5
@@ -120,6 +121,10 @@ unique()
 unique(return_inverse=True,return_counts=True)
 unique_consecutive()
 unique_consecutive(return_inverse=True,return_counts=True)
+unique(dim=0)
+unique(dim=-1,return_inverse=True,return_counts=True)
+unique_consecutive(dim=0,return_inverse=True,return_counts=True)
+unique_consecutive(dim=1)
 """
 OTHERS = """
 i.mean()
@@ -163,6 +168,29 @@ torch.arange(10000).mul(0.001).logsumexp(0)
 torch.zeros(3,2,dtype=torch.int32).trace()
 torch.sum(x,0,out=torch.zeros(3,4))
 torch.sum(x,axis=0,keepdims=True)
+torch.var_mean(x,False)
+torch.var_mean(x,(0,1),correction=0,keepdim=True)
+torch.std_mean(x,-1)
+torch.var_mean(i)
+torch.dist(i,i*2.0,3)
+n.nansum(dtype=torch.int64)
+n.nanmean((0,1),True)
+i.nanmean()
+torch.logsumexp(x,1,out=torch.zeros(0))
+torch.logcumsumexp(L([-inf,-inf,1,inf,2]),0)
+n.cummax(1)
+e.cummin(1)
+e.logcumsumexp(0)
+torch.zeros(0,dtype=torch.int64).median()
+torch.zeros(0,dtype=torch.int32).nanmedian()
+torch.zeros(0,dtype=torch.uint8).median()
+e.reshape(-1).median()
+torch.zeros(0,0).mode(0)
+torch.zeros(3,0).kthvalue(1,0)
+L(5.).mode(keepdim=True)
+torch.frobenius_norm(x,(0,1),True)
+x.norm('foo')
+x.norm(None,0)
 """
 SORTED_SETUP = """
 L = torch.tensor
@@ -199,6 +227,28 @@ torch.isin(x,2)
 torch.isin(2,x)
 torch.isin(i,L([1,4]),invert=True)
 torch.isin(i,L([1.,4]))
+torch.isin(elements=i,test_elements=L([7,-2]),invert=True)
+torch.isin(x,torch.zeros(0))
+torch.isin(i>0,i)
+torch.isin(i,L([2,7]),out=torch.zeros(3,4,dtype=torch.bool))
+torch.unique(torch.stack([i,i.flip(0),i,i%2]),dim=0,return_inverse=True,return_counts=True)
+torch.unique(torch.stack([i,i%2,i]).half(),dim=1,return_inverse=True,return_counts=True)
+torch.unique_consecutive(torch.cat([i,i[2:],i]),dim=0,return_inverse=True,return_counts=True)
+e.unique(dim=0,return_inverse=True,return_counts=True)
+e.unique(dim=1)
+e.unique_consecutive(return_inverse=True,return_counts=True)
+s.unique(dim=0)
+s.unique_consecutive(return_inverse=True,return_counts=True)
+x.quantile(L([.1,.9]),-2,True)
+x.quantile(L([]),0)
+s.quantile(L([.3,.1]),keepdim=True)
+x.half().quantile(.3)
+torch.searchsorted(torch.zeros(0),L([1.,2]))
+torch.searchsorted(torch.zeros(2,3),torch.ones(2,0))
+torch.searchsorted(L([1.,2,float('nan')]),L([1.5,float('nan'),3]),right=True)
+torch.bincount(i.reshape(-1)+2,minlength=20)
+torch.bincount(i.reshape(-1))
+torch.bincount(L([],dtype=torch.int64))
 torch.searchsorted(L([1.,2,3]),L([2.,5]))
 torch.searchsorted(L([1.,2,3]),2)
 torch.searchsorted(x.sort()[0],x)
@@ -223,6 +273,17 @@ s.nonzero(as_tuple=True)
 torch.cat([x,x],out=x)
 torch.take(x,L([1,2]),out=x.view(12).narrow(0,0,2))
 """
+
+
+def test_out_may_be_the_input() -> None:
+    """PyTorch overwrites what it has not read yet."""
+    assert output("""
+import torch
+x = torch.arange(6.0).reshape(2, 3)
+print(torch.max(x, 1, out=(x, torch.zeros(0, dtype=torch.int64)))[0], x.shape)
+x = torch.arange(6.0).reshape(2, 3)
+print(torch.mean(x, 0, out=x).clone(), torch.sum(x, 0, out=x))
+""") == "tensor([2., 5.]) torch.Size([2])\ntensor([1.5000, 2.5000, 3.5000]) tensor(7.5000)\n"
 
 
 @pytest.mark.parametrize("tensor", TENSORS)

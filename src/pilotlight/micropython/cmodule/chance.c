@@ -5,10 +5,11 @@
 
 /* ---- yes or no --------------------------------------------------------------------------------------------------- */
 
-void pt_draw_one(const pt_draw_t *d, pt_chunk_t *to, int n)
+/* 1 with probability p, else 0. */
+static void draw_one(const pt_draw_t *d, pt_chunk_t *to, int n)
 {
     for (int k = 0; k < n; k++) {
-        to->f[k] = (mp_float_t)(int64_t)pt_random53(d->g) * PT_UNIT53 < d->p ? 1.0f : 0.0f;
+        to->f[k] = pt_unit((int64_t)pt_random53(d->g)) < d->p ? 1.0f : 0.0f;
     }
 }
 
@@ -28,7 +29,7 @@ mp_obj_t pt_do_drop(pt_call_t *c)
         pt_fill(noise, MP_OBJ_NEW_SMALL_INT(0));
     } else {
         const pt_draw_t d = {.g = pt_generator(c, NULL), .p = 1 - p};
-        pt_draw(noise, pt_draw_one, &d, PT_FLOAT32);
+        pt_draw(noise, draw_one, &d, PT_FLOAT32);
         pt_tensor_t *const scaled[] = {noise, pt_from_number(mp_obj_new_float(1 - p), PT_FLOAT32)};
         pt_apply(&pt_row_div, 2, scaled, noise);
     }

@@ -5,13 +5,13 @@
 #include "shape.h"
 
 enum { PT_TAKE, PT_PUT, PT_ADD, PT_MULTIPLY, PT_LARGEST, PT_LEAST };
-enum { PT_NO_NEGATIVE = 0, PT_NEGATIVE = 1, PT_WRAP = 2, PT_INDEX_ERROR = 4, PT_IN_SELF = 8 }; /* what indices may be */
 
 /* For each element of `index` and the one at the same place of `other`: full[.., index, ..] is read into `other`, or
- * written, or changed by it. Both have the same sizes; those of `full` are at least as large, but for `dim`. */
-void pt_along(pt_tensor_t *full, int dim, pt_tensor_t *index, pt_tensor_t *other, int action, int rule);
+ * written, or changed by it. Both have the same sizes; those of `full` are at least as large, but for `dim`. An index that
+ * is not there is an IndexError in self, else a RuntimeError. */
+void pt_along(pt_tensor_t *full, int dim, pt_tensor_t *index, pt_tensor_t *other, int action, bool in_self);
 /* A vector of indices of a dimension as wide as a tensor of these sizes. */
 pt_tensor_t *pt_index_vector(pt_call_t *c, pt_tensor_t *index, int ndim, int dim, const int32_t *sizes);
-void pt_index_type(pt_call_t *c, const pt_tensor_t *index, const char *names); /* PyTorch's error for another type */
+void pt_index_type(pt_call_t *c, const pt_tensor_t *index); /* PyTorch's error for another type */
 
 #endif

@@ -2,6 +2,8 @@
 #include "random.h"
 
 #include "functions.h"
+#include "wide.h"
+
 #define USUAL_SEED 67280421310721ull /* of a new torch.Generator() */
 
 static void plant(pt_generator_t *g, uint64_t seed)
@@ -42,6 +44,10 @@ uint64_t pt_random64(pt_generator_t *g)
     return high << 32 | pt_random32(g);
 }
 
+uint64_t pt_random53(pt_generator_t *g) { return pt_random64(g) & ((1ull << 53) - 1u); }
+
+mp_float_t pt_unit(int64_t k) { return pt_number(k) * (mp_float_t)1.1102230246251565e-16; }
+
 mp_float_t pt_log_rest(uint64_t k)
 {
     uint64_t q = (1ull << 53) - k;
@@ -49,7 +55,7 @@ mp_float_t pt_log_rest(uint64_t k)
     for (; q < 0x16a09e667f3bcdull; q <<= 1) { /* to at least 1 / sqrt(2), in units of 2**-53 */
         e--;
     }
-    const mp_float_t d = (mp_float_t)(int64_t)(q - (1ull << 53)) * PT_UNIT53, t = d / (2 + d);
+    const mp_float_t d = pt_unit((int64_t)(q - (1ull << 53))), t = d / (2 + d);
     mp_float_t sum = 0; /* log(1 + d) = 2 (t + t**3 / 3 + ...) */
     for (int n = 23; n > 0; n -= 2) {
         sum = sum * t * t + (mp_float_t)1 / (mp_float_t)n;

@@ -85,22 +85,8 @@ static void check_mask(const pt_tensor_t *t, int dim, const pt_tensor_t *mask)
 
 static int broadcast(int count, pt_tensor_t *const *parts, int32_t *sizes)
 {
-    int ndim = 0;
-    bool fits = true;
-    for (int k = 0; k < count; k++) {
-        ndim = parts[k]->ndim > ndim ? parts[k]->ndim : ndim;
-    }
-    for (int d = 0; d < ndim; d++) {
-        sizes[d] = 1;
-        for (int k = 0; k < count; k++) {
-            const int own = d - (ndim - parts[k]->ndim);
-            if (own >= 0 && parts[k]->dims[own] != 1) {
-                fits = fits && (sizes[d] == 1 || sizes[d] == parts[k]->dims[own]);
-                sizes[d] = parts[k]->dims[own];
-            }
-        }
-    }
-    if (!fits) {
+    nlr_buf_t nlr;
+    if (nlr_push(&nlr)) {
         vstr_t text;
         mp_print_t print;
         vstr_init_print(&text, 96, &print);
@@ -110,6 +96,8 @@ static int broadcast(int count, pt_tensor_t *const *parts, int32_t *sizes)
         }
         nlr_raise(mp_obj_new_exception_arg1(&mp_type_IndexError, mp_obj_new_str_from_vstr(&text)));
     }
+    const int ndim = pt_broadcast(count, parts, sizes);
+    nlr_pop();
     return ndim;
 }
 

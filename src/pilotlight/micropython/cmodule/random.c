@@ -112,8 +112,7 @@ static void draw_normal(const pt_draw_t *d, pt_chunk_t *to, int n)
                 radius = (radius + square / radius) / 2;
             }
             const bool far = part > quarter / 2;
-            const mp_float_t x = (mp_float_t)(int64_t)(far ? quarter - part : part)
-                * (mp_float_t)6.9757369960172635e-16; /* pi / 2**52 */
+            const mp_float_t x = pt_unit((int64_t)(far ? quarter - part : part)) * (mp_float_t)6.283185307179586;
             const mp_float_t cosine = radius * turn(x, far), sine = radius * turn(x, !far);
             const int quadrant = (int)(angle >> 51);
             v = quadrant & 1 ? -sine : cosine;
@@ -225,17 +224,6 @@ static mp_obj_t integers(pt_call_t *c, pt_tensor_t *y, pt_generator_t *g, int64_
     }
     pt_draw(y, draw_integers, &d, PT_INT64);
     return MP_OBJ_FROM_PTR(y);
-}
-
-/* randint: overload->data & 1: a generator stands before the dtype, & 2: a low before the high. */
-mp_obj_t pt_do_randint(pt_call_t *c)
-{
-    const int data = (int)c->overload->data.number;
-    const pt_arg_t *arg = c->args, *low = data & 2 ? arg++ : NULL, *high = arg++, *size = arg++;
-    pt_generator_t *g = pt_generator(c, data & 1 ? arg++ : NULL);
-    const int dtype = arg->given ? arg->v.dtype : c->out ? c->out->dtype : PT_INT64;
-    pt_tensor_t *y = pt_result(c, dtype, size->count, size->v.ints);
-    return integers(c, y, g, low ? low->v.i : 0, high->v.i);
 }
 
 /* random_: overload->data 0: (self), 1: (self, to), 2: (self, from, to); a generator comes last. */

@@ -19,9 +19,9 @@ typedef struct {
 pt_generator_t *pt_generator(pt_call_t *c, const pt_arg_t *arg);
 uint32_t pt_random32(pt_generator_t *g);
 uint64_t pt_random64(pt_generator_t *g);
-static inline uint64_t pt_random53(pt_generator_t *g) { return pt_random64(g) & ((1ull << 53) - 1u); }
-#define PT_UNIT53 ((mp_float_t)1.1102230246251565e-16) /* 2**-53 */
-mp_float_t pt_log_rest(uint64_t k);                      /* log(1 - k / 2**53) */
+uint64_t pt_random53(pt_generator_t *g);
+mp_float_t pt_unit(int64_t k);      /* k / 2**53 */
+mp_float_t pt_log_rest(uint64_t k); /* log(1 - k / 2**53) */
 
 /* Writes numbers of a distribution, n at a time, to all elements in the order of memory. */
 typedef struct {
@@ -33,7 +33,5 @@ typedef struct {
 } pt_draw_t;
 typedef void (*pt_source_t)(const pt_draw_t *d, pt_chunk_t *to, int n);
 void pt_draw(pt_tensor_t *y, pt_source_t source, const pt_draw_t *d, int compute);
-
-void pt_draw_one(const pt_draw_t *d, pt_chunk_t *to, int n); /* 1 with probability p, else 0; as float32 */
 
 #endif

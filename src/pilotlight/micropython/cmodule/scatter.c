@@ -54,7 +54,7 @@ mp_obj_t pt_do_scatter(pt_call_t *c)
     pt_tensor_t *x = c->args[0].v.tensor, *index = c->args[2].v.tensor;
     pt_tensor_t *src = data & 8 ? everywhere(c->args[3].object, x->dtype, index->ndim, index->dims) : c->args[3].v.tensor;
     const int dim = pt_dim(c, c->args[1].v.i, x->ndim), action = data & 16 ? action_of(c->args[4].object) : data & 7;
-    pt_index_type(c, index, "int32/int64");
+    pt_index_type(c, index);
     if (src->dtype != x->dtype || (pt_numel(index) && !fits(x, dim, index, src))) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("%q(): Expected index %s to be no larger than self %s and src %s, of the same dtype"),
@@ -65,7 +65,7 @@ mp_obj_t pt_do_scatter(pt_call_t *c)
     if (pt_numel(index)) {
         src = src->ndim == index->ndim ? pt_view(src, index->ndim, index->dims, pt_strides(src), 0)
             : pt_reshape(src, index->ndim, index->dims);
-        pt_along(y, dim, index, src, action, PT_NO_NEGATIVE);
+        pt_along(y, dim, index, src, action, false);
     }
     return MP_OBJ_FROM_PTR(y);
 }
@@ -96,6 +96,6 @@ mp_obj_t pt_do_index_add(pt_call_t *c)
     }
     source = source->ndim == x->ndim ? source : pt_reshape(source, x->ndim, sizes);
     pt_tensor_t *y = changed(c);
-    pt_along(y, dim, ids, source, PT_ADD, PT_NO_NEGATIVE);
+    pt_along(y, dim, ids, source, PT_ADD, false);
     return MP_OBJ_FROM_PTR(y);
 }

@@ -19,6 +19,10 @@ static void request(pt_call_t *c, request_t *r, bool has_dtype)
     pt_tensor_t *x = c->args[0].v.tensor;
     const int kind = (int)(c->overload->data.number & KIND);
     uint32_t bits = 0;
+    if (x == c->out) { /* it gets another shape before it is read */
+        x = pt_new_like(x, x->dtype);
+        pt_copy_into(x, c->out);
+    }
     r->by_dim = kind != ALL && c->args[1].given && (kind == DIM || c->args[1].count);
     if (r->by_dim) {
         bits = kind == DIM ? 1u << pt_dim(c, c->args[1].v.i, x->ndim) : pt_dims(c, &c->args[1], x->ndim);
@@ -60,23 +64,6 @@ static void sum_i64(pt_fold_t *s, const int64_t *x, int n)
 }
 
 static const pt_rule_t sum_rule = {pt_fold_sum_f32, sum_i64, pt_fold_sum_end, {PT_VALUE}};
-
-/* Integers are added up as int64, unless a dtype is asked for. */
-static int sum_dtype(pt_call_t *c, const request_t *r)
-{
-    if (r->dtype->given) {
-        return r->dtype->v.dtype;
-    }
-    return c->out ? c->out->dtype : pt_is_float(r->plan.x->dtype) ? r->plan.x->dtype : PT_INT64;
-}
-
-mp_obj_t pt_do_sum(pt_call_t *c)
-{
-    request_t r;
-    request(c, &r, true);
-    const int dtype = sum_dtype(c, &r);
-    return reduced(c, &r, &sum_rule, pt_compute(dtype), dtype);
-}
 
 static void mean_end(pt_fold_t *s)
 {
@@ -128,12 +115,16 @@ static void prod_end(pt_fold_t *s)
 
 static const pt_rule_t prod_rule = {prod_f32, prod_i64, prod_end, {PT_VALUE}};
 
-mp_obj_t pt_do_prod(pt_call_t *c)
+/* sum and prod (overload->data & PROD); integers become int64, unless a dtype is asked for. */
+enum { PROD = 4 };
+
+mp_obj_t pt_do_sum(pt_call_t *c)
 {
     request_t r;
     request(c, &r, true);
-    const int dtype = sum_dtype(c, &r);
-    return reduced(c, &r, &prod_rule, pt_compute(dtype), dtype);
+    const int own = r.plan.x->dtype;
+    const int dtype = r.dtype->given ? r.dtype->v.dtype : c->out ? c->out->dtype : pt_is_float(own) ? own : PT_INT64;
+    return reduced(c, &r, c->overload->data.number & PROD ? &prod_rule : &sum_rule, pt_compute(dtype), dtype);
 }
 
 /* ---- truth ------------------------------------------------------------------------------------------------------- */
@@ -159,32 +150,30 @@ static void all_end(pt_fold_t *s) { s->i = s->i == s->seen; }
 static const pt_rule_t any_rule = {count_f32, count_i64, any_end, {PT_INTEGER}};
 static const pt_rule_t all_rule = {count_f32, count_i64, all_end, {PT_INTEGER}};
 
-/* any and all: an empty list of dimensions reduces nothing, and uint8 stays uint8. */
-static mp_obj_t truth(pt_call_t *c, const pt_rule_t *rule)
+/* any and all (overload->data & ALL_OF): an empty list of dimensions reduces nothing, and uint8 stays uint8. */
+enum { ALL_OF = 4 };
+
+mp_obj_t pt_do_truth(pt_call_t *c)
 {
     request_t r;
-    const pt_arg_t *dims = &c->args[1];
-    const int x = c->args[0].v.tensor->dtype;
+    const int data = (int)c->overload->data.number;
     request(c, &r, false);
-    if ((c->overload->data.number & KIND) == DIMS && dims->given && dims->count == 0) {
-        pt_plan(&r.plan, c->args[0].v.tensor, 0, true);
+    if ((data & KIND) == DIMS && c->args[1].given && c->args[1].count == 0) {
+        pt_plan(&r.plan, r.plan.x, 0, true);
     }
-    return reduced(c, &r, rule, pt_compute(x), x == PT_UINT8 ? PT_UINT8 : PT_BOOL);
+    const int x = r.plan.x->dtype;
+    return reduced(c, &r, data & ALL_OF ? &all_rule : &any_rule, pt_compute(x), x == PT_UINT8 ? PT_UINT8 : PT_BOOL);
 }
-
-mp_obj_t pt_do_any(pt_call_t *c) { return truth(c, &any_rule); }
-
-mp_obj_t pt_do_all(pt_call_t *c) { return truth(c, &all_rule); }
 
 /* ---- extremes ---------------------------------------------------------------------------------------------------- */
 
-/* The largest and where it stands first; the first NaN stays. */
-static void max_f32(pt_fold_t *s, const float *x, int n)
+/* The largest, with p -1 the least, and where it stands first; the first NaN stays. */
+static void extreme_f32(pt_fold_t *s, const float *x, int n)
 {
     int k = s->seen ? 0 : 1;
     float best = s->seen ? s->f : x[0];
     for (; k < n && best == best; k++) {
-        if (x[k] > best || x[k] != x[k]) {
+        if (x[k] * s->p > best * s->p || x[k] != x[k]) {
             best = x[k];
             s->j = s->seen + k;
         }
@@ -192,98 +181,43 @@ static void max_f32(pt_fold_t *s, const float *x, int n)
     s->f = best;
 }
 
-static void min_f32(pt_fold_t *s, const float *x, int n)
+static void extreme_i64(pt_fold_t *s, const int64_t *x, int n)
 {
-    int k = s->seen ? 0 : 1;
-    float best = s->seen ? s->f : x[0];
-    for (; k < n && best == best; k++) {
-        if (x[k] < best || x[k] != x[k]) {
-            best = x[k];
-            s->j = s->seen + k;
-        }
-    }
-    s->f = best;
-}
-
-static void max_i64(pt_fold_t *s, const int64_t *x, int n)
-{
+    const int64_t turn = s->p < 0.0f ? -1 : 0;
     s->i = s->seen ? s->i : x[0];
     for (int k = 0; k < n; k++) {
-        if (x[k] > s->i) {
+        if ((x[k] ^ turn) > (s->i ^ turn)) {
             s->i = x[k];
             s->j = s->seen + k;
         }
     }
 }
 
-static void min_i64(pt_fold_t *s, const int64_t *x, int n)
-{
-    s->i = s->seen ? s->i : x[0];
-    for (int k = 0; k < n; k++) {
-        if (x[k] < s->i) {
-            s->i = x[k];
-            s->j = s->seen + k;
-        }
-    }
-}
+static const pt_rule_t extreme_rule = {extreme_f32, extreme_i64, NULL, {PT_VALUE, PT_INDEX}};
+static const pt_rule_t where_rule = {extreme_f32, extreme_i64, NULL, {PT_INDEX}};
 
-static const pt_rule_t max_rule = {max_f32, max_i64, NULL, {PT_VALUE, PT_INDEX}};
-static const pt_rule_t min_rule = {min_f32, min_i64, NULL, {PT_VALUE, PT_INDEX}};
-static const pt_rule_t argmax_rule = {max_f32, max_i64, NULL, {PT_INDEX}};
-static const pt_rule_t argmin_rule = {min_f32, min_i64, NULL, {PT_INDEX}};
+/* overload->data & LEAST: the least, & WHERE: its index, & BOTH: the value and the index. */
+enum { LEAST = 4, WHERE = 8, BOTH = 16 };
 
-static mp_obj_t extreme(pt_call_t *c, const pt_rule_t *rule)
+mp_obj_t pt_do_extreme(pt_call_t *c)
 {
+    static const uint16_t names[2][3] = {{MP_QSTR_max, MP_QSTR_values, MP_QSTR_indices},
+                                         {MP_QSTR_min, MP_QSTR_values, MP_QSTR_indices}};
+    const int data = (int)c->overload->data.number;
+    const pt_fold_t first = {.p = data & LEAST ? -1.0f : 1.0f};
     request_t r;
     request(c, &r, false);
+    const int dtype = r.plan.x->dtype;
+    if (data & WHERE && (dtype == PT_BOOL || (!c->args[1].given && pt_numel(r.plan.x) == 0))) {
+        mp_raise_msg_varg(dtype == PT_BOOL ? &mp_type_RuntimeError : &mp_type_IndexError,
+            MP_ERROR_TEXT("%q(): Expected elements, and another dtype than bool"), c->op->name);
+    }
     pt_some_elements(c, &r.plan, r.by_dim);
-    const int dtype = r.plan.x->dtype;
-    return reduced(c, &r, rule, pt_compute(dtype), rule->out[0] == PT_INDEX ? PT_INT64 : dtype);
-}
-
-mp_obj_t pt_do_amax(pt_call_t *c) { return extreme(c, &max_rule); }
-
-mp_obj_t pt_do_amin(pt_call_t *c) { return extreme(c, &min_rule); }
-
-static mp_obj_t where_extreme(pt_call_t *c, const pt_rule_t *rule)
-{
-    if (c->args[0].v.tensor->dtype == PT_BOOL) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q(): does not support bool input"), c->op->name);
+    pt_tensor_t *y[2] = {pt_result(c, data & WHERE ? PT_INT64 : dtype, r.plan.ndim, r.plan.sizes)};
+    if (data & BOTH) {
+        y[1] = pt_result_at(c, 1, PT_INT64, r.plan.ndim, r.plan.sizes);
     }
-    if (!c->args[1].given && pt_numel(c->args[0].v.tensor) == 0) {
-        mp_raise_msg_varg(&mp_type_IndexError,
-            MP_ERROR_TEXT("%q(): Expected reduction dim to be specified for input.numel() == 0."), c->op->name);
-    }
-    return extreme(c, rule);
-}
-
-mp_obj_t pt_do_argmax(pt_call_t *c) { return where_extreme(c, &argmax_rule); }
-
-mp_obj_t pt_do_argmin(pt_call_t *c) { return where_extreme(c, &argmin_rule); }
-
-static mp_obj_t extreme_of_dim(pt_call_t *c, const pt_rule_t *rule, const uint16_t *names)
-{
-    request_t r;
-    request(c, &r, false);
-    pt_some_elements(c, &r.plan, true);
-    const pt_fold_t first = {0};
-    const int dtype = r.plan.x->dtype;
-    pt_tensor_t *y[] = {pt_result_at(c, 0, dtype, r.plan.ndim, r.plan.sizes),
-                        pt_result_at(c, 1, PT_INT64, r.plan.ndim, r.plan.sizes)};
-    pt_reduce(&r.plan, rule, &first, pt_compute(dtype), 2, y);
+    pt_reduce(&r.plan, data & WHERE ? &where_rule : &extreme_rule, &first, pt_compute(dtype), data & BOTH ? 2 : 1, y);
     const mp_obj_t both[] = {MP_OBJ_FROM_PTR(y[0]), MP_OBJ_FROM_PTR(y[1])};
-    return pt_named(names, 2, both);
+    return data & BOTH ? pt_named(names[data & LEAST ? 1 : 0], 2, both) : both[0];
 }
-
-mp_obj_t pt_do_max_dim(pt_call_t *c)
-{
-    static const uint16_t names[] = {MP_QSTR_max, MP_QSTR_values, MP_QSTR_indices};
-    return extreme_of_dim(c, &max_rule, names);
-}
-
-mp_obj_t pt_do_min_dim(pt_call_t *c)
-{
-    static const uint16_t names[] = {MP_QSTR_min, MP_QSTR_values, MP_QSTR_indices};
-    return extreme_of_dim(c, &min_rule, names);
-}
-

@@ -9,9 +9,6 @@ _VALUE, _REDUCE = 8, 16  # a number is put; reduce= says how
 
 KERNELS: dict[str, Kernel] = {
     "gather.default": Kernel("pt_do_gather"), "index_select.default": Kernel("pt_do_index_select"),
-    "repeat_interleave.Tensor": Kernel("pt_do_repeat_interleave"),
-    "repeat_interleave.self_Tensor": Kernel("pt_do_repeat_interleave_self", 0),
-    "repeat_interleave.self_int": Kernel("pt_do_repeat_interleave_self", 1),
     **{f"{name}.{overload}": Kernel("pt_do_scatter", data)
        for name in ("scatter", "scatter_")
        for overload, data in (("src", _PUT), ("value", _PUT + _VALUE), ("reduce", _REDUCE),

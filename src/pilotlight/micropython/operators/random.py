@@ -7,8 +7,6 @@ from pilotlight.micropython.schemas import Kernel
 KERNELS: dict[str, Kernel] = {
     **{f"{name}.{overload}": Kernel(f"pt_do_{name}", generator)
        for name in ("rand", "randn") for generator, overload in enumerate(("default", "generator"))},
-    "randint.default": Kernel("pt_do_randint", 0), "randint.generator": Kernel("pt_do_randint", 1),
-    "randint.low": Kernel("pt_do_randint", 2), "randint.low_generator": Kernel("pt_do_randint", 3),
     "randperm.default": Kernel("pt_do_randperm", 0), "randperm.generator": Kernel("pt_do_randperm", 1),
     "uniform_.default": Kernel("pt_do_uniform"), "normal_.default": Kernel("pt_do_normal_in_place"),
     "random_.default": Kernel("pt_do_random", 0), "random_.to": Kernel("pt_do_random", 1),

@@ -10,10 +10,19 @@ def randn_like(input, **kwargs):
     return _torch.randn(input.shape, **_alike(input, kwargs))
 
 
+def randint(*args, **kwargs):
+    given, args = [], list(args)
+    for name in ("size", "high", "low"):
+        if name not in kwargs and not args and name != "low":
+            raise TypeError("randint() missing required argument '" + name + "'")
+        given.append(kwargs.pop(name) if name in kwargs else args.pop() if args else 0)
+    generator = kwargs.pop("generator", None)
+    kwargs["dtype"] = kwargs.get("dtype") or _torch.int64
+    return _torch.empty(given[0], **kwargs).random_(given[2], given[1], generator=generator)
+
+
 def randint_like(input, *args, **kwargs):
-    kwargs = _alike(input, kwargs)
-    low, high = kwargs.pop("low", args[0] if args[1:] else 0), kwargs.pop("high", args[-1] if args else None)
-    return _torch.randint(low, high, input.shape, **kwargs)
+    return randint(*args, size=input.shape, **_alike(input, kwargs))
 
 
 def _alike(input, kwargs):

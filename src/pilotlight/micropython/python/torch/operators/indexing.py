@@ -91,3 +91,33 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
         count = count.scatter(dim, index, 1, reduce="add").clamp(1)
         y = y.div(count, rounding_mode=None if y.dtype.is_floating_point else "floor").to(x.dtype)
     return y
+
+
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    if repeats is None:  # the indices alone
+        return _repeated(input, output_size).to(input.dtype)
+    x = input.reshape(-1) if dim is None or not input.dim() else input
+    dim = dim or 0
+    size = x.shape[dim]
+    if not _torch.is_tensor(repeats):
+        if repeats < 0:
+            raise RuntimeError("Repeats must be non-negative")
+        repeats = _torch.tensor(repeats)
+    if repeats.numel() == 1:
+        repeats = repeats.reshape(1).expand(size)
+    if repeats.dim() == 1 and repeats.numel() != size:
+        raise RuntimeError("repeats must have the same size as input along dim")
+    return x.index_select(dim, _repeated(repeats, output_size))
+
+
+# each index as often as it says there
+def _repeated(times, output_size):
+    if times.dtype not in (_torch.int32, _torch.int64):
+        raise NotImplementedError("repeat_interleave() expects repeats of type int32 or int64")
+    if times.dim() != 1 or (times < 0).any():
+        raise RuntimeError("repeats must have one dimension and not be negative")
+    ends = times.cumsum(0)
+    size = int(ends[-1]) if ends.numel() else 0
+    if output_size not in (None, size):
+        raise RuntimeError("allocated size does not match required size")
+    return _ranks(ends, _torch.arange(size), True)
