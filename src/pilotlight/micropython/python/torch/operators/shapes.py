@@ -344,6 +344,8 @@ def diag(input, diagonal=0):
 
 
 def trace(input):
+    if input.dtype is _torch.bool:
+        raise NotImplementedError("trace() of Bool")
     if input.ndim != 2:
         raise RuntimeError("trace: expected a matrix")
     return diagonal(input).sum()
