@@ -49,7 +49,12 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
         wanted[f"torch/kernels/{path.name}"] = path.read_bytes()
     for path in files:
         wanted[f"python/{path.relative_to(HERE / 'python')}"] = minify(path.read_text()).encode()
-    for name, data in pack(python, units, texts).items():
+    packed_files, words = pack(python, units, texts)
+    wanted["torch/generated/words.h"] = (
+        f"#define PT_WORDS {int(LOADER in python)}\n#define PT_WORD_BYTES {', '.join(map(str, words)) or 0}\n"
+        "extern const mp_obj_fun_builtin_fixed_t pt_expand_obj;\n"
+    ).encode()
+    for name, data in packed_files.items():
         if data:
             wanted[f"python/{name}"] = data
         else:

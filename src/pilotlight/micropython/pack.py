@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pilotlight.micropython.deflate import deflate
 from pilotlight.micropython.minify import keywords, minify
+from pilotlight.micropython.words import choose, encode, table
 
 if TYPE_CHECKING:
     from pilotlight.micropython.composed import Unit
@@ -32,36 +33,45 @@ _STUB = "from torch import _packed\n\n_packed.load(__name__, globals())\n"
 LOADER, _PLACE = "torch._packed", '_DATA = b""'
 
 
-def pack(files: Mapping[str, Path], operators: Iterable[Unit], texts_of_errors: Iterable[str]) -> dict[str, bytes]:
-    """Python files to freeze instead of these modules, by their paths in the package; one without bytes is left out."""
+def pack(
+    files: Mapping[str, Path], operators: Iterable[Unit], texts_of_errors: Iterable[str]
+) -> tuple[dict[str, bytes], bytes]:
+    """Python files to freeze instead of these modules, by their paths in the package; one without bytes is left out.
+
+    The second result is the table of words that the stream has as bytes.
+    """
     if LOADER not in files:
-        return {}
+        return {}, b""
     texts = {name: minify(files[name].read_text()).encode() for name in PACKED if name in files}
-    errors = "".join(f"{text}\n" for text in texts_of_errors).encode()
-    data = deflate(b"".join([
-        *(part for name, text in texts.items() for part in (f"{name} {len(text)}\n".encode(), text)),
-        *_texts(operators).values(), f"_texts {len(errors)}\n".encode(), errors,
-    ]), _WINDOW)
     made = {f"{name.replace('.', '/')}.py": _STUB.encode() if name in _PUBLIC else b"" for name in texts}
+    parts = [([name], text) for name, text in texts.items()] + _units(operators)
+    parts.append((["_texts"], "".join(f"{text}\n" for text in texts_of_errors).encode()))
+    words = choose(b"".join(" ".join(head).encode() + b"\n" + text for head, text in parts))
+    data = deflate(b"".join(_encoded(head, text, words) for head, text in parts), _WINDOW)
     loader = files[LOADER].read_text()
     assert _PLACE in loader
-    return {**made, "torch/_packed.py": minify(loader.replace(_PLACE, f"_DATA = {data!r}")).encode()}
+    made["torch/_packed.py"] = minify(loader.replace(_PLACE, f"_DATA = {data!r}")).encode()
+    return made, table(words)
+
+
+def _encoded(head: list[str], text: bytes, words: list[bytes]) -> bytes:
+    """A unit after the line that tells its name and size."""
+    text = encode(text, words)
+    return encode(" ".join([head[0], str(len(text)), *head[1:]]).encode() + b"\n", words) + text
 
 
 def shares(operators: Iterable[Unit]) -> dict[str, int]:
     """Bytes of the stream that units take, in proportion to their texts."""
-    texts = _texts(operators)
+    texts = {head[0]: " ".join(head).encode() + text for head, text in _units(operators)}
     whole = b"".join(texts.values())
     return {name: round(len(text) * len(zlib.compress(whole, 9)) / len(whole)) for name, text in texts.items()}
 
 
-def _texts(operators: Iterable[Unit]) -> dict[str, bytes]:
-    """What the stream has of these units, with the line that stands before each."""
+def _units(operators: Iterable[Unit]) -> list[tuple[list[str], bytes]]:
+    """The words of the line before each unit, but for the size, and its text."""
     units = list(operators)
     named = keywords("\n".join(unit.source for unit in units))
-    found = {}
-    for unit in units:
-        text = minify(unit.source, named).encode()
-        head = [unit.name, str(len(text)), *([f":{unit.head}"] if unit.head else []), *unit.needs]
-        found[unit.name] = " ".join(head).encode() + b"\n" + text
-    return found
+    return [
+        ([unit.name, *([f":{unit.head}"] if unit.head else []), *unit.needs], minify(unit.source, named).encode())
+        for unit in units
+    ]

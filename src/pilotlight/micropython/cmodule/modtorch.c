@@ -3,6 +3,8 @@
 #include "record.h"
 #include "tensortype.h"
 
+#include "generated/words.h"
+
 static mp_obj_t is_tensor(mp_obj_t o) { return mp_obj_new_bool(pt_is_tensor(o)); }
 static MP_DEFINE_CONST_FUN_OBJ_1(is_tensor_obj, is_tensor);
 
@@ -57,6 +59,9 @@ static const mp_rom_map_elem_t module_table[] = {
 #endif
 #if MICROPY_MODULE_BUILTIN_INIT
     ENTRY(__init__, pt_forget_obj),
+#endif
+#if PT_WORDS
+    ENTRY(_expand, pt_expand_obj),
 #endif
 #ifdef PT_RECORD
     ENTRY(_record, pt_record_obj),

@@ -1,6 +1,7 @@
 # Rarely used modules, and operators that are written in Python: their source in one compressed stream, of which a unit
 # is compiled when it is first asked for. A line stands before each: its name and size, for an operator its forms and
-# the types of its arguments behind a colon, and the units that it needs, which come later.
+# the types of its arguments behind a colon, and the units that it needs, which come later. Words that are often there
+# are bytes of their own.
 from io import BytesIO
 
 import _torch
@@ -18,6 +19,7 @@ def _run(stream, size, names):
     while size:
         line = stream.readline()
         size -= len(line)
+        line = _torch._expand(line)
         if text and line[0] != 32 and text[0] != 64:
             exec(text, names)
             text = b""
@@ -29,7 +31,7 @@ def _run(stream, size, names):
 def _units(stream):
     skipped = bytearray(64)
     while True:
-        words = stream.readline().decode().split()
+        words = _torch._expand(stream.readline()).decode().split()
         if not words:
             break
         words[1] = int(words[1])
@@ -65,7 +67,7 @@ def text(number):
         if words[0] == "_texts":
             for _ in range(number):
                 line = stream.readline()
-            return line.decode()[:-1]
+            return _torch._expand(line).decode()[:-1]
 
 
 # the names of a module; with `names` it is not kept
