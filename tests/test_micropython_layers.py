@@ -308,6 +308,18 @@ f(2).addmv_(f(3,2),f(2))
 op.addmv(i(2),i(2,3),i(3),beta=1.5,alpha=2.5)
 op.addr(i(2,3),i(2),i(3),beta=1.5)
 op.addcmul(i(3),i(3),i(3),value=2.5)
+i(2,2,2).baddbmm_(i(2,2,3),i(2,3,2),beta=2,alpha=3)
+op.baddbmm(i(2,2,2,dt=torch.int8),i(2,2,3,m=100,dt=torch.int8),i(2,3,2,dt=torch.int8))
+op.addmm(f(2),f(2,3),f(3,2),beta=0.5,alpha=2)
+op.addmm(f(3),f(2,3),f(3,2))
+op.addmm(f(2,dt=h),f(2,3),f(3,2))
+(torch.manual_seed(3),op.scaled_dot_product_attention(f(1,2,3,4),f(1,2,3,4),f(1,2,3,4),None,0.5))[1]
+(torch.manual_seed(3),op.scaled_dot_product_attention(f(2,3,4),f(2,5,4),f(2,5,4),i(3,5)>3,0.3))[1]
+(torch.manual_seed(3),op.scaled_dot_product_attention(f(1,4,3,4),f(1,2,3,4),f(1,2,3,4),None,0.2,True,enable_gqa=True))[1]
+op.lstm(f(4,2,3),(f(4,2,2),f(4,2,2)),[f(*k) for k in ((8,3),(8,2),(8,),(8,))*2+((8,4),(8,2),(8,),(8,))*2],True,2,0.0,False,True,False)
+op.gru(f(2,4,3),f(1,2,2),[f(6,3),f(6,2)],False,1,0.0,False,False,True)
+op.rnn_tanh(f(4,2,3),f(1,2,2),[f(2,3),f(2,2),f(2),f(2)],True,1,0.0,False,False,False)
+op.rnn_relu(f(4,2,3),f(1,3,2),[f(2,3),f(2,2),f(2),f(2)],True,1,0.0,False,False,False)
 op.log_sigmoid(f(3),out=torch.empty(3))
 op.upsample_bilinear2d(i(1,1,3,3,m=256,dt=torch.uint8),(6,5),False)
 op.upsample_nearest2d(f(1,1,2,3),(2,6),1.7,1.3)

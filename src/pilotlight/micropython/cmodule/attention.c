@@ -1,5 +1,6 @@
 /* Scaled dot product attention. */
 #include "dense.h"
+#include "packed.h"
 
 #include "functions.h"
 #include "attention_f32.h"
@@ -83,6 +84,29 @@ static void shape(pt_call_t *c, pl_attention_t *s, const pt_tensor_t *q, const p
     s->scale = c->args[6].given ? (float)c->args[6].v.f : 1.0f / pl_sqrt_f32((float)s->width);
 }
 
+/* Step by step, in Python. */
+static mp_obj_t with_dropout(pt_call_t *c)
+{
+    mp_obj_t found[2] = {MP_OBJ_NULL, MP_OBJ_NULL}, args[11];
+    pt_find_packed(MP_QSTR__scaled_dot_product_attention_math, 'f', MP_OBJ_NULL, found);
+    if (found[0] == MP_OBJ_NULL) { /* not in this build */
+        pt_refuse(c, 4);
+    }
+    for (int k = 0; k < 5; k++) {
+        args[k] = c->args[k].object;
+    }
+    args[5] = mp_obj_new_bool(c->args[5].v.i);
+    args[6] = mp_const_none;
+    args[7] = MP_OBJ_NEW_QSTR(MP_QSTR_scale);
+    args[8] = c->args[6].object;
+    args[9] = MP_OBJ_NEW_QSTR(MP_QSTR_enable_gqa);
+    args[10] = mp_obj_new_bool(c->args[7].v.i);
+    size_t count;
+    mp_obj_t *items;
+    mp_obj_get_array(mp_call_function_n_kw(found[0], 7, 2, args), &count, &items);
+    return items[0];
+}
+
 /* (query, key, value, attn_mask, dropout_p, is_causal, *, scale, enable_gqa) */
 mp_obj_t pt_attention(pt_call_t *c)
 {
@@ -99,7 +123,7 @@ mp_obj_t pt_attention(pt_call_t *c)
         pt_refuse(c, 3);
     }
     if (c->args[4].v.f > 0) {
-        mp_raise_NotImplementedError(MP_ERROR_TEXT("dropout_p of scaled_dot_product_attention must be 0"));
+        return with_dropout(c);
     }
     const pt_tensor_t *q = rows(c, 0), *k = rows(c, 1), *v = rows(c, 2);
     shape(c, &s, q, k, v);

@@ -11,6 +11,25 @@ def glu(input, dim=-1):
     return input.narrow(dim, 0, half) * input.narrow(dim, half, half).sigmoid()
 
 
+# Attention with all its weights at hand, which can be dropped.
+def _scaled_dot_product_attention_math(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, dropout_mask=None, *, scale=None, enable_gqa=False
+):
+    if enable_gqa:
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+    y = (query * (query.shape[-1] ** -0.5 if scale is None else scale)) @ key.transpose(-2, -1)
+    if is_causal:
+        attn_mask = y.new_ones(y.shape[-2:], dtype=_torch.bool).tril()
+    if attn_mask is not None:
+        y = y.masked_fill(~attn_mask, -float("inf")) if attn_mask.dtype is _torch.bool else y + attn_mask
+    gone = (y == -float("inf")).all(-1, True)
+    y = y.softmax(-1).masked_fill(gone, 0)
+    if dropout_p:
+        y = _torch.dropout(y, dropout_p, True)
+    return y @ value, y
+
+
 # ---- resizing
 
 # Keys' weights of taps less and more than 1 away
