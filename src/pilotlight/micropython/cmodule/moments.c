@@ -80,8 +80,8 @@ static mp_obj_t moment(pt_call_t *c, const pt_rule_t *rule, const pt_fold_t *fir
 {
     pt_tensor_t *x = c->args[0].v.tensor;
     pt_plan_t plan;
-    if (!pt_is_float(x->dtype) || !pt_is_float(dtype)) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q(): Expected a floating point dtype"), c->op->name);
+    if (!pt_is_float(x->dtype) || pt_promote(x->dtype, dtype) != dtype) {
+        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q(): Expected a floating point dtype that is no narrower"), c->op->name);
     }
     pt_plan(&plan, x, dims && dims->given && dims->count ? pt_dims(c, dims, x->ndim) : ~0u, keepdim);
     pt_tensor_t *y = pt_result(c, dtype, plan.ndim, plan.sizes);
