@@ -288,7 +288,7 @@ def test_a_folder_for_cmake(tmp_path):
 def test_a_folder_is_brought_up_to_date(tmp_path):
     """Files that stay the same are not touched; those that are no longer wanted go away."""
     write_module(tmp_path, ALL)
-    kept = tmp_path / "torch" / "tensor.c"
+    kept = tmp_path / "torch" / "tensor.h"
     os.utime(kept, (1, 1))
     assert (tmp_path / "python" / "torch" / "nn" / "functional.py").exists()
     write_module(tmp_path, select(["relu"], [], "here"))
