@@ -35,11 +35,11 @@ def _double(p, q):
 # PyTorch computes integers as doubles, with products that are not rounded, and from both ends to the middle
 def _whole_steps(start, end, steps):
     step, scale = _double(end - start, steps - 1 or 1)
-    y = []
+    y = [0] * steps
     for k in range(steps):
-        base, k = (start, k) if k < (steps // 2 or 1) else (end, k - steps + 1)
-        p, q = _double(base * scale + step * k, scale)
-        y.append(p // q if p > 0 else -(-p // q))
+        base, way = (start, k) if k < (steps // 2 or 1) else (end, k - steps + 1)
+        p, q = _double(base * scale + step * way, scale)
+        y[k] = p // q if p > 0 else -(-p // q)
     return y
 
 
@@ -101,18 +101,20 @@ def _border(input, rank, padding, mode):
         raise RuntimeError("padding does not fit the dimensions of the input")
     for k in range(rank):
         size, before, behind = input.shape[-1 - k], padding[2 * k], padding[2 * k + 1]
-        whole = range(max(-before, 0), size + min(behind, 0)) if mode == "circular" else range(size)
-        at = range(-before, size + behind)
         most = size - 1 if mode == "reflect" else size if mode == "circular" else max(before, behind)
-        if before > most or behind > most or size + before + behind < 0 or at and not whole:
+        first = max(-before, 0) if mode == "circular" else 0  # what is taken away is not repeated
+        whole = size + min(behind, 0) - first if mode == "circular" else size
+        if before > most or behind > most or before + size + behind > 0 >= whole:
             raise RuntimeError("padding is too large for the input")
+        at = _torch.arange(-before, size + behind)
         if mode == "reflect":
-            at = [-i if i < 0 else min(i, 2 * size - 2 - i) for i in at]
+            at = at.abs()
+            at = at.minimum(2 * size - 2 - at)
         elif mode == "replicate":
-            at = [min(max(i, 0), size - 1) for i in at]
-        else:  # what is taken away is not repeated
-            at = [whole[(i - whole[0]) % len(whole)] for i in at]
-        input = input.index_select(-1 - k, _torch.tensor(at, dtype=_torch.int64))
+            at = at.clamp(0, size - 1)
+        else:
+            at = (at - first) % max(whole, 1) + first
+        input = input.index_select(-1 - k, at)
     return input
 
 

@@ -213,7 +213,7 @@ def _parts(input, indices=None, dim=0, sections=None, tensor_indices_or_sections
     indices = indices.tolist() if _torch.is_tensor(indices) else indices
     size, start, parts = input.size(dim), 0, []
     if isinstance(indices, int):
-        if indices < 1:
+        if not 0 < indices < 1 << 24:
             raise RuntimeError("number of sections must be larger than 0")
         indices = [size // indices * k + min(k, size % indices) for k in range(1, indices)]
     for end in list(indices) + [size]:
