@@ -21,10 +21,8 @@ def dist(input, other, p=2):
 
 
 def norm(input, p=2, dim=None, keepdim=False, *, dtype=None):
-    if p == "nuc":
-        raise NotImplementedError("norm(): argument 'p' must not be 'nuc'")
     if isinstance(p, str) and p != "fro":
-        raise RuntimeError("norm(): order " + p + " not supported")
+        return linalg_norm(input, p, dim, keepdim, dtype=dtype)
     return _torch._nn.linalg_vector_norm(input, 2 if p in (None, "fro") else p, dim, keepdim, dtype=dtype)
 
 
