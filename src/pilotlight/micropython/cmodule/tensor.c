@@ -32,6 +32,10 @@ int pt_promote(int a, int b)
     return a == PT_FLOAT16 && b == PT_BFLOAT16 ? PT_FLOAT32 : b;
 }
 
+#ifndef pt_is_tensor
+bool pt_is_tensor(mp_obj_t o) { return pt_is_tensor_here(o); }
+#endif
+
 int32_t pt_numel(const pt_tensor_t *t)
 {
     uint32_t n = 1; /* without elements, a part of the product may be too large */

@@ -59,7 +59,8 @@ extern const mp_obj_type_t pt_tensor_type, pt_parameter_type;
 
 static inline int32_t *pt_sizes(pt_tensor_t *t) { return t->dims; }
 static inline int32_t *pt_strides(pt_tensor_t *t) { return t->dims + t->ndim; }
-static inline bool pt_is_tensor(mp_obj_t o)
+/* Inlined on hosts, for speed. */
+static inline bool pt_is_tensor_here(mp_obj_t o)
 {
     if (!mp_obj_is_obj(o)) {
         return false;
@@ -67,6 +68,11 @@ static inline bool pt_is_tensor(mp_obj_t o)
     const mp_obj_type_t *type = ((mp_obj_base_t *)MP_OBJ_TO_PTR(o))->type;
     return type == &pt_tensor_type || type == &pt_parameter_type;
 }
+#if UINTPTR_MAX > 0xffffffffu
+#define pt_is_tensor pt_is_tensor_here
+#else
+bool pt_is_tensor(mp_obj_t o);
+#endif
 static inline pt_tensor_t *pt_tensor(mp_obj_t o) { return (pt_tensor_t *)MP_OBJ_TO_PTR(o); }
 
 int32_t pt_numel(const pt_tensor_t *t);
