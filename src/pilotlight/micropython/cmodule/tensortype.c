@@ -261,7 +261,7 @@ static void tensor_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t
     if (repr_op) {
         pt_print(print, self, kind);
     } else {
-        mp_print_str(print, "<tensor: __repr__ is not in this build>");
+        mp_print_str(print, "<Tensor>");
     }
 }
 
