@@ -8,6 +8,7 @@ of is a function of `torch`. All files share one namespace, in which names of he
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -94,14 +95,17 @@ def _unit(name: str, node: ast.stmt, known: Collection[str]) -> Unit:
 
 
 def _in_order(found: dict[str, Unit]) -> dict[str, Unit]:
+    """Each before those that it needs, which follow soon: what is alike is then in one window of the compression."""
+    users = Counter(need for unit in found.values() for need in unit.needs)
+    ready = [name for name in found if not users[name]]
     placed: dict[str, Unit] = {}
-    waiting = dict(found)
-    while waiting:
-        needed = {need for unit in waiting.values() for need in unit.needs}
-        free = {name: unit for name, unit in waiting.items() if name not in needed}
-        assert free, f"units that need each other: {sorted(waiting)}"
-        placed |= free
-        waiting = {name: unit for name, unit in waiting.items() if name not in free}
+    while ready:
+        name = ready.pop()
+        placed[name] = found[name]
+        for need in found[name].needs:
+            users[need] -= 1
+            ready += [] if users[need] else [need]
+    assert len(placed) == len(found), f"units that need each other: {sorted(found.keys() - placed.keys())}"
     return placed
 
 
