@@ -21,6 +21,7 @@ from pilotlight.micropython.operators import kernels
 from pilotlight.micropython.operators.aliases import ALIASES
 from pilotlight.micropython.schemas import Overload, argument_kind, is_variadic, overloads
 
+FOR_C = "_for_"  # so begins the name of what an operator in C leaves to Python
 FOLDER = Path(__file__).parent / "python" / "torch" / "operators"
 _WRAPPER = "_wrap"  # around every operator
 _CODES = ("TENSOR", "SCALAR", "INT", "FLOAT", "BOOL", "INTS", "TENSORS", "FLOATS", "DTYPE", "STR", "DEVICE", "IGNORED")
@@ -57,6 +58,11 @@ def units() -> dict[str, Unit]:
 
 def operators() -> list[str]:
     """The names that users call; an operator in place is not listed apart."""
+    return [name for name, unit in units().items() if unit.head and not name.startswith(FOR_C)]
+
+
+def everything() -> list[str]:
+    """All operators, and the rare cases of those in C."""
     return [name for name, unit in units().items() if unit.head]
 
 
@@ -90,7 +96,8 @@ def _unit(name: str, node: ast.stmt, known: Collection[str]) -> Unit:
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
     words = names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
     needs = tuple(sorted(names.intersection(known) - {name}))
-    head = "" if name[0] == "_" and not schemas(name) else f"{_forms(name, known)}{_types(name, node)}"
+    helper = name[0] == "_" and not schemas(name) and not name.startswith(FOR_C)
+    head = "" if helper else f"{_forms(name, known)}{_types(name, node)}"
     return Unit(name, ast.unparse(node), needs, frozenset(words), head)
 
 

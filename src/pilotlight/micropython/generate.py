@@ -11,7 +11,7 @@ from pilotlight.micropython.rows import rows_header, rows_source
 from pilotlight.micropython.schemas import Kernel, header, operator_tables
 
 INTEGER_KERNELS = (
-    "avg_pool3d_i64", "conv3d_i64", "cumprod_i64", "max_pool3d_i64", "sort_i64",
+    "cumprod_i64", "sort_i64",
 )  # headers that their float32 ones are written to
 
 

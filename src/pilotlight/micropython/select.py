@@ -39,7 +39,7 @@ class Selection:
         """What there is of the operators that are written in Python."""
         from pilotlight.micropython import composed
 
-        return composed.with_needed(composed.operators() if self.operators is None else self.operators)
+        return composed.with_needed(composed.everything() if self.operators is None else self.operators)
 
     @property
     def alone(self) -> bool:

@@ -87,11 +87,7 @@ static void shape(pt_call_t *c, pl_attention_t *s, const pt_tensor_t *q, const p
 /* Step by step, in Python. */
 static mp_obj_t with_dropout(pt_call_t *c)
 {
-    mp_obj_t found[2] = {MP_OBJ_NULL, MP_OBJ_NULL}, args[11];
-    pt_find_packed(MP_QSTR__scaled_dot_product_attention_math, 'f', MP_OBJ_NULL, found);
-    if (found[0] == MP_OBJ_NULL) { /* not in this build */
-        pt_refuse(c, 4);
-    }
+    mp_obj_t args[11];
     for (int k = 0; k < 5; k++) {
         args[k] = c->args[k].object;
     }
@@ -103,7 +99,11 @@ static mp_obj_t with_dropout(pt_call_t *c)
     args[10] = mp_obj_new_bool(c->args[7].v.i);
     size_t count;
     mp_obj_t *items;
-    mp_obj_get_array(mp_call_function_n_kw(found[0], 7, 2, args), &count, &items);
+    const mp_obj_t pair = pt_call_packed(MP_QSTR__scaled_dot_product_attention_math, 7, 2, args);
+    if (pair == MP_OBJ_NULL) {
+        pt_refuse(c, 4);
+    }
+    mp_obj_get_array(pair, &count, &items);
     return items[0];
 }
 

@@ -1,10 +1,9 @@
 /* Convolution: products of the weights with the inputs under the kernel, which are gathered for a few outputs at a
- * time. Transposed convolution and integers go element by element. */
+ * time. Transposed convolution goes element by element, integers go through Python. */
 #include "window.h"
 
 #include "conv3d_f32.h"
 #include "depthwise3d_f32.h"
-#include "generated/conv3d_i64.h"
 
 static const int32_t ones[3] = {1, 1, 1}, zeros[3] = {0, 0, 0};
 
@@ -231,24 +230,14 @@ static void convolve_all(const pl_volume_t *s, const float *x, const float *w, c
 
 /* ---- element by element ---------------------------------------------------------------------------------------------- */
 
-/* Transposed convolution of floats, and either of integers. */
-static void by_planes(const conv_t *v, int compute, pt_tensor_t *x, pt_tensor_t *w, pt_tensor_t *bias, pt_tensor_t *y)
+/* Transposed convolution. */
+static void by_planes(const pl_volume_t *s, const float *x, const float *w, const float *bias, float *y)
 {
-    const pl_volume_t *s = &v->s;
     const int32_t in = s->c / s->groups, out = s->oc / s->groups, taps = s->kd * s->kh * s->kw;
-    const int32_t next = v->transposed ? out * taps : taps;
     for (int32_t at = 0; at < s->n * s->oc; at++) {
         const int32_t o = at % s->oc, g = o / out;
-        const int32_t image = (at / s->oc * s->c + g * in) * s->id * s->ih * s->iw;
-        const int32_t filter = v->transposed ? (g * in * out + o % out) * taps : o * in * taps;
-        const int32_t to = at * s->od * s->oh * s->ow;
-        if (compute == PT_FLOAT32) {
-            pl_conv3d_plane_f32(s, (const float *)x->data + image, (const float *)w->data + filter, next,
-                bias ? ((const float *)bias->data)[o] : 0.0f, (float *)y->data + to);
-        } else {
-            pl_conv3d_plane_i64(s, (const int64_t *)x->data + image, (const int64_t *)w->data + filter, next,
-                bias ? ((const int64_t *)bias->data)[o] : 0, (int64_t *)y->data + to);
-        }
+        pl_conv3d_plane_f32(s, x + (at / s->oc * s->c + g * in) * s->id * s->ih * s->iw,
+            w + (g * in * out + o % out) * taps, out * taps, bias ? bias[o] : 0.0f, y + at * s->od * s->oh * s->ow);
         pt_poll();
     }
 }
@@ -258,14 +247,14 @@ mp_obj_t pt_conv(pt_call_t *c)
     conv_t v;
     shape(c, &v);
     const int dtype = c->args[0].v.tensor->dtype, compute = pt_compute(dtype);
-    pt_tensor_t *x = pt_elements(c, 0, compute), *w = pt_elements(c, 1, compute);
-    pt_tensor_t *bias = c->args[2].given ? pt_elements(c, 2, compute) : NULL;
     pt_tensor_t *y = pt_volume_new(&v.s, compute, v.s.oc, v.rank, v.batched);
-    if (compute == PT_FLOAT32 && !v.transposed) {
-        (v.s.c == v.s.groups && v.s.groups > 1 ? depthwise : convolve_all)(&v.s, (const float *)x->data,
-            (const float *)w->data, bias ? (const float *)bias->data : NULL, (float *)y->data);
+    if (compute == PT_FLOAT32) {
+        const float *x = pt_floats(c, 0), *w = pt_floats(c, 1), *bias = pt_floats(c, 2);
+        (v.transposed ? by_planes : v.s.c == v.s.groups && v.s.groups > 1 ? depthwise : convolve_all)(&v.s, x, w, bias,
+            (float *)y->data);
     } else {
-        by_planes(&v, compute, x, w, bias, y);
+        const mp_obj_t given[] = {c->args[0].object, c->args[1].object, c->args[2].object};
+        y = pt_reshape(pt_tensor(pt_integers(c, MP_QSTR__for_conv, &v.s, 3, given)), y->ndim, y->dims);
     }
     return pt_finish(c, y, dtype);
 }

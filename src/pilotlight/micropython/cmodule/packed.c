@@ -40,6 +40,13 @@ void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest)
     }
 }
 
+mp_obj_t pt_call_packed(qstr name, size_t n, size_t keywords, const mp_obj_t *args)
+{
+    mp_obj_t found[2] = {MP_OBJ_NULL, MP_OBJ_NULL};
+    pt_find_packed(name, 'f', MP_OBJ_NULL, found);
+    return found[0] == MP_OBJ_NULL ? MP_OBJ_NULL : mp_call_function_n_kw(found[0], n, keywords, args);
+}
+
 /* _check(operator, argument, types, value): the value, of a tensor its number where only that is wanted. */
 static mp_obj_t check(size_t n, const mp_obj_t *args)
 {

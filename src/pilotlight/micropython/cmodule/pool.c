@@ -1,9 +1,7 @@
-/* Pooling, plane by plane. */
+/* Pooling, plane by plane; of integers in Python. */
 #include "window.h"
 
 #include "avg_pool3d_f32.h"
-#include "generated/avg_pool3d_i64.h"
-#include "generated/max_pool3d_i64.h"
 #include "max_pool3d_f32.h"
 
 static const int32_t ones[3] = {1, 1, 1}, zeros[3] = {0, 0, 0};
@@ -93,16 +91,16 @@ mp_obj_t pt_avg_pool(pt_call_t *c)
     shape(c, &v);
     const int dtype = c->args[0].v.tensor->dtype, compute = pt_compute(dtype);
     check_type(c, &v, dtype);
-    const pt_tensor_t *x = pt_elements(c, 0, compute);
     pt_tensor_t *y = pt_volume_new(&v.s, compute, v.s.c, v.rank, v.batched);
     const pl_volume_t plane = one_plane(&v.s);
     const int32_t in = v.s.id * v.s.ih * v.s.iw, out = v.s.od * v.s.oh * v.s.ow;
+    if (compute != PT_FLOAT32) {
+        y = pt_reshape(pt_tensor(pt_integers(c, MP_QSTR__for_avg_pool, &v.s, 1, &c->args[0].object)), y->ndim, y->dims);
+        return pt_finish(c, y, dtype);
+    }
+    const float *x = pt_floats(c, 0);
     for (int32_t p = 0; p < v.s.n * v.s.c; p++) {
-        if (compute == PT_FLOAT32) {
-            pl_avg_pool3d_f32(&plane, (const float *)x->data + p * in, (float *)y->data + p * out);
-        } else {
-            pl_avg_pool3d_i64(&plane, (const int64_t *)x->data + p * in, (int64_t *)y->data + p * out);
-        }
+        pl_avg_pool3d_f32(&plane, x + p * in, (float *)y->data + p * out);
         pt_poll();
     }
     return pt_finish(c, y, dtype);
@@ -115,21 +113,25 @@ mp_obj_t pt_max_pool(pt_call_t *c)
     const int dtype = c->args[0].v.tensor->dtype, compute = pt_compute(dtype);
     const bool indices = v.number & INDICES;
     check_type(c, &v, dtype);
-    const pt_tensor_t *x = pt_elements(c, 0, compute);
     pt_tensor_t *y = pt_volume_new(&v.s, compute, v.s.c, v.rank, v.batched);
     const pl_volume_t plane = one_plane(&v.s);
     const int32_t in = v.s.id * v.s.ih * v.s.iw, out = v.s.od * v.s.oh * v.s.ow;
     pt_tensor_t *ids = indices ? pt_new_like(y, PT_INT64) : pt_new(PT_INT64, 1, &out);
-    for (int32_t p = 0; p < v.s.n * v.s.c; p++) {
-        int64_t *places = (int64_t *)ids->data + (indices ? p * out : 0);
-        if (compute == PT_FLOAT32) {
-            pl_max_pool3d_f32(&plane, (const float *)x->data + p * in, (float *)y->data + p * out, places);
-        } else {
-            pl_max_pool3d_i64(&plane, (const int64_t *)x->data + p * in, (int64_t *)y->data + p * out, places);
+    if (compute == PT_FLOAT32) {
+        const float *x = pt_floats(c, 0);
+        for (int32_t p = 0; p < v.s.n * v.s.c; p++) {
+            pl_max_pool3d_f32(&plane, x + p * in, (float *)y->data + p * out,
+                (int64_t *)ids->data + (indices ? p * out : 0));
+            pt_poll();
         }
-        pt_poll();
+        pt_keep(ids);
+    } else {
+        size_t count;
+        mp_obj_t *pair;
+        mp_obj_get_array(pt_integers(c, MP_QSTR__for_max_pool, &v.s, 1, &c->args[0].object), &count, &pair);
+        ids = pt_reshape(pt_tensor(pair[1]), y->ndim, y->dims);
+        y = pt_reshape(pt_tensor(pair[0]), y->ndim, y->dims);
     }
-    pt_keep(ids);
     const mp_obj_t result = pt_finish(c, y, dtype);
     if (indices && c->out) {
         pt_tensor_t *to = pt_result_at(c, 1, PT_INT64, ids->ndim, ids->dims);

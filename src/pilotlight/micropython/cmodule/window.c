@@ -1,6 +1,8 @@
 /* The shapes of windows. */
 #include "window.h"
 
+#include "packed.h"
+
 #define LARGEST (1 << 28) /* sums of such numbers are still int32 */
 
 void pt_triple(pt_call_t *c, int k, int32_t *to, int rank, const int32_t *missing, int32_t front, int32_t least)
@@ -46,4 +48,16 @@ pt_tensor_t *pt_volume_new(const pl_volume_t *s, int dtype, int32_t channels, in
         }
     }
     return pt_new(dtype, ndim, own);
+}
+
+mp_obj_t pt_integers(pt_call_t *c, qstr name, const pl_volume_t *s, int count, const mp_obj_t *given)
+{
+    mp_obj_t args[4];
+    memcpy(args, given, (size_t)count * sizeof(mp_obj_t));
+    args[count] = pt_size_tuple((int)(sizeof(*s) / sizeof(int32_t)), (const int32_t *)s);
+    const mp_obj_t y = pt_call_packed(name, (size_t)count + 1, 0, args);
+    if (y == MP_OBJ_NULL) {
+        pt_no_type(c, c->args[0].v.tensor->dtype);
+    }
+    return y;
 }

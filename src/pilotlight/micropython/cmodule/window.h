@@ -14,6 +14,9 @@ bool pt_volume(pt_call_t *c, pl_volume_t *s, int rank);
 /* A tensor (n, channels, od, oh, ow) without the dimensions that the input does not have. */
 pt_tensor_t *pt_volume_new(const pl_volume_t *s, int dtype, int32_t channels, int rank, bool batched);
 
+/* What Python makes of integers: `name` is a function of the tensors at `given` and of the numbers in `s`. */
+mp_obj_t pt_integers(pt_call_t *c, qstr name, const pl_volume_t *s, int count, const mp_obj_t *given);
+
 /* The inputs (channels, kd, kh, kw, n) under `n` outputs from number `at` on; zeros for the padding. */
 void pt_gather(const pl_volume_t *s, const float *x, int32_t channels, int32_t at, int32_t n, float *to);
 
