@@ -72,10 +72,12 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction="mean"):
     if isinstance(var, (int, float)):
         var = _torch.full_like(input, var)
-    if var.shape != input.shape and var.dim() < input.dim():
-        var = var.unsqueeze(-1)
     if (var < 0).any():
         raise ValueError("var has negative entry/entries")
+    if tuple(input.shape[:-1]) == tuple(var.shape):
+        var = var.unsqueeze(-1)
+    elif var.dim() != input.dim() or sum([m for n, m in zip(input.shape, var.shape) if n != m]) > 1:
+        raise ValueError("var is of incorrect size")
     var = var.clamp(min=eps)
     y = (var.log() + (input - target) ** 2 / var) * 0.5
     return _reduced(y + 0.9189385332046727 if full else y, reduction)

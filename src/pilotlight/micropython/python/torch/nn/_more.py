@@ -141,8 +141,14 @@ def instance_norm(
 
 
 def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
+    if input.dim() < 3:
+        raise ValueError("Expected 3D or higher dimensionality input (got %d dimensions)" % input.dim())
+    if input.numel() == 0:
+        return input
     square = _op("pad")((input * input).unsqueeze(1), [0, 0] * (input.dim() - 2) + [size // 2, (size - 1) // 2])
-    return input / (square.unfold(2, size, 1).mean(-1).squeeze(1) * alpha + k).pow(beta)
+    near = square.unfold(2, size, 1)
+    mean = near.sum(-1) // size if input.dtype is _torch.int64 else near.mean(-1)
+    return input / (mean.squeeze(1) * alpha + k).pow(beta)
 
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
