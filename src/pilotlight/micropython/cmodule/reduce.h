@@ -39,7 +39,6 @@ void pt_reduce(const pt_plan_t *p, const pt_rule_t *rule, const pt_fold_t *first
 /* PyTorch's errors for reductions that need an element. */
 void pt_some_elements(pt_call_t *c, const pt_plan_t *p, bool by_dim);
 
-void pt_fold_sum_f32(pt_fold_t *s, const float *x, int n);
-void pt_fold_sum_end(pt_fold_t *s);
+void pt_fold_sum_end(pt_fold_t *s); /* what is in no sum of 32 pieces yet */
 
 #endif

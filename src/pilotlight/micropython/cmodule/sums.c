@@ -41,7 +41,7 @@ static mp_obj_t reduced(pt_call_t *c, const request_t *r, const pt_rule_t *rule,
 
 /* ---- sums and products ---------------------------------------------------------------------------------------- */
 
-void pt_fold_sum_f32(pt_fold_t *s, const float *x, int n)
+static void sum_f32(pt_fold_t *s, const float *x, int n)
 {
     s->part += pl_sum_f32(x, n, 1);
     if (++s->parts == 32) { /* as the kernel itself adds up its blocks */
@@ -63,7 +63,7 @@ static void sum_i64(pt_fold_t *s, const int64_t *x, int n)
     }
 }
 
-static const pt_rule_t sum_rule = {pt_fold_sum_f32, sum_i64, pt_fold_sum_end, {PT_VALUE}};
+static const pt_rule_t sum_rule = {sum_f32, sum_i64, pt_fold_sum_end, {PT_VALUE}};
 
 static void mean_end(pt_fold_t *s)
 {
@@ -71,7 +71,7 @@ static void mean_end(pt_fold_t *s)
     s->f /= (float)s->seen;
 }
 
-static const pt_rule_t mean_rule = {pt_fold_sum_f32, NULL, mean_end, {PT_VALUE}};
+static const pt_rule_t mean_rule = {sum_f32, NULL, mean_end, {PT_VALUE}};
 static mp_obj_t mean(pt_call_t *c, const pt_rule_t *rule)
 {
     request_t r;

@@ -6,7 +6,7 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
     axes = list(range(-input.dim(), 0)) if dim is None else [dim] if isinstance(dim, int) else dim
     if ord is None or len(axes) == 1 and not isinstance(ord, str):
         return _torch._nn.linalg_vector_norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
-    return linalg_matrix_norm(input, ord, axes, keepdim, dtype=dtype)
+    return _torch._nn.linalg_matrix_norm(input, ord, axes, keepdim, dtype=dtype)
 
 
 def linalg_matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):

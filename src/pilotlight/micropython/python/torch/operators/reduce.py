@@ -22,7 +22,7 @@ def dist(input, other, p=2):
 
 def norm(input, p=2, dim=None, keepdim=False, *, dtype=None):
     if isinstance(p, str) and p != "fro":
-        return linalg_norm(input, p, dim, keepdim, dtype=dtype)
+        return _torch._nn.linalg_norm(input, p, dim, keepdim, dtype=dtype)
     return _torch._nn.linalg_vector_norm(input, 2 if p in (None, "fro") else p, dim, keepdim, dtype=dtype)
 
 
