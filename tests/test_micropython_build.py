@@ -218,6 +218,7 @@ def test_what_a_file_needs(tmp_path):
         operators = {name.partition(".")[0] for name in found.operators}
         assert {"linear", "softmax", "add"} <= operators and not {"conv2d", "matmul", "sub"} & operators
         assert "torch.nn.modules.linear" in found.python and "torch.nn.modules.conv" not in found.python
+        assert "torch.nn.modules._state" in found.python and "torch.nn.modules._conv" not in found.python
     error = call_error("micropython", "export", "--ops", f"{path}:broken", "-o", tmp_path / "out")
     assert "no_such_function" in error["message"] and error["kind"] == "user-code"
 

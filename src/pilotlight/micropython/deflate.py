@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from math import log2
 
-_ROUNDS = 8
+_ROUNDS = 6
 _LONGEST, _END = 258, 256
 _LENGTH_BASE = (*range(3, 11), 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258)
 _LENGTH_BITS = (*(0,) * 8, *(k // 4 for k in range(4, 24)), 0)

@@ -120,3 +120,26 @@ show(lambda: nn.ConvTranspose2d(2, 2, 3, stride=2)(T(32, 1, 2, 4, 4), output_siz
 show(lambda: nn.GroupNorm(3, 4))
 show(lambda: nn.Dropout(2.0))
 show(lambda: nn.BatchNorm2d(3)(T(6, 2, 3)))
+
+
+class Counted(nn.Linear):
+    def parameters(self, recurse=True):
+        print("parameters")
+        return super().parameters(recurse)
+
+    def state_dict(self, *args, **kwargs):
+        print("state_dict")
+        return super().state_dict(*args, **kwargs)
+
+    def train(self, mode=True):
+        print("train", mode)
+        return super().train(mode)
+
+    def extra_repr(self):
+        return "counted, " + super().extra_repr()
+
+
+counted = nn.Sequential(Counted(2, 3), nn.ReLU())
+print(counted, len(list(counted[0].parameters())), list(counted[0].state_dict()), counted.eval().training)
+print(len(list(nn.Module.parameters(counted))), [name for name, _ in nn.Module.named_modules(counted)])
+print(bool(nn.Sequential()), bool(nn.ModuleList([nn.ReLU()])))

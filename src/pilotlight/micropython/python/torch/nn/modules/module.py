@@ -2,16 +2,14 @@ from _torch import Parameter, Tensor
 from torch._packed import load
 from ucollections import OrderedDict
 
-# Methods that few programs call, by the files that have them; one is put into the class when it is first asked for.
+# Methods of `_rare`, which are put into the class when they are first asked for.
 _RARE = (
-    ("_walk", " named_modules named_buffers named_children parameters buffers children modules "),
-    ("_text", " _get_name "),
-    ("_rare", " register_module register_forward_hook register_forward_pre_hook _call_hooked get_submodule get_parameter"
-              " get_buffer type float half bfloat16 requires_grad_ zero_grad _refuse_register _refuse_assign "),
+    " register_module register_forward_hook register_forward_pre_hook _call_hooked get_submodule get_parameter get_buffer"
+    " type float half bfloat16 requires_grad_ zero_grad _refuse_register _refuse_assign "
 )
 
 
-# a method of such a file that a class has at once: for operators of Python, and for super()
+# a method of a packed file that a class has at once: for operators of Python, and for super()
 def _rare(file, name):
     def method(self, *args, **kwargs):
         return load("torch.nn.modules." + file)[name](self, *args, **kwargs)
@@ -45,11 +43,10 @@ class Module:
         for table in (self._modules, self._parameters, self._buffers):
             if name in table:
                 return table[name]
-        for file, names in _RARE:
-            if " " + name + " " in names:
-                found = load("torch.nn.modules." + file)
-                setattr(Module, name, found.get("as_" + name) or found[name])
-                return getattr(self, name)
+        if " " + name + " " in _RARE:
+            found = load("torch.nn.modules._rare")
+            setattr(Module, name, found.get("as_" + name) or found[name])
+            return getattr(self, name)
         raise AttributeError("'%s' object has no attribute '%s'" % (type(self).__name__, name))
 
     def __setattr__(self, name, value):
@@ -119,7 +116,14 @@ class Module:
     def eval(self):
         return self.train(False)
 
+    named_modules = _rare("_walk", "named_modules")
+    named_children = _rare("_walk", "named_children")
     named_parameters = _rare("_walk", "named_parameters")
+    named_buffers = _rare("_walk", "named_buffers")
+    modules = _rare("_walk", "modules")
+    children = _rare("_walk", "children")
+    parameters = _rare("_walk", "parameters")
+    buffers = _rare("_walk", "buffers")
     apply = _rare("_walk", "apply")
     state_dict = _rare("_state", "state_dict")
     load_state_dict = _rare("_state", "load_state_dict")
@@ -127,5 +131,6 @@ class Module:
     _apply = _rare("_rare", "_apply")
     __delattr__ = _rare("_rare", "__delattr__")
     extra_repr = _rare("_text", "extra_repr")
+    _get_name = _rare("_text", "_get_name")
     _lines = _rare("_text", "_lines")
     __repr__ = _rare("_text", "__repr__")
