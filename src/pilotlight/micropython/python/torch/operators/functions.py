@@ -99,8 +99,10 @@ def _pair(a, la, b, lb, keep):
         x = x.expand([sizes[c] for c in batch + first + second])
         return x.reshape([_product([sizes[c] for c in part]) for part in (batch, first, second)])
 
-    y = matrix(a, la, left, summed).bmm(matrix(b, lb, summed, right))
-    return y.reshape([sizes[c] for c in batch + left + right]), batch + left + right
+    x, y = matrix(a, la, left, summed), matrix(b, lb, summed, right)
+    if x.dtype is not y.dtype and not (x.is_floating_point() or y.is_floating_point()):  # one is a sum already
+        x, y = x.long(), y.long()
+    return x.bmm(y).reshape([sizes[c] for c in batch + left + right]), batch + left + right
 
 
 def einsum(equation, *operands):
