@@ -8,6 +8,7 @@ of is a function of `torch`. All files share one namespace, in which names of he
 from __future__ import annotations
 
 import ast
+import symtable
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ def covered() -> list[str]:
 
 
 def with_needed(names: Iterable[str]) -> list[Unit]:
-    """The units of some operators, in the order of the stream."""
+    """The units of some operators, and what they need."""
     wanted: set[str] = set()
     todo = [name for name in names if name in units()]
     todo += [_WRAPPER] if todo else []
@@ -93,7 +94,7 @@ def _defined(node: ast.stmt) -> str:
 
 
 def _unit(name: str, node: ast.stmt, known: Collection[str]) -> Unit:
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    names = _globals(symtable.symtable(ast.unparse(node), name, "exec"))
     words = names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
     needs = tuple(sorted(names.intersection(known) - {name}))
     helper = name[0] == "_" and not schemas(name) and not name.startswith(FOR_C)
@@ -114,6 +115,12 @@ def _in_order(found: dict[str, Unit]) -> dict[str, Unit]:
             ready += [] if users[need] else [need]
     assert len(placed) == len(found), f"units that need each other: {sorted(found.keys() - placed.keys())}"
     return placed
+
+
+def _globals(table: symtable.SymbolTable) -> set[str]:
+    """What a unit takes from outside of its functions."""
+    found = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() or table.get_type() == "module"}
+    return found.union(*(_globals(inner) for inner in table.get_children()))
 
 
 def schemas(operator: str) -> list[Overload]:

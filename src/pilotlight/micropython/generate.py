@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from pilotlight.emit.kernels import kernel_source
@@ -15,33 +15,21 @@ INTEGER_KERNELS = (
 )  # headers that their float32 ones are written to
 
 
-def generate(
-    folder: Path, chosen: Mapping[str, Kernel] | None = None, *, alone: bool = False, packed: Sequence[str] = ()
-) -> None:
+def generate(folder: Path, chosen: Mapping[str, Kernel] | None = None, *, alone: bool = False) -> None:
     """Write `generated/` into a folder of the build, with all operators or with those chosen.
 
-    `alone`: there is no Python part, and the C module is called torch. `packed`: operators that are written in Python.
+    `alone`: there is no Python part, and the C module is called torch.
     """
     target = folder / "generated"
     target.mkdir(parents=True, exist_ok=True)
     tables = operator_tables(kernels() if chosen is None else chosen)
     _write(target / "rows.h", rows_header())
-    declared = f"#define PT_PACKED {len(packed)}\nextern const uint16_t pt_packed[];\n"
-    guarded = f"#ifndef PT_TABLES_H\n#define PT_TABLES_H\n\n{header(tables, alone)}{declared}\n#endif\n"
+    guarded = f"#ifndef PT_TABLES_H\n#define PT_TABLES_H\n\n{header(tables, alone)}\n#endif\n"
     _write(target / "tables.h", f"/* Generated from PyTorch's schemas. */\n{guarded}")
-    listed = f"const uint16_t pt_packed[] = {{{', '.join(str(_hash(name)) for name in packed) or 0}}};\n"
-    _write(target / "tables.c", f'#include "tensor.h"\n#include "generated/rows.h"\n\n{tables.source}{listed}')
+    _write(target / "tables.c", f'#include "tensor.h"\n#include "generated/rows.h"\n\n{tables.source}')
     _write(target / "rows.c", rows_source())
     for name in INTEGER_KERNELS:
         _write(target / f"{name}.h", kernel_source(name))
-
-
-def _hash(name: str) -> int:
-    """As packed.c has it."""
-    number = 5381
-    for byte in name.encode():
-        number = number * 33 & 0xFFFF ^ byte
-    return number
 
 
 def _write(path: Path, text: str) -> None:

@@ -33,28 +33,23 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
     """
     from pilotlight.micropython.generate import generate  # takes PyTorch, and so a moment
 
-    files, units = selection.python_files(), selection.units()
+    files = selection.python_files()
     python = {name: path for name, path in modules().items() if path in files}
     wanted = {f"torch/{path.name}": path.read_bytes() for path in sorted((HERE / "cmodule").iterdir())}
     texts: list[str] = []
     if LOADER in python:
         wanted, texts = take_out(wanted)
-    wanted["torch/generated/texts.h"] = f"#define PT_TEXTS {int(bool(texts))}\n".encode()
+    packed = pack(python, selection.units(), texts)
+    wanted["torch/generated/stream.h"] = packed.header.encode()
     with tempfile.TemporaryDirectory() as temporary:
-        packed = [unit.name for unit in units if unit.head]
-        generate(Path(temporary), selection.kernels(), alone=selection.alone, packed=packed)
+        generate(Path(temporary), selection.kernels(), alone=selection.alone)
         for path in sorted((Path(temporary) / "generated").iterdir()):
             wanted[f"torch/generated/{path.name}"] = path.read_bytes()
     for path in _included(list(wanted.values())):
         wanted[f"torch/kernels/{path.name}"] = path.read_bytes()
     for path in files:
         wanted[f"python/{path.relative_to(HERE / 'python')}"] = minify(path.read_text()).encode()
-    packed_files, words = pack(python, units, texts)
-    wanted["torch/generated/words.h"] = (
-        f"#define PT_WORDS {int(LOADER in python)}\n#define PT_WORD_BYTES {', '.join(map(str, words)) or 0}\n"
-        "extern const mp_obj_fun_builtin_fixed_t pt_expand_obj;\n"
-    ).encode()
-    for name, data in packed_files.items():
+    for name, data in packed.files.items():
         if data:
             wanted[f"python/{name}"] = data
         else:

@@ -7,7 +7,7 @@
 #include "generated/tables.h"
 
 /* Whether anything takes an argument of that type. */
-#define PT_USES(type) (PT_PACKED || (PT_KINDS >> PT_ARG_##type & 1))
+#define PT_USES(type) (PT_STREAM || (PT_KINDS >> PT_ARG_##type & 1))
 
 static inline bool pt_is_number(mp_obj_t o) { return pt_number_dtype(o) >= 0; }
 bool pt_is_index(mp_obj_t o); /* an int, or a tensor without dimensions that holds one */

@@ -3,7 +3,6 @@
 #include "record.h"
 #include "tensortype.h"
 
-#include "generated/words.h"
 
 static mp_obj_t is_tensor(mp_obj_t o) { return mp_obj_new_bool(pt_is_tensor(o)); }
 static MP_DEFINE_CONST_FUN_OBJ_1(is_tensor_obj, is_tensor);
@@ -54,14 +53,12 @@ static const mp_rom_map_elem_t module_table[] = {
     DTYPE(float32, PT_FLOAT32), DTYPE(float, PT_FLOAT32),
     ENTRY(is_tensor, is_tensor_obj),
     ENTRY(_nn, elsewhere),
-#if PT_PACKED
+#if PT_STREAM
     ENTRY(_check, pt_check_obj), ENTRY(_into, pt_into_obj), ENTRY(_named, pt_named_obj),
+    ENTRY(_block, pt_block_obj), ENTRY(_expand, pt_expand_obj),
 #endif
 #if MICROPY_MODULE_BUILTIN_INIT
     ENTRY(__init__, pt_forget_obj),
-#endif
-#if PT_WORDS
-    ENTRY(_expand, pt_expand_obj),
 #endif
 #ifdef PT_RECORD
     ENTRY(_record, pt_record_obj),

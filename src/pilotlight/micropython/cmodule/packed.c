@@ -5,33 +5,61 @@
 
 #include "call.h"
 
-#if PT_PACKED
+#if PT_STREAM
 
-/* Two bytes a name tell most of the others apart without unpacking anything. */
-static bool listed(const byte *text, size_t length)
+/* Two bytes a name say which block it is in, and that most others are in none. */
+static const uint16_t hashes[] = {PT_HASHES}, first_units[] = {PT_FIRST_UNITS}, starts[] = {PT_STARTS};
+
+static int find_block(const byte *name, size_t length)
 {
-    uint16_t hash = 5381;
-    for (size_t k = 0; k < length; k++) {
-        hash = (uint16_t)(hash * 33 ^ text[k]);
+    uint16_t hash = PT_SALT;
+    int block = 0;
+    for (; length; length--) {
+        hash = (uint16_t)(hash * 33 ^ *name++);
     }
-    for (int k = 0; k < PT_PACKED; k++) {
-        if (pt_packed[k] == hash) {
-            return true;
+    for (int k = 0; k < PT_UNITS; k++) {
+        block += k >= first_units[block + 1];
+        if (hashes[k] == hash) {
+            return block;
         }
     }
-    return false;
+    return -1;
 }
+
+/* _block(name of a unit, or number of a text): where its block begins; -1 for a name that is in none. */
+static mp_obj_t block(mp_obj_t what)
+{
+    int found;
+    if (mp_obj_is_str(what)) {
+        size_t length;
+        const char *name = mp_obj_str_get_data(what, &length);
+        found = find_block((const byte *)name, length);
+    } else {
+        found = PT_TEXT_BLOCK + MP_OBJ_SMALL_INT_VALUE(what) / PT_TEXT_LINES;
+    }
+    return MP_OBJ_NEW_SMALL_INT(found < 0 ? -1 : (mp_int_t)starts[found]);
+}
+MP_DEFINE_CONST_FUN_OBJ_1(pt_block_obj, block);
 
 void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest)
 {
     size_t length;
     const byte *text = qstr_data(name, &length);
-    if ((text[0] == '_' && text[1] == '_') || !(listed(text, length) || (text[length - 1] == '_' && listed(text, length - 1)))) {
+    mp_obj_t args[] = {MP_OBJ_NEW_QSTR(name), MP_OBJ_NULL, mp_const_false};
+    if (text[0] == '_' && text[1] == '_') {
         return;
     }
+    if (find_block(text, length) < 0) {
+        if (text[length - 1] != '_' || find_block(text, length - 1) < 0) {
+            return;
+        }
+        args[0] = mp_obj_new_str((const char *)text, length - 1);
+        args[2] = mp_const_true;
+    }
+    args[1] = mp_obj_new_str(&form, 1);
     const mp_obj_t torch = mp_import_name(MP_QSTR_torch, mp_const_none, MP_OBJ_NEW_SMALL_INT(0));
     const mp_obj_t operator = mp_load_attr(mp_load_attr(torch, MP_QSTR__packed), MP_QSTR_operator);
-    const mp_obj_t found = mp_call_function_2(operator, MP_OBJ_NEW_QSTR(name), mp_obj_new_str(&form, 1));
+    const mp_obj_t found = mp_call_function_n_kw(operator, 3, 0, args);
     if (mp_obj_is_str(found)) {
         mp_load_method_maybe(self, mp_obj_str_get_qstr(found), dest);
     } else if (found != mp_const_none) {

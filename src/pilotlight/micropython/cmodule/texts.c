@@ -1,7 +1,7 @@
 /* Errors with texts of the packed stream, which are unpacked only where somebody reads them. */
 #include "texts.h"
 
-#if PT_TEXTS
+#if PT_STREAM
 #include <stdarg.h>
 
 typedef struct {

@@ -4,9 +4,9 @@
 
 #include "py/runtime.h"
 
-#include "generated/texts.h"
+#include "generated/stream.h"
 
-#if PT_TEXTS
+#if PT_STREAM
 #define PT_ERROR(code, text) ((mp_rom_error_text_t)(uintptr_t)(code))
 #define mp_raise_msg(type, text) pt_raise(type, text)
 #define mp_raise_msg_varg(type, ...) pt_raise(type, __VA_ARGS__)

@@ -1,10 +1,8 @@
-/* _expand(line): a line of the packed stream, in which a byte from 128 on stands for a word of a table. */
-#include "tensor.h"
+/* _expand(line): a line of a packed block, in which a byte from 128 on stands for a word of a table. */
+#include "packed.h"
 
-#include "generated/words.h"
-
-#if PT_WORDS
-static const byte words[] = {PT_WORD_BYTES}; /* the last letter of each has its highest bit set */
+#if PT_STREAM
+static const byte words[] = {PT_WORDS}; /* the last letter of each has its highest bit set */
 
 static mp_obj_t expand(mp_obj_t line)
 {

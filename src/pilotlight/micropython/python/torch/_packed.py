@@ -1,19 +1,24 @@
-# Rarely used modules, and operators that are written in Python: their source in one compressed stream, of which a unit
-# is compiled when it is first asked for. A line stands before each: its name and size, for an operator its forms and
-# the types of its arguments behind a colon, and the units that it needs, which come later. Words that are often there
-# are bytes of their own.
+# Rarely used modules, operators that are written in Python, and texts of errors, in compressed blocks; pack.py says how.
+# What is asked for is compiled, alone with what it needs.
 from io import BytesIO
 
 import _torch
 from deflate import RAW, DeflateIO
 
-_DATA = b""  # a build puts the stream here
+_DATA = b""  # a build puts the blocks here
 _loaded = {}  # the names of modules
 _names = {"_torch": _torch}  # of all operators
 _names["_names"] = _names
 _made = {}  # operators by their forms
 
 
+def _open(what):
+    stream = BytesIO(_DATA)
+    stream.seek(_torch._block(what))
+    return DeflateIO(stream, RAW, 12)
+
+
+# a statement at a time
 def _run(stream, size, names):
     text = b""
     while size:
@@ -27,47 +32,38 @@ def _run(stream, size, names):
     exec(text, names)
 
 
-# the lines before the units; the number in it is what is left of the unit's text
-def _units(stream):
+# executes a unit and what it needs; `heads` gets what is said of operators
+def _find(name, names, heads):
+    if _torch._block(name) < 0:
+        return False
+    stream = _open(name)
     skipped = bytearray(64)
     while True:
         words = _torch._expand(stream.readline()).decode().split()
         if not words:
+            return False
+        size = int(words[1])
+        if words[0] == name:
             break
-        words[1] = int(words[1])
-        yield words
-        while words[1]:
-            words[1] -= stream.readinto(skipped, min(words[1], 64))
-
-
-# executes the units that are wanted and what they need; `heads` gets what is said of operators
-def _find(wanted, names, heads):
-    stream = DeflateIO(BytesIO(_DATA), RAW, 12)
-    for words in _units(stream):
-        name = words[0]
-        if name in wanted:
-            wanted.remove(name)
-            if words[1]:
-                _run(stream, words[1], names)
-                words[1] = 0
-            for word in words[2:]:
-                if word[0] == ":":
-                    heads[name] = word[1:]
-                elif word not in names:
-                    wanted.add(word)
-            if not wanted:
-                break
-    return wanted
+        while size:
+            size -= stream.readinto(skipped, min(size, 64))
+    if size:
+        _run(stream, size, names)
+    stream = None
+    for word in words[2:]:
+        if word[0] == ":":
+            heads[name] = word[1:]
+        elif word not in names:
+            _find(word, names, heads)
+    return True
 
 
 # of an error
 def text(number):
-    stream = DeflateIO(BytesIO(_DATA), RAW, 12)
-    for words in _units(stream):
-        if words[0] == "_texts":
-            for _ in range(number):
-                line = stream.readline()
-            return _torch._expand(line).decode()[:-1]
+    stream = _open(number - 1)
+    for _ in range((number - 1) % 64 + 1):
+        line = stream.readline()
+    return _torch._expand(line).decode()[:-1]
 
 
 # the names of a module; with `names` it is not kept
@@ -76,7 +72,7 @@ def load(name, names=None):
         return _loaded[name]
     keep = names is None
     names = {"__name__": name} if keep else names
-    if _find({name}, names, {}):
+    if not _find("." + name, names, {}):
         raise ImportError(name + " is not in this build")
     if keep:
         _loaded[name] = names
@@ -84,16 +80,16 @@ def load(name, names=None):
 
 
 # the operator of a name as a function of torch (f), of its parts (n), or as a method (m): None, or its name in C
-def operator(name, form):
-    plain = name[:-1] if name[-1] == "_" else name
-    if name not in _made and "i" not in _made.get(plain, ""):
-        _names["torch"] = __import__("torch")
+def operator(name, form, in_place):
+    if name not in _made:
         heads = {}
-        _find({name, plain, "_wrap"}.difference(_names), _names, heads)
+        if "torch" not in _names:
+            _names["torch"] = __import__("torch")
+            _find("_wrap", _names, heads)
+        _find(name, _names, heads)
         for known in heads:
             _made[known] = _names["_wrap"](known, heads[known])
-    made = _made.get(name) or _made.get(plain, {})
-    found = made.get(form if name in _made else "i")
+    found = _made.get(name, {}).get("i" if in_place else form)
     if isinstance(found, str) and form != "m":
         found = getattr(_torch if hasattr(_torch, found) else _torch._nn, found)
     return found

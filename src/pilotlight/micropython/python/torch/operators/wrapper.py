@@ -4,47 +4,47 @@ import _torch
 
 
 def _wrap(name, head):
-    forms, checked, types = head.partition(":")
+    forms, check, types = head.partition(":")
     forms, alias, found = forms.partition("=")
-    made = dict.fromkeys(forms, found if alias else _checked(name, types, int(forms[-1])) if checked else _names[name])
+    outs = int(forms[-1])
+
+    def checked(types):
+        function = _names[name]
+        known = [item.split("=") for item in types.split(",") if item]
+        by_name = dict(known)
+
+        def call(*args, **kwargs):
+            out = kwargs.pop("out", None) if outs else None
+            for k in range(min(2, len(known), len(args))):
+                if known[k][1][0] == "*" and not isinstance(args[k], (tuple, list)):
+                    args = args[:k] + (args[k:],)
+                    break
+            args = [_torch._check(name, known[k][0], known[k][1], x) if k < len(known) else x for k, x in enumerate(args)]
+            for key in list(kwargs):
+                x = kwargs.pop(key)
+                key = {"axis": "dim", "keepdims": "keepdim"}.get(key, key)
+                kwargs[key] = _torch._check(name, key, by_name[key], x) if key in by_name else x
+            if outs == 1 and out is not None and "dtype" in by_name:
+                kwargs["dtype"] = kwargs.get("dtype") or out.dtype
+            y = function(*args, **kwargs)
+            if out is None:
+                return y
+            if name[3:] == "space" and out.numel() == y.numel():  # linspace and logspace keep the shape of out=
+                y = y.view(out.shape)
+            both = list(zip((out,), (y,)) if outs == 1 else zip(out, y))
+            if [t for t, x in both if t.shape != x.shape and [a for a in args if a is t]]:
+                raise RuntimeError("unsupported operation: out= is the input, and of another shape than the result")
+            both = [_torch._into(t, x, False) for t, x in both]
+            return both[0] if outs == 1 else tuple(both)
+
+        return call
+
+    made = dict.fromkeys(forms, found if alias else checked(types) if check else _names[name])
     if "f" in made and "=*f" in types:  # a function of torch takes them as a list
-        made["f"] = _checked(name, types.replace("*", ""), int(forms[-1]))
+        made["f"] = checked(types.replace("*", ""))
     if "i" in made:
-        made["i"] = found + "_" if alias else _in_place(made["i"])
+        plain = made["i"]
+        made["i"] = found + "_" if alias else (
+            lambda self, *args, **kwargs: _torch._into(self, plain(self, *args, **kwargs), True)
+        )
     return made
-
-
-def _in_place(function):
-    return lambda self, *args, **kwargs: _torch._into(self, function(self, *args, **kwargs), True)
-
-
-def _checked(name, types, outs):
-    function = _names[name]
-    known = [item.split("=") for item in types.split(",") if item]
-    by_name = dict(known)
-
-    def call(*args, **kwargs):
-        out = kwargs.pop("out", None) if outs else None
-        for k in range(min(2, len(known), len(args))):
-            if known[k][1][0] == "*" and not isinstance(args[k], (tuple, list)):
-                args = args[:k] + (args[k:],)
-                break
-        args = [_torch._check(name, known[k][0], known[k][1], x) if k < len(known) else x for k, x in enumerate(args)]
-        for key in list(kwargs):
-            x = kwargs.pop(key)
-            key = {"axis": "dim", "keepdims": "keepdim"}.get(key, key)
-            kwargs[key] = _torch._check(name, key, by_name[key], x) if key in by_name else x
-        if outs == 1 and out is not None and "dtype" in by_name:
-            kwargs["dtype"] = kwargs.get("dtype") or out.dtype
-        y = function(*args, **kwargs)
-        if out is None:
-            return y
-        if name[3:] == "space" and out.numel() == y.numel():  # linspace and logspace keep the shape of out=
-            y = y.view(out.shape)
-        both = list(zip((out,), (y,)) if outs == 1 else zip(out, y))
-        if [t for t, x in both if t.shape != x.shape and [a for a in args if a is t]]:
-            raise RuntimeError("unsupported operation: out= is the input, and of another shape than the result")
-        both = [_torch._into(t, x, False) for t, x in both]
-        return both[0] if outs == 1 else tuple(both)
-
-    return call
