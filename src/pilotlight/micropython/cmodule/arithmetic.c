@@ -156,6 +156,10 @@ static mp_obj_t between(pt_call_t *c, mp_obj_t x, mp_obj_t least, mp_obj_t most)
     if (pt_tensor(x)->dtype != dtype) {
         x = MP_OBJ_FROM_PTR(pt_contiguous(pt_tensor(x), dtype));
     }
+    if (!pt_is_float(dtype)) { /* what is below an unsigned type's numbers wraps around */
+        least = pt_item(pt_from_number(least, dtype), 0);
+        most = pt_item(pt_from_number(most, dtype), 0);
+    }
     return map(c, &pt_row_clamp, x, least, most);
 }
 
