@@ -247,7 +247,10 @@ mp_obj_t pt_conv(pt_call_t *c)
     conv_t v;
     shape(c, &v);
     const int dtype = c->args[0].v.tensor->dtype, compute = pt_compute(dtype);
-    pt_tensor_t *y = pt_volume_new(&v.s, compute, v.s.oc, v.rank, v.batched);
+    pt_tensor_t *y = pt_volume_new(&v.s, compute, v.s.c ? v.s.oc : 0, v.rank, v.batched); /* none for none */
+    if (!v.s.c) {
+        return pt_finish(c, y, dtype);
+    }
     if (compute == PT_FLOAT32) {
         const float *x = pt_floats(c, 0), *w = pt_floats(c, 1), *bias = pt_floats(c, 2);
         (v.transposed ? by_planes : v.s.c == v.s.groups && v.s.groups > 1 ? depthwise : convolve_all)(&v.s, x, w, bias,

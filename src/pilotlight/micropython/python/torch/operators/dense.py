@@ -174,5 +174,5 @@ def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
 def inner(input, other):
     if not (input.dim() and other.dim()):
         return input * other
-    y = input.matmul(other.reshape(-1, other.shape[-1]).t())
+    y = input.matmul((other if other.dim() == 1 else other.flatten(0, -2)).t())
     return y.reshape(input.shape[:-1] + other.shape[:-1])

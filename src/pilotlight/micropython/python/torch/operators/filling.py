@@ -50,7 +50,7 @@ def linspace(start, end, steps, *, dtype=None, **options):
     if dtype is _torch.bool:
         raise NotImplementedError("linspace of bool")
     if not dtype.is_floating_point:
-        return _torch.tensor(_whole_steps(int(start), int(end), steps), dtype=dtype, **options)
+        return _torch.zeros(0, dtype=dtype, **options).new_tensor(_whole_steps(int(start), int(end), steps))
     start, end = [_torch.full((), x, dtype=dtype, **options) for x in (start, end)]
     step, k = ((end - start) / (steps - 1 or 1)).float(), _torch.arange(steps)
     front, back = [(step * x).to(dtype) for x in (k, steps - 1 - k)]

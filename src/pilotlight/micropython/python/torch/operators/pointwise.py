@@ -146,12 +146,14 @@ def signbit(input):
 # ---- of two operands, either of which may be a number
 
 def _times_log(input, other, name):
+    factor = other
     if not isinstance(other, _torch.Tensor):
         if not isinstance(input, _torch.Tensor):
             raise TypeError("argument 'input' or 'other' must be Tensor")
-        other = _torch.tensor(float(other))
+        factor = float(other)
+        other = _torch.tensor(factor)
     y = (input * getattr(other.float(), name)()).masked_fill_((other == other) & (input == 0), 0)
-    return _like(y, input * other)
+    return _like(y, input * factor)
 
 
 def xlogy(input, other):

@@ -39,7 +39,8 @@ def _for_conv(x, w, bias, s):
         pad = [s[19 + d] * (kernel[d] - 1) - s[16 + d] for d in (0, 1, 2)]
         s = list(s[:13]) + [1, 1, 1] + pad + list(s[19:])
     w = w.reshape(groups, oc // groups, c // groups, kernel[0] * kernel[1] * kernel[2])
-    y = 0 if bias is None else bias.long().reshape(groups, oc // groups, 1)
+    y = x.new_zeros(n, groups, oc // groups, s[7] * s[8] * s[9])
+    y += 0 if bias is None else bias.long().reshape(groups, oc // groups, 1)
     for k, tap in enumerate(_taps(x, s, 0)):
         y = w[:, :, :, k] @ tap.reshape(n, groups, c // groups, s[7] * s[8] * s[9]) + y
     return y

@@ -16,7 +16,7 @@ def _wrap(name, head):
         def call(*args, **kwargs):
             out = kwargs.pop("out", None) if outs else None
             for k in range(min(2, len(known), len(args))):
-                if known[k][1][0] == "*" and not isinstance(args[k], (tuple, list)):
+                if known[k][1][0] == "*" and not (args[k] is None or isinstance(args[k], (tuple, list))):
                     args = args[:k] + (args[k:],)
                     break
             args = [_torch._check(name, known[k][0], known[k][1], x) if k < len(known) else x for k, x in enumerate(args)]
