@@ -306,10 +306,11 @@ mp_obj_t pt_do_as_strided(pt_call_t *c)
     const pt_arg_t *sizes = &c->args[1], *strides = &c->args[2];
     const int64_t start = c->args[3].given ? c->args[3].v.i : pt_offset(t);
     int64_t last = start;
-    bool empty = false, fits = sizes->count == strides->count && start >= 0;
+    bool empty = false, fits = sizes->count == strides->count && start >= 0 && start <= INT32_MAX;
     for (int d = 0; fits && d < sizes->count; d++) {
         fits = strides->v.ints[d] >= 0 && sizes->v.ints[d] >= 0;
-        last += (int64_t)(sizes->v.ints[d] - 1) * strides->v.ints[d];
+        last += ((int64_t)sizes->v.ints[d] - 1) * strides->v.ints[d];
+        last = last > UINT32_MAX ? UINT32_MAX : last; /* beyond any storage */
         empty = empty || sizes->v.ints[d] == 0;
     }
     if (!fits || (!empty && (last + 1) * pt_size(t->dtype) > t->bytes)) {
