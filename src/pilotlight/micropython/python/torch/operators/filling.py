@@ -33,9 +33,9 @@ def _double(p, q):
 
 
 # PyTorch computes integers as doubles, with products that are not rounded, and from both ends to the middle
-def _whole_steps(start, end, steps):
+def _whole_steps(y, start, end):
+    steps = len(y)
     step, scale = _double(end - start, steps - 1 or 1)
-    y = [0] * steps
     for k in range(steps):
         base, way = (start, k) if k < (steps // 2 or 1) else (end, k - steps + 1)
         p, q = _double(base * scale + step * way, scale)
@@ -50,7 +50,7 @@ def linspace(start, end, steps, *, dtype=None, **options):
     if dtype is _torch.bool:
         raise NotImplementedError("linspace of bool")
     if not dtype.is_floating_point:
-        return _torch.zeros(0, dtype=dtype, **options).new_tensor(_whole_steps(int(start), int(end), steps))
+        return _whole_steps(_torch.zeros(steps, dtype=dtype, **options), int(start), int(end))
     start, end = [_torch.full((), x, dtype=dtype, **options) for x in (start, end)]
     step, k = ((end - start) / (steps - 1 or 1)).float(), _torch.arange(steps)
     front, back = [(step * x).to(dtype) for x in (k, steps - 1 - k)]
