@@ -25,7 +25,7 @@ _IN_PYTHON = {
     "acos", "acosh", "asin", "asinh", "atanh", "cosh", "digamma", "fmax", "fmin", "gcd", "hypot", "lcm", "lgamma",
     "log10", "log2", "logaddexp", "nextafter", "signbit", "sinh", "tan",
 }
-_SHARED = {"cos": 1, "exp": 1, "log1p": 1, "log": 1, "pow": 2, "sigmoid": 1, "sin": 1, "tanh": 1}  # as in functions.h
+_SHARED = {"cos": 1, "exp": 1, "log": 1, "pow": 2, "sigmoid": 1, "sin": 1, "tanh": 1}  # as in functions.h
 # An element of the result depends on the operands' elements at its place alone, hence `ivdep` in every loop.
 _WORDS = {"T": "int64_t", "U": "uint64_t", "bits": "64", "most": "63"}
 _VECTORS = """#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)

@@ -40,5 +40,3 @@ void pt_need_float(pt_call_t *c, int dtype)
         pt_no_type(c, dtype);
     }
 }
-
-void pt_fail(mp_rom_error_text_t text) { mp_raise_msg(&mp_type_RuntimeError, text); }

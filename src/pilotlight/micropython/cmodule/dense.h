@@ -28,7 +28,6 @@ mp_obj_t pt_pair(pt_tensor_t *a, pt_tensor_t *b);
 
 /* PyTorch's errors. */
 void pt_need_float(pt_call_t *c, int dtype);
-NORETURN void pt_fail(mp_rom_error_text_t text); /* RuntimeError */
 static inline const char *pt_shape_of(const pt_tensor_t *t) { return pt_shape_text(t->ndim, t->dims); }
 
 /* The product of sizes from..to. */

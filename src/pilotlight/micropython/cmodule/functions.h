@@ -8,7 +8,6 @@
 #if defined(__x86_64__) || defined(__aarch64__)
 #include "cos_f32.h"
 #include "exp_f32.h"
-#include "log1p_f32.h"
 #include "log_f32.h"
 #include "pow_f32.h"
 #include "sigmoid_f32.h"
@@ -18,7 +17,6 @@
 /* not from their headers */
 #define PL_COS_F32_H
 #define PL_EXP_F32_H
-#define PL_LOG1P_F32_H
 #define PL_LOG_F32_H
 #define PL_POW_F32_H
 #define PL_SIGMOID_F32_H
@@ -26,7 +24,6 @@
 #define PL_TANH_F32_H
 #define pl_cos_f32 pt_cos_f32
 #define pl_exp_f32 pt_exp_f32
-#define pl_log1p_f32 pt_log1p_f32
 #define pl_log_f32 pt_log_f32
 #define pl_pow_f32 pt_pow_f32
 #define pl_sigmoid_f32 pt_sigmoid_f32
@@ -36,7 +33,6 @@
 
 float pt_cos_f32(float x);
 float pt_exp_f32(float x);
-float pt_log1p_f32(float x);
 float pt_log_f32(float x);
 float pt_pow_f32(float x, float y);
 float pt_sigmoid_f32(float x);
