@@ -148,7 +148,7 @@ def file_sizes(sections: Mapping[Section, int]) -> dict[str, int]:
 
 
 def python_sizes(kept: Mapping[Section, int]) -> dict[str, int]:
-    """Bytes by frozen module; names of functions and constants that all share are one line."""
+    """Bytes by frozen module; what is packed and names that all share are a line each."""
     by_name = {name.replace(".", "_"): name for name in modules()}
     packages = {f"{name}___init__": full for name, full in by_name.items()}
     prefixes = sorted((by_name | packages).items(), key=lambda item: -len(item[0]))
@@ -157,6 +157,7 @@ def python_sizes(kept: Mapping[Section, int]) -> dict[str, int]:
         if file == "frozen_content.o":
             own = re.sub(r"^\.rodata\.(fun_data|raw_code|proto_fun|children|const_obj|const_qstr_table_data|"
                          r"const_obj_table_data|frozen_module|mp_frozen)_?", "", section)
-            module = next((full for prefix, full in prefixes if own.startswith(prefix)), "(names)")
+            other = "(packed)" if section == ".rodata" else "(names)"
+            module = next((full for prefix, full in prefixes if own.startswith(prefix)), other)
             found[module] = found.get(module, 0) + size
     return dict(sorted(found.items(), key=lambda item: -item[1]))
