@@ -241,3 +241,16 @@ def test_results_with_names() -> None:
     theirs: list[str] = []
     exec(NAMED, {"torch": torch, "print": lambda *parts: theirs.append(" ".join(map(str, parts)) + "\n")})
     assert output(f"import torch\n{NAMED}") == "".join(theirs)
+
+
+def test_dir_passes_over_what_is_refused() -> None:
+    said = output("""
+import torch
+for t in (torch.tensor(1), torch.ones(3), torch.ones(2, 2, 2)):
+    print([name in dir(t) for name in ("shape", "T", "add", "H")])
+try:
+    torch.ones(3).mT
+except RuntimeError as error:
+    print(type(error).__name__)
+""")
+    assert said.splitlines() == ["[True, True, True, True]", *["[True, True, True, False]"] * 2, "RuntimeError"]

@@ -13,6 +13,13 @@
 
 static const pt_op_t *const turn_op = PT_OP_transpose; /* NULL: a build without .T and the like */
 
+/* What PyTorch raises, and also what dir(t) passes over, which asks for every attribute. */
+static const mp_rom_obj_tuple_t both_errors = {
+    {&mp_type_tuple}, 2, {MP_ROM_PTR(&mp_type_RuntimeError), MP_ROM_PTR(&mp_type_AttributeError)}
+};
+static MP_DEFINE_CONST_OBJ_TYPE(refusal_type, MP_QSTR_RuntimeError, MP_TYPE_FLAG_NONE, make_new, mp_obj_exception_make_new,
+    print, mp_obj_exception_print, attr, mp_obj_exception_attr, parent, &both_errors);
+
 /* .T and .H turn all dimensions around, .mT and .mH the last two. */
 static mp_obj_t turned(pt_tensor_t *t, qstr name)
 {
@@ -20,14 +27,14 @@ static mp_obj_t turned(pt_tensor_t *t, qstr name)
     PT_RECORD_CALL(MP_QSTR_transpose);
     if (name == MP_QSTR_mT || name == MP_QSTR_mH) {
         if (t->ndim < 2) {
-            mp_raise_msg_varg(&mp_type_RuntimeError,
+            mp_raise_msg_varg(&refusal_type,
                 MP_ERROR_TEXT("tensor.%q is only supported on matrices or batches of matrices. Got %d-D tensor."), name,
                 (int)t->ndim);
         }
         return MP_OBJ_FROM_PTR(pt_transpose(t, t->ndim - 2, t->ndim - 1));
     }
     if (name == MP_QSTR_H && t->ndim != 2 && t->ndim != 0) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
+        mp_raise_msg_varg(&refusal_type,
             MP_ERROR_TEXT("tensor.H is only supported on matrices (2-D tensors). Got %d-D tensor."), (int)t->ndim);
     }
     for (int d = 0; d < t->ndim; d++) {
