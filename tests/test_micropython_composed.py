@@ -8,7 +8,7 @@ import pytest
 import torch
 from torchgen.model import Argument
 
-from micropython_scripts import output
+from micropython_scripts import output, run_script
 from pilotlight.micropython.build import build
 from pilotlight.micropython.composed import operators, schemas, units
 from pilotlight.micropython.pack import shares
@@ -77,3 +77,30 @@ def test_a_selection_brings_what_the_operator_calls() -> None:
     assert output("import torch\nprint(torch.tensor([[1, 2]]).swapaxes(0, 1))", binary=build(unix(), chosen)) == (
         f"{torch.tensor([[1, 2]]).swapaxes(0, 1)}\n")
     assert shares(chosen.units())["swapaxes"] > 0
+
+
+def test_what_had_no_memory_is_there_when_there_is_some() -> None:
+    done = run_script("""
+import gc
+import torch
+x = torch.arange(4.0).reshape(2, 2)
+failed = 0
+for free in range(2000, 60000, 1500):
+    room = bytearray(free)
+    rest = []
+    try:
+        while True:
+            rest.append(bytearray(500))
+    except MemoryError:
+        room = None
+    try:
+        torch.kron(x, x)
+        torch.einsum("ij,jk->ik", x, x)
+    except MemoryError:
+        failed += 1
+    rest = None
+    gc.collect()
+print(failed > 3, torch.kron(x, x).shape, torch.einsum("ij,jk->ik", x, x))
+""", heap="300k")
+    product = torch.arange(4.0).reshape(2, 2).matrix_power(2)
+    assert done.stdout == f"True torch.Size([4, 4]) {product}\n", done.stderr

@@ -12,8 +12,8 @@ from pilotlight.micropython.composed import covered
 
 _HEAD = """# Operators under MicroPython
 
-Written by `make conformance-micropython`; do not edit. The eager library has, in C or in Python, {overloads} overloads of
-{operators} operators (in-place forms and out= not counted apart). PyTorch ships samples for its operators (OpInfo).
+Written by `make conformance-micropython`; do not edit. The eager library has {overloads} overloads of {operators}
+operators, in C or in Python (in-place forms and out= not counted apart). PyTorch has samples of them (OpInfo).
 Run on the unix build were {samples} samples of the dtypes that the compiler is judged by and the first few of the
 others, the first few in every form that the operator has: function, method, operator sign, in place, out=. They are
 compared with eager PyTorch: types and shapes exactly, integers exactly, floats by the rule of

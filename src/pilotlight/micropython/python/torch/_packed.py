@@ -54,7 +54,11 @@ def _find(name, names, heads):
         if word[0] == ":":
             heads[name] = word[1:]
         elif word not in names:
-            _find(word, names, heads)
+            try:
+                _find(word, names, heads)
+            except BaseException:  # no memory: next time all of it again
+                names.pop(name, None)
+                raise
     return True
 
 
@@ -83,7 +87,7 @@ def load(name, names=None):
 def operator(name, form, in_place):
     if name not in _made:
         heads = {}
-        if "torch" not in _names:
+        if "_wrap" not in _names:
             _names["torch"] = __import__("torch")
             _find("_wrap", _names, heads)
         _find(name, _names, heads)
