@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 
 from pilotlight.graph import Value
@@ -13,8 +15,8 @@ class Weights:
     """Collects constants as steps ask for them; equal bytes are stored once."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._offsets: dict[tuple[int, bytes], int] = {}
+        self._parts: list[bytes | memoryview] = []  # memory of the constants themselves: large ones exist once
+        self._offsets: dict[tuple[int, int, bytes], int] = {}
         self.size = 0
 
     def offset(self, value: Value) -> int:
@@ -24,12 +26,13 @@ class Weights:
     def add(self, array: np.ndarray) -> int:
         """The offset of an array's bytes, aligned for its element type and for word loads."""
         align = max(4, array.itemsize)
-        key = (align, array.tobytes())
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        key = (align, data.nbytes, hashlib.sha256(data).digest())
         if key not in self._offsets:
             gap = -self.size % align
-            self._parts += [bytes(gap), key[1]]
+            self._parts += [bytes(gap), data]
             self._offsets[key] = self.size + gap
-            self.size += gap + len(key[1])
+            self.size += gap + data.nbytes
         return self._offsets[key]
 
     def blob(self) -> bytes:
