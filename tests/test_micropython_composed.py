@@ -25,12 +25,18 @@ def value(argument: Argument) -> object:
     return NAMED[argument.default] if argument.default in NAMED else ast.literal_eval(argument.default)
 
 
-@pytest.mark.parametrize("name", operators())
+def arguments(name: str) -> ast.arguments | None:
+    """The parameters of an operator that are those of one schema."""
+    body = ast.parse(units()[name].source).body
+    if not body or not isinstance(body[0], ast.FunctionDef) or ":" not in units()[name].head or body[0].args.vararg:
+        return None
+    return body[0].args
+
+
+@pytest.mark.parametrize("name", [name for name in operators() if schemas(name) and arguments(name)])
 def test_defaults_are_those_of_a_schema(name: str) -> None:
-    node = ast.parse(units()[name].source).body
-    if not node or ":" not in units()[name].head or not isinstance(node[0], ast.FunctionDef) or node[0].args.vararg:
-        return
-    given = node[0].args
+    given = arguments(name)
+    assert given is not None
     last = given.args[len(given.args) - len(given.defaults) :]
     defaults = {a.arg: d for a, d in zip(last, given.defaults, strict=True)}
     defaults |= {a.arg: d for a, d in zip(given.kwonlyargs, given.kw_defaults, strict=True) if d is not None}
@@ -39,6 +45,17 @@ def test_defaults_are_those_of_a_schema(name: str) -> None:
         values = [value(a) for a in known if a.default is not None]
         ours = ast.literal_eval(default)
         assert not values or (list(ours) if isinstance(ours, tuple) else ours) in values, f"{name}: {parameter}"
+
+
+def test_all_are_found_where_pytorch_has_them() -> None:
+    places = []
+    for name in (name for name in operators() if name[0] != "_"):
+        forms = units()[name].head.partition("=")[0].partition(":")[0]
+        places += [f"torch.{name}"] if "f" in forms else [f"torch._torch._nn.{name}"] if "n" in forms else []
+        places += [f"torch.ones(1).{name}"] if "m" in forms else []
+        places += [f"torch.ones(1).{name}_"] if "i" in forms and hasattr(torch.Tensor, f"{name}_") else []
+    assert len(places) > 300
+    assert output(f"import torch\nfor place in {places!r}:\n    assert callable(eval(place)), place\n") == ""
 
 
 def test_calls_are_checked_by_the_schema() -> None:

@@ -50,7 +50,7 @@ def units() -> dict[str, Unit]:
                 assert name not in nodes, f"{path}: {name} is there twice"
                 nodes[name] = node
     found = {name: _unit(name, node, nodes.keys()) for name, node in nodes.items()}
-    found |= {name: Unit(name, "", (), frozenset((target,)), f"{_forms(name, ALIASES)}={target}")
+    found |= {name: Unit(name, "", (), frozenset((target,)), f"{_forms(name, ALIASES, None)}={target}")
               for name, target in ALIASES.items()}
     in_c = {name.partition(".")[0] for name in kernels()}
     assert in_c.isdisjoint(found), f"in C and in Python: {sorted(in_c.intersection(found))}"
@@ -98,7 +98,7 @@ def _unit(name: str, node: ast.stmt, known: Collection[str]) -> Unit:
     words = names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
     needs = tuple(sorted(names.intersection(known) - {name}))
     helper = name[0] == "_" and not schemas(name) and not name.startswith(FOR_C)
-    head = "" if helper else f"{_forms(name, known)}{_types(name, node)}"
+    head = "" if helper else f"{_forms(name, known, node)}{_types(name, node)}"
     return Unit(name, ast.unparse(node), needs, frozenset(words), head)
 
 
@@ -127,8 +127,11 @@ def schemas(operator: str) -> list[Overload]:
     return [overload for overload in overloads().values() if overload.operator == operator]
 
 
-def _forms(name: str, units: Collection[str]) -> str:
-    """f: of torch, n: of its parts, m: a method, i: in place, made from it; then how many tensors out= takes."""
+def _forms(name: str, units: Collection[str], node: ast.stmt | None) -> str:
+    """f: of torch, n: of its parts, m: a method, i: in place, made from it; then how many tensors out= takes.
+
+    Of a function that has a parameter `out` the wrapper knows nothing.
+    """
     known = schemas(name)
     in_place = f"{name}_" not in units and any(overload.in_place for overload in schemas(f"{name}_"))
     if not known:
@@ -137,7 +140,8 @@ def _forms(name: str, units: Collection[str]) -> str:
     letters = (("f" if hasattr(torch, name) else "n") if function else "") + (
         "m" if any(o.is_method for o in known) and hasattr(torch.Tensor, name) else ""
     ) + ("i" if in_place else "")
-    return f"{letters}{max(overload.outs for overload in known)}"
+    own = isinstance(node, ast.FunctionDef) and "out" in [a.arg for a in node.args.args + node.args.kwonlyargs]
+    return f"{letters}{0 if own else max(overload.outs for overload in known)}"
 
 
 def _types(name: str, node: ast.stmt) -> str:
@@ -181,4 +185,4 @@ def _agrees(given: ast.arguments, overload: Overload) -> bool:
     keyword = {_public(a.name) for a in arguments.flat_kwarg_only}
     names = [_public(a.name) for a in arguments.flat_non_out]
     wanted = [name for name in names if name not in keyword]
-    return [a.arg for a in given.args] == wanted and {a.arg for a in given.kwonlyargs} <= keyword
+    return [a.arg for a in given.args] == wanted and {a.arg for a in given.kwonlyargs} <= keyword | {"out"}

@@ -8,7 +8,8 @@ from pathlib import Path
 from pilotlight.emit.kernels import kernel_source
 from pilotlight.micropython.operators import kernels
 from pilotlight.micropython.rows import rows_header, rows_source
-from pilotlight.micropython.schemas import Kernel, header, operator_tables
+from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.tables import header, operator_tables
 
 INTEGER_KERNELS = (
     "cumprod_i64", "sort_i64",

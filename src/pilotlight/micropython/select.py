@@ -125,8 +125,8 @@ def _imported(path: Path) -> list[str]:
             found += [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "load" and len(node.args) == 2:
             found += [str(ast.literal_eval(node.args[0]))]  # not kept when it is loaded, and so not recorded
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "_rare":
-            found += [f"torch.nn.modules.{ast.literal_eval(node.args[0])}"]  # methods that every module has
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "packed":
+            found += [f"torch.nn.modules.{ast.literal_eval(node.args[1])}"]  # methods that every module has
     return found
 
 

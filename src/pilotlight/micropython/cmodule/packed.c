@@ -96,9 +96,8 @@ static mp_obj_t check(size_t n, const mp_obj_t *args)
         }
         first = first < 0 ? kind.type : first;
     }
-    mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q'%s must be %s, not %s"),
-        mp_obj_str_get_qstr(args[0]), mp_obj_str_get_qstr(args[1]), "", pt_type_name(first),
-        mp_obj_get_type_str(args[3]));
+    mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q' must be %s, not %s"),
+        mp_obj_str_get_qstr(args[0]), mp_obj_str_get_qstr(args[1]), pt_type_name(first), mp_obj_get_type_str(args[3]));
 }
 MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(pt_check_obj, 4, 4, check);
 

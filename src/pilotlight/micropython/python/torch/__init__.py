@@ -19,23 +19,22 @@ def __getattr__(name):
     return found
 
 
-# A module of torch that is no file: what is in it are functions whose names begin with its own.
+# A module of torch that is no file: its functions are those of torch whose names begin so.
 class _Part:
-    def __init__(self, prefix):
-        self._prefix = prefix
+    def __init__(self, *prefixes):
+        self._prefixes = prefixes
 
     def __getattr__(self, name):
-        full = self._prefix + name
-        for where in (_torch._nn, _torch):
-            if hasattr(where, full):
-                return getattr(where, full)
-        if self._prefix[0] == "s":
-            return getattr(_torch, name)
-        raise AttributeError(full)
+        for prefix in self._prefixes:
+            for where in (_torch._nn, _torch):
+                if hasattr(where, prefix + name):
+                    return getattr(where, prefix + name)
+        raise AttributeError(name)
 
 
+special, linalg, jit, cuda = _Part("special_", ""), _Part("linalg_"), _Part("jit_"), _Part("cuda_")
 for _name in ("special", "linalg", "jit", "cuda"):
-    globals()[_name] = sys.modules["torch." + _name] = _Part(_name + "_")
+    sys.modules["torch." + _name] = globals()[_name]
 
 
 # There are no gradients; only the mode is kept, for is_grad_enabled().

@@ -43,8 +43,24 @@ def _whole_steps(y, start, end):
     return y
 
 
-def linspace(start, end, steps, *, dtype=None, **options):
-    start, end, dtype = _end_point(start), _end_point(end), dtype or _torch.float32
+# out= keeps its shape where it has as many elements, and says the dtype
+def _in_range(function, args, dtype, out, options):
+    y = function(*args, dtype or (_torch.float32 if out is None else out.dtype), options)
+    if out is None:
+        return y
+    return _torch._into(out, y.view(out.shape) if out.numel() == y.numel() else y, False)
+
+
+def linspace(start, end, steps, *, dtype=None, out=None, **options):
+    return _in_range(_steps, (start, end, steps), dtype, out, options)
+
+
+def logspace(start, end, steps, base=10.0, *, dtype=None, out=None, **options):
+    return _in_range(_powers, (start, end, steps, base), dtype, out, options)
+
+
+def _steps(start, end, steps, dtype, options):
+    start, end = _end_point(start), _end_point(end)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     if dtype is _torch.bool:
@@ -57,12 +73,11 @@ def linspace(start, end, steps, *, dtype=None, **options):
     return _torch.where(k < (steps // 2 or 1), start + front, end - back)
 
 
-def logspace(start, end, steps, base=10.0, *, dtype=None, **options):
-    dtype = dtype or _torch.float32
+def _powers(start, end, steps, base, dtype, options):
     start, end = _end_point(start), _end_point(end)
     if not dtype.is_floating_point:
         start, end = int(start), int(end)
-    exponents = linspace(start, end, steps, dtype=dtype if dtype.is_floating_point else None, **options)
+    exponents = _steps(start, end, steps, dtype if dtype.is_floating_point else _torch.float32, options)
     return _torch.pow(base, exponents.float()).to(dtype)
 
 

@@ -29,8 +29,6 @@ def _wrap(name, head):
             y = function(*args, **kwargs)
             if out is None:
                 return y
-            if name[3:] == "space" and out.numel() == y.numel():  # linspace and logspace keep the shape of out=
-                y = y.view(out.shape)
             both = list(zip((out,), (y,)) if outs == 1 else zip(out, y))
             if [t for t, x in both if t.shape != x.shape and [a for a in args if a is t]]:
                 raise RuntimeError("unsupported operation: out= is the input, and of another shape than the result")

@@ -3,7 +3,7 @@ import _torch
 from _torch import Parameter
 from torch._packed import load
 from torch.nn import functional
-from torch.nn.modules.module import Module, _rare
+from torch.nn.modules.module import Module, packed
 
 
 class _NormBase(Module):
@@ -28,12 +28,12 @@ class _NormBase(Module):
                 self.register_parameter(name, Parameter(data) if there else None)
         self.register_buffer("num_batches_tracked", _torch.tensor(0) if track else None)
 
-    reset_running_stats = _rare("_norm", "reset_running_stats")
-    reset_parameters = _rare("_norm", "reset_parameters")
-
     def _check_input_dim(self, input):
         if input.dim() not in self._ranks:
             raise ValueError("expected %dD input (got %dD input)" % (self._ranks[-1], input.dim()))
+
+
+packed(_NormBase, "_norm", "reset_running_stats reset_parameters")
 
 
 class _BatchNorm(_NormBase):

@@ -1,5 +1,5 @@
 from torch._packed import load
-from torch.nn.modules.module import Module, _rare
+from torch.nn.modules.module import Module, packed
 
 
 # modules by number: what Sequential and ModuleList share; what changes them is in `_numbered`
@@ -25,11 +25,9 @@ class _Numbered(Module):
         return self
 
     __iadd__ = extend
-    __add__ = _rare("_numbered", "__add__")
-    __setitem__ = _rare("_numbered", "__setitem__")
-    __delitem__ = _rare("_numbered", "__delitem__")
-    insert = _rare("_numbered", "insert")
-    pop = _rare("_numbered", "pop")
+
+
+packed(_Numbered, "_numbered", "__add__ __setitem__ __delitem__ insert pop")
 
 
 class Sequential(_Numbered):
@@ -50,4 +48,5 @@ class ModuleList(_Numbered):
         super().__init__()
         self.extend(modules or ())
 
-    _lines = _rare("_text", "numbered_lines")
+
+packed(ModuleList, "_text", "_lines=numbered_lines")

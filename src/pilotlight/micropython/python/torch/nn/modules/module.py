@@ -2,19 +2,14 @@ from _torch import Parameter, Tensor
 from torch._packed import load
 from ucollections import OrderedDict
 
-# Methods of `_rare`, which are put into the class when they are first asked for.
-_RARE = (
-    " register_module register_forward_hook register_forward_pre_hook _call_hooked get_submodule get_parameter get_buffer"
-    " type float half bfloat16 requires_grad_ zero_grad _refuse_register _refuse_assign "
-)
+# Gives a class methods that a forward pass does not need, from a packed file; `float=as_float`: another name there.
+def packed(owner, file, names):
+    def method(name):
+        return lambda self, *args, **kwargs: load("torch.nn.modules." + file)[name](self, *args, **kwargs)
 
-
-# a method of a packed file that a class has at once: for operators of Python, and for super()
-def _rare(file, name):
-    def method(self, *args, **kwargs):
-        return load("torch.nn.modules." + file)[name](self, *args, **kwargs)
-
-    return method
+    for word in names.split():
+        name, _, there = word.partition("=")
+        setattr(owner, name, method(there or name))
 
 
 # A tensor on its way into a module: Module.__setattr__ registers what it holds.
@@ -43,10 +38,6 @@ class Module:
         for table in (self._modules, self._parameters, self._buffers):
             if name in table:
                 return table[name]
-        if " " + name + " " in _RARE:
-            found = load("torch.nn.modules._rare")
-            setattr(Module, name, found.get("as_" + name) or found[name])
-            return getattr(self, name)
         raise AttributeError("'%s' object has no attribute '%s'" % (type(self).__name__, name))
 
     def __setattr__(self, name, value):
@@ -116,21 +107,16 @@ class Module:
     def eval(self):
         return self.train(False)
 
-    named_modules = _rare("_walk", "named_modules")
-    named_children = _rare("_walk", "named_children")
-    named_parameters = _rare("_walk", "named_parameters")
-    named_buffers = _rare("_walk", "named_buffers")
-    modules = _rare("_walk", "modules")
-    children = _rare("_walk", "children")
-    parameters = _rare("_walk", "parameters")
-    buffers = _rare("_walk", "buffers")
-    apply = _rare("_walk", "apply")
-    state_dict = _rare("_state", "state_dict")
-    load_state_dict = _rare("_state", "load_state_dict")
-    to = _rare("_rare", "to")
-    _apply = _rare("_rare", "_apply")
-    __delattr__ = _rare("_rare", "__delattr__")
-    extra_repr = _rare("_text", "extra_repr")
-    _get_name = _rare("_text", "_get_name")
-    _lines = _rare("_text", "_lines")
-    __repr__ = _rare("_text", "__repr__")
+
+packed(
+    Module, "_walk",
+    "named_modules named_children named_parameters named_buffers modules children parameters buffers apply",
+)
+packed(Module, "_state", "state_dict load_state_dict")
+packed(Module, "_text", "extra_repr _get_name _lines __repr__")
+packed(
+    Module, "_rare",
+    "to _apply __delattr__ register_module register_forward_hook register_forward_pre_hook _call_hooked get_submodule"
+    " get_parameter get_buffer type=as_type float=as_float half=as_half bfloat16=as_bfloat16 requires_grad_ zero_grad"
+    " _refuse_register _refuse_assign",
+)
