@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
 
+import pilotlight as pl
 from pilotlight import boards, device, toolchain
 from pilotlight.errors import PilotlightError
+from pilotlight.session import run_session
 from pilotlight.toolchain.disassembly import Instruction, disassemble
 from pilotlight.toolchain.flow import RiscV, Step, Thumb, register_words
 from pilotlight.toolchain.sizes import functions
@@ -98,12 +102,17 @@ void tiny_helper(void)
             "the stack has no known bound: again goes where only the running program knows",
         ),
         (
+            "int32_t again(int32_t n); typedef int32_t (*call_t)(int32_t); int32_t again(int32_t n)"
+            " { return (*(call_t const volatile *)0x20000000)(n); }",
+            "the stack has no known bound: again goes where only the running program knows",
+        ),
+        (
             "int32_t again(int32_t n); int32_t again(int32_t n)"
             " { volatile int32_t a[n]; a[0] = n; return a[0]; }",
             "the stack of again has no bound known to the compiler",
         ),
     ],
-    ids=["recursion", "pointer", "variable"],
+    ids=["recursion", "pointer", "last call", "variable"],
 )
 def test_no_bound_is_an_error(name: str, code: str, message: str, tmp_path: Path) -> None:
     folder = altered(
@@ -212,3 +221,35 @@ def test_long_jumps_of_the_smallest_core_are_not_calls(tmp_path: Path) -> None:
     start, size = functions(build.image)["again"]
     inside = disassemble(build.toolchain, build.image).between(start, start + size)
     assert any(i.mnemonic == "bl" and start < (i.target or 0) < start + size for i in inside)
+
+
+def test_a_popped_return_address_is_no_unknown_jump() -> None:
+    """What Armv6-M does after it has put arguments that came in registers next to those on the stack."""
+    net = nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.ReLU(), nn.ConvTranspose2d(4, 2, 2, stride=2))
+    graph = pl.capture(net.eval(), (torch.linspace(-1, 1, 32).reshape(1, 2, 4, 4),))
+    build = pl.compile(graph, board="microbit")
+    session = run_session(build)
+    assert session.match and session.painted_stack is not None and build.info.stack is not None
+    assert session.painted_stack <= build.info.stack <= session.painted_stack + 64
+
+
+def instructions(*texts: str) -> list[Instruction]:
+    return [Instruction(2 * at, *text.split(" ", 1)) for at, text in enumerate(texts)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "saved", "popped"),
+    [
+        (["sub sp, #8", "push {r4, lr}", "add r4, r1", "pop {r4}", "pop {r3}", "add sp, #8", "bx r3"], 12, 12),
+        (["push {r0-r3}", "push {r4, r5, lr}", "pop {r4, r5}", "pop {r2}", "add sp, #16", "bx r2"], 20, 20),
+        (["push {r4, lr}", "pop {r4, r3}", "bx r3"], 4, 4),
+        (["sub sp, #8", "push {r4, lr}", "pop {r3}", "bx r3"], 12, 4),
+        (["push {r4, lr}", "pop {r3}", "ldr r3, [r0, #0]", "bx r3"], 4, None),
+        (["push {r4, lr}", "pop {r3}", "bl 20 <f>", "bx r3"], 4, None),
+        (["ldr r3, [r0, #0]", "bx r3"], None, None),
+    ],
+)
+def test_where_a_jump_gets_its_target(texts: list[str], saved: int | None, popped: int | None) -> None:
+    code, flow = instructions(*texts), Thumb()
+    assert flow.saved_return(code) == saved
+    assert flow.popped_target(code[-1], reversed(code[:-1])) == popped

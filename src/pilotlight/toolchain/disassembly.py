@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +41,14 @@ class Disassembly:
 
     def between(self, start: int, end: int) -> tuple[Instruction, ...]:
         return tuple(i for i in self.instructions if start <= i.address < end)
+
+    def after(self, address: int) -> Iterator[Instruction]:
+        """From the one at an address on."""
+        return iter(self.instructions[self.index[address] :])
+
+    def before(self, address: int) -> Iterator[Instruction]:
+        """Those below an address, the nearest first."""
+        return reversed(self.instructions[: self.index[address]])
 
 
 def disassemble(toolchain: Toolchain, elf: Path) -> Disassembly:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -27,9 +28,21 @@ class Step:
     unknown: bool = False
     opaque: bool = False
 
+    @property
+    def straight(self) -> bool:
+        """The next instruction follows, and the stack pointer is known."""
+        leaves = self.call is not None or self.jumps or not self.falls_through or self.unknown
+        return not (leaves or self.opaque)
+
 
 class Flow(Protocol):
     def step(self, instruction: Instruction) -> Step: ...
+
+    def saved_return(self, code: Iterable[Instruction]) -> int | None:
+        """How far below the stack pointer of its caller a function puts its return address, if it does."""
+
+    def popped_target(self, jump: Instruction, before: Iterable[Instruction]) -> int | None:
+        """How far below the stack pointer at a jump its target was popped from, if that was just before it."""
 
 
 def flow_of(elf: Path) -> Flow | None:
@@ -43,14 +56,19 @@ def flow_of(elf: Path) -> Flow | None:
     return None
 
 
-def register_words(operands: str) -> int:
-    """32-bit words in a register list such as {r4-r7, lr} or {d8-d9}."""
-    words = 0
+def registers(operands: str) -> list[str]:
+    """The registers of a list such as {r4-r7, lr} or {d8-d9}, the lowest address first."""
+    names = []
     for part in operands[operands.index("{") + 1 : operands.index("}")].split(","):
         first, _, last = part.strip().partition("-")
-        count = int(last[1:]) - int(first[1:]) + 1 if last else 1
-        words += count * (2 if first.startswith("d") else 1)
-    return words
+        numbers = range(int(first[1:]), int(last[1:]) + 1) if last else ()
+        names += [f"{first[0]}{number}" for number in numbers] or [first]
+    return names
+
+
+def register_words(operands: str) -> int:
+    """32-bit words of such a list."""
+    return sum(2 if name.startswith("d") else 1 for name in registers(operands))
 
 
 _CONDITION = "eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le|al"
@@ -82,6 +100,30 @@ class Thumb:
                 return Step(falls_through=False)
             return Step(falls_through=False, indirect=True)
         return self._stack(name, operands)
+
+    def saved_return(self, code: Iterable[Instruction]) -> int | None:
+        used = 0
+        for instruction in code:
+            step = self.step(instruction)
+            if not step.straight:
+                return None
+            if instruction.mnemonic.startswith("push") and registers(instruction.operands)[-1] == "lr":
+                return used + 4
+            used += step.pushed
+        return None
+
+    def popped_target(self, jump: Instruction, before: Iterable[Instruction]) -> int | None:
+        used = 0  # below the stack pointer at the jump
+        for instruction in before:
+            step = self.step(instruction)
+            if not step.straight:
+                return None
+            if instruction.mnemonic == "pop" and jump.operands in (popped := registers(instruction.operands)):
+                return used + 4 * (len(popped) - popped.index(jump.operands))
+            if step.pushed >= 0 and instruction.operands.split(",")[0] == jump.operands:
+                return None
+            used -= step.pushed
+        return None
 
     def _stack(self, name: str, operands: str) -> Step:
         multiple = operands.startswith("sp!")
@@ -124,3 +166,9 @@ class RiscV:
         if operands.startswith("sp,") and name not in ("sw", "sb", "sh", "sd", "beq", "bne"):
             return Step(opaque=True)
         return Step()
+
+    def saved_return(self, code: Iterable[Instruction]) -> int | None:
+        return None  # `ret` is the only way back
+
+    def popped_target(self, jump: Instruction, before: Iterable[Instruction]) -> int | None:
+        return None

@@ -3,7 +3,9 @@
 A C function's frame comes from -fstack-usage, a generated assembly function's from the generator. Library
 functions have neither: their instructions are followed, and every change of the stack pointer is added up.
 Calls are read from the disassembly; a call into the middle of the same function is a long jump, which
-Armv6-M makes so. A call through a register, or recursion, is an error: the bound would not be one.
+Armv6-M makes so. A call through a register, or recursion, is an error: the bound would not be one. A jump through
+a register is a return where the register was loaded from the place on the stack that the return address was put
+into: Armv6-M returns so from functions whose arguments were pushed before it.
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ class _Graph:
         frame = deepest = max(frame, self._entered(start, start + size))
         for instruction in self.code.between(start, start + size):
             step = self.flow.step(instruction)
-            if step.unknown or step.indirect:
+            if step.unknown or (step.indirect and not self.returns(instruction, start)):
                 raise self.unknown(instruction)
             if step.call is not None and not start < step.call < start + size:
                 deepest = max(deepest, frame + self.depth(step.call))
@@ -91,13 +93,18 @@ class _Graph:
                     deepest = max(deepest, self.depth(target))
         return deepest
 
+    def returns(self, jump: Instruction, start: int) -> bool:
+        """Whether the jump through a register at the end of the function at `start` goes back to its caller."""
+        saved = self.flow.saved_return(self.code.after(start))
+        return saved is not None and saved == self.flow.popped_target(jump, self.code.before(jump.address))
+
     def _entered(self, start: int, end: int) -> int:
         """What the instructions up to the first jump or call push: -fstack-usage leaves out the space that a
         function makes for arguments which come in registers but belong together in memory."""
         used = deepest = 0
         for instruction in self.code.between(start, end):
             step = self.flow.step(instruction)
-            if step.call is not None or step.jumps or not step.falls_through or step.opaque:
+            if not step.straight:
                 break
             used += step.pushed
             deepest = max(deepest, used)
@@ -173,7 +180,7 @@ class _Walk:
                 raise self.graph.unknown(instruction)
             used += step.pushed
             self.deepest = max(self.deepest, used)
-            if step.table or step.indirect:
+            if step.table or (step.indirect and not self.graph.returns(instruction, self.function)):
                 self.tables.append(used)
             if step.call is not None and self._inside(step.call):
                 todo.append((step.call, used))
