@@ -16,7 +16,7 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
-from pilotlight.quantize.constants import constant
+from pilotlight.quantize.constants import Constants
 from pilotlight.quantize.operators import DENSE, base_name, operator_name
 
 aten = torch.ops.aten
@@ -24,16 +24,17 @@ Make = Callable[..., Node]
 
 
 def expanded(model: GraphModule) -> GraphModule:
+    constant = Constants(model)
     for node in list(model.graph.nodes):
         name = operator_name(node)
         if name in DENSE:
             for at in range(1, min(len(node.args), 3)):
-                _parameter_at(model, node, at)
+                _parameter_at(constant, node, at)
         elif name in ("matmul.default", "mm.default"):
-            _linear(model, node, *node.args)
+            _linear(constant, node, *node.args)
         elif name == "addmm.default" and not node.kwargs:
             bias, x, weight = node.args
-            _linear(model, node, x, weight, bias)
+            _linear(constant, node, x, weight, bias)
         elif name and str(node.target).startswith("aten.") and str(node.target).split(".")[1].endswith("_"):
             _in_place(model, node)
         elif name in STEPS:
@@ -58,22 +59,22 @@ def _parameter(model: GraphModule, node: Node, value: torch.Tensor, at: int = 1)
     return made
 
 
-def _parameter_at(model: GraphModule, node: Node, at: int) -> None:
+def _parameter_at(constant: Constants, node: Node, at: int) -> None:
     """The weight or bias that a dense layer computes, as a constant."""
     found = node.args[at]
-    value = constant(model, found) if isinstance(found, Node) and found.op != "get_attr" else None
+    value = constant(found) if isinstance(found, Node) and found.op != "get_attr" else None
     if value is not None:
-        node.update_arg(at, _parameter(model, node, value, at))
+        node.update_arg(at, _parameter(constant.model, node, value, at))
 
 
-def _linear(model: GraphModule, node: Node, x: Any, weight: Any, bias: Any = None) -> None:
+def _linear(constant: Constants, node: Node, x: Any, weight: Any, bias: Any = None) -> None:
     """x @ constant (I, O) + bias (O)."""
-    matrix, rows = constant(model, weight), _value(x)
-    if matrix is None or matrix.ndim != 2 or rows is None or rows.ndim < 2 or constant(model, x) is not None:
+    matrix, rows = constant(weight), _value(x)
+    if matrix is None or matrix.ndim != 2 or rows is None or rows.ndim < 2 or constant(x) is not None:
         return
-    if bias is not None and (constant(model, bias) is None or tuple(bias.meta["val"].shape) != (matrix.shape[1],)):
+    if bias is not None and (constant(bias) is None or tuple(bias.meta["val"].shape) != (matrix.shape[1],)):
         return
-    made = _parameter(model, node, matrix.T)
+    made = _parameter(constant.model, node, matrix.T)
     node.target = aten.linear.default
     node.args = (x, made) if bias is None else (x, made, bias)
 

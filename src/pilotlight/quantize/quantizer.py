@@ -20,7 +20,7 @@ from torchao.quantization.pt2e.quantizer import (
     SharedQuantizationSpec,
 )
 
-from pilotlight.quantize.constants import is_state, masked_scores
+from pilotlight.quantize.constants import Constants, is_state, masked_scores
 from pilotlight.quantize.observers import activation_spec, weight_spec
 from pilotlight.quantize.operators import (
     ACTIVATIONS,
@@ -57,6 +57,7 @@ class Int8Quantizer(Quantizer):
         self.maker: dict[Node, Node] = {}  # of a clamp's result: the operator in front of it
 
     def annotate(self, model: GraphModule) -> GraphModule:
+        constant = Constants(model)
         for node in model.graph.nodes:
             name = operator_name(node)
             if node.op == "placeholder":
@@ -69,7 +70,7 @@ class Int8Quantizer(Quantizer):
                 continue
             if name in RECURRENT:
                 self._recurrent(node)
-            elif self._is_mask(model, node, name):
+            elif self._is_mask(constant, node, name):
                 continue
             elif self._is_function(node):
                 self.bits[node] = self._chosen(node)
@@ -89,9 +90,9 @@ class Int8Quantizer(Quantizer):
             self._function(node)
         return model
 
-    def _is_mask(self, model: GraphModule, node: Node, name: str) -> bool:
+    def _is_mask(self, constant: Constants, node: Node, name: str) -> bool:
         """A mask in front of a softmax goes into that: its low numbers get no scale."""
-        x = masked_scores(model, node, name)
+        x = masked_scores(constant, node, name)
         if x is None or not node.users or any(operator_name(user) != "softmax.int" for user in node.users):
             return False
         if _shape(x) != _shape(node):
