@@ -14,7 +14,7 @@ from torch import nn
 import pilotlight as pl
 from compiled import check, zoo_graph
 from pilotlight.capture import load_model
-from pilotlight.capture.source import identifier, parse_input
+from pilotlight.capture.source import parse_input
 from pilotlight.errors import PilotlightError, UnsupportedError
 from pilotlight.graph import Graph, verify
 from pilotlight.graph.evaluate import evaluate
@@ -242,11 +242,6 @@ def test_shapes_with_types() -> None:
     assert parse_input("2x3").dtype == torch.float32
     assert parse_input("2x3:int8").dtype == torch.int8
     assert parse_input("scalar:int64").shape == ()
-
-
-@pytest.mark.parametrize(("name", "c"), [("kws", "kws"), ("My-Net.2", "my_net_2"), ("2nd", "m_2nd"), ("", "m_")])
-def test_names_become_c_identifiers(name: str, c: str) -> None:
-    assert identifier(name) == c
 
 
 # ---- .pt2 --------------------------------------------------------------------------------------------------

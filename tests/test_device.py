@@ -251,7 +251,7 @@ class Scripted:
 
 
 def test_protocol_bytes() -> None:
-    """The layout of protocol.h, byte by byte."""
+    """The layout of pl_protocol.h, byte by byte."""
     line = Scripted(b"I\x02\x00\x00\x00\x00\x00\x00")
     Client(line, 1.0).input(2, b"abc")
     assert line.asked == b"I\x02\x00\x00\x03\x00\x00\x00abc"

@@ -20,6 +20,7 @@ from pilotlight.emit.module import Module, emit_module
 from pilotlight.emit.target import Target
 from pilotlight.errors import DoesNotFitError, PilotlightError
 from pilotlight.graph import Graph
+from pilotlight.graph.names import model_name
 from pilotlight.graph.ports import describe_port, from_memory, to_memory, visible
 from pilotlight.limits import check_budget, explain_overflow
 from pilotlight.passes.pipeline import optimize as run_passes
@@ -178,7 +179,7 @@ def compile(
     target = Target.of(target_board, small=chosen.optimize == "size")
     lowered = graph.clone()
     if name is not None:
-        lowered.name = name
+        lowered.name = model_name(name)
     run_passes(lowered, keep_io=chosen.torch_layout, float_io=chosen.float_io)
     saving = None
     if chosen.optimize == "ram":

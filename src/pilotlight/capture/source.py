@@ -19,6 +19,7 @@ from pilotlight.capture.exported import capture_exported, export
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph
 from pilotlight.graph.dtypes import BY_NAME
+from pilotlight.graph.names import model_name
 
 
 def capture(module: torch.nn.Module, example_inputs: Sequence[Any] | torch.Tensor, name: str | None = None) -> Graph:
@@ -30,13 +31,13 @@ def capture(module: torch.nn.Module, example_inputs: Sequence[Any] | torch.Tenso
             kind="usage",
         )
     inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else example_inputs
-    return capture_exported(export(module, inputs), identifier(name or type(module).__name__))
+    return capture_exported(export(module, inputs), model_name(name or type(module).__name__))
 
 
 def load_model(model: str, inputs: Sequence[str] = (), name: str | None = None) -> Graph:
     """The graph of `file.py:name` or `file.pt2`; `inputs` are shapes such as "1x3x96x96:int8"."""
     if model.endswith(".pt2"):
-        return capture_exported(load_exported(Path(model)), identifier(name or Path(model).stem))
+        return capture_exported(load_exported(Path(model)), model_name(name or Path(model).stem))
     file, colon, attribute = model.rpartition(":")
     if not colon or not file.endswith(".py"):
         raise PilotlightError(
@@ -46,12 +47,6 @@ def load_model(model: str, inputs: Sequence[str] = (), name: str | None = None) 
         )
     module, examples = _resolve(_load_file(Path(file)), file, attribute, [parse_input(i) for i in inputs])
     return capture(module, examples, name or attribute)
-
-
-def identifier(name: str) -> str:
-    """A name as C wants it."""
-    text = re.sub(r"\W", "_", name).lower()
-    return f"m_{text}" if not text or text[0].isdigit() else text
 
 
 def parse_input(text: str) -> torch.Tensor:

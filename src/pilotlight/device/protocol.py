@@ -1,4 +1,4 @@
-"""The computer's side of the wire protocol; csrc/device/protocol.h defines and explains it."""
+"""The computer's side of the wire protocol; csrc/device/pl_protocol.h defines and explains it."""
 
 from __future__ import annotations
 

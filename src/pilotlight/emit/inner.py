@@ -8,6 +8,7 @@ from pilotlight import ops
 from pilotlight.emit.describe import describe_node
 from pilotlight.emit.step import Step
 from pilotlight.graph import Value
+from pilotlight.graph.names import in_comment
 from pilotlight.plan import Plan
 
 Place = tuple[str, int]  # the name of a base pointer, and bytes from there
@@ -45,7 +46,7 @@ class Inner:
             )
             ops.get(node.op).emit(node, step)
             self.c.take(step)
-            self.c.line(f"/* {describe_node(node)} */")
+            self.c.line(f"/* {in_comment(describe_node(node))} */")
             for line in step.lines:
                 self.c.line(line)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,14 @@ from pilotlight.emit.tables import render, structs
 from pilotlight.emit.target import Target
 from pilotlight.emit.weights import INCBIN_FROM, Weights, c_array, incbin_source
 from pilotlight.graph import Port, Value
+from pilotlight.graph.names import in_comment, port_names
 from pilotlight.plan import Plan
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("pilotlight.emit"), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     undefined=jinja2.StrictUndefined, autoescape=False,
 )
+_TEMPLATES.filters["in_comment"] = in_comment
 _BASES = {"arena": "a", "state": "s"}
 
 
@@ -65,12 +67,12 @@ def emit_module(
     collected = _steps(plan, weights)
     reset = _reset(plan, weights, collected)
     ports = {
-        "inputs": [_port(plan, p, f"{name}_input_{_identifier(p.name)}") for p in graph.inputs],
-        "outputs": [_port(plan, p, f"{name}_output_{_identifier(p.name)}") for p in graph.outputs],
+        "inputs": _ports(plan, graph.inputs, f"{name}_input"),
+        "outputs": _ports(plan, graph.outputs, f"{name}_output"),
     }
     body = "\n".join(collected.body)
     common = {
-        "name": name, "NAME": name.upper(), "version": __version__, "summary": summarize(graph, source),
+        "name": name, "NAME": name.upper(), "version": __version__, "summary": in_comment(summarize(graph, source)),
         "arena_size": max(plan.arena.size, 1), "state_size": plan.state_size, "weights_size": weights.size,
         "keep_inputs": keep_inputs, **ports,
     }
@@ -120,10 +122,6 @@ def _render(template: str, **values: Any) -> str:
     return _TEMPLATES.get_template(f"{template}.j2").render(**values)
 
 
-def _identifier(name: str) -> str:
-    return re.sub(r"\W", "_", name)
-
-
 def _steps(plan: Plan, weights: Weights) -> _Collected:
     def locate(value: Value) -> tuple[str, int]:
         if value.is_constant:
@@ -139,7 +137,7 @@ def _steps(plan: Plan, weights: Weights) -> _Collected:
         collected.kernels.update(dict.fromkeys(step.kernels))
         collected.micro |= step.micro
         lines = "\n".join(step.lines).split("\n")
-        collected.body += [f"\n    /* {index}: {describe_node(node)} */", f"    PL_STEP({index});"]
+        collected.body += [f"\n    /* {index}: {in_comment(describe_node(node))} */", f"    PL_STEP({index});"]
         collected.body += [f"    {line}" if line else "" for line in lines]
     return collected
 
@@ -149,19 +147,25 @@ def _reset(plan: Plan, weights: Weights, collected: _Collected) -> str:
     lines = []
     for state, offset in plan.state_offsets.items():
         collected.kernels["mem"] = None
+        name = in_comment(state.name)
         if state.initial.any():
             at = weights.add(state.initial)
             size = state.value.bytes
-            lines.append(f"    pl_copy(m->state + {offset}, m->weights + {at}, {size}); /* {state.name} */")
+            lines.append(f"    pl_copy(m->state + {offset}, m->weights + {at}, {size}); /* {name} */")
         else:
-            lines.append(f"    pl_zero(m->state + {offset}, {state.value.bytes}); /* {state.name} */")
+            lines.append(f"    pl_zero(m->state + {offset}, {state.value.bytes}); /* {name} */")
     return "\n".join(lines or ["    (void)m;"])
 
 
-def _port(plan: Plan, port: Port, c_name: str) -> dict[str, Any]:
+def _ports(plan: Plan, ports: Sequence[Port], prefix: str) -> list[dict[str, Any]]:
+    words = port_names(port.name for port in ports)
+    return [_port(plan, port, word, f"{prefix}_{word}") for port, word in zip(ports, words, strict=True)]
+
+
+def _port(plan: Plan, port: Port, word: str, c_name: str) -> dict[str, Any]:
     _, offset = plan.locate(port.value)
     return {
-        "name": _identifier(port.name), "c_name": c_name, "ctype": port.value.dtype.c, "dtype": port.value.dtype.name,
+        "name": port.name, "word": word, "c_name": c_name, "ctype": port.value.dtype.c, "dtype": port.value.dtype.name,
         "shape": list(port.shape), "c_shape": list(port.value.shape),
         "perm": None if port.perm is None else list(port.perm),
         "scale": None if port.quant is None else c_float(port.quant.scale),
@@ -173,7 +177,7 @@ def _port(plan: Plan, port: Port, c_name: str) -> dict[str, Any]:
 def _metadata(
     plan: Plan, common: dict[str, Any], sources: list[str], asm_stack: dict[str, int], weights: Weights
 ) -> dict[str, Any]:
-    hidden = ("ctype", "count", "meaning")
+    hidden = ("word", "ctype", "count", "meaning")
     steps = [
         {
             "index": i, "label": f"{common['name']}_step_{i}", "op": node.op, "what": describe_node(node, place=False),

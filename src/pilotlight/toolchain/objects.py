@@ -57,8 +57,9 @@ def marked_units(model: ModelFolder, plain: list[Unit], flags: Iterable[str]) ->
 def server_units(
     model: ModelFolder, work: Path, startup: str | None, flags: Iterable[str] = ()
 ) -> list[Unit]:
-    """Test driver and, for a board, start-up; pl_ports.h is expected in the work folder."""
-    include = ["-I", str(DEVICE_SOURCES), "-I", str(work), "-I", str(model.path)]
+    """Test driver and, for a board, start-up; pl_ports.h is expected in the work folder. Nothing that lies in the
+    model's folder may hide <stdint.h>, hence -iquote."""
+    include = [part for folder in (DEVICE_SOURCES, work, model.path) for part in ("-iquote", str(folder))]
     if startup is None:
         names, kind = _HOST, ["-O1"]
     else:

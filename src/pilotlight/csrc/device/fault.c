@@ -1,6 +1,6 @@
-#include "fault.h"
+#include "pl_fault.h"
 
-#include "io.h"
+#include "pl_io.h"
 
 static void hex(const char *name, uint32_t value)
 {

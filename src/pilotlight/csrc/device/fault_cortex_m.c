@@ -1,5 +1,5 @@
 /* Reads what a Cortex-M pushed when it faulted; Armv6-M has no fault status registers. */
-#include "fault.h"
+#include "pl_fault.h"
 
 extern uint32_t pl_stack_low[];
 extern uint32_t pl_stack_top[];

@@ -1,5 +1,5 @@
 /* The protocol over the standard input and output of a process on this computer. */
-#include "io.h"
+#include "pl_io.h"
 
 #include <stdio.h>
 #include <stdlib.h>

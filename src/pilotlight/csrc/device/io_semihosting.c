@@ -1,7 +1,7 @@
 /* The protocol over two files that the emulator (or a debugger) opens for the board: Arm's semihosting,
  * which RISC-V took over. The files are the named pipes "to_board" and "from_board". */
-#include "io.h"
-#include "semihosting.h"
+#include "pl_io.h"
+#include "pl_semihosting.h"
 
 #define SYS_OPEN 0x01u
 #define SYS_WRITE0 0x04u

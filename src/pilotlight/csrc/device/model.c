@@ -1,9 +1,9 @@
 /* One model with its arena and state, for the server. The build writes pl_ports.h from metadata.json: it
  * includes NAME.h and maps the names used here to the model's, and lists its inputs and outputs. */
-#include "fault.h"
-#include "model.h"
+#include "pl_fault.h"
+#include "pl_model.h"
 #include "pl_ports.h"
-#include "protocol.h"
+#include "pl_protocol.h"
 
 /* On a board the linker script places these; elsewhere a section of their own would hide them from sanitizers. */
 #if defined(PL_BARE)

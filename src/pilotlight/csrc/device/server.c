@@ -1,7 +1,7 @@
-/* Answers the questions of protocol.h about one model until the computer quits or goes away. */
-#include "io.h"
-#include "model.h"
-#include "protocol.h"
+/* Answers the questions of pl_protocol.h about one model until the computer quits or goes away. */
+#include "pl_io.h"
+#include "pl_model.h"
+#include "pl_protocol.h"
 
 void pl_serve(void);
 

@@ -77,16 +77,16 @@ PL_Q_APART void pl_q_max4(const int8_t *x, int8_t *y, int32_t rows, int32_t colu
 #if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_UNALIGNED)
     typedef struct {
         uint32_t four;
-    } __attribute__((__packed__, __may_alias__)) word_t;
+    } __attribute__((__packed__, __may_alias__)) pl_word_t;
     uint32_t top = 0x80808080u, spare;
     for (; rows > 0; rows--, x += row) {
         const int8_t *p = x;
         for (int32_t n = columns; n > 0; n--, p += step) {
-            const uint32_t v = ((const word_t *)(const void *)p)->four;
+            const uint32_t v = ((const pl_word_t *)(const void *)p)->four;
             __asm__("ssub8 %1, %2, %0\n\tsel %0, %2, %0" : "+r"(top), "=&r"(spare) : "r"(v) : "cc");
         }
     }
-    ((word_t *)(void *)y)->four = top;
+    ((pl_word_t *)(void *)y)->four = top;
 #else
     int32_t a0 = -128, a1 = -128, a2 = -128, a3 = -128;
     for (; rows > 0; rows--, x += row) {

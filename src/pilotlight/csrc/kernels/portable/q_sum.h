@@ -25,12 +25,12 @@ PL_Q_APART void pl_q_sum4(pl_q_sums_t *s, const int8_t *x, int32_t n, int32_t st
 #elif defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_UNALIGNED)
     typedef struct {
         uint32_t four;
-    } __attribute__((__packed__, __may_alias__)) word_t;
+    } __attribute__((__packed__, __may_alias__)) pl_word_t;
     while (n > 0) {
         uint32_t even = 0u, odd = 0u;
         int32_t block = n < 256 ? n : 256;
         for (n -= block; block > 0; block--, x += step) {
-            const uint32_t v = ((const word_t *)(const void *)x)->four;
+            const uint32_t v = ((const pl_word_t *)(const void *)x)->four;
             __asm__("sxtab16 %0, %0, %1" : "+r"(even) : "r"(v));
             __asm__("sxtab16 %0, %0, %1, ror #8" : "+r"(odd) : "r"(v));
         }

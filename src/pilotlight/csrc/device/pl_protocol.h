@@ -2,7 +2,7 @@
 #define PL_PROTOCOL_H
 
 /* The wire protocol between a computer and a board that holds one model. It needs a reliable stream of
- * bytes each way and nothing else; io.h names what a carrier (semihosting, pipe, serial line) must provide.
+ * bytes each way and nothing else; pl_io.h names what a carrier (semihosting, pipe, serial line) must provide.
  *
  * Every message is a header of 8 bytes and `length` bytes of payload, numbers little endian:
  *
