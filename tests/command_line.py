@@ -8,6 +8,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
+from pilotlight import boards
 from pilotlight.cli import main
 
 NETS = Path(__file__).parent / "fixtures" / "cli" / "nets.py"
@@ -38,3 +39,13 @@ def line_of(text: str) -> int:
     """Where in the models' file a text stands."""
     (number,) = [n for n, line in enumerate(NETS.read_text().splitlines(), 1) if text in line]
     return number
+
+
+def board_file(folder: Path, program: str) -> Path:
+    """A board like mps2-an386, booted by another program."""
+    source = boards.load("mps2-an386").path
+    assert source is not None
+    text = source.read_text().replace('program = "qemu-system-arm"', f'program = "{program}"')
+    file = folder / "mine.toml"
+    file.write_text(text.replace('name = "mps2-an386"', 'name = "mine"'))
+    return file

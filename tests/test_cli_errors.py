@@ -9,21 +9,11 @@ import pytest
 import torch
 
 import pilotlight as pl
-from command_line import NETS, call, call_error, call_json, line_of
+from command_line import NETS, board_file, call, call_error, call_json, line_of
 from pilotlight import boards
 
 NET = f"{NETS}:net"
 LARGE = f"{NETS}:large"
-
-
-def board_file(folder: Path, program: str) -> Path:
-    """A board like mps2-an386, booted by another program."""
-    source = boards.load("mps2-an386").path
-    assert source is not None
-    text = source.read_text().replace('program = "qemu-system-arm"', f'program = "{program}"')
-    file = folder / "mine.toml"
-    file.write_text(text.replace('name = "mps2-an386"', 'name = "mine"'))
-    return file
 
 
 def test_unknown_board_suggests_the_nearest() -> None:

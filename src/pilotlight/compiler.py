@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from pilotlight import boards, device, toolchain
 from pilotlight.boards import Board
+from pilotlight.cache import scratch_folder
 from pilotlight.emit.module import Module, emit_module
 from pilotlight.emit.target import Target
 from pilotlight.errors import DoesNotFitError, PilotlightError
@@ -81,9 +81,7 @@ class Build:
         return self._folder
 
     def _scratch(self) -> Path:
-        cache = cache_folder() / "builds"
-        cache.mkdir(parents=True, exist_ok=True)
-        folder = tempfile.TemporaryDirectory(dir=cache, prefix=f"{self.name}-")
+        folder = scratch_folder(f"{self.name}-")
         self._temporary.append(folder)
         return Path(folder.name)
 
@@ -231,11 +229,6 @@ def _memories(board: Board, options: Options) -> dict[str, str]:
         return {}
     place = board.placement(options.weights_in, options.arena_in)
     return {"arena": place.arena, "state": place.arena, "weights": place.weights}
-
-
-def cache_folder() -> Path:
-    """What is built once lives here."""
-    return Path(os.environ.get("PILOTLIGHT_CACHE") or Path.home() / ".cache" / "pilotlight")
 
 
 @contextlib.contextmanager

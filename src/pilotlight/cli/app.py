@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from pilotlight import __version__
+from pilotlight.cli.stopping import StoppedError, stopping
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 
@@ -54,7 +55,11 @@ class App(click.Group):
         args = list(sys.argv[1:] if args is None else args)
         talk = Talk.from_arguments(args)
         try:
-            code = super().main(args, "pilotlight", complete_var, standalone_mode=False, obj=talk, **extra)
+            with stopping():
+                code = super().main(args, "pilotlight", complete_var, standalone_mode=False, obj=talk, **extra)
+        except StoppedError as stopped:
+            talk.fail(PilotlightError(f"stopped by {stopped.signal.name}", kind="interrupted"), "")
+            code = 128 + stopped.signal
         except (click.Abort, KeyboardInterrupt):
             talk.fail(PilotlightError("interrupted", kind="interrupted"), "")
             code = _INTERRUPTED

@@ -78,6 +78,8 @@ class Device:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None:  # it may be in the middle of an answer: do not wait for its goodbye
+            self._client = None
         self.close()
 
     def _greet(self) -> None:

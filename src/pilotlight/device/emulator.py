@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from pilotlight.boards import Emulator
+from pilotlight.cache import scratch_folder
 from pilotlight.device.channel import PipeChannel
 from pilotlight.device.device import Device
 from pilotlight.device.process import start, stop, tail
@@ -69,11 +70,12 @@ class EmulatedDevice(Device):
                 else:
                     raise
             except BaseException:
+                self._client = None
                 self.close()
                 raise
 
     def _start(self, program: str, emulator: Emulator) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="pilotlight-")
+        self._folder = scratch_folder("device-")
         self._work = Path(self._folder.name)
         for pipe in _PIPES:
             os.mkfifo(self._work / pipe)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from pathlib import Path
 
+from pilotlight.cache import scratch_folder
 from pilotlight.device.channel import PipeChannel
 from pilotlight.device.device import Device
 from pilotlight.device.process import start, stop, tail
@@ -21,7 +21,7 @@ class HostDevice(Device):
         super().__init__(build, timeout)
         if build.image is None:
             raise PilotlightError("the build has no program to run", kind="not-runnable")
-        self._folder = tempfile.TemporaryDirectory(prefix="pilotlight-")
+        self._folder = scratch_folder("device-")
         self._log = Path(self._folder.name) / "output.txt"
         self._words = ""
         self._process = start(
@@ -32,7 +32,12 @@ class HostDevice(Device):
             self._process.stdout.fileno(), self._process.stdin.fileno(), lambda: self._process.poll() is None
         )
         self._client = Client(channel, timeout)
-        self._greet()
+        try:
+            self._greet()
+        except BaseException:
+            self._client = None
+            self.close()
+            raise
 
     def _output(self) -> str:
         return self._words

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 from pathlib import Path
 
+from pilotlight.cache import cache_folder, once
 from pilotlight.errors import MissingToolError
 from pilotlight.toolchain.command import run
 
@@ -18,26 +18,18 @@ _OTHER_VERSION = re.compile(r"requires API version \d+, but this QEMU supports o
 _NO_PLUGINS = re.compile(r"-plugin: invalid option|plugin.*not (?:supported|enabled)", re.IGNORECASE)
 
 
-def cache_folder() -> Path:
-    """$PILOTLIGHT_CACHE, or ~/.cache/pilotlight."""
-    return Path(os.environ.get("PILOTLIGHT_CACHE") or Path.home() / ".cache" / "pilotlight")
-
-
 def build_plugin(version: int = FIRST_VERSION) -> Path:
-    """The plugin as a shared library that claims an interface version; compiled only when not yet there."""
+    """The plugin as a shared library that claims an interface version; compiled unless it is there and whole."""
     digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
-    target = cache_folder() / f"count-{digest}-v{version}.so"
-    if target.exists():
-        return target
+    return once(cache_folder() / f"count-{digest}-v{version}.so", lambda target: _compile(version, target))
+
+
+def _compile(version: int, target: Path) -> None:
     gcc = shutil.which("gcc") or shutil.which("cc")
     if gcc is None:
         raise MissingToolError("gcc", "gcc", "to build the instruction counter")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_suffix(f".{os.getpid()}")
     flags = ["-std=c99", "-O2", "-shared", "-fPIC", f"-DPL_PLUGIN_VERSION={version}"]
-    run([gcc, *flags, str(SOURCE), "-o", str(partial)])
-    partial.replace(target)
-    return target
+    run([gcc, *flags, str(SOURCE), "-o", str(target)])
 
 
 def wanted_version(output: str) -> int | None:

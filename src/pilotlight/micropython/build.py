@@ -48,22 +48,24 @@ def build(port: Port, selection: Selection | None = ALL) -> Path:
     made_from = [] if selection is None else [_inputs()]
     name = f"{port.name}-{cache.digest([place, *made_from])}"
     product = cache.folder() / f"built-{name}" / port.product
-    if product.exists():
+    report = product.parent / "report.json"
+    files = [product, *([report] if port.board and selection is not None else [])]
+    if all(map(cache.is_whole, files)):
         cache.touch(product.parent)
         return product
     with cache.lock(f"work-{port.name}-{place}"):
-        if not product.exists():
+        if not all(map(cache.is_whole, files)):
             work = cache.folder() / f"work-{port.name}-{place}"
-            work.mkdir(exist_ok=True)
-            cache.touch(work)
-            made = _make(port, source, work, selection)
+            with cache.unfinished(work):
+                cache.touch(work)
+                made = _make(port, source, work, selection)
             product.parent.mkdir(exist_ok=True)
-            if port.board and selection is not None:
-                report = flash_report(work / "build", made.with_suffix(".map"), selection)
-                (product.parent / "report.json").write_text(json.dumps(report))
             partial = product.with_suffix(".partial")
+            if port.board and selection is not None:
+                partial.write_text(json.dumps(flash_report(work / "build", made.with_suffix(".map"), selection)))
+                cache.store(partial, report)
             shutil.copy2(made, partial)
-            partial.replace(product)
+            cache.store(partial, product)
             for pattern in ("built-*", "work-*"):
                 cache.prune(pattern)
     return product
@@ -111,8 +113,11 @@ def _mpy_cross(source: Path) -> Path:
     work = cache.folder() / f"mpy-cross-{cache.digest([str(source), _version(_tool('gcc', 'gcc', ports.unix()))])}"
     program = work / "build" / "mpy-cross"
     with cache.lock(work.name):
-        if not program.exists():
-            run_make(source / "mpy-cross", {"BUILD": str(work / "build")}, work / "log.txt", "mpy-cross")
+        if not cache.is_whole(program):
+            with cache.unfinished(work):
+                program.unlink(missing_ok=True)  # else it counts as made
+                run_make(source / "mpy-cross", {"BUILD": str(work / "build")}, work / "log.txt", "mpy-cross")
+            cache.store(program, program)
     return program
 
 

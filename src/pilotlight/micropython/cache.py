@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -11,7 +10,10 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pilotlight.measure.plugin import cache_folder
+from pilotlight.cache import cache_folder, is_whole, locked, store
+from pilotlight.errors import PilotlightError
+
+__all__ = ["digest", "files_digest", "folder", "is_whole", "lock", "prune", "store", "touch", "unfinished", "update"]
 
 _KEPT = 3 * 24 * 3600.0  # seconds that something unused stays
 
@@ -26,9 +28,24 @@ def folder() -> Path:
 @contextlib.contextmanager
 def lock(name: str) -> Iterator[None]:
     """Others that want the same wait until it is there."""
-    with (folder() / f"{name}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with locked(folder() / f"{name}.lock"):
         yield
+
+
+@contextlib.contextmanager
+def unfinished(work: Path) -> Iterator[None]:
+    """A build in a folder of its own: what one left behind that was killed is not built upon."""
+    mark = work / "unfinished"
+    if mark.exists():
+        shutil.rmtree(work / "build", ignore_errors=True)
+    work.mkdir(exist_ok=True)
+    mark.touch()
+    try:
+        yield
+    except PilotlightError:  # make ended by itself, so every object is whole
+        mark.unlink()
+        raise
+    mark.unlink()
 
 
 def digest(items: Iterable[str | bytes]) -> str:

@@ -61,6 +61,8 @@ def _fetch(target: Path) -> None:
             error.hint = f"{error.hint}, {_ADVICE}"
             raise error
     name, text = debian_sources()
+    for stopped in target.parent.glob("fetching-*"):  # the lock is ours: nobody is at work there
+        shutil.rmtree(stopped, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetching-") as temporary:
         folder = Path(temporary)
         for part in ("state", "lists/partial", "cache/archives/partial", "source"):

@@ -1,0 +1,141 @@
+"""What is kept on this computer: files that are made once, and folders that end with the process that uses them.
+
+A kept file has a digest next to it. What was cut short, by a full disk or a power cut, is made again. A folder for
+work is locked as long as its process lives; the kernel gives the lock back however the process ends, and the next
+process removes what nobody holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import functools
+import hashlib
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pilotlight.errors import PilotlightError
+
+
+def cache_folder() -> Path:
+    """$PILOTLIGHT_CACHE, or ~/.cache/pilotlight."""
+    return Path(os.environ.get("PILOTLIGHT_CACHE") or Path.home() / ".cache" / "pilotlight")
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Others that want the same lock file wait."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a kept file is there, and as it was when it was stored."""
+    try:
+        return _digest_file(path).read_text() == _digest(path)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def store(partial: Path, path: Path) -> None:
+    """A finished file becomes a kept one in one step; whoever reads it sees all of it or what was there before."""
+    digest = _digest_file(partial)
+    digest.write_text(_digest(partial))
+    partial.replace(path)
+    digest.replace(_digest_file(path))
+
+
+def once(path: Path, make: Callable[[Path], object]) -> Path:
+    """A kept file, made by `make(file)` unless it is there and whole."""
+    if not is_whole(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path.with_name(f"{path.name}.lock")):
+            if not is_whole(path):
+                partial = path.with_name(f"{path.name}.partial")
+                make(partial)
+                store(partial, path)
+    return path
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _digest_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+def scratch_folder(prefix: str) -> tempfile.TemporaryDirectory[str]:
+    """A folder for work; gone when it is cleaned up or collected, at the latest when this process has ended.
+
+    It is in the cache, or among the system's temporary files where the cache cannot be written.
+    """
+    failures = []
+    for parent in (cache_folder() / "scratch", Path(tempfile.gettempdir()) / f"pilotlight-{os.getuid()}"):
+        try:
+            return tempfile.TemporaryDirectory(dir=_own_folder(parent, os.getpid()).path, prefix=prefix)
+        except OSError as error:
+            failures.append(f"{parent}: {error.strerror or error}")
+    raise PilotlightError(
+        f"there is no folder to work in ({'; '.join(failures)})",
+        hint="set PILOTLIGHT_CACHE to a folder that can be written and has room", kind="file",
+    )
+
+
+class _Own:
+    """The folder of one process, locked while it lives."""
+
+    def __init__(self, parent: Path):
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if parent.stat().st_uid != os.getuid():
+            raise PermissionError(errno.EPERM, "it belongs to another user")
+        with locked(parent / ".lock"):
+            self.path = Path(tempfile.mkdtemp(dir=parent, prefix=f"{os.getpid()}-"))
+            lock = os.open(self.path, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        weakref.finalize(self, _remove, self.path, lock, os.getpid())
+        remove_dead(parent)
+
+
+@functools.cache
+def _own_folder(parent: Path, process: int) -> _Own:
+    """One a process: a forked one must not clean up after its parent."""
+    return _Own(parent)
+
+
+def _remove(path: Path, lock: int, process: int) -> None:
+    if os.getpid() == process:
+        shutil.rmtree(path, ignore_errors=True)
+    os.close(lock)
+
+
+def remove_dead(parent: Path) -> None:
+    """Removes the folders of processes that were ended before they could do it themselves."""
+    dead = {}
+    with locked(parent / ".lock"):  # nobody is between making a folder and locking it
+        for path in parent.iterdir():
+            if path.is_dir() and (lock := _grab(path)) is not None:
+                dead[path] = lock
+    for path, lock in dead.items():
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(lock)
+
+
+def _grab(folder: Path) -> int | None:
+    """The lock of a folder, unless somebody holds it."""
+    lock = None
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock
+    except OSError:
+        if lock is not None:
+            os.close(lock)
+        return None

@@ -1,0 +1,122 @@
+"""What is kept survives being cut short, and nothing stays of processes that are gone."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from command_line import NETS, board_file
+from pilotlight import cache
+from pilotlight.errors import PilotlightError
+from pilotlight.measure.plugin import build_plugin
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PILOTLIGHT_CACHE", str(tmp_path / "cache"))
+
+
+def test_a_plugin_that_was_cut_short_is_built_again() -> None:
+    plugin = build_plugin()
+    whole = plugin.read_bytes()
+    plugin.write_bytes(whole[: len(whole) // 2])
+    assert build_plugin() == plugin and plugin.read_bytes() == whole
+    plugin.write_bytes(b"")
+    assert build_plugin().read_bytes() == whole
+
+
+def test_what_is_kept_is_made_once_by_one(tmp_path: Path) -> None:
+    calls: list[Path] = []
+
+    def make(file: Path) -> None:
+        calls.append(file)
+        time.sleep(0.05)
+        file.write_text("made")
+
+    target = tmp_path / "kept" / "file.so"
+    threads = [threading.Thread(target=cache.once, args=(target, make)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(calls) == 1 and target.read_text() == "made" and cache.is_whole(target)
+
+
+def test_a_failure_keeps_nothing(tmp_path: Path) -> None:
+    def fail(file: Path) -> None:
+        file.write_text("half")
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        cache.once(tmp_path / "file", fail)
+    assert not cache.is_whole(tmp_path / "file")
+    assert cache.once(tmp_path / "file", lambda file: file.write_text("whole")).read_text() == "whole"
+
+
+HOLD = """
+import sys, time
+from pilotlight.cache import scratch_folder
+folder = scratch_folder("work-")
+print(folder.name, flush=True)
+time.sleep(600)
+"""
+
+
+def holding() -> tuple[subprocess.Popen[str], Path]:
+    process = subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_folders_of_the_dead_are_removed_and_those_of_the_living_are_not() -> None:
+    (killed, left), (living, used) = holding(), holding()
+    try:
+        killed.kill()
+        killed.wait()
+        assert left.is_dir() and used.is_dir()
+        cache.remove_dead(cache.cache_folder() / "scratch")
+        assert not left.parent.exists() and used.is_dir()
+    finally:
+        for process in (killed, living):
+            process.kill()
+            process.wait()
+            assert process.stdout
+            process.stdout.close()
+    with cache.scratch_folder("next-"):  # the next start
+        assert not used.parent.exists()
+
+
+def test_a_signal_ends_a_command_cleanly(tmp_path: Path) -> None:
+    """The board hangs; both the emulator's folder and the build's are gone at once."""
+    number = signal.SIGTERM
+    ready, program = tmp_path / "ready", tmp_path / "emulator"
+    program.write_text(f"#!/bin/sh\ntouch {ready}\nexec sleep 600\n")
+    program.chmod(0o755)
+    command = [sys.executable, "-m", "pilotlight", "run", f"{NETS}:net", "--board", board_file(tmp_path, str(program))]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not ready.exists() and process.poll() is None:
+        time.sleep(0.05)
+    assert any((cache.cache_folder() / "scratch").glob("*/*"))
+    process.send_signal(number)
+    _, said = process.communicate()
+    assert process.returncode == 128 + number and f"error: stopped by {number.name}" in said
+    assert "Traceback" not in said
+    assert not any((cache.cache_folder() / "scratch").glob("*/"))
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PILOTLIGHT_CACHE", str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with cache.scratch_folder("work-") as folder:
+        assert Path(folder).parent.parent.parent == tmp_path
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
+    with pytest.raises(PilotlightError, match="there is no folder to work in") as caught:
+        cache.scratch_folder("work-")
+    assert caught.value.kind == "file" and "PILOTLIGHT_CACHE" in (caught.value.hint or "")
