@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -22,7 +23,7 @@ PARAMETERS = 80 + 2580
 COSTS = {"macs", "macs_executed", "instructions", "cycles_estimate"}
 RUN_FIELDS = {"board", "target", "match", "max_abs_error", *COSTS}
 FLASH_FIELDS = {"code", "weights", "harness", "total"}
-RAM_FIELDS = {"arena", "arena_lower_bound", "arena_no_overlap", "state", "static", "stack", "total"}
+RAM_FIELDS = {"arena", "arena_lower_bound", "arena_no_overlap", "state", "static", "stack", "weights", "total"}
 
 
 def test_boards_are_listed_without_loading_pytorch() -> None:
@@ -173,7 +174,11 @@ def test_options_change_the_build() -> None:
     assert kept["ram"]["arena"] > plain["ram"]["arena"]
     moved = call_json("inspect", NET, "--board", "mps2-an386", "--arena-in", "psram", "--weights-in", "ram")
     memory = {use["name"]: use["used"] for use in moved["memory"]}
-    assert memory["psram"] == plain["ram"]["arena"] and memory["ram"] > plain["flash"]["weights"]
+    assert memory["psram"] == plain["ram"]["arena"] and memory["ram"] > plain["ram"]["stack"]
+    flash, ram, weights = moved["flash"], moved["ram"], plain["flash"]["weights"]
+    assert ram["weights"] == weights - flash["weights"] > 4 * PARAMETERS - 1
+    assert memory["flash"] == flash["total"] and memory["ram"] + memory["psram"] == ram["total"]
+    assert moved["placement"] == {"code": "flash", "weights": "ram", "arena": "psram", "stack": "ram"}
 
 
 def test_verbose_tells_stages_and_commands() -> None:
@@ -199,3 +204,10 @@ def test_a_long_stage_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
             stage.done(4, 10)
             seen += capsys.readouterr().err
     assert "working ..." in seen and "working: 4 of 10, about 0 s left" in seen
+
+
+def test_summaries_name_the_memory_that_holds_the_weights(tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    shown = call("run", NET, "--weights-in", "psram", "--report", report)
+    for text in (shown.stdout, report.read_text()):
+        assert re.search(r"stack \d+, weights [\d,]{6} in psram", text)

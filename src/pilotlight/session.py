@@ -269,21 +269,15 @@ def figures(build: Build, info: BuildInfo | None = None) -> dict[str, Any]:
     """Bytes and multiply-accumulates of a build, as far as they are known without running it."""
     info, plan, meta = info or build.info, build.plan, build.module.metadata
     sizes = info.sizes
-    arena, state = meta["arena_bytes"], meta["state_bytes"]
-    ram = {
-        "arena": arena,
-        "arena_lower_bound": plan.arena.lower_bound,
-        "arena_no_overlap": plan.arena.no_overlap,
-        "state": state,
-        "static": sizes.static,
-        "stack": info.stack,
-        "total": arena + state + sizes.static + (info.stack or 0),
-    }
-    flash = {"code": sizes.code, "weights": sizes.weights, "harness": sizes.harness, "total": sizes.total}
+    bounds = {"arena_lower_bound": plan.arena.lower_bound, "arena_no_overlap": plan.arena.no_overlap}
+    ram = {**info.ram, **bounds, "total": sum(size or 0 for size in info.ram.values())}
+    stored = sum(size or 0 for size in info.flash.values()) + (sizes.harness or 0)
+    flash = {**info.flash, "harness": sizes.harness, "total": None if sizes.code is None else stored}
     return {
         "macs": meta["macs"], "macs_executed": meta["macs_executed"],
         "instructions": None, "cycles_estimate": None,
-        "flash": flash, "ram": ram, "quantization": widths(build),
+        "flash": flash, "ram": ram, "placement": vars(info.place) if info.place else None,
+        "quantization": widths(build),
         "saving": build.saving.as_dict() if build.saving else None,
         "unknown": [text for text in (sizes.reason, info.stack_reason) if text],
     }

@@ -17,7 +17,16 @@ from pilotlight.graph import Value
 from pilotlight.report.comparison import layer_text
 from pilotlight.report.memory_map import memory_map
 from pilotlight.report.style import error_text, number, ratio, share, size
-from pilotlight.report.summary import accuracy_text, arena_text, cycles_text, percent
+from pilotlight.report.summary import (
+    accuracy_text,
+    arena_text,
+    cycles_text,
+    flash_need,
+    flash_text,
+    percent,
+    ram_need,
+    ram_text,
+)
 from pilotlight.session import Session
 
 
@@ -55,7 +64,7 @@ def render_report(session: Session, title: str | None = None) -> str:
         operators=_operators(session), counted=session.profile is not None,
         has_cycles=session.profile is not None and session.profile.cycles is not None,
         flash=_parts(result["flash"], ("code", "weights", "harness")),
-        ram=_parts(result["ram"], ("arena", "state", "static", "stack")),
+        ram=_parts(result["ram"], ("arena", "state", "static", "stack", "weights")),
         memory=build.info.memory,
     )
 
@@ -76,10 +85,8 @@ def _tiles(result: dict[str, Any], build: Build) -> Iterator[Tile]:
         right = percent(result["accuracy"]["board"])
         yield Tile("accuracy on the board", right, accuracy_text(result["accuracy"]))
     flash, ram = result["flash"], result["ram"]
-    need = None if flash["code"] is None else flash["code"] + flash["weights"]
-    yield Tile("flash", number(need), f"bytes: {_list(flash, ('code', 'weights'))}")
-    need = None if ram["stack"] is None else ram["total"]
-    yield Tile("RAM", number(need), f"bytes: {_list(ram, ('arena', 'state', 'stack'))}")
+    yield Tile("flash", number(flash_need(flash)), f"bytes: {flash_text(result, build.board)}")
+    yield Tile("RAM", number(ram_need(ram)), f"bytes: {ram_text(result, build.board)}")
     count, macs, cycles = result["instructions"], result["macs_executed"], result["cycles_estimate"]
     per_mac = f"one inference; {ratio(count, macs)} per MAC"
     yield Tile("instructions", number(count), result["counts_reason"] or "" if count is None else per_mac)
@@ -101,10 +108,6 @@ def _nearness(output: dict[str, Any]) -> float:
     """How much of its limit an output's distance takes; integers have no room at all."""
     error, limit = output["max_abs_error"], output["limit"]
     return float(error / limit) if limit else float("inf") if error else 0.0
-
-
-def _list(figures: dict[str, int | None], names: tuple[str, ...]) -> str:
-    return ", ".join(f"{name} {number(figures[name])}" for name in names)
 
 
 def _parts(figures: dict[str, int | None], names: tuple[str, ...]) -> list[Part]:

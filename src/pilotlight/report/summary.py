@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rich.table import Table
@@ -34,8 +35,9 @@ def summary_table(figures: dict[str, Any], board: Board) -> Table:
     if "match" in figures:
         _add_match(grid, figures)
     flash, ram = figures["flash"], figures["ram"]
-    _add_flash(grid, flash)
-    _add_ram(grid, ram)
+    harness = f"; the test harness adds {number(flash['harness'])}" if flash["harness"] else ""
+    grid.add_row("flash", number(flash_need(flash)), f"bytes: {flash_text(figures, board)}{harness}")
+    grid.add_row("RAM", number(ram_need(ram)), f"bytes: {ram_text(figures, board)}")
     grid.add_row("arena", number(ram["arena"]), f"bytes: {arena_text(ram)}")
     grid.add_row("MACs", number(figures["macs_executed"]), _macs_text(figures))
     add_saving(grid, figures.get("saving"))
@@ -92,17 +94,41 @@ def accuracy_text(accuracy: dict[str, Any]) -> str:
     )
 
 
-def _add_flash(grid: Table, flash: dict[str, int | None]) -> None:
-    code, weights = flash["code"], flash["weights"] or 0
-    harness = f"; the test harness adds {number(flash['harness'])}" if flash["harness"] else ""
-    total = None if code is None else code + weights
-    grid.add_row("flash", number(total), f"bytes: code {number(code)}, weights {number(weights)}{harness}")
+def flash_need(flash: dict[str, int | None]) -> int | None:
+    """Of the model alone; unknown where its code is."""
+    return None if flash["code"] is None else flash["code"] + (flash["weights"] or 0)
 
 
-def _add_ram(grid: Table, ram: dict[str, int | None]) -> None:
-    total = None if ram["stack"] is None else ram["total"]
-    parts = ", ".join(f"{part} {number(ram[part])}" for part in ("arena", "state", "static", "stack"))
-    grid.add_row("RAM", number(total), f"bytes: {parts}")
+def ram_need(ram: dict[str, int | None]) -> int | None:
+    return None if ram["stack"] is None else ram["total"]
+
+
+def flash_text(figures: dict[str, Any], board: Board) -> str:
+    """Such as `code 5,304, weights 24,248 in qspi`: a memory is named where it is not the board's usual one."""
+    moved = _moved(figures, board)
+    if figures["ram"]["weights"]:
+        moved.pop("weights", None)  # what is left here are tables, next to the code
+    return _parts(figures["flash"], ("code", "weights"), moved)
+
+
+def ram_text(figures: dict[str, Any], board: Board) -> str:
+    """With the weights, if they were put into RAM."""
+    ram, moved = figures["ram"], _moved(figures, board)
+    parts = ("arena", "state", "static", "stack", *(("weights",) if ram["weights"] else ()))
+    return _parts(ram, parts, moved)
+
+
+def _moved(figures: dict[str, Any], board: Board) -> dict[str, str]:
+    usual, chosen = vars(board.place) if board.place else {}, figures["placement"] or {}
+    moved = {part: memory for part, memory in chosen.items() if memory != usual[part]}
+    return moved | ({"state": moved["arena"]} if "arena" in moved else {})
+
+
+def _parts(sizes: dict[str, int | None], parts: Iterable[str], moved: dict[str, str]) -> str:
+    return ", ".join(
+        f"{part} {number(sizes[part])}" + (f" in {moved[part]}" if part in moved and sizes[part] else "")
+        for part in parts
+    )
 
 
 def arena_text(ram: dict[str, Any]) -> str:

@@ -47,10 +47,28 @@ class BuildInfo:
     stack_reason: str | None
     memory: tuple[MemoryUse, ...]
     sanitize: bool = False
+    place: Placement | None = None  # None on host
 
     @property
     def name(self) -> str:
         return self.folder.name
+
+    @property
+    def flash(self) -> dict[str, int | None]:
+        """The model's bytes in memories that keep them without power."""
+        return {"code": self.sizes.code, "weights": self.sizes.weights - self._weights_in_ram}
+
+    @property
+    def ram(self) -> dict[str, int | None]:
+        """The model's bytes in memories that it writes; weights are there if they were put there."""
+        arena, state = self.folder.arena_bytes, self.folder.state_bytes
+        needs = {"arena": arena, "state": state, "static": self.sizes.static, "stack": self.stack}
+        return needs | {"weights": self._weights_in_ram}
+
+    @property
+    def _weights_in_ram(self) -> int:
+        in_ram = self.place is not None and self.board.memory(self.place.weights).kind == "ram"
+        return self.sizes.weights - self.sizes.tables if in_ram else 0
 
 
 def build_model(
@@ -88,7 +106,7 @@ def build_model(
     uses = memory_use(board, place, model, info.sizes, info.stack)
     if check:
         check_fit(board, uses)
-    return dataclasses.replace(info, memory=uses)
+    return dataclasses.replace(info, memory=uses, place=place)
 
 
 @dataclass(frozen=True)
