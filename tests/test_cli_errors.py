@@ -42,7 +42,7 @@ def test_messages_for_people_go_to_stderr() -> None:
         (["run", f"{NETS}:absent"], "has no 'absent'"),
         (["run", f"{NETS}:Net"], "without example inputs"),
         (["run", f"{NETS}:Net", "--input", "1xtwo"], "is not understood"),
-        (["run", "saved.pt2", "--input", "1x2"], "saved with shapes of its own"),
+        (["run", "saved.pt2", "--input", "1x2"], "with shapes of its own"),
     ],
 )
 def test_usage(args: list[str], text: str) -> None:

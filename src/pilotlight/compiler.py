@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -104,10 +104,13 @@ class Build:
         except DoesNotFitError as error:
             raise explain_overflow(error, self) from error
 
-    def run(self, *inputs: Any, on: str | Board | None = None, sanitize: bool = False) -> Any:
+    def run(
+        self, *inputs: Any, on: str | Board | None = None, sanitize: bool = False,
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
         """Run once and return what PyTorch would: a tensor, or a tuple of them."""
         with self.open(on, sanitize=sanitize) as running:
-            return running(*inputs)
+            return running(*inputs, **(kwargs or {}))
 
     @contextlib.contextmanager
     def open(
@@ -141,11 +144,23 @@ class Running:
         self.device = dev
         self.graph = graph
 
-    def __call__(self, *inputs: Any) -> Any:
-        outputs: list[Any] = list(self.flat(pytree.tree_leaves(inputs)))
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        """Inputs as forward takes them; those that were captured by keyword may come in any order."""
+        names = self._keywords() if kwargs else []
+        if kwargs and set(kwargs) != set(names):
+            raise PilotlightError(
+                f"{self.graph.name} takes {', '.join(names) or 'nothing'} by keyword, got {', '.join(kwargs)}",
+                hint="inputs are given by keyword where they were so in the example", kind="wrong-input",
+            )
+        outputs: list[Any] = list(self.flat(pytree.tree_leaves((inputs, [kwargs[name] for name in names]))))
         for place, value in self.graph.fixed:
             outputs.insert(place, value)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _keywords(self) -> list[str]:
+        """The inputs that were captured by keyword, in the order of their memory."""
+        _, kwargs = self.graph.origin.example_inputs or ((), {})
+        return list(kwargs)
 
     def flat(self, inputs: list[Any]) -> list[torch.Tensor]:
         """The tensors among the results."""

@@ -10,7 +10,7 @@ import math
 import operator
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,13 @@ from pilotlight.graph.dtypes import from_torch, to_numpy
 TORCH_FOLDER = str(Path(torch.__file__).parent)
 
 
-def export(module: torch.nn.Module, inputs: Sequence[Any]) -> ExportedProgram:
+def export(module: torch.nn.Module, inputs: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> ExportedProgram:
     """Run torch.export in inference mode and turn its failures into one sentence."""
     with torch.no_grad(), _quiet():
         with contextlib.suppress(NotImplementedError):  # what was exported once, as by PT2E, has no modes
             module.eval()
         try:
-            return torch.export.export(module, tuple(inputs), strict=False)
+            return torch.export.export(module, tuple(inputs), dict(kwargs or {}), strict=False)
         except Exception as error:  # torch.export raises dozens of types, users need one
             raise _export_error(error) from error
 

@@ -1,55 +1,92 @@
-"""What the user names on the command line → a graph: `file.py:name`, or a `.pt2` file."""
+"""What the user names on the command line → a graph: `file.py:name`, `package.module:name`, or a `.pt2` file."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
+import difflib
+import inspect
 import io
 import re
-import sys
-import traceback
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
+from torch.export import ExportedProgram
 
+from pilotlight.capture.checkpoint import load_weights
 from pilotlight.capture.exported import capture_exported, export
+from pilotlight.capture.userfile import from_here, load_file, load_module, seeded, user_error
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph
 from pilotlight.graph.dtypes import BY_NAME
 from pilotlight.graph.names import model_name
 
+_FORMS = "write file.py:name or package.module:name (a function, module or class in it), or a .pt2 file from " \
+    "torch.export.save"
 
-def capture(module: torch.nn.Module, example_inputs: Sequence[Any] | torch.Tensor, name: str | None = None) -> Graph:
-    """Capture a PyTorch module with example inputs as a graph."""
+
+def capture(
+    module: torch.nn.Module | ExportedProgram, example_inputs: Sequence[Any] | torch.Tensor = (),
+    name: str | None = None, *, kwargs: Mapping[str, Any] | None = None,
+) -> Graph:
+    """Capture a PyTorch module with example inputs, positional and by keyword, as a graph; or an exported program."""
+    if isinstance(module, ExportedProgram):
+        return capture_exported(module, model_name(name or "model"))
     if not isinstance(module, torch.nn.Module):
         raise PilotlightError(
             f"expected a torch.nn.Module, got {type(module).__name__}",
             hint="pass the model object itself",
             kind="usage",
         )
-    inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else example_inputs
-    return capture_exported(export(module, inputs), model_name(name or type(module).__name__))
+    inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
+    _check_call(module, inputs, kwargs or {})
+    return capture_exported(export(module, inputs, kwargs), model_name(name or type(module).__name__))
 
 
-def load_model(model: str, inputs: Sequence[str] = (), name: str | None = None) -> Graph:
-    """The graph of `file.py:name` or `file.pt2`; `inputs` are shapes such as "1x3x96x96:int8"."""
+def load_model(
+    model: str, inputs: Sequence[str] = (), name: str | None = None, *, init: Mapping[str, Any] | None = None,
+    weights: Path | str | None = None,
+) -> Graph:
+    """The graph of `file.py:name`, `package.module:name` or `file.pt2`.
+
+    `inputs` are shapes such as "1x3x96x96:int8" or "mask=1x96", `init` are arguments of the class or function,
+    `weights` is a file with the module's state_dict.
+    """
     if model.endswith(".pt2"):
+        _refuse_changes(model, inputs, init, weights)
         return capture_exported(load_exported(Path(model)), model_name(name or Path(model).stem))
-    file, colon, attribute = model.rpartition(":")
-    if not colon or not file.endswith(".py"):
-        raise PilotlightError(
-            f"{model!r} names no model",
-            hint="write file.py:name (a function, module or class in it), or a .pt2 file from torch.export.save",
-            kind="usage",
-        )
-    module, examples = _resolve(_load_file(Path(file)), file, attribute, [parse_input(i) for i in inputs])
-    return capture(module, examples, name or attribute)
+    place, colon, attribute = model.rpartition(":")
+    if not colon or not place or not attribute:
+        raise PilotlightError(f"{model!r} names no model", hint=_FORMS, kind="usage")
+    loaded = load_file(Path(place)) if place.endswith(".py") else load_module(place, model)
+    thing = _made(_named(loaded, place, attribute), f"{place}:{attribute}", loaded, dict(init or {}))
+    name = name or attribute.rpartition(".")[2]
+    if isinstance(thing, ExportedProgram):
+        _refuse_changes(model, inputs, None, weights)
+        return capture_exported(thing, model_name(name))
+    module, args, kwargs = _with_inputs(thing, f"{place}:{attribute}", inputs)
+    if weights is not None:
+        load_weights(module, Path(weights))
+    return capture(module, args, name, kwargs=kwargs)
 
 
-def parse_input(text: str) -> torch.Tensor:
+def _refuse_changes(
+    model: str, inputs: Sequence[str], init: Mapping[str, Any] | None, weights: Path | str | None
+) -> None:
+    """An exported program is finished: shapes, layers and weights."""
+    for option, given, what in (("--input", inputs, "shapes"), ("--init", init, "layers"),
+                                ("--weights", weights, "weights")):
+        if given:
+            raise PilotlightError(
+                f"{model} is an exported program with {what} of its own; {option} cannot change them",
+                hint=f"leave {option} away, or export the model again", kind="usage",
+            )
+
+
+def parse_input(text: str, seed: int = 0) -> torch.Tensor:
     """`1x3x96x96` or `1x3x96x96:int8` as an example input: seeded noise, or zeros for integers."""
     shape, _, dtype = text.partition(":")
     kind = BY_NAME.get(dtype or "float32")
@@ -62,7 +99,7 @@ def parse_input(text: str) -> torch.Tensor:
         )
     sizes = [] if shape == "scalar" else [int(s) for s in shape.split("x")]
     if kind.kind in "fh":
-        return torch.randn(sizes, generator=torch.Generator().manual_seed(0)).to(kind.torch)
+        return torch.randn(sizes, generator=torch.Generator().manual_seed(seed)).to(kind.torch)
     return torch.zeros(sizes, dtype=kind.torch)
 
 
@@ -88,70 +125,130 @@ def load_exported(path: Path) -> torch.export.ExportedProgram:
         ) from error
 
 
-def _load_file(path: Path) -> Any:
-    """Run the user's file; an exception in it is shown with the user's own line."""
-    if not path.is_file():
-        raise PilotlightError(f"{path} does not exist", hint="check the path before the colon", kind="no-file")
-    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.resolve().parent))
-    sys.modules[path.stem] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise user_error(error, path, f"running {path}") from error
-    return module
-
-
-def user_error(error: Exception, path: Path, doing: str) -> PilotlightError:
-    """An exception from the user's file as one sentence with the line it came from."""
-    if isinstance(error, PilotlightError):
-        return error
-    here = path.resolve()
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).resolve() == here]
-    if isinstance(error, SyntaxError):
-        return PilotlightError(
-            f"{doing} failed: {error.msg}\n      {(error.text or '').strip()}", where=f"{path}:{error.lineno}",
-            hint="correct this line", kind="user-code",
-        )
-    line = f"\n      {frames[-1].line}" if frames else ""
-    return PilotlightError(
-        f"{doing} failed: {type(error).__name__}: {error}{line}",
-        where=f"{path}:{frames[-1].lineno}" if frames else str(path),
-        hint="the exception comes from this line of the model's own code",
-        kind="user-code",
-    )
-
-
-def _resolve(loaded: Any, file: str, name: str, inputs: list[torch.Tensor]) -> tuple[torch.nn.Module, tuple[Any, ...]]:
-    """The named thing as (module, example inputs)."""
-    if not hasattr(loaded, name):
-        names = sorted(k for k, v in vars(loaded).items() if callable(v) and not k.startswith("_"))
-        raise PilotlightError(
-            f"{file} has no {name!r}", hint=f"it has: {', '.join(names) or 'nothing callable'}", kind="usage"
-        )
-    thing = getattr(loaded, name)
-    if (isinstance(thing, type) and issubclass(thing, torch.nn.Module)) or not isinstance(thing, torch.nn.Module):
-        if not callable(thing):
+def _named(loaded: ModuleType, place: str, attribute: str) -> Any:
+    """What a name in the user's module stands for; `Outer.inner` too."""
+    thing: Any = loaded
+    for part in attribute.split("."):
+        if not hasattr(thing, part):
+            inside = getattr(thing, "__dict__", {})
+            names = sorted(k for k, v in inside.items() if not k.startswith("_") and _is_model(v, loaded))
+            near = difflib.get_close_matches(part, names, n=1)
             raise PilotlightError(
-                f"{file}:{name} is a {type(thing).__name__}; expected a function, a module or a class", kind="usage"
+                f"{place} has no {attribute!r}",
+                hint=(f"did you mean {near[0]}? " if near else "")
+                + f"it has: {', '.join(names) or 'no function, class or module'}",
+                kind="usage",
             )
-        try:
-            thing = thing()
-        except Exception as error:
-            raise user_error(error, Path(file), f"calling {name}()") from error
-    if isinstance(thing, torch.nn.Module):
-        if not inputs:
+        thing = getattr(thing, part)
+    return thing
+
+
+def _is_model(thing: Any, loaded: ModuleType) -> bool:
+    """What a user may mean: modules and programs, and functions and classes of this file rather than imported ones."""
+    if isinstance(thing, torch.nn.Module | ExportedProgram | tuple):
+        return True
+    return callable(thing) and getattr(thing, "__module__", None) == loaded.__name__
+
+
+def _made(thing: Any, what: str, loaded: ModuleType, init: dict[str, Any]) -> Any:
+    """A module, a program or a tuple: classes and functions are called, with the arguments of `--init`."""
+    finished = isinstance(thing, torch.nn.Module | ExportedProgram | tuple)
+    if not finished and not callable(thing):
+        raise PilotlightError(
+            f"{what} is a {type(thing).__name__}; expected a function, a module or a class", hint=_FORMS, kind="usage"
+        )
+    if finished:
+        if init:
             raise PilotlightError(
-                f"{file}:{name} gives a module without example inputs",
+                f"{what} is made already; --init cannot change it",
+                hint="name the class, or a function that makes the module", kind="usage",
+            )
+        return thing
+    _check_init(thing, what, init)
+    file = Path(getattr(loaded, "__file__", None) or what)
+    shown = Path(what.rpartition(":")[0])
+    with seeded():
+        try:
+            return thing(**init)
+        except Exception as error:
+            place = shown if shown.is_file() else from_here(file)
+            raise user_error(error, place, f"calling {what.rpartition(':')[2]}()", file.parent) from error
+
+
+def _check_init(thing: Callable[..., Any], what: str, init: dict[str, Any]) -> None:
+    """The arguments of a class or function are those that it has, and all that it needs."""
+    try:
+        parameters = inspect.signature(thing).parameters.values()
+    except (TypeError, ValueError):
+        return  # built in: calling it tells
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    takes = f"it takes: {', '.join(named)}" if named else "it takes no arguments"
+    for key in init:
+        if key not in named and not any(p.kind == p.VAR_KEYWORD for p in parameters):
+            near = difflib.get_close_matches(key, named, n=1)
+            raise PilotlightError(
+                f"{what} has no argument {key!r}", hint=(f"did you mean {near[0]}? " if near else "") + takes,
+                kind="usage",
+            )
+    missing = [p.name for p in parameters if p.name in named and p.default is p.empty and p.name not in init]
+    if missing:
+        raise PilotlightError(
+            f"{what} needs {', '.join(missing)}",
+            hint=f"give {'it' if len(missing) == 1 else 'them'} with --init, such as --init {missing[0]}=32",
+            kind="usage",
+        )
+
+
+def _with_inputs(
+    thing: Any, what: str, inputs: Sequence[str]
+) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]:
+    """(module, positional example inputs, those by keyword); `--input` goes before what a function returned."""
+    given: list[torch.Tensor] = []
+    named: dict[str, torch.Tensor] = {}
+    for number, text in enumerate(inputs):
+        key, equals, shape = text.rpartition("=")
+        if equals:
+            named[key] = parse_input(shape, number)
+        else:
+            given.append(parse_input(shape, number))
+    if isinstance(thing, torch.nn.Module):
+        if not inputs and inspect.signature(thing.forward).parameters:
+            raise PilotlightError(
+                f"{what} gives a module without example inputs",
                 hint="add --input SHAPE, for example --input 1x3x96x96, once per input",
                 kind="usage",
             )
-        return thing, tuple(inputs)
-    if isinstance(thing, tuple) and len(thing) == 2 and isinstance(thing[0], torch.nn.Module):
-        module, examples = thing
-        return module, tuple(inputs) or (examples if isinstance(examples, tuple) else (examples,))
+        return thing, tuple(given), dict(named)
+    if isinstance(thing, tuple) and len(thing) in (2, 3) and isinstance(thing[0], torch.nn.Module):
+        module, args, kwargs = (*thing, {})[:3]
+        args = () if args is None else args if isinstance(args, tuple) else (args,)
+        if not isinstance(kwargs, Mapping) or not all(isinstance(key, str) for key in kwargs):
+            raise PilotlightError(
+                f"{what} gave (module, args, {type(kwargs).__name__}); expected a dictionary of keyword arguments",
+                kind="usage",
+            )
+        return module, tuple(given) or args, {**kwargs, **named}
+    shape = f"({', '.join(type(t).__name__ for t in thing)})" if isinstance(thing, tuple) else type(thing).__name__
     raise PilotlightError(
-        f"{file}:{name} gave {type(thing).__name__}; expected a module, or (module, example_inputs)", kind="usage"
+        f"{what} gave {shape}; expected a module, (module, example_inputs), (module, args, kwargs) or an exported "
+        "program",
+        hint="let it return the module and a tuple of example tensors", kind="usage",
     )
+
+
+def _check_call(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """The example inputs are those that forward takes; torch.export says it less clearly."""
+    try:
+        signature = inspect.signature(module.forward)
+    except (TypeError, ValueError):
+        return  # built in: torch.export tells
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        by_name = [p.name for p in signature.parameters.values() if p.kind == p.KEYWORD_ONLY]
+        raise PilotlightError(
+            f"{type(module).__name__}.forward{signature} does not take these example inputs: {error}",
+            hint=f"give {by_name[0]} by its name: (module, args, kwargs), or --input {by_name[0]}=SHAPE" if by_name
+            else "give one example for each argument, in this order",
+            kind="wrong-input",
+        ) from error

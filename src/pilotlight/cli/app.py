@@ -99,7 +99,7 @@ def main() -> None:
     """Put PyTorch models on microcontrollers: compile them to plain C, run them on an emulated board, and
     compare with PyTorch before anything is flashed.
 
-    MODEL is file.py:name, where name is a function without arguments that returns (module, example_inputs),
+    MODEL is file.py:name or package.module:name, where name is a function that returns (module, example_inputs),
     or a module or class together with --input SHAPE; or a .pt2 file from torch.export.save.
 
     Exit codes: 0 done; 1 the result is not what it should be; 2 something has to be changed first.

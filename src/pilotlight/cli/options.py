@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import re
@@ -56,6 +57,23 @@ class Percent(click.ParamType):
             self.fail(f"{value!r} is not a share; write 0.5% or 0.005", param, ctx)
 
 
+class Argument(click.ParamType):
+    """KEY=VALUE: numbers, True, None, tuples and quoted text as Python writes them; anything else is text."""
+
+    name = "argument"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
+        if isinstance(value, tuple):
+            return value
+        key, equals, text = value.partition("=")
+        if not equals or not key.strip().isidentifier():
+            self.fail(f"{value!r} is not KEY=VALUE, such as hidden=32", param, ctx)
+        try:
+            return key.strip(), ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError):
+            return key.strip(), text.strip()
+
+
 @dataclass(frozen=True)
 class Graphs:
     """The captured graph, the one to compile (the same unless quantized), and the calibration data."""
@@ -75,6 +93,8 @@ class Request:
     inputs: tuple[str, ...]
     name: str | None
     choices: dict[str, Any]  # fields of Options
+    init: tuple[tuple[str, Any], ...] = ()
+    weights: Path | None = None
     quantize: str | None = None
     calibrate: Path | None = None
     observer: str = "minmax"
@@ -97,11 +117,6 @@ class Request:
                 f"{', '.join(alike or [DEFAULT_BOARD])}",
                 kind="not-runnable",
             )
-        if self.model.endswith(".pt2") and self.inputs:
-            raise PilotlightError(
-                f"{self.model} was saved with shapes of its own; --input cannot change them",
-                hint="leave --input away, or export the model again with other example inputs", kind="usage",
-            )
         graphs = self.graphs(talk)
         from pilotlight.compiler import compile
 
@@ -122,7 +137,7 @@ class Request:
             from pilotlight.capture import load_model
         with talk.stage(f"capturing {self.model}"), contextlib.redirect_stdout(sys.stderr):
             try:
-                graph = load_model(self.model, self.inputs, self.name)
+                graph = load_model(self.model, self.inputs, self.name, init=dict(self.init), weights=self.weights)
             except SystemExit as error:
                 raise PilotlightError(
                     f"{self.model}: the file ended the program with exit code {error.code}",
@@ -162,11 +177,12 @@ def model_command(function: Callable[..., int | None]) -> Callable[..., int | No
     @click.pass_obj
     @functools.wraps(function)
     def command(
-        talk: Talk, /, model: str, board: str, inputs: tuple[str, ...], name: str | None, **rest: Any
+        talk: Talk, /, model: str, board: str, inputs: tuple[str, ...], name: str | None,
+        init: tuple[tuple[str, Any], ...], weights: Path | None, **rest: Any,
     ) -> int | None:
         choices = {key: rest.pop(key) for key in _CHOICES}
         quantization = {key: rest.pop(key) for key in _QUANTIZATION}
-        return function(talk, Request(model, board, inputs, name, choices, **quantization), **rest)
+        return function(talk, Request(model, board, inputs, name, choices, init, weights, **quantization), **rest)
 
     for decorate in reversed((*_MODEL, *_QUANTIZATION.values(), *_CHOICES.values(), common)):
         command = decorate(command)
@@ -181,9 +197,18 @@ _MODEL: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option(
         "--input", "inputs", multiple=True, metavar="SHAPE",
-        help="Shape of an example input, such as 1x3x96x96 or 1x16:int64; once per input.",
+        help="Shape of an example input, such as 1x3x96x96, 1x16:int64 or, for an input that is given by keyword, "
+        "mask=1x16:bool; once per input.",
     ),
     click.option("--name", metavar="NAME", help="The model's name in C; by default the name in MODEL."),
+    click.option(
+        "--init", multiple=True, type=Argument(), metavar="KEY=VALUE",
+        help="An argument of the class or function in MODEL, such as hidden=32 or act=relu; may be given again.",
+    ),
+    click.option(
+        "--weights", type=click.Path(path_type=Path), metavar="FILE",
+        help="The module's weights: a state_dict from torch.save (.pt), or a .safetensors file.",
+    ),
 )
 _QUANTIZATION: dict[str, Callable[[Any], Any]] = {
     "quantize": click.option(
