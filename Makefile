@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench conformance conformance-micropython micropython-tests micropython-bench clean
+.PHONY: help setup demo test lint bench conformance conformance-micropython fuzz micropython-tests micropython-bench clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -26,6 +26,9 @@ bench: setup ## the MLPerf Tiny networks on emulated boards; writes benchmarks/r
 
 conformance: setup ## PyTorch's operator samples through the compiler; writes docs/operators.md
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance $(CONFORMANCE_ARGS)
+
+fuzz: setup ## random models against eager PyTorch; FUZZ_ARGS="--seed 0 --count 100 --mode int8 --jobs 2"
+	PYTHONPATH=tests:examples/zoo $(PYTHON) -m fuzz $(FUZZ_ARGS)
 
 conformance-micropython: setup ## PyTorch's operator samples through MicroPython; writes docs/micropython-operators.md
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance.micropython $(CONFORMANCE_ARGS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -43,7 +45,14 @@ def _server(folder: Path) -> list[str]:
 
 
 def run_strictly(build: Build, inputs: list[torch.Tensor], folder: Path, timeout: float = 60.0) -> list[torch.Tensor]:
-    """Outputs of a build; CompilerError for a warning, PilotlightError for a crash or a sanitizer's finding."""
+    """Outputs of one run of a build."""
+    with open_strictly(build, folder, timeout) as running:
+        return running.flat(list(inputs))
+
+
+@contextmanager
+def open_strictly(build: Build, folder: Path, timeout: float = 60.0) -> Iterator[Running]:
+    """A build that runs here; CompilerError for a warning, PilotlightError for a crash or a sanitizer's finding."""
     server = _server(folder.parent / "server")
     source = build.write(folder)
     model = read_folder(source)
@@ -53,4 +62,4 @@ def run_strictly(build: Build, inputs: list[torch.Tensor], folder: Path, timeout
     sizes = Sizes(None, model.weights_bytes, 0, None, 0, "built with sanitizers")
     info = BuildInfo(model, build.board, None, source, source / "program", None, sizes, None, None, (), True)
     with HostDevice(info, timeout) as device:
-        return Running(device, build.lowered).flat(list(inputs))
+        yield Running(device, build.lowered)
