@@ -45,7 +45,7 @@ def rows_of(graph: Graph, count: int = 3) -> list[Tensors]:
 
 def assert_matches(graph: Graph, rows: list[Tensors], outputs: list[Tensors]) -> None:
     """Outputs, run by run, are PyTorch's by the rule for whole models."""
-    for match in Truth(graph.origin, rows).compare(outputs, [p.name for p in graph.outputs if not p.is_size]):
+    for match in Truth(graph, rows).compare(outputs, [p.name for p in graph.outputs if not p.is_size]):
         assert match.match, f"output {match.name}: off by {match.max_abs_error:g}, allowed is {match.limit:g}"
 
 

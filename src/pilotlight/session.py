@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,17 +12,23 @@ from typing import Any
 import numpy as np
 import torch
 
+from pilotlight.capture.exported import capture_exported
 from pilotlight.capture.reference import Reference, example_inputs, functionalize, one_thread, variations
 from pilotlight.compiler import Build
 from pilotlight.errors import DoesNotFitError, PilotlightError
 from pilotlight.graph import Port
 from pilotlight.graph.dtypes import convert, to_torch
 from pilotlight.graph.evaluate import evaluate_runs
-from pilotlight.measure.compare import OutputMatch, Truth
+from pilotlight.measure.compare import OutputMatch, Truth, identical, same_numbers
 from pilotlight.measure.profile import Profile, profile
 from pilotlight.quantize.fallbacks import fallback_costs
+from pilotlight.quantize.layers import worst_layers
 from pilotlight.quantize.widths import widths
+from pilotlight.report.comparison import layer_text
 from pilotlight.toolchain import BuildInfo
+
+LOW_DB = 10.0  # a quantized model with less signal over noise gets a warning
+FLOOR_DB = -200.0  # noise without any signal
 
 
 @dataclass(frozen=True)
@@ -66,11 +73,33 @@ class Session:
     figures: dict[str, Any] = field(default_factory=dict)
     accuracy: Accuracy | None = None  # where labels were given
     snr_db: list[float | None] | None = None  # of a quantized model against float, per output
+    agreement: list[float | None] | None = None  # of its integer outputs
     worst_layers: list[dict[str, Any]] | None = None  # where it loses most, where that was asked for
 
     @property
     def match(self) -> bool:
         return self.repeated and all(m.match for m in self.matches)
+
+    @property
+    def compared_with(self) -> str:
+        """What `match` speaks of."""
+        quantization = self.build.lowered.quantization
+        if quantization is None:
+            return "PyTorch"
+        return "PyTorch with the same integer weights" if quantization.weights_only else "the integer reference"
+
+    @property
+    def warnings(self) -> list[str]:
+        """Why a match may show less than it seems to."""
+        found = [text for m in self.matches for text in m.warnings]
+        if not self.matches:
+            found.append("the model gives no tensor: nothing was compared")
+        for match, decibels in zip(self.matches, self.snr_db or (), strict=False):
+            if decibels is not None and decibels < LOW_DB:
+                worst = "".join(f"; {layer_text(row)} loses most" for row in (self.worst_layers or ())[:1])
+                found.append(f"output {match.name} has {decibels:.1f} dB of signal over noise against the float model, "
+                             f"less than {LOW_DB:g} dB{worst}")
+        return found
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `run --json` prints."""
@@ -78,10 +107,13 @@ class Session:
             "board": self.build.board.name,
             "target": self.build.board.cpu,
             "match": self.match,
+            "compared_with": self.compared_with,
+            "warnings": self.warnings,
             "max_abs_error": max((m.max_abs_error for m in self.matches), default=0.0),
             **self.figures,
             "accuracy": self.accuracy.as_dict() if self.accuracy else None,
             "snr_db": self.snr_db,
+            "agreement": self.agreement,
             "worst_layers": self.worst_layers,
             "fallbacks": fallback_costs(self.build.lowered),
             "runs": len(self.outputs),
@@ -150,11 +182,10 @@ def run_session(
 
     `progress` is told the number of runs done and to do.
     """
-    program = build.graph.origin
     if inputs is None:
-        example = example_inputs(program)
+        example = example_inputs(build.graph.origin)
         inputs = [example, *variations(example)]
-    truth = Truth(program, inputs)
+    truth = Truth(build.graph, inputs)
     stateful = bool(build.graph.states)
     repeated = True
     with build.open(timeout=timeout, count=count) as running:
@@ -175,8 +206,8 @@ def run_session(
             running.reset()
             again = run_all(len(inputs))
             repeated = all(
-                torch.equal(a.nan_to_num(), b.nan_to_num())
-                for left, right in zip(outputs, again, strict=True) for a, b in zip(left, right, strict=True)
+                identical(a, b) for left, right in zip(outputs, again, strict=True)
+                for a, b in zip(left, right, strict=True)
             )
     names = [p.name for p in build.graph.outputs if not p.is_size]
     quantization = build.lowered.quantization
@@ -196,8 +227,19 @@ def run_session(
         before = instructions_for_speed(build, inputs[0], timeout)
         session.figures["saving"] |= {"instructions_before": before, "instructions": measured.instructions}
     session.accuracy = accuracy(session, inputs, labels) if labels is not None else None
-    session.snr_db = None if quantization is None else snr_db(session)
+    if quantization is not None:
+        session.snr_db, session.agreement = snr_db(session), agreement(session)
+        if any(d is not None and d < LOW_DB for d in session.snr_db):
+            session.worst_layers = lossy_layers(build, inputs)
     return session
+
+
+def lossy_layers(build: Build, inputs: list[list[torch.Tensor]]) -> list[dict[str, Any]]:
+    """The layers that lose most against the float model, as far as there is one."""
+    with contextlib.suppress(PilotlightError):
+        real = capture_exported(build.graph.origin, build.name)
+        return [vars(row) for row in worst_layers(real, build.graph, inputs)]
+    return []
 
 
 def instructions_for_speed(build: Build, inputs: list[torch.Tensor], timeout: float) -> int | None:
@@ -221,27 +263,44 @@ def same_bits(
     An output that the model computes in float behind its integers may differ by rounding.
     """
     want = evaluate_runs(build.lowered, inputs)
+    producers = build.lowered.producers()
     rows = []
-    ports = [p for p in build.lowered.outputs if not p.is_size]
-    for k, (name, port) in enumerate(zip(names, ports, strict=True)):
-        apart = [float((got[k].double() - w[k].double()).abs().max()) if w[k].numel() else 0.0
-                 for got, w in zip(outputs, want, strict=True)]
-        producer = build.lowered.producers().get(port.value)
+    for k, (name, port) in enumerate(zip(names, [p for p in build.lowered.outputs if not p.is_size], strict=True)):
+        producer = producers.get(port.value)
         computed = port.value.dtype.kind == "f" and producer is not None and producer.op != "dequantize"
-        largest = max(float(w[k].double().abs().max()) if w[k].numel() else 0.0 for w in want)
-        limit = 1e-5 * largest if computed else 0.0
-        rows.append(OutputMatch(name, max(apart) <= limit, max(apart), limit, largest))
+        got, expected = ([row[k] for row in runs] for runs in (outputs, want))
+        rows.append(same_numbers(name, got, expected, 1e-5 if computed else 0.0))
     return rows
 
 
 def snr_db(session: Session) -> list[float | None]:
-    """Per output: how far the quantized model is from the float one, as signal over noise."""
+    """Per output: how far the quantized model is from the float one, as signal over noise; None where it is no float,
+    or where there is no noise at all. A run whose data decide for another size counts as noise alone."""
     result: list[float | None] = []
     for k in range(len(session.matches)):
-        exact = torch.cat([row[k].double().reshape(-1) for row in session.truth.exact])
-        got = torch.cat([row[k].double().reshape(-1) for row in session.outputs])
-        noise, signal = float(((exact - got) ** 2).sum()), float((exact**2).sum())
-        result.append(None if noise == 0 or signal == 0 else 10 * float(np.log10(signal / noise)))
+        signal = noise = 0.0
+        for row, board in zip(session.truth.exact, session.outputs, strict=True):
+            exact, got = row[k].double(), board[k].double()
+            known = exact.isfinite()
+            signal += float((exact[known] ** 2).sum())
+            noise += float(((got - exact if got.shape == exact.shape else exact)[known] ** 2).nan_to_num(np.inf).sum())
+        counts = session.truth.exact[0][k].is_floating_point() and noise > 0
+        result.append(max(10 * float(np.log10(signal / noise)), FLOOR_DB) if counts and signal else
+                      FLOOR_DB if counts else None)
+    return result
+
+
+def agreement(session: Session) -> list[float | None]:
+    """Per integer output of a quantized model: the share of elements that are as the float model has them."""
+    result: list[float | None] = []
+    for k in range(len(session.matches)):
+        pairs = [(row[k], got[k]) for row, got in zip(session.truth.exact, session.outputs, strict=True)]
+        if pairs[0][0].is_floating_point():
+            result.append(None)
+            continue
+        same = sum(int((want == got).sum()) for want, got in pairs if want.shape == got.shape)
+        count = sum(want.numel() for want, _ in pairs)
+        result.append(same / count if count else None)
     return result
 
 

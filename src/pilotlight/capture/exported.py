@@ -22,7 +22,9 @@ from torch.utils import _pytree as pytree
 
 from pilotlight import ops
 from pilotlight.capture import symbols, widths
+from pilotlight.capture.agreement import check_agreement
 from pilotlight.capture.builder import Builder, check_size
+from pilotlight.capture.eager import Eager
 from pilotlight.errors import PilotlightError, UnsupportedError
 from pilotlight.graph import INT64, Graph, Place, Port, Quantization, State, Value, verify
 from pilotlight.graph.digest import digest
@@ -31,13 +33,28 @@ from pilotlight.graph.dtypes import from_torch, to_numpy
 TORCH_FOLDER = str(Path(torch.__file__).parent)
 
 
-def export(module: torch.nn.Module, inputs: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> ExportedProgram:
-    """Run torch.export in inference mode and turn its failures into one sentence."""
+def capture_module(
+    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, name: str = "model"
+) -> Graph:
+    """A module with example inputs as a graph that remembers the module; the module itself stays as it is."""
+    eager = Eager(module, args, kwargs)
+    return capture_exported(export(eager.module(), args, kwargs), name, eager)
+
+
+def export(
+    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
+) -> ExportedProgram:
+    """Run torch.export in inference mode and turn its failures into one sentence.
+
+    The example tensors are copied: torch.export takes two inputs that are the same tensor for one.
+    """
+    given = (tuple(args), dict(kwargs or {}))
+    args, kwargs = pytree.tree_map_only(torch.Tensor, lambda x: x.detach().clone(), given)
     with torch.no_grad(), _quiet():
         with contextlib.suppress(NotImplementedError):  # what was exported once, as by PT2E, has no modes
             module.eval()
         try:
-            return torch.export.export(module, tuple(inputs), dict(kwargs or {}), strict=False)
+            return torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
         except Exception as error:  # torch.export raises dozens of types, users need one
             raise _export_error(error) from error
 
@@ -88,12 +105,22 @@ def _user_frame(error: BaseException) -> str | None:
     return place
 
 
-def capture_exported(program: ExportedProgram, name: str) -> Graph:
-    """An exported program as a graph; everything it cannot do is listed in one error."""
+def capture_exported(program: ExportedProgram, name: str, eager: Eager | None = None) -> Graph:
+    """An exported program as a graph; everything it cannot do is listed in one error.
+
+    With the module that it was exported from, the program is held against that.
+    """
     original = program
     with torch.no_grad(), _quiet():
-        program = program.run_decompositions(_decompositions())
-    return _Importer(program, original, name).run()
+        try:
+            program = program.run_decompositions(_decompositions())
+        except Exception as error:  # as torch.export does
+            raise _export_error(error) from error
+    graph = _Importer(program, original, name).run()
+    if eager is not None:
+        check_agreement(eager, program, [port.name for port in graph.outputs if not port.is_size])
+        graph.eager = eager
+    return graph
 
 
 def _decompositions() -> dict[Any, Any]:

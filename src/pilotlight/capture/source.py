@@ -17,7 +17,7 @@ import torch
 from torch.export import ExportedProgram
 
 from pilotlight.capture.checkpoint import load_weights
-from pilotlight.capture.exported import capture_exported, export
+from pilotlight.capture.exported import capture_exported, capture_module
 from pilotlight.capture.userfile import from_here, load_file, load_module, seeded, user_error
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph
@@ -43,7 +43,7 @@ def capture(
         )
     inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
     _check_call(module, inputs, kwargs or {})
-    return capture_exported(export(module, inputs, kwargs), model_name(name or type(module).__name__))
+    return capture_module(module, inputs, kwargs, model_name(name or type(module).__name__))
 
 
 def load_model(

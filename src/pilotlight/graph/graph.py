@@ -143,7 +143,8 @@ class Graph:
     states: list[State] = field(default_factory=list)
     macs: int = 0  # of the captured model, before any pass
     sha256: str = ""  # of the captured model as well
-    origin: Any = None  # what the front end keeps for the comparison with PyTorch
+    origin: Any = None  # the exported program
+    eager: Any = None  # the user's own module, for the comparison with PyTorch; None where there is only a program
     quantization: Quantization | None = None
     fixed: list[tuple[int, Any]] = field(default_factory=list)  # results that are no tensors, by place
     fallbacks: list[Any] = field(default_factory=list)  # float operators inside an integer model, with reasons
@@ -210,7 +211,7 @@ class Graph:
     def clone(self) -> Graph:
         """A copy that passes may change; the constants' arrays are shared, they are never written."""
         memo: dict[int, Any] = {id(array): array for array in self._arrays()}
-        memo |= {id(kept): kept for kept in (self.origin, self.quantization)}
+        memo |= {id(kept): kept for kept in (self.origin, self.eager, self.quantization)}
         return copy.deepcopy(self, memo)
 
     def _arrays(self) -> Iterator[np.ndarray]:

@@ -81,7 +81,7 @@ def quantize_pt2e(
         restore(exported)
     quantized = capture_exported(exported, graph.name)
     quantized.macs = graph.macs
-    quantized.origin = program
+    quantized.origin, quantized.eager = program, graph.eager
     for port, original in zip(quantized.inputs, graph.inputs, strict=True):
         port.name = original.name
     quantized.quantization = Quantization(mode, exported)

@@ -23,9 +23,11 @@ from pilotlight.report.summary import (
     cycles_text,
     flash_need,
     flash_text,
+    match_text,
     percent,
     ram_need,
     ram_text,
+    runs_text,
 )
 from pilotlight.session import Session
 
@@ -97,11 +99,13 @@ def _tiles(result: dict[str, Any], build: Build) -> Iterator[Tile]:
 def _match_tile(result: dict[str, Any]) -> Tile:
     """The verdict, with the output that comes nearest to its limit or passes it."""
     verdict, tone = ("yes", "good") if result["match"] else ("no", "bad")
-    text = f"{result['runs']} run{'s' if result['runs'] != 1 else ''}"
+    text = runs_text(result["runs"])
     if result["outputs"]:
-        worst = max(result["outputs"], key=_nearness)
-        text += f"; at most {error_text(worst['max_abs_error'])} away, allowed {error_text(worst['limit'])}"
-    return Tile("matches PyTorch", verdict, text, tone)
+        worst = max(range(len(result["outputs"])), key=lambda k: _nearness(result["outputs"][k]))
+        text = f"{match_text(result, worst)}; {text}"
+    other = result["compared_with"]
+    name = f"bytes equal {other}" if other == "the integer reference" else f"matches {other}"
+    return Tile(name, verdict, text, tone)
 
 
 def _nearness(output: dict[str, Any]) -> float:

@@ -58,26 +58,40 @@ def summary_table(figures: dict[str, Any], board: Board) -> Table:
 def _add_match(grid: Table, figures: dict[str, Any]) -> None:
     """The verdict, and per output the distance where there are several."""
     match, outputs = figures["match"], figures["outputs"]
-    runs = f"{figures['runs']} run{'s' if figures['runs'] != 1 else ''}"
     for index, output in enumerate(outputs):
         label = "match" if index == 0 else ""
         verdict = Text("yes", GOOD) if output["match"] else Text("NO", BAD)
         name = f"output {output['name']}: " if len(outputs) > 1 else ""
-        text = f"{name}largest difference {error_text(output['max_abs_error'])}, allowed " \
-               f"{error_text(output['limit'])}; {runs}"
-        grid.add_row(label, verdict, text)
+        grid.add_row(label, verdict, f"{name}{match_text(figures, index)}; {runs_text(figures['runs'])}")
     if not match and all(output["match"] for output in outputs):
         grid.add_row("reset", Text("NO", BAD), "after a reset the outputs are not the same again")
     accuracy = figures.get("accuracy")
     if accuracy:
         grid.add_row("accuracy", percent(accuracy["board"]), accuracy_text(accuracy))
-    for name, decibels in zip((o["name"] for o in outputs), figures.get("snr_db") or (), strict=False):
-        known = "no noise" if decibels is None else f"{decibels:.1f} dB"
-        grid.add_row("SNR", known, f"output {name} against the float model")
+    for text in figures.get("warnings") or ():
+        grid.add_row("warning", Text("!", BAD), text)
     for row in figures.get("worst_layers") or ():
         grid.add_row("loses most", f"{row['snr_db']:.1f} dB", layer_text(row))
     for row in figures.get("fallbacks") or ():
         grid.add_row("float", row["op"], fallback_text(row))
+
+
+def runs_text(runs: int) -> str:
+    return f"{runs} run{'s' if runs != 1 else ''}"
+
+
+def match_text(figures: dict[str, Any], index: int) -> str:
+    """What one output was compared with and how far it is from that; of a quantized model also from float."""
+    output, other = figures["outputs"][index], figures["compared_with"]
+    apart = f"largest difference {error_text(output['max_abs_error'])}, allowed {error_text(output['limit'])}"
+    if other == "PyTorch":
+        return apart
+    equal = other == "the integer reference" and output["match"] and not output["limit"]
+    text = f"bytes equal {other}" if equal else f"{apart}, from {other}"
+    decibels, share = ((figures[key] or [None] * (index + 1))[index] for key in ("snr_db", "agreement"))
+    if share is not None:
+        return f"{text}; {percent(share)} as the float model"
+    return f"{text}; {'no noise' if decibels is None else f'{decibels:.1f} dB'} against the float model"
 
 
 def percent(value: float | None) -> str:
