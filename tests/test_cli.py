@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from command_line import NETS, call, call_json, line_of
-from pilotlight import compiler
+from command_line import NETS, call, call_error, call_json, line_of
+from pilotlight import boards, compiler
 from pilotlight.cli import talk
 
 NET = f"{NETS}:net"
@@ -211,3 +211,23 @@ def test_summaries_name_the_memory_that_holds_the_weights(tmp_path: Path) -> Non
     shown = call("run", NET, "--weights-in", "psram", "--report", report)
     for text in (shown.stdout, report.read_text()):
         assert re.search(r"stack \d+, weights [\d,]{6} in psram", text)
+
+
+def test_one_bad_board_file_does_not_hide_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken.toml").write_text("name = ")
+    good = (boards.load("pico").path or Path()).read_text()
+    (tmp_path / "mine.toml").write_text(good.replace('name = "pico"', 'name = "mine"'))
+    (tmp_path / "other.toml").write_text(good)
+    (tmp_path / "odd.toml").write_text(good.replace('name = "pico"', 'name = "odd"').replace("arm-none", "arm-no"))
+    strange = good.replace('name = "pico"', 'name = "strange"').replace("[place]", "[plaice]")
+    (tmp_path / "strange.toml").write_text(strange)
+    monkeypatch.setenv("PILOTLIGHT_BOARDS", str(tmp_path))
+    shown = call("boards")
+    assert shown.exit_code == 0 and "mine" in shown.stdout and "mps2-an386" in shown.stdout
+    told = " ".join(shown.stdout.split())
+    assert "broken.toml cannot be used: not valid TOML" in told and "strange.toml cannot be used: plaice" in told
+    assert "unknown toolchain 'arm-no-eabi': odd" in told
+    found = call_json("boards")
+    assert [bad["kind"] for bad in found["bad"]] == ["bad-board"] * 3
+    assert call_json("inspect", NET, "--board", "mine")["fits"]
+    assert call_error("inspect", NET, "--board", "broken")["kind"] == "bad-board"

@@ -11,9 +11,17 @@ import torch
 import pilotlight as pl
 from command_line import NETS, board_file, call, call_error, call_json, line_of
 from pilotlight import boards
+from pilotlight.cli import advice
 
 NET = f"{NETS}:net"
+ROOMY = f"{NETS}:roomy"
 LARGE = f"{NETS}:large"
+
+
+@pytest.fixture(autouse=True)
+def _without_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs seconds; the tests that are about it switch it on."""
+    monkeypatch.setattr(advice, "SECONDS", 0.0)
 
 
 def test_unknown_board_suggests_the_nearest() -> None:
@@ -133,10 +141,25 @@ def test_another_memory_is_suggested() -> None:
 @pytest.mark.parametrize("board", ["mps2-an386", "host", "esp32-s3"])
 def test_over_budget_names_the_peak_and_the_miss(board: str) -> None:
     error = call_error("inspect", LARGE, "--board", board, "--max-ram", "256K")
-    assert error["kind"] == "over-budget" and "more than the 262,144" in error["message"]
+    assert error["kind"] == "over-budget" and "more than the 262,144 that --max-ram 256K allows" in error["message"]
+    assert ("stack size is unknown" if board != "mps2-an386" else "static 0, stack ") in error["message"]
+    assert error["hint"] == "allow more with --max-ram; make the model smaller"
     assert "294,912 bytes  conv2d 3x3 + relu (0)" in error["message"]
     error = call_error("compile", LARGE, "--board", board, "--max-flash", "16K", "-o", "nowhere")
     assert error["kind"] == "over-budget" and "bytes  conv2d 3x3 (2)" in error["message"]
+
+
+def test_what_else_would_fit_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The figures are those that the other way really has."""
+    monkeypatch.setattr(advice, "SECONDS", 600.0)
+    error = call_error("inspect", ROOMY, "--max-ram=4K", "--max-flash", "1M")
+    assert "that --max-ram=4K allows" in error["message"]
+    *ways, last = error["hint"].split("\n        ")
+    found = call_json("inspect", ROOMY, "--max-ram=4K", "--max-flash", "1M", "--optimize", "ram")
+    flash, ram = found["flash"]["code"] + found["flash"]["weights"], found["ram"]["total"]
+    assert ways[0] == f"--optimize ram needs {ram:,} bytes of RAM and {flash:,} of flash, which fits"
+    assert ways[1].startswith("--quantize int8 --calibrate FILE.npz needs ") and len(ways) == 2
+    assert last == "allow more with --max-ram; make the model smaller"
 
 
 def test_a_budget_counts_code_and_stack() -> None:
@@ -205,12 +228,12 @@ def test_an_interrupt_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(boards, "all_boards", interrupt)
+    monkeypatch.setattr(boards, "known_boards", interrupt)
     assert call_json("boards", exit_code=130)["error"]["kind"] == "interrupted"
 
 
 def test_a_bug_is_one_sentence_and_a_traceback_only_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boards, "all_boards", lambda: 1 // 0)
+    monkeypatch.setattr(boards, "known_boards", lambda: 1 // 0)
     result = call("boards")
     assert result.exit_code == 2 and "please report it" in result.stderr
     assert "Traceback" not in result.output

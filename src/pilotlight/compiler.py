@@ -226,7 +226,7 @@ def _faster(small: Build, target: Target, build: Callable[[Plan], Build]) -> Bui
         taken = flash.affordable(found, options.max_flash - (sizes.code or 0) - sizes.weights)
     most = None
     if options.max_ram is not None:
-        besides = small.plan.state_size + (small.info.sizes.static or 0) + (small.info.stack or 0)
+        besides = sum(size or 0 for part, size in small.info.ram.items() if part != "arena")
         most = options.max_ram - besides - flash.STACK
     for count in range(len(taken), -1, -1):
         plan = flash.spend(small.lowered, target, taken[:count], small.plan, most, options.keep_inputs)

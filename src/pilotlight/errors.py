@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pilotlight.compiler import Build
 
 
 class PilotlightError(Exception):
@@ -56,11 +60,12 @@ class DoesNotFitError(PilotlightError):
 
     def __init__(self, overflows: dict[str, int], where: str | None = None):
         self.overflows = overflows
+        self.build: Build | None = None  # where it is known whose bytes they are
         parts = ", ".join(f"{memory} by {by:,} bytes" for memory, by in overflows.items())
         super().__init__(
             f"the model does not fit: it exceeds {parts}",
             where=where,
-            hint="choose a larger board, put weights or arena into another memory, or make the model smaller",
+            hint="choose a larger board, put weights or arena into another memory, make the model smaller",
             kind="does-not-fit",
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pilotlight import boards
 from pilotlight.emit.describe import describe_op
-from pilotlight.errors import DoesNotFitError, PilotlightError
+from pilotlight.errors import DoesNotFitError, MissingToolError, PilotlightError
 from pilotlight.graph import Node
 from pilotlight.plan import Plan
 from pilotlight.toolchain import BuildInfo
@@ -61,6 +61,21 @@ def _list(rows: Iterable[tuple[int, str]]) -> str:
     return "\n".join(lines)
 
 
+class BudgetError(PilotlightError):
+    """A limit of the user's own that is not held, or cannot be checked. `info` is what was measured."""
+
+    def __init__(self, before: str, option: str, after: str, build: Build, info: BuildInfo, hint: str, kind: str):
+        self.option, self.build, self.info = option, build, info
+        self._around = before, after
+        super().__init__(f"{before}{option}{after}", where=f"board {build.board.name}", hint=hint, kind=kind)
+
+    def name_option(self, typed: str) -> None:
+        """On the command line the option is called as it was typed."""
+        before, after = self._around
+        self.message = f"{before}{typed}{after}"
+        self.args = (self.message,)
+
+
 def explain_overflow(error: DoesNotFitError, build: Build) -> DoesNotFitError:
     """A linker knows bytes only; the plan knows whose they are."""
     board, place = build.board, build.board.placement(build.options.weights_in, build.options.arena_in)
@@ -69,7 +84,8 @@ def explain_overflow(error: DoesNotFitError, build: Build) -> DoesNotFitError:
     if place.weights in error.overflows and place.weights != place.arena:
         error.message += f"\n  {weights_text(build.plan)}"
     error.where = error.where or f"board {board.name}"
-    error.hint = _way_out(error, build)
+    error.build = build
+    error.hint = "; ".join([*other_places(error, build), "make the model smaller"])
     error.args = (error.message,)
     return error
 
@@ -80,7 +96,7 @@ def overflow_of(build: Build, info: BuildInfo) -> DoesNotFitError | None:
     return explain_overflow(DoesNotFitError(overflows), build) if overflows else None
 
 
-def _way_out(error: DoesNotFitError, build: Build) -> str:
+def other_places(error: DoesNotFitError, build: Build) -> list[str]:
     """Memories of this board and other boards with room for it."""
     meta = build.module.metadata
     arena, weights = meta["arena_bytes"] + meta["state_bytes"], meta["weights_bytes"]
@@ -102,45 +118,37 @@ def _way_out(error: DoesNotFitError, build: Build) -> str:
     if larger:
         names = ", ".join(name for _, name in sorted(larger)[:4])
         ways.append(f"choose a board with room for the arena and the weights, such as {names}")
-    return "; ".join([*ways, "or make the model smaller"])
+    return ways
 
 
 def check_budget(build: Build) -> None:
-    """The user's own limits: RAM is arena, state, static and stack; flash is code and weights."""
-    options, meta = build.options, build.module.metadata
-    planned = {"arena": meta["arena_bytes"], "state": meta["state_bytes"]}
-    if options.max_ram is not None and sum(planned.values()) > options.max_ram:
-        raise _over("RAM", "max_ram", options.max_ram, planned, build)
-    if options.max_flash is not None and meta["weights_bytes"] > options.max_flash:
-        raise _over("flash", "max_flash", options.max_flash, {"weights": meta["weights_bytes"]}, build)
-    info = build.info
-    ram = {**planned, "static": info.sizes.static, "stack": info.stack}
-    flash = {"code": info.sizes.code, "weights": info.sizes.weights}
+    """The user's own limits: RAM is arena, state, static and stack; flash is code and weights, wherever they are."""
+    options, info = build.options, measured(build)
     for what, name, limit, parts in (
-        ("RAM", "max_ram", options.max_ram, ram), ("flash", "max_flash", options.max_flash, flash)
+        ("RAM", "max_ram", options.max_ram, info.ram), ("flash", "max_flash", options.max_flash, info.flash)
     ):
         if limit is None:
             continue
-        known = {part: size for part, size in parts.items() if size is not None}
-        if sum(known.values()) > limit:
-            raise _over(what, name, limit, known, build)
-        if len(known) < len(parts):
-            missing = ", ".join(part for part in parts if part not in known)
-            raise PilotlightError(
-                f"{name} cannot be checked: the {missing} size is unknown, because "
-                f"{info.sizes.reason or info.stack_reason}",
-                where=f"board {build.board.name}", hint="check it for a board whose compiler is installed",
-                kind="unknown-size",
+        known = {part: size for part, size in parts.items() if size is not None and (size or part != "weights")}
+        missing = [part for part, size in parts.items() if size is None]
+        reason = f"the {' and the '.join(missing)} size is unknown, because {info.sizes.reason or info.stack_reason}"
+        need = sum(known.values())
+        if need > limit:
+            listed = ", ".join(f"{part} {size:,}" for part, size in known.items())
+            details = peak_text(build.plan) if what == "RAM" else weights_text(build.plan)
+            raise BudgetError(
+                f"the model needs {need:,} bytes of {what} ({listed}{f'; {reason}' if missing else ''}), "
+                f"{need - limit:,} more than the {limit:,} that ", name, f" allows\n  {details}", build, info,
+                "make the model smaller, or allow more", "over-budget",
             )
+        if missing:
+            raise BudgetError("", name, f" cannot be checked: {reason}", build, info,
+                              "check it for a board whose compiler is installed", "unknown-size")
 
 
-def _over(what: str, name: str, limit: int, parts: dict[str, int], build: Build) -> PilotlightError:
-    total = sum(parts.values())
-    details = peak_text(build.plan) if what == "RAM" else weights_text(build.plan)
-    return PilotlightError(
-        f"the model needs {total:,} bytes of {what} ({', '.join(f'{k} {v:,}' for k, v in parts.items())}), "
-        f"{total - limit:,} more than the {limit:,} that {name} allows\n  {details}",
-        where=f"board {build.board.name}",
-        hint="make the model smaller, or allow more",
-        kind="over-budget",
-    )
+def measured(build: Build) -> BuildInfo:
+    """Also of what does not fit the board, or cannot be compiled here."""
+    try:
+        return build.info
+    except (DoesNotFitError, MissingToolError):
+        return build.build_for(build.board, check=False, need_compiler=False)

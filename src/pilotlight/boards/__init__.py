@@ -1,7 +1,7 @@
 """Boards: one TOML file each; adding one needs no code.
 
     load("mps2-an386") or load("my/board.toml") -> Board
-    all_boards() -> [Board, ...] sorted by name
+    all_boards() -> [Board, ...] sorted by name; known_boards() also says which files are bad
 
 A name is looked up in $PILOTLIGHT_BOARDS (folders separated by ":"), then ./boards/, then here.
 """
@@ -16,7 +16,7 @@ from pilotlight.boards.board import Board, Emulator, Memory, Placement
 from pilotlight.boards.parse import parse_board
 from pilotlight.errors import PilotlightError
 
-__all__ = ["Board", "Emulator", "Memory", "Placement", "all_boards", "load", "parse_board"]
+__all__ = ["Board", "Emulator", "Memory", "Placement", "all_boards", "known_boards", "load", "parse_board"]
 
 
 def load(name_or_path: str | Path) -> Board:
@@ -36,7 +36,19 @@ def load(name_or_path: str | Path) -> Board:
 
 
 def all_boards() -> list[Board]:
-    return [parse_board(path) for _, path in sorted(_files().items())]
+    """Every board whose file can be used."""
+    return known_boards()[0]
+
+
+def known_boards() -> tuple[list[Board], list[PilotlightError]]:
+    """All boards, and what is wrong with the files of those that cannot be used."""
+    found, bad = [], []
+    for _, path in sorted(_files().items()):
+        try:
+            found.append(parse_board(path))
+        except PilotlightError as error:
+            bad.append(error)
+    return found, bad
 
 
 def _folders() -> list[Path]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import click
 
 from pilotlight import __version__
+from pilotlight.cli.advice import advise
 from pilotlight.cli.stopping import StoppedError, stopping
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
@@ -68,6 +70,8 @@ class App(click.Group):
             code = 0
         except Exception as error:
             failure = _as_error(error)
+            with contextlib.suppress(Exception):  # what is wrong counts more than how to mend it
+                advise(failure, args, talk)
             talk.fail(failure, traceback.format_exc())
             code = failure.exit_code
         sys.exit(code or 0)

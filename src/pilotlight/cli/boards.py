@@ -12,7 +12,7 @@ from pilotlight.boards import Board
 from pilotlight.cli.options import common
 from pilotlight.cli.talk import Talk
 from pilotlight.report.boards import boards_table, missing_tools
-from pilotlight.report.style import QUIET
+from pilotlight.report.style import BAD, QUIET
 
 
 @click.command("boards")
@@ -21,13 +21,15 @@ from pilotlight.report.style import QUIET
 def command(talk: Talk) -> None:
     """List the boards, with their memories and how they run.
 
-    A board is one .toml file. Your own are found in ./boards and in the folders of $PILOTLIGHT_BOARDS.
+    A board is one .toml file. Your own are found in ./boards and in the folders of $PILOTLIGHT_BOARDS. A file that
+    cannot be used is named at the end.
     """
-    found = boards.all_boards()
+    found, bad = boards.known_boards()
     missing = missing_tools(found)
     lines = [Text(line, QUIET) for line in missing]
-    data = {"boards": [as_dict(board) for board in found], "missing": missing}
-    talk.result(data, boards_table(found), *lines)
+    wrong = [Text(f"{error.where} cannot be used: {error.message}", BAD) for error in bad]
+    data = {"boards": [as_dict(board) for board in found], "missing": missing, "bad": [e.as_dict() for e in bad]}
+    talk.result(data, boards_table(found), *lines, *wrong)
 
 
 def as_dict(board: Board) -> dict[str, Any]:

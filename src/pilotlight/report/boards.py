@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from pilotlight.boards import Board
+from pilotlight.errors import PilotlightError
 from pilotlight.report.style import size, table
 from pilotlight.toolchain.find import reason_without
 
@@ -47,7 +48,10 @@ def missing_tools(found: Sequence[Board]) -> list[str]:
     """One line for every compiler or emulator that some board needs and this computer has not."""
     lines: dict[str, list[str]] = {}
     for board in found:
-        reason = reason_without(board, need_compiler=False)
+        try:
+            reason = reason_without(board, need_compiler=False)
+        except PilotlightError as error:  # a toolchain that nobody knows
+            reason = error.message
         if reason:
             lines.setdefault(reason, []).append(board.name)
         emulator = board.emulator

@@ -1,0 +1,78 @@
+"""What to type instead when a model is too large: worked out, not guessed, and for a limited time."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterable, Sequence
+from types import FrameType
+from typing import NoReturn, TypeVar
+
+from pilotlight.cli.talk import Talk
+from pilotlight.errors import DoesNotFitError, PilotlightError
+
+T = TypeVar("T")
+SECONDS = 20.0  # that the ways may take together
+
+
+def advise(error: PilotlightError, args: Sequence[str], talk: Talk) -> None:
+    """Adds what would fit to the hint of an error, and calls a budget by the option that was typed."""
+    if isinstance(error, DoesNotFitError):
+        build, others = error.build, []
+        if build is not None:
+            from pilotlight.limits import other_places
+
+            others = other_places(error, build)
+    elif error.kind in ("over-budget", "unknown-size"):
+        from pilotlight.limits import BudgetError
+
+        if not isinstance(error, BudgetError):
+            return
+        option = f"--{error.option.replace('_', '-')}"
+        error.name_option(_typed(option, args))
+        build, others = error.build if error.kind == "over-budget" else None, [f"allow more with {option}"]
+    else:
+        return
+    if build is None:
+        return
+    from pilotlight.smaller import smaller_ways
+
+    with talk.stage("working out what would fit"):
+        ways = [str(way) for way in collected(smaller_ways(build), SECONDS)]
+    error.hint = "\n        ".join([*ways, "; ".join([*others, "make the model smaller"])])
+
+
+def _typed(option: str, args: Sequence[str]) -> str:
+    """The option with its value, as it stands among the arguments."""
+    for at, arg in enumerate(args):
+        if arg == option and at + 1 < len(args):
+            return f"{option} {args[at + 1]}"
+        if arg.startswith(f"{option}="):
+            return arg
+    return option
+
+
+class _LateError(BaseException):
+    pass
+
+
+def _ring(number: int, frame: FrameType | None) -> NoReturn:
+    raise _LateError
+
+
+def collected(items: Iterable[T], seconds: float) -> list[T]:
+    """As many items as there is time for; only the main thread can be told that it is over."""
+    found: list[T] = []
+    if threading.current_thread() is not threading.main_thread() or seconds <= 0:
+        return found
+    before = signal.signal(signal.SIGALRM, _ring)
+    with contextlib.suppress(_LateError):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            for item in items:
+                found.append(item)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+    return found

@@ -1,0 +1,91 @@
+"""What a model that is too large would need when it is compiled otherwise: each way is planned and measured."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pilotlight.capture.reference import example_inputs
+from pilotlight.compiler import Build, compile
+from pilotlight.errors import PilotlightError
+from pilotlight.graph import Graph
+from pilotlight.limits import BudgetError, measured
+from pilotlight.quantize import quantize
+from pilotlight.toolchain import BuildInfo
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Way:
+    """`options` as they are typed; the bytes are those that are known, without a compiler not all."""
+
+    options: str
+    ram: int
+    flash: int
+    exact: bool
+    over: dict[str, int]  # by how much it still exceeds a memory or a budget
+
+    def __str__(self) -> str:
+        known = "needs" if self.exact else "needs at least"
+        need = f"{self.options} {known} {self.ram:,} bytes of RAM and {self.flash:,} of flash"
+        left = " and ".join(f"{name} by {by:,} bytes" for name, by in self.over.items())
+        return f"{need}, which still exceeds {left}" if left else f"{need}, which fits" if self.exact else need
+
+
+def smaller_ways(build: Build) -> Iterator[Way]:
+    """Those of `--optimize ram`, int8, both, and 4-bit weights that save some of what is too much.
+
+    The sizes of an int8 model do not depend on the calibration data, so the example inputs will do.
+    """
+    now = _way("", build)
+    found: list[Way] = []
+    for options, optimize, mode in _candidates(build):
+        if " and " in options and any(not way.over for way in found):
+            return  # one of them is enough
+        try:
+            graph = quantize(build.graph, [example_inputs(build.graph.origin)], mode) if mode else build.graph
+            way = _way(options.replace(" and ", " "), _compiled(build, graph, optimize))
+        except (PilotlightError, NotImplementedError, RuntimeError, ValueError) as error:
+            _LOG.debug("%s: %s", options, error)  # this model cannot be compiled so
+            continue
+        found.append(way)
+        if any(way.over.get(name, 0) < by for name, by in now.over.items()):
+            yield way
+
+
+def _candidates(build: Build) -> Iterator[tuple[str, str, str | None]]:
+    chosen = build.options.optimize
+    if chosen != "ram":
+        yield "--optimize ram", "ram", None
+    if build.graph.quantization is None:
+        yield "--quantize int8 --calibrate FILE.npz", chosen, "int8"
+        yield "--quantize weights-int4", chosen, "weights-int4"
+        if chosen != "ram":
+            yield "--quantize int8 --calibrate FILE.npz and --optimize ram", "ram", "int8"
+
+
+def _compiled(build: Build, graph: Graph, optimize: str) -> Build:
+    try:
+        return compile(graph, build.board, name=build.name, options=replace(build.options, optimize=optimize))
+    except BudgetError as error:
+        return error.build
+
+
+def _way(options: str, build: Build) -> Way:
+    info = measured(build)
+    sizes = [*info.ram.values(), *info.flash.values()]
+    return Way(options, _total(info.ram), _total(info.flash), None not in sizes, _over(build, info))
+
+
+def _over(build: Build, info: BuildInfo) -> dict[str, int]:
+    options = build.options
+    limits = {"--max-ram": (options.max_ram, info.ram), "--max-flash": (options.max_flash, info.flash)}
+    budgets = {name: _total(parts) - limit for name, (limit, parts) in limits.items() if limit is not None}
+    memories = {use.name: use.over for use in info.memory}
+    return {name: by for name, by in (budgets | memories).items() if by > 0}
+
+
+def _total(parts: dict[str, int | None]) -> int:
+    return sum(size or 0 for size in parts.values())
