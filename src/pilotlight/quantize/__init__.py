@@ -20,12 +20,12 @@ from torch.utils import _pytree as pytree
 
 from pilotlight.callable_module import CallableModule
 from pilotlight.capture.exported import capture_exported
-from pilotlight.capture.reference import example_inputs, one_thread
+from pilotlight.capture.reference import example_inputs, functionalize, one_thread
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Quantization
 from pilotlight.quantize import weights
 from pilotlight.quantize.choice import Predicate, among, every, named
-from pilotlight.quantize.expand import expanded
+from pilotlight.quantize.flat import flat_module, states_of
 from pilotlight.quantize.weights import GROUP, MIN_WEIGHTS
 
 MODES = ("int8", "int16x8", "auto")
@@ -64,24 +64,24 @@ def quantize(
         with _quiet():
             from pilotlight.quantize.auto import search
         return search(graph, samples, labels, max_loss, observer, progress)
-    module = expanded(program.module(check_guards=False))
+    functional = functionalize(program)
+    module = flat_module(functional)
     chosen = every if mode == "int16x8" else among(named(module, wide))
-    return quantize_pt2e(graph, samples, mode, observer, chosen, among(named(module, keep_float)))
+    return quantize_pt2e(graph, functional, samples, mode, observer, chosen, among(named(module, keep_float)))
 
 
 def quantize_pt2e(
-    graph: Graph, samples: list[list[torch.Tensor]], mode: str, observer: str, wide: Predicate, keep_float: Predicate
+    graph: Graph, functional: ExportedProgram, samples: list[list[torch.Tensor]], mode: str, observer: str,
+    wide: Predicate, keep_float: Predicate,
 ) -> Graph:
-    """The graph with observers in, calibrated, converted and captured again; the two predicates choose among the nodes
-    of its exported program."""
-    program: ExportedProgram = graph.origin
-    with _quiet(), torch.no_grad(), one_thread(), _unchanged(program, graph) as restore:
-        converted = _convert(program, samples, observer, wide, keep_float)
-        exported = torch.export.export(converted, tuple(example_inputs(program)), strict=False)
-        restore(exported)
+    """The graph with observers in, calibrated, converted and captured again; `functional` is its program, among whose
+    nodes the two predicates choose."""
+    with _quiet(), torch.no_grad(), one_thread():
+        converted = _convert(functional, samples, observer, wide, keep_float)
+        exported = torch.export.export(converted, tuple(example_inputs(functional)), strict=False)
     quantized = capture_exported(exported, graph.name)
     quantized.macs = graph.macs
-    quantized.origin, quantized.eager = program, graph.eager
+    quantized.origin, quantized.eager = graph.origin, graph.eager
     for port, original in zip(quantized.inputs, graph.inputs, strict=True):
         port.name = original.name
     quantized.quantization = Quantization(mode, exported)
@@ -89,17 +89,23 @@ def quantize_pt2e(
 
 
 def _convert(
-    program: ExportedProgram, samples: list[list[torch.Tensor]], observer: str, wide: Predicate, keep_float: Predicate
+    functional: ExportedProgram, samples: list[list[torch.Tensor]], observer: str, wide: Predicate,
+    keep_float: Predicate,
 ) -> torch.nn.Module:
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
     from pilotlight.quantize.quantizer import Int8Quantizer
 
-    prepared = prepare_pt2e(expanded(program.module(check_guards=False)), Int8Quantizer(observer, keep_float, wide))
+    module = flat_module(functional)
+    initial = {name: state.clone() for name, state in states_of(module).items()}
+    prepared = prepare_pt2e(module, Int8Quantizer(observer, keep_float, wide))
     for sample in samples:
         prepared(*sample)
     # not folded: PT2E would take buffers that the model changes for constants
-    return convert_pt2e(prepared, fold_quantize=False)
+    converted = convert_pt2e(prepared, fold_quantize=False)
+    for name, state in states_of(converted).items():
+        state.copy_(initial[name])
+    return converted
 
 
 def _need_torchao() -> None:
@@ -140,22 +146,6 @@ def _check_values(samples: list[list[torch.Tensor]]) -> None:
                     hint="calibrate with real samples",
                     kind="calibration",
                 )
-
-
-@contextlib.contextmanager
-def _unchanged(program: ExportedProgram, graph: Graph) -> Iterator[Callable[[ExportedProgram], None]]:
-    """Calibration runs change the buffers of a stateful model, which PyTorch shares between program and module."""
-    states = [(state.name, torch.from_numpy(state.initial.copy())) for state in graph.states]
-
-    def restore(changed: ExportedProgram) -> None:
-        for name, initial in states:
-            store = changed.state_dict if name in changed.state_dict else changed.constants
-            store[name].copy_(initial)
-
-    try:
-        yield restore
-    finally:
-        restore(program)
 
 
 @contextlib.contextmanager

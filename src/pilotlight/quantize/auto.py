@@ -22,6 +22,7 @@ from pilotlight.graph import Graph
 from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.passes.pipeline import optimize
 from pilotlight.quantize.choice import AutoQuantization, Layer, among
+from pilotlight.quantize.flat import flat_module
 from pilotlight.quantize.sensitivity import candidates, rank_results, rank_weights
 
 UNLABELLED = 32  # samples that are compared where there are no labels
@@ -37,7 +38,7 @@ class _Search:
     observer: str
     max_loss: float
     progress: Callable[[int, int], None] | None
-    expected: int  # choices that will be tried, about
+    expected: int = 0  # choices that will be tried, about
     tried: dict[tuple[frozenset[str], frozenset[str]], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -46,7 +47,8 @@ class _Search:
         if self.labels is not None and known is not None and bool(known.any()):
             kept = known.nonzero().flatten().tolist()
             self.judged, self.classes = [self.samples[k] for k in kept], self.labels[known]
-        reference = Reference(functionalize(self.graph.origin))
+        self.functional = functionalize(self.graph.origin)
+        reference = Reference(self.functional)
         with one_thread():
             self.real = [reference(*row) for row in self.judged]
 
@@ -61,7 +63,8 @@ class _Search:
         from pilotlight.quantize import quantize_pt2e
 
         names = [{layer.node for layer in layers} for layers in (wide, kept)]
-        return quantize_pt2e(self.graph, self.samples, "auto", self.observer, among(names[0]), among(names[1]))
+        chosen = among(names[0]), among(names[1])
+        return quantize_pt2e(self.graph, self.functional, self.samples, "auto", self.observer, *chosen)
 
     def loss(self, wide: Sequence[Layer], kept: Sequence[Layer] = ()) -> float:
         key = frozenset(layer.node for layer in wide), frozenset(layer.node for layer in kept)
@@ -100,16 +103,16 @@ def search(
     progress: Callable[[int, int], None] | None = None,
 ) -> Graph:
     """The quantized graph with the fewest wider results that holds the loss; LossError where none does."""
-    count = len(candidates(graph.origin.module(check_guards=False)))
-    s = _Search(graph, samples, labels, observer, max_loss, progress, expected=4 + 2 * count.bit_length())
+    s = _Search(graph, samples, labels, observer, max_loss, progress)
+    s.expected = 4 + 2 * len(candidates(flat_module(s.functional))).bit_length()
     wide: list[Layer] = []
     kept: list[Layer] = []
     if not s.holds([]):
-        results = rank_results(graph.origin, samples)
+        results = rank_results(s.functional, samples)
         if s.holds(results):
             wide = results[: _shortest(len(results), lambda n: s.holds(results[:n]))]
         else:
-            dense = rank_weights(graph.origin, samples)
+            dense = rank_weights(s.functional, samples)
             if not s.holds(results, dense):
                 raise _impossible(s, results, dense)
             wide, kept = results, dense[: _shortest(len(dense), lambda n: s.holds(results, dense[:n]))]

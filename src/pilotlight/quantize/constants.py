@@ -12,14 +12,13 @@ from torch.fx.node import map_arg
 LOW = -1e4  # numbers from here down hide an element from a softmax: they are no scores
 
 
-def is_state(node: Node) -> bool:
-    """A buffer that the model writes: PT2E would take what it holds now for a constant."""
-    return node.op == "get_attr" and any(_writes(user) and user.args[:1] == (node,) for user in node.users)
-
-
-def _writes(node: Node) -> bool:
-    """Whether a node changes its first argument."""
-    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.name.endswith("_")
+def is_state(node: Any) -> bool:
+    """A buffer that the model writes, or a copy of it: PT2E would take what it holds now for a constant."""
+    if node.target is torch.ops.aten.clone.default:
+        return is_state(node.args[0])
+    return node.op == "get_attr" and any(
+        user.target is torch.ops.aten.copy_.default and user.args[0] is node for user in node.users
+    )
 
 
 class Constants:

@@ -2,13 +2,14 @@
 
 - A weight or bias of a dense layer that is computed from parameters (packed weights, a weight norm) becomes one,
   and a product with a constant matrix is a linear layer.
-- A tensor that is changed in place, as a whole or in part (`x[:, 1:3] = y`), becomes a new one: a tensor is quantized
-  where it is made, and a change behind that would be lost.
 - Operators of several steps are taken apart, so that each step's result gets a scale: `glu`, vector norms.
+- What functionalizing makes of a write (`copy`, `fill`, `zero`) is the tensor that was written, and what it makes of a
+  batch norm is one again.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
 from pilotlight.quantize.constants import Constants
-from pilotlight.quantize.operators import DENSE, base_name, operator_name
+from pilotlight.quantize.operators import DENSE, operator_name
 
 aten = torch.ops.aten
 Make = Callable[..., Node]
@@ -26,7 +27,7 @@ Make = Callable[..., Node]
 def expanded(model: GraphModule) -> GraphModule:
     constant = Constants(model)
     for node in list(model.graph.nodes):
-        name = operator_name(node)
+        name = "getitem" if node.target is operator.getitem else operator_name(node)
         if name in DENSE:
             for at in range(1, min(len(node.args), 3)):
                 _parameter_at(constant, node, at)
@@ -35,8 +36,6 @@ def expanded(model: GraphModule) -> GraphModule:
         elif name == "addmm.default" and not node.kwargs:
             bias, x, weight = node.args
             _linear(constant, node, x, weight, bias)
-        elif name and str(node.target).startswith("aten.") and str(node.target).split(".")[1].endswith("_"):
-            _in_place(model, node)
         elif name in STEPS:
             _apart(model, node, STEPS[name])
     model.graph.eliminate_dead_code()
@@ -82,60 +81,31 @@ def _linear(constant: Constants, node: Node, x: Any, weight: Any, bias: Any = No
 def _maker(model: GraphModule, node: Node) -> Make:
     """Puts operators in front of a node; each knows what the node knew."""
 
-    def make(target: Any, *args: Any) -> Node:
+    def make(target: Any, *args: Any, **kwargs: Any) -> Node:
         with model.graph.inserting_before(node):
-            made = model.graph.call_function(target, args)
-        made.meta = {**node.meta, "val": target(*map_arg(args, lambda a: a.meta["val"]))}
+            made = model.graph.call_function(target, args, kwargs)
+        made.meta = {**node.meta, "val": target(*map_arg(args, lambda a: a.meta["val"]), **kwargs)}
         return made
 
     return make
 
 
-PARTS: dict[Any, Any] = {aten.slice.Tensor: aten.slice_scatter.default, aten.select.int: aten.select_scatter.default}
-
-
-ALIASES = {"alias", "detach", "expand", "permute", "reshape", "squeeze", "t", "transpose", "unsqueeze", "view"}
-
-
-def _in_place(model: GraphModule, node: Node) -> None:
-    """A change of a tensor that the model computed itself, or of a slice of a slice … of it."""
-    views, whole = [], node.args[0]
-    while isinstance(whole, Node) and whole.target in PARTS:
-        views.append(whole)
-        whole = whole.args[0]
-    if not isinstance(whole, Node) or whole.op != "call_function" or base_name(whole) in ALIASES:
-        return
-    make = _maker(model, node)
-    made = result = _changed(make, node)
-    for view in views:
-        made = make(PARTS[view.target], view.args[0], made, *view.args[1:])
-    order = {n: k for k, n in enumerate(model.graph.nodes)}
-    whole.replace_all_uses_with(made, delete_user_cb=lambda user: order[user] > order[node])
-    node.replace_all_uses_with(result)
-    model.graph.erase_node(node)
-
-
-def _changed(make: Make, node: Node) -> Node:
-    """What `node` writes, as a tensor of its own."""
-    part, *rest = node.args
-    value = _value(part)
-    assert value is not None
-    name, overload = str(node.target).removeprefix("aten.").split(".")
-    if name == "copy_" or (name, overload) == ("fill_", "Tensor"):
-        return make(aten.expand.default, rest[0], list(value.shape))
-    if name in ("fill_", "zero_"):
-        return make(aten.full.default, list(value.shape), rest[0] if rest else 0.0)
-    made = make(getattr(getattr(aten, name.removesuffix("_")), overload), part, *rest)
-    made.kwargs = node.kwargs
-    return made
-
-
 def _apart(model: GraphModule, node: Node, steps: Callable[[Make, Node], Node | None]) -> None:
-    """Replace a node by several."""
+    """Replace a node by others."""
     result = steps(_maker(model, node), node)
     if result is not None:
         node.replace_all_uses_with(result)
         model.graph.erase_node(node)
+
+
+def _batch_norm(make: Make, node: Node) -> Node | None:
+    """The first result of a batch norm without statistics of its own, which is all that a model reads."""
+    norm, number = node.args
+    assert isinstance(norm, Node)
+    if norm.target is not aten._native_batch_norm_legit_no_training.default or number != 0:
+        return None
+    *tensors, momentum, eps = norm.args
+    return make(aten.batch_norm.default, *tensors, False, momentum, eps, False)
 
 
 def _glu(make: Make, node: Node) -> Node | None:
@@ -156,6 +126,17 @@ def _norm(make: Make, node: Node) -> Node | None:
     return make(aten.sqrt.default, make(aten.sum.dim_IntList, make(aten.square.default, x), dims, keep))
 
 
+def _written(make: Make, node: Node) -> Node | None:
+    """What a write of a whole tensor puts there."""
+    there, source = node.args[0], node.args[1] if len(node.args) > 1 else 0.0
+    value, given = _value(there), _value(source)
+    assert value is not None
+    if given is None:
+        return make(aten.full.default, list(value.shape), source, dtype=value.dtype)
+    return make(aten.expand.default, source, list(value.shape)) if given.dtype == value.dtype else None
+
+
 STEPS: dict[str, Callable[[Make, Node], Node | None]] = {
-    "glu.default": _glu, "linalg_vector_norm.default": _norm,
+    "copy.default": _written, "fill.Scalar": _written, "fill.Tensor": _written, "getitem": _batch_norm,
+    "glu.default": _glu, "linalg_vector_norm.default": _norm, "zero.default": _written,
 }

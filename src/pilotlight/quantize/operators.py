@@ -1,4 +1,4 @@
-"""What the quantizer does with which ATen operator, by name; `relu_` is `relu`."""
+"""What the quantizer does with which ATen operator, by name; modules are functional, so that there is no `relu_`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ OWN = {
 FIXED = {"softmax.int": (1 / 256, -128), "sigmoid.default": (1 / 256, -128), "tanh.default": (1 / 128, 0)}
 # The numbers of the result are among those of the inputs, which all get one scale.
 SHARED = {
-    "_upsample_nearest_exact1d.vec", "_upsample_nearest_exact2d.vec", "adaptive_max_pool1d.default",
+    "_unsafe_view.default", "_upsample_nearest_exact1d.vec", "_upsample_nearest_exact2d.vec",
+    "adaptive_max_pool1d.default",
     "adaptive_max_pool2d.default", "alias.default", "amax.default", "amin.default", "as_strided.default", "cat.default",
     "channel_shuffle.default", "chunk.default", "clamp.Tensor", "clone.default", "constant_pad_nd.default",
     "contiguous.default", "detach.default", "diagonal.default", "dropout.default", "expand.default",
@@ -62,11 +63,8 @@ ACTIVATIONS = {
 
 
 def operator_name(node: Node) -> str | None:
-    """`add.Tensor`, for `add_.Tensor` too."""
-    if node.op != "call_function":
-        return None
-    base, _, overload = str(node.target).removeprefix("aten.").partition(".")
-    return f"{base.rstrip('_')}.{overload}" if overload else base
+    """`add.Tensor`."""
+    return str(node.target).removeprefix("aten.") if node.op == "call_function" else None
 
 
 def base_name(node: Node) -> str:

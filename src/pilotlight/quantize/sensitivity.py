@@ -13,7 +13,7 @@ from torchao.quantization.pt2e.quantizer import SharedQuantizationSpec
 from pilotlight.capture.exported import place_of
 from pilotlight.graph import Place
 from pilotlight.quantize.choice import Layer
-from pilotlight.quantize.expand import expanded
+from pilotlight.quantize.flat import flat_module, states_of
 from pilotlight.quantize.operators import DENSE, operator_name
 from pilotlight.quantize.quantizer import KEY, Int8Quantizer
 
@@ -34,15 +34,15 @@ def candidates(module: GraphModule) -> dict[Node, Node]:
     return found
 
 
-def rank_results(program: ExportedProgram, samples: list[list[torch.Tensor]]) -> list[Layer]:
+def rank_results(functional: ExportedProgram, samples: list[list[torch.Tensor]]) -> list[Layer]:
     """Results and inputs, those first that lose most when they alone have 8 bits."""
-    module = expanded(program.module(check_guards=False))
+    module = flat_module(functional)
     return _ranked(_Probe(module, samples), candidates(module), weights=False)
 
 
-def rank_weights(program: ExportedProgram, samples: list[list[torch.Tensor]]) -> list[Layer]:
+def rank_weights(functional: ExportedProgram, samples: list[list[torch.Tensor]]) -> list[Layer]:
     """Dense layers, those first that lose most when nothing but their weights has 8 bits."""
-    module = expanded(program.module(check_guards=False))
+    module = flat_module(functional)
     dense = {n: n for n in module.graph.nodes if operator_name(n) in DENSE and _weight(n) is not None}
     return _ranked(_Probe(module, samples), dense, weights=True)
 
@@ -68,9 +68,16 @@ class _Probe(Interpreter):
     def __init__(self, module: GraphModule, samples: list[list[torch.Tensor]]):
         super().__init__(module)
         self.samples = samples[:SAMPLES]
+        self.initial = {name: state.clone() for name, state in states_of(module).items()}
         self.rounded: Node | None = None
         self.ranges: dict[Node, tuple[float, float]] = {}
-        self.exact = [self._outputs(sample) for sample in self.samples]
+        self.exact = self._runs()
+
+    def _runs(self) -> list[list[torch.Tensor]]:
+        """The outputs for one sample after the other, from the initial states."""
+        for name, state in states_of(self.module).items():
+            state.copy_(self.initial[name])
+        return [self._outputs(sample) for sample in self.samples]
 
     def _outputs(self, sample: list[torch.Tensor]) -> list[torch.Tensor]:
         with torch.no_grad():
@@ -92,8 +99,8 @@ class _Probe(Interpreter):
         """Noise over signal, the worst output."""
         self.rounded = _weight(node) if weights else node
         signal, noise = [0.0] * len(self.exact[0]), [0.0] * len(self.exact[0])
-        for sample, exact in zip(self.samples, self.exact, strict=True):
-            for k, (y, x) in enumerate(zip(self._outputs(sample), exact, strict=True)):
+        for rounded, exact in zip(self._runs(), self.exact, strict=True):
+            for k, (y, x) in enumerate(zip(rounded, exact, strict=True)):
                 signal[k] += float((x**2).sum())
                 noise[k] += float(((x - y) ** 2).sum())
         return max((n / s if s else 0.0 for n, s in zip(noise, signal, strict=True)), default=0.0)
