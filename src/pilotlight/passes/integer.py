@@ -103,7 +103,7 @@ class _Rewriter:
 
     def _moves(self, node: Node) -> bool:
         """Move, compare or select integers where an operator does that with their numbers."""
-        if node.op not in (*MOVES, *CHOICES, *COMPARISONS, *ORDERED) or node.attrs.get("add"):
+        if node.op not in (*MOVES, *CHOICES, *COMPARISONS, *ORDERED) or _computes(node):
             return False
         integers = [self.real.get(v) for v in node.inputs if v.dtype.kind == "f" and not v.is_constant]
         values = [v for v in integers if v is not None]
@@ -225,6 +225,13 @@ class _Rewriter:
         out.quant = last.outputs[0].quant
         last.outputs = [out, *last.outputs[1:]]
         self.nodes += made
+
+
+def _computes(node: Node) -> bool:
+    """Whether an operator that puts numbers into a tensor joins them with those that are there."""
+    if node.op == "put":
+        return bool(node.attrs["add"])
+    return node.op == "scatter" and node.attrs["mode"] not in ("set", "amax", "amin")
 
 
 def _has_int16(q: Integer) -> bool:
@@ -358,10 +365,10 @@ def _clamp_integers(graph: Graph) -> None:
 
 def integer_ports(graph: Graph) -> Graph:
     """Inputs that are only quantized and outputs that are only dequantized are integers in the C API."""
-    users, producers = graph.users(), graph.producers()
+    users, producers, leaving = graph.users(), graph.producers(), graph.leaving()
     for port in graph.inputs:
         readers = users.get(port.value, [])
-        if readers and all(r.op == "quantize" and r.attrs == readers[0].attrs for r in readers):
+        if readers and port.value not in leaving and all(r.op == "quantize" and r.attrs == readers[0].attrs for r in readers):
             attrs = readers[0].attrs
             value = _like(graph, port.value, readers[0].output.dtype)
             value.quant = port.quant = Quant(attrs["scale"], attrs["zero"])
