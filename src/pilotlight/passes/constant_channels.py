@@ -50,7 +50,7 @@ def find_intervals(graph: Graph) -> dict[Value, Interval]:
             found[node.output] = _dense(node, known or _anything(x))
         elif known is not None and node.op == "qtable":
             found[node.output] = _table(node, known)
-        elif known is not None and node.op in POOLS and node.output.shape[-1] == node.inputs[0].shape[-1]:
+        elif known is not None and _pools_channels(node):
             found[node.output] = _pool(node, known)
         elif known is not None and _keeps_channels(node):
             found[node.output] = known
@@ -64,8 +64,12 @@ def _anything(value: Value) -> Interval:
 
 def _keeps_channels(node: Node) -> bool:
     """Views whose channels are those of their input."""
-    same = bool(node.output.shape) and node.output.shape[-1] == node.inputs[0].shape[-1]
-    return node.op == "reshape" and same
+    return node.op == "reshape" and node.output.shape[-1:] == node.inputs[0].shape[-1:] != ()
+
+
+def _pools_channels(node: Node) -> bool:
+    """Pooling of each channel by itself; a mean may be over the channels."""
+    return node.op in POOLS and len(node.inputs[0].shape) - 1 not in node.attrs.get("axes", ())
 
 
 def _pool(node: Node, known: Interval) -> Interval:
@@ -143,7 +147,10 @@ class _Removable:
         return self.found
 
     def _follows(self, node: Node) -> bool:
-        return (node.op == "qconv2d" and depthwise(node)) or node.op in ("qtable", *POOLS) or _keeps_channels(node)
+        return (
+            (node.op == "qconv2d" and depthwise(node)) or node.op == "qtable" or _pools_channels(node)
+            or _keeps_channels(node)
+        )
 
     def _can_drop(self, node: Node) -> bool:
         return node.op == "qlinear" or self._follows(node) or (node.op == "qconv2d" and node.attrs["groups"] == 1)
