@@ -44,13 +44,20 @@ class PercentileObserver(MinMaxObserver):
 
 
 def _finite(observer: Any) -> Any:
-    """An observer that does not see infinities: they are at the end of any range."""
+    """An observer that does not see infinities: they are at the end of any range. What was always zero, such as a
+    ReLU's result that no sample reached, has shown no range, and gets -1 to 1."""
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         observer.forward(self, torch.where(x.isinf(), 0.0, x))
         return x
 
-    return type(f"Finite{observer.__name__}", (observer,), {"forward": forward})
+    def calculate_qparams(self: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        scale, zero = observer.calculate_qparams(self)
+        nothing = self.min_val == self.max_val == 0
+        return (torch.full_like(scale, -1 / self.quant_min), torch.zeros_like(zero)) if nothing else (scale, zero)
+
+    methods = {"forward": forward, "calculate_qparams": calculate_qparams}
+    return type(f"Finite{observer.__name__}", (observer,), methods)
 
 
 OBSERVERS: dict[str, Any] = {
