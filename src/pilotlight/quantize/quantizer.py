@@ -121,7 +121,7 @@ class Int8Quantizer(Quantizer):
         source, name = self.source[node], operator_name(node) or ""
         ends = any(self.source.get(user) is not source for user in node.users)
         alone = 16 in (self.bits[node], self.bits.get(source, 8))  # 16 bits have a table for single operators only
-        inputs = [a for a in node.all_input_nodes if a is source or (alone and a in self.source)]
+        inputs = [a for a in node.all_input_nodes if a is source or (alone and a in self.source and _is_float(a))]
         output = None
         if _is_float(node) and (ends or alone):
             output = _fixed(name, self.bits[node]) if name in FIXED else self.specs[self.bits[node]]
@@ -181,9 +181,10 @@ class Int8Quantizer(Quantizer):
             output = SharedQuantizationSpec((hidden, node))
         node.meta[KEY] = QuantizationAnnotation(inputs, output if _is_float(node) else None, _annotated=True)
         for user in node.users if not _is_float(node) else ():
-            if user.args[1] == 0:
+            if user.args[1] in ((0,) if base_name(node) == "lstm_cell" else (0, 1)):  # outputs and last hidden states
                 self.bits[user] = width
                 user.meta[KEY] = QuantizationAnnotation({}, output, _annotated=True)
+                output = output if isinstance(output, SharedQuantizationSpec) else SharedQuantizationSpec(user)
 
     def _own(self, node: Node) -> None:
         self._mark(node, None, _only_clamp(node))
