@@ -1,5 +1,5 @@
-"""Quantized models against the user's module run eagerly, call after call: what integers lose is noise, never a write, a
-state or a sum. The measure is what PyTorch gives for the converted PT2E graph, less 6 dB."""
+"""Quantized models against the user's module run eagerly, call after call: what integers lose is noise, never a write,
+a state or a sum. The measure is what PyTorch gives for the converted PT2E graph, less 6 dB."""
 
 from __future__ import annotations
 

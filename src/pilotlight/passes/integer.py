@@ -368,7 +368,8 @@ def integer_ports(graph: Graph) -> Graph:
     users, producers, leaving = graph.users(), graph.producers(), graph.leaving()
     for port in graph.inputs:
         readers = users.get(port.value, [])
-        if readers and port.value not in leaving and all(r.op == "quantize" and r.attrs == readers[0].attrs for r in readers):
+        same = bool(readers) and all(r.op == "quantize" and r.attrs == readers[0].attrs for r in readers)
+        if same and port.value not in leaving:
             attrs = readers[0].attrs
             value = _like(graph, port.value, readers[0].output.dtype)
             value.quant = port.quant = Quant(attrs["scale"], attrs["zero"])

@@ -68,15 +68,15 @@ class _Probe(Interpreter):
     def __init__(self, module: GraphModule, samples: list[list[torch.Tensor]]):
         super().__init__(module)
         self.samples = samples[:SAMPLES]
-        self.initial = {name: state.clone() for name, state in states_of(module).items()}
+        self.states = [(state, state.clone()) for state in states_of(module).values()]
         self.rounded: Node | None = None
         self.ranges: dict[Node, tuple[float, float]] = {}
         self.exact = self._runs()
 
     def _runs(self) -> list[list[torch.Tensor]]:
         """The outputs for one sample after the other, from the initial states."""
-        for name, state in states_of(self.module).items():
-            state.copy_(self.initial[name])
+        for state, initial in self.states:
+            state.copy_(initial)
         return [self._outputs(sample) for sample in self.samples]
 
     def _outputs(self, sample: list[torch.Tensor]) -> list[torch.Tensor]:
