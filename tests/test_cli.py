@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -231,3 +232,24 @@ def test_one_bad_board_file_does_not_hide_the_others(tmp_path: Path, monkeypatch
     assert [bad["kind"] for bad in found["bad"]] == ["bad-board"] * 3
     assert call_json("inspect", NET, "--board", "mine")["fits"]
     assert call_error("inspect", NET, "--board", "broken")["kind"] == "bad-board"
+
+
+def test_doctor_fits_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = call("doctor")
+    lines = shown.stdout.splitlines()
+    assert shown.exit_code == 0 and len(lines) <= 24 and max(map(len, lines)) <= 100
+    found = call_json("doctor")
+    parts = {part["name"]: part for part in found["parts"]}
+    assert parts["torch"]["version"] == str(torch.__version__)
+    assert parts["gcc"]["where"] == shutil.which("gcc") and re.fullmatch(r"\d+\.\d+\.\d+", parts["gcc"]["version"])
+    assert found["boards"] == len(boards.all_boards()) and found["bad_boards"] == []
+    monkeypatch.setenv("PATH", str(tmp_path))
+    without = call("doctor").stdout
+    assert "for running riscv32-virt: apt-get install qemu-system-misc" in " ".join(without.split())
+    assert {"gcc", "qemu-system-arm", "arm-none-eabi-gcc"} <= set(call_json("doctor")["missing"])
+
+
+@pytest.mark.parametrize("args", [(), ("micropython",)])
+def test_a_bare_command_shows_its_help(args: tuple[str, ...]) -> None:
+    shown = call(*args)
+    assert shown.exit_code == 0 and "Usage: pilotlight" in shown.stdout and shown.stderr == ""

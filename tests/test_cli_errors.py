@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import torch
 
 import pilotlight as pl
 from command_line import NETS, board_file, call, call_error, call_json, line_of
-from pilotlight import boards
+from pilotlight import boards, compiler
 from pilotlight.cli import advice
 
 NET = f"{NETS}:net"
@@ -239,6 +241,25 @@ def test_a_bug_is_one_sentence_and_a_traceback_only_on_demand(monkeypatch: pytes
     assert "Traceback" not in result.output
     assert "Traceback" in call("boards", "-vv").stderr
     assert call_error("boards")["kind"] == "internal"
+
+
+def test_a_bug_leaves_a_file_to_report_it_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(plan: object, *args: object, **more: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setenv("PILOTLIGHT_CACHE", str(tmp_path))
+    monkeypatch.setattr(compiler, "emit_module", fail)
+    error = call_error("inspect", NET, "--board", "host")
+    assert error["kind"] == "internal" and "KeyError: 'a bug'" in error["message"]
+    (file,) = (tmp_path / "reports").glob("*.zip")
+    assert f"add {file} to the report" in error["hint"]
+    with zipfile.ZipFile(file) as bundle:
+        texts = {name: bundle.read(name).decode() for name in bundle.namelist()}
+    assert set(texts) == {"command.txt", "versions.json", "traceback.txt", "graph.txt"}
+    assert texts["command.txt"] == f"pilotlight inspect {NET} --board host --json\n"
+    assert "emit_module(plan" in texts["traceback.txt"] and "torch.ops.aten.conv2d" in texts["graph.txt"]
+    assert {"torch", "gcc", "Python"} <= {part["name"] for part in json.loads(texts["versions.json"])}
+    assert file.stat().st_size < 100_000
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from pilotlight.cli.stopping import StoppedError, stopping
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 
-_COMMANDS = ("boards", "inspect", "compile", "run", "profile", "compare", "repl", "micropython")
+_COMMANDS = ("boards", "inspect", "compile", "run", "profile", "compare", "repl", "micropython", "doctor")
 _INTERRUPTED = 130
 
 
@@ -54,7 +54,7 @@ class App(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        args = list(sys.argv[1:] if args is None else args)
+        args = list(sys.argv[1:] if args is None else args) or ["--help"]
         talk = Talk.from_arguments(args)
         try:
             with stopping():
@@ -69,7 +69,7 @@ class App(click.Group):
             sys.stderr.close()
             code = 0
         except Exception as error:
-            failure = _as_error(error)
+            failure = _as_error(error, args)
             with contextlib.suppress(Exception):  # what is wrong counts more than how to mend it
                 advise(failure, args, talk)
             talk.fail(failure, traceback.format_exc())
@@ -77,7 +77,7 @@ class App(click.Group):
         sys.exit(code or 0)
 
 
-def _as_error(error: Exception) -> PilotlightError:
+def _as_error(error: Exception, args: Sequence[str]) -> PilotlightError:
     """What a user is told: our own errors as they are, everything else as a request to report it."""
     if isinstance(error, PilotlightError):
         return error
@@ -89,10 +89,17 @@ def _as_error(error: Exception) -> PilotlightError:
         return PilotlightError(f"{error.strerror or error}: {error.filename or 'a file'}", kind="file")
     if isinstance(error, MemoryError):
         return PilotlightError("this computer has too little memory for the model", kind="memory")
+    from pilotlight.cli.bundle import write_bundle
+
+    bundle = None
+    with contextlib.suppress(Exception):  # the bug may be in what it is made with
+        bundle = write_bundle(error, args)
     what = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
     return PilotlightError(
         f"something went wrong inside Pilotlight ({what}); this is a bug, please report it",
-        hint="run the same command with -vv and add what it prints, and the model if you can",
+        hint=f"add {bundle} to the report: it holds this command, the versions of what is installed, the traceback and "
+        "the exported graph without its weights" if bundle
+        else "run the same command with -vv and add what it prints, and the model if you can",
         kind="internal",
     )
 

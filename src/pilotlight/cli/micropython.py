@@ -67,9 +67,13 @@ def chosen(talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path 
         return from_model(ops, inputs)
 
 
-@click.group("micropython", short_help="Builds of MicroPython with `import torch`, and scripts that use it.")
-def command() -> None:
+@click.group("micropython", invoke_without_command=True,
+             short_help="Builds of MicroPython with `import torch`, and scripts that use it.")
+@click.pass_context
+def command(context: click.Context) -> None:
     """Build MicroPython with `import torch`, run scripts with it, or write the module for a port of your own."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @command.command("run", short_help="Run a script, here or on an emulated board.")
@@ -84,7 +88,8 @@ def command() -> None:
 def run(talk: Talk, script: Path, arguments: tuple[str, ...], board: str, heap: int | None, timeout: float) -> int:
     """Run a script: it prints what it prints, and exits as it exits."""
     if not script.is_file():
-        raise PilotlightError(f"{script} does not exist", hint="check the path", kind="no-file")
+        what = "is not a file" if script.exists() else "does not exist"
+        raise PilotlightError(f"{script} {what}", hint="check the path", kind="no-file")
     port, program = made(talk, board, heap)
     from pilotlight.micropython import session
 

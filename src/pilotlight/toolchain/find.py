@@ -25,6 +25,11 @@ def _table() -> dict[str, dict[str, Any]]:
     return tomllib.loads((Path(__file__).parent / "toolchains.toml").read_text())
 
 
+def compilers() -> dict[str, tuple[str, str | None]]:
+    """Of each toolchain, the compiler's program and the Debian package that brings it, if there is one."""
+    return {name: (row["prefix"] + "gcc", row.get("package")) for name, row in _table().items()}
+
+
 def find(board: Board) -> Toolchain:
     """The compiler and disassembler for a board; MissingToolError says which package brings them."""
     row = _row(board)

@@ -1,0 +1,53 @@
+"""`pilotlight doctor`: what is installed, what was found, what is missing."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from pilotlight import boards
+from pilotlight.cli.options import common
+from pilotlight.cli.talk import Talk
+from pilotlight.installed import Part, cache_state, micropython_state, parts
+from pilotlight.report.style import BAD, GOOD, QUIET, facts
+
+
+@click.command("doctor", short_help="Show what is installed, found and missing.")
+@common
+@click.pass_obj
+def command(talk: Talk) -> None:
+    """Show which compilers, emulators and packages are there, with their versions, and what is missing.
+
+    What is missing is needed only for what stands next to it.
+    """
+    with talk.stage("looking around"):
+        found, (known, bad) = parts(), boards.known_boards()
+    cache, source = cache_state(), micropython_state()
+    data = {
+        "parts": [vars(part) for part in found], "missing": [part.name for part in found if part.version is None],
+        "cache": cache, "micropython": source, "boards": len(known), "bad_boards": [e.as_dict() for e in bad],
+    }
+    grid = facts()
+    for part in found:
+        grid.add_row(part.name, _version(part), _about(part))
+    grid.add_row("boards", str(len(known)), "; ".join(f"{e.where} is bad: {e.message}" for e in bad) or "no bad files")
+    writable = Text("writable", GOOD) if cache["writable"] else Text("read only", BAD)
+    grid.add_row("cache", writable, str(cache["folder"]))
+    grid.add_row("MicroPython", "", source)
+    talk.result(data, grid, *_verdict(found))
+
+
+def _version(part: Part) -> Text:
+    return Text("missing", BAD) if part.version is None else Text(part.version)
+
+
+def _about(part: Part) -> str:
+    if part.version is None:
+        return f"for {part.use}: {part.install}"
+    return part.where or ""
+
+
+def _verdict(found: list[Part]) -> list[Text | Table]:
+    missing = [part.name for part in found if part.version is None]
+    return [Text("nothing is missing" if not missing else f"missing: {', '.join(missing)}", QUIET)]
