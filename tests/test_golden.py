@@ -29,7 +29,7 @@ def build(name: str) -> Build:
 def texts(name: str) -> dict[str, str]:
     """The files of a model that are worth reading."""
     files = build(name).module.files
-    kept = (f"{name}.h", f"{name}.c", "example_main.c", "CMakeLists.txt")
+    kept = (f"{name}.h", f"{name}.c", "example_main.c", "CMakeLists.txt", f"{name}.pilotlight.cmake")
     return {file: KERNELS.sub("", str(files[file])) for file in kept}
 
 

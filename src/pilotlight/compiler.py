@@ -59,6 +59,7 @@ class Build:
     board: Board
     options: Options
     saving: Saving | None = None  # of optimizing for RAM
+    written: dict[str, str | bytes] = field(default_factory=dict)  # the files as `write` wrote them
     _folder: Path | None = None
     _temporary: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
 
@@ -68,17 +69,16 @@ class Build:
 
     @property
     def folder(self) -> Path:
-        """Where the model's files are; written now if they were not yet."""
+        """Where the model's files are for the toolchain; written now if they were not yet."""
         if self._folder is None:
-            self.write(self._scratch() / self.name)
-        assert self._folder is not None
+            self._folder = self._scratch() / self.name
+            self.module.write(self._folder)
         return self._folder
 
     def write(self, folder: Path | str) -> Path:
-        """Write the files into a folder of the user's."""
-        self._folder = Path(folder)
-        self.module.write(self._folder)
-        return self._folder
+        """Write the files into a folder of the user's; nothing that is not ours is overwritten."""
+        self.written = self.module.write(Path(folder))
+        return Path(folder)
 
     def _scratch(self) -> Path:
         folder = scratch_folder(f"{self.name}-")
@@ -202,7 +202,10 @@ def compile(
 
     def build(plan: Plan) -> Build:
         memories = _memories(target_board, chosen)
-        module = emit_module(plan, target, keep_inputs=chosen.keep_inputs, source=source, memories=memories)
+        module = emit_module(
+            plan, target, keep_inputs=chosen.keep_inputs, source=source, memories=memories,
+            build_files=toolchain.toolchain_files(target_board),
+        )
         return Build(graph, lowered, plan, module, target_board, chosen, saving)
 
     built = build(plan)

@@ -9,23 +9,29 @@ from rich.console import RenderableType
 
 from pilotlight.cli.options import Request, model_command
 from pilotlight.cli.talk import Talk
+from pilotlight.emit.output import check_folder
+from pilotlight.errors import PilotlightError
 
 
 @click.command("compile")
 @model_command
-@click.option("-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path),
-              help="Folder for the C files; made if it is not there.")
+@click.option("-o", "--output", required=True, metavar="FOLDER",
+              help="Folder for the C files; made if it is not there. Only files that Pilotlight wrote are overwritten.")
 @click.option("--dump", is_flag=True, help="Also print the graph after the passes.")
-def command(talk: Talk, request: Request, output: Path, dump: bool) -> None:
+def command(talk: Talk, request: Request, output: str, dump: bool) -> None:
     """Write a model as plain C, ready to drop into a project.
 
     It is compiled for the board first: what does not fit is not written. Without the board's compiler the C
     is written all the same, and its code size is unknown.
     """
+    if not output:
+        raise PilotlightError('-o "" names no folder', hint="write -o FOLDER, or -o . for this one", kind="usage")
+    folder = Path(output)
+    check_folder(folder)
     build = request.compile(talk)
     with talk.stage(f"compiling for {build.board.name}"):
         info = build.build_for(build.board, need_compiler=False)
-    folder = build.write(output)
+    build.write(folder)
     from pilotlight.report.files import file_rows, files_table
     from pilotlight.report.summary import summary_table
     from pilotlight.session import figures

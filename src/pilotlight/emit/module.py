@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import torch
 
 from pilotlight import __version__, ops
-from pilotlight.emit import dense_s8
+from pilotlight.emit import dense_s8, output
 from pilotlight.emit.describe import describe_node, port_meaning, summarize
 from pilotlight.emit.kernels import kernel_text
 from pilotlight.emit.micro import assembly, dispatch
@@ -20,7 +20,7 @@ from pilotlight.emit.step import Step, Table, c_float
 from pilotlight.emit.tables import render, structs
 from pilotlight.emit.target import Target
 from pilotlight.emit.weights import INCBIN_FROM, Weights, c_array, incbin_source
-from pilotlight.graph import Port, Value
+from pilotlight.graph import Port, Quant, Value
 from pilotlight.graph.names import in_comment, port_names
 from pilotlight.plan import Plan
 
@@ -30,6 +30,7 @@ _TEMPLATES = jinja2.Environment(
 )
 _TEMPLATES.filters["in_comment"] = in_comment
 _BASES = {"arena": "a", "state": "s"}
+_CMAKE = ".pilotlight.cmake"
 
 
 @dataclass
@@ -40,11 +41,19 @@ class Module:
     files: dict[str, str | bytes]
     metadata: dict[str, Any]
 
-    def write(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        for file, content in self.files.items():
-            data = content.encode() if isinstance(content, str) else content
-            (folder / file).write_bytes(data)
+    def write(self, folder: Path) -> dict[str, str | bytes]:
+        """The files as they are in the folder: two of them are named after the model where another's are there."""
+        files = self._beside() if output.beside_another(folder, self.name) else self.files
+        output.write(folder, self.name, files)
+        return files
+
+    def _beside(self) -> dict[str, str | bytes]:
+        example, metadata = f"{self.name}_{output.EXAMPLE}", f"{self.name}_{output.METADATA}"
+        build = f"{self.name}{_CMAKE}"
+        files = {k: v for k, v in self.files.items() if k not in (output.EXAMPLE, output.METADATA)}
+        files[build] = str(files[build]).replace(f" {output.EXAMPLE})", f" {example})")
+        files[example] = self.files[output.EXAMPLE]
+        return output.sealed(files, dict(self.metadata), metadata)
 
 
 @dataclass
@@ -59,9 +68,10 @@ class _Collected:
 
 def emit_module(
     plan: Plan, target: Target, *, keep_inputs: bool = False, source: str = "",
-    memories: Mapping[str, str] | None = None,
+    memories: Mapping[str, str] | None = None, build_files: Mapping[str, str] | None = None,
 ) -> Module:
-    """Everything that a project needs to run the planned model; `memories` names the board's memory of each pool."""
+    """Everything that a project needs to run the planned model; `memories` names the board's memory of each pool,
+    `build_files` are those that come along for the board."""
     graph, name = plan.graph, plan.graph.name
     weights = Weights()
     collected = _steps(plan, weights)
@@ -110,12 +120,14 @@ def emit_module(
         pool: {"bytes": metadata[f"{pool}_bytes"], "memory": (memories or {}).get(pool)}
         for pool in ("arena", "state", "weights")
     }
-    files["CMakeLists.txt"] = _render(
-        "CMakeLists.txt", **common, sources=sources, assembly=any(s.endswith(".S") for s in sources)
+    files[output.BUILD] = _render(output.BUILD)
+    files[f"{name}{_CMAKE}"] = _render(
+        "model.cmake", **common, sources=sources, assembly=any(s.endswith(".S") for s in sources),
+        level="-Os" if target.small else "-O2", example=output.EXAMPLE,
     )
-    files["example_main.c"] = _render("example_main.c", **common)
-    files["metadata.json"] = json.dumps(metadata, indent=2) + "\n"
-    return Module(name, files, metadata)
+    files |= build_files or {}
+    files[output.EXAMPLE] = _render("example_main.c", **common)
+    return Module(name, output.sealed(files, metadata), metadata)
 
 
 def _render(template: str, **values: Any) -> str:
@@ -168,16 +180,25 @@ def _port(plan: Plan, port: Port, word: str, c_name: str) -> dict[str, Any]:
         "name": port.name, "word": word, "c_name": c_name, "ctype": port.value.dtype.c, "dtype": port.value.dtype.name,
         "shape": list(port.shape), "c_shape": list(port.value.shape),
         "perm": None if port.perm is None else list(port.perm),
-        "scale": None if port.quant is None else c_float(port.quant.scale),
-        "zero_point": None if port.quant is None else port.quant.zero_point,
+        "scale": port.quant and port.quant.scale, "zero_point": port.quant and port.quant.zero_point,
+        "c": port.quant and _quant_numbers(port, port.quant),
         "offset": offset, "bytes": port.value.bytes, "count": port.value.elements, "meaning": port_meaning(port),
+    }
+
+
+def _quant_numbers(port: Port, quant: Quant) -> dict[str, str]:
+    """What quantizing in C needs, the same numbers as `graph/ports.py` has."""
+    limits = torch.iinfo(port.value.dtype.torch)
+    return {
+        "scale": c_float(quant.scale), "inverse": c_float(1.0 / quant.scale),
+        "low": c_float(limits.min - quant.zero_point), "high": c_float(limits.max - quant.zero_point),
     }
 
 
 def _metadata(
     plan: Plan, common: dict[str, Any], sources: list[str], asm_stack: dict[str, int], weights: Weights
 ) -> dict[str, Any]:
-    hidden = ("word", "ctype", "count", "meaning")
+    hidden = ("word", "ctype", "c", "count", "meaning")
     steps = [
         {
             "index": i, "label": f"{common['name']}_step_{i}", "op": node.op, "what": describe_node(node, place=False),

@@ -11,6 +11,7 @@ image.
 """
 
 from pilotlight.toolchain.build import BuildInfo, build_model
+from pilotlight.toolchain.cmake import toolchain_files
 from pilotlight.toolchain.find import Toolchain, find
 from pilotlight.toolchain.fit import MemoryUse
 from pilotlight.toolchain.folder import ModelFolder, Port, read_folder
@@ -26,4 +27,5 @@ __all__ = [
     "build_model",
     "find",
     "read_folder",
+    "toolchain_files",
 ]

@@ -45,6 +45,11 @@ def find(board: Board) -> Toolchain:
     return Toolchain(board.toolchain, found["gcc"], found["objdump"])
 
 
+def compiler(board: Board) -> str:
+    """How a board's compiler is called, whether it is installed or not."""
+    return str(_row(board)["prefix"]) + "gcc"
+
+
 def reason_without(board: Board, need_compiler: bool = True) -> str | None:
     """Why a board is to be reported without code size: its compiler is absent and no package brings it.
 
