@@ -31,12 +31,13 @@ class Choice:
 
 
 def boards_of(program: Program, choice: Choice) -> tuple[str, ...]:
-    """Quantized models run on all four cores, float models on one of them for every other seed."""
+    """Every fourth quantized model runs on all four cores, the others on one; every other float model on one."""
     if choice.boards == "none":
         return ()
-    if choice.boards == "all" or program.mode in ("int8", "int16x8"):
+    whole = program.mode in ("int8", "int16x8")
+    if choice.boards == "all" or (whole and program.seed % 4 == 0):
         return BOARDS
-    return (BOARDS[program.seed // 2 % len(BOARDS)],) if program.seed % 2 == 0 else ()
+    return (BOARDS[program.seed // 2 % len(BOARDS)],) if whole or program.seed % 2 == 0 else ()
 
 
 def judge(seed: int, choice: Choice, small: bool, folder: Path) -> dict[str, Any]:
