@@ -12,6 +12,7 @@ from conformance import results
 from conformance.boards import BOARDS, LARGEST, judge_on
 from conformance.cases import Case
 from conformance.judge import Truth
+from conformance.layouts import LAYOUTS, LaidOut, laid_out
 from conformance.opinfo import OpInfoSource
 from conformance.program import Program
 from conformance.run import judge_operators
@@ -36,6 +37,28 @@ def test_first_samples_of_every_covered_operator(part: int, tmp_path: Path) -> N
     assert not wrong, "\n".join(wrong)
     total = results.totals(operators)
     assert total["pass"] >= 0.95 * sum(total[k] for k in results.COUNTED), results.by_reason(operators, "refused")
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_samples_with_tensors_that_are_views(part: int, tmp_path: Path) -> None:
+    """Transposed, expanded, stepped, with offsets, with odd strides of size-1 dimensions."""
+    source = LaidOut(OpInfoSource(("float32",), limit=2), "mixed")
+    known = set(source.operators())
+    names = [name for name in covered() if name in known][1::5]
+    operators = judge_operators(source, names[part::2], tmp_path)
+    assert [p for o in operators for p in o.problems() if p[2] == "wrong"] == []
+    assert results.totals(operators)["pass"] >= 60
+
+
+def test_a_layout_keeps_shape_and_changes_memory() -> None:
+    x = torch.arange(12.0).view(3, 1, 4)
+    for layout in LAYOUTS:
+        laid = laid_out(case(lambda t: [t, torch.tensor(t.stride()), torch.tensor(t.storage_offset())], x), layout)
+        assert laid is not None
+        values, stride, offset = laid.call(laid.leaves())
+        assert values.shape == x.shape and (layout == "expanded" or torch.equal(values, x))
+        assert tuple(stride.tolist()) != x.stride() or int(offset)
+    assert laid_out(case(torch.neg, torch.tensor(2.0)), "transposed") is None
 
 
 @pytest.mark.parametrize("board", BOARDS)

@@ -4,6 +4,7 @@
 
 - cases.py: what a case is, and cases batched into one module; a source is an iterator of groups of cases
 - opinfo.py: the first source, PyTorch's operator database
+- layouts.py: the same cases with tensors that are views: transposed, expanded, stepped, with offsets and odd strides
 - judge.py: PyTorch's answers in float32 and float64, and how far one may be from them
 - build.py: generated C → a program, with strict warnings and sanitizers
 - batch.py: cases → verdicts; what is refused or fails is narrowed down to single cases

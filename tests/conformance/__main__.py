@@ -11,6 +11,8 @@ import torch
 
 from conformance import results
 from conformance.boards import BOARDS, chosen, run_boards
+from conformance.cases import Source
+from conformance.layouts import LAYOUTS, LaidOut
 from conformance.opinfo import DTYPES, OpInfoSource
 from conformance.report import write_report
 from conformance.run import run
@@ -27,41 +29,58 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--limit", type=int, help="at most so many samples of an operator and dtype")
     parser.add_argument("--boards", type=int, default=300, metavar="COUNT", help="samples that also run on boards")
+    parser.add_argument("--layout", action="append", choices=["dense", *LAYOUTS],
+                        help="tensors in this layout (repeatable); dense and then all others without it")
     parser.add_argument("--report", type=Path, default=ROOT / "docs" / "operators.md")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "conformance")
     args = parser.parse_args()
     torch.set_num_threads(1)
     source = OpInfoSource(tuple(args.dtype or DTYPES), args.limit)
+    layouts = args.layout or ["dense", *LAYOUTS]
+    done = {
+        layout: _run(args, source if layout == "dense" else LaidOut(source, layout),
+                     args.folder if layout == "dense" else args.folder / layout, layout)
+        for layout in layouts
+    }
+    right = all(passed for _, passed in done.values())
+    if args.only or "dense" not in done:
+        return 0 if right else 1
+    operators = done["dense"][0]
+    lines = [f"{layout} views: {results.counted(rows)}" for layout, (rows, _) in done.items() if layout != "dense"]
+    on_boards = []
+    for board in BOARDS if args.boards else ():  # some more: those that are too large for a board are left out
+        counts = run_boards(source, chosen(operators, args.boards * 11 // 10), board, args.folder, args.processes)
+        on_boards.append(f"{board}: {', '.join(f'{n} {k}' for k, n in sorted(counts.items()))}")
+        print(on_boards[-1])
+        right = right and set(counts) == {"pass"}
+    if not args.dtype and not args.layout and args.limit is None:
+        write_report(operators, args.report, on_boards, lines)
+    return 0 if right else 1
+
+
+def _run(
+    args: argparse.Namespace, source: Source, folder: Path, layout: str
+) -> tuple[list[results.Operator], bool]:
+    """All operators in one layout, and whether nothing is wrong."""
     names = [n for n in source.operators() if not args.only or n in args.only or n.partition(".")[0] in args.only]
+    left = names
     if args.resume or args.again:
-        names = [n for n in names if not results.settled(results.path_of(args.folder, n), args.again)]
+        left = [n for n in names if not results.settled(results.path_of(folder, n), args.again)]
     lost = run(
-        source, names, args.folder, processes=args.processes,
-        say=lambda text: print(text, file=sys.stderr, flush=True),
+        source, left, folder, processes=args.processes, say=lambda text: print(text, file=sys.stderr, flush=True)
     )
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{used.ru_utime + used.ru_stime:.0f} s of CPU", file=sys.stderr)
-    paths = [results.path_of(args.folder, n) for n in (source.operators() if not args.only else names)]
+    paths = [results.path_of(folder, n) for n in names]
     operators = [results.read(path) for path in paths if path.exists()]
     if args.only:
         for operator in operators:
             for dtype, index, outcome, reason in operator.problems():
                 print(f"{operator.name} {dtype} #{index} {outcome}: {reason}")
-    print(results.summary(operators))
+    print(f"{layout}: {results.summary(operators)}")
     if lost:
         print(f"no result: {', '.join(lost)}")
-    right = not lost and not results.totals(operators)["wrong"]
-    if args.only:
-        return 0 if right else 1
-    lines = []
-    for board in BOARDS if args.boards else ():  # some more: those that are too large for a board are left out
-        counts = run_boards(source, chosen(operators, args.boards * 11 // 10), board, args.folder, args.processes)
-        lines.append(f"{board}: {', '.join(f'{n} {k}' for k, n in sorted(counts.items()))}")
-        print(lines[-1])
-        right = right and set(counts) == {"pass"}
-    if not args.dtype and args.limit is None:
-        write_report(operators, args.report, lines)
-    return 0 if right else 1
+    return operators, not lost and not results.totals(operators)["wrong"]
 
 
 if __name__ == "__main__":

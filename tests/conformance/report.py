@@ -29,10 +29,14 @@ _LEFT_OUT = {
 }
 
 
-def write_report(operators: Iterable[Operator], path: Path, boards: Sequence[str] = ()) -> None:
+def write_report(
+    operators: Iterable[Operator], path: Path, boards: Sequence[str] = (), layouts: Sequence[str] = ()
+) -> None:
     rows = sorted(operators, key=lambda o: o.name.lower())
     on_boards = f"The same on emulated boards, some of the samples that pass: {'; '.join(boards)}.\n" if boards else ""
-    parts = [_HEAD.format(summary=sentence(rows)), on_boards, "## Samples by operator\n", table(rows, tuple(DTYPES))]
+    varied = f"The same with tensors that are views made inside the model: {'; '.join(layouts)}.\n" if layouts else ""
+    parts = [_HEAD.format(summary=sentence(rows)), varied, on_boards]
+    parts += ["## Samples by operator\n", table(rows, tuple(DTYPES))]
     parts.append(left_out(rows, _LEFT_OUT))
     path.write_text("\n".join(part for part in parts if part))
 

@@ -92,6 +92,12 @@ def summary(operators: list[Operator]) -> str:
             f"{total['wrong']} wrong; left out: {apart or 'none'}")
 
 
+def counted(operators: Iterable[Operator]) -> str:
+    """Samples that count, by outcome."""
+    total = totals(operators)
+    return ", ".join(f"{total[k]:,} {k}" for k in COUNTED)
+
+
 def by_reason(operators: list[Operator], outcome: str) -> list[tuple[str, int, dict[str, int], str]]:
     """Reasons without their numbers, most frequent first: reason, cases, cases by operator, an example."""
     groups: dict[str, tuple[dict[str, int], str]] = {}
