@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 from torch import nn
 
 import pilotlight as pl
@@ -15,7 +17,8 @@ from command_line import NETS, call, call_error, call_json
 from pilotlight.quantize.fallbacks import fallback_costs
 from pilotlight.quantize.layers import worst_layers
 from pilotlight.report.html import render_report
-from pilotlight.session import run_session
+from pilotlight.report.summary import summary_table
+from pilotlight.session import run_session, snr_db
 
 
 class Mixed(nn.Module):
@@ -123,3 +126,50 @@ def test_bad_calibration_files_get_a_sentence(tmp_path: Path, change: Any, words
     error = call_error("run", f"{NETS}:net", "--board", "host", "--quantize", "int8", "--calibrate",
                        data(tmp_path, np.ascontiguousarray(change(x))))
     assert words in error["message"]
+
+
+class Lopsided(nn.Module):
+    """One channel hides the others, which int8 turns into zeros."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(8, 16)
+        self.register_buffer("scale", torch.tensor([1e4] + [1e-2] * 15))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        y = torch.relu(self.first(x)) * self.scale
+        return y, y[:, 1:], y.argmax(1)
+
+
+def test_a_quantized_match_is_about_bytes_and_tells_the_noise() -> None:
+    torch.manual_seed(0)
+    samples = [[torch.randn(1, 8)] for _ in range(8)]
+    build = pl.compile(pl.quantize(pl.capture(Lopsided(), samples[0], "net"), samples))
+    session = run_session(build, samples)
+    result = session.as_dict()
+    assert session.match and result["compared_with"] == "the integer reference"
+    assert result["snr_db"][0] > 30 and result["snr_db"][1] < 1 and result["snr_db"][2] is None
+    assert result["agreement"][:2] == [None, None] and 0 <= result["agreement"][2] <= 1
+    (low,) = [text for text in result["warnings"] if "dB" in text]
+    assert "output 1" in low and "less than 10 dB" in low and "loses most" in low and "test_quantize_report.py" in low
+    page = " ".join(render_report(session).split())
+    assert "bytes equal the integer reference" in page and "matches PyTorch" not in page and low in page
+    shown = Console(width=200, file=io.StringIO())
+    shown.print(summary_table(result, build.board))
+    text = shown.file.getvalue()  # type: ignore[attr-defined]
+    assert "bytes equal the integer reference; 0.0 dB against the float model" in text and "PyTorch" not in text
+    assert "the same against the float model" in text and low.split(";")[0] in text
+
+
+def test_noise_without_signal_is_not_silence() -> None:
+    """An output that is zero in the float model and something else on the board."""
+    torch.manual_seed(0)
+    samples = [[torch.randn(1, 8)] for _ in range(4)]
+    build = pl.compile(pl.quantize(pl.capture(nn.Sequential(nn.Linear(8, 4)), samples[0], "net"), samples))
+    session = run_session(build, samples)
+    for row in session.truth.exact:
+        row[0].zero_()
+    assert snr_db(session) == [-200.0]
+    for row in session.outputs:
+        row[0].fill_(float("nan"))
+    assert snr_db(session) == [-200.0]

@@ -27,6 +27,7 @@ from pilotlight.quantize.widths import widths
 from pilotlight.report.comparison import layer_text
 from pilotlight.toolchain import BuildInfo
 
+INTEGER_REFERENCE = "the integer reference"
 LOW_DB = 10.0  # a quantized model with less signal over noise gets a warning
 FLOOR_DB = -200.0  # noise without any signal
 
@@ -86,7 +87,14 @@ class Session:
         quantization = self.build.lowered.quantization
         if quantization is None:
             return "PyTorch"
-        return "PyTorch with the same integer weights" if quantization.weights_only else "the integer reference"
+        return "PyTorch with the same integer weights" if quantization.weights_only else INTEGER_REFERENCE
+
+    @property
+    def snr_against(self) -> str:
+        """What the noise is measured against; a model that came quantized has no float form."""
+        quantization = self.build.lowered.quantization
+        own = quantization is not None and quantization.program is self.build.graph.origin
+        return "PyTorch's quantized model" if own else "the float model"
 
     @property
     def warnings(self) -> list[str]:
@@ -97,7 +105,7 @@ class Session:
         for match, decibels in zip(self.matches, self.snr_db or (), strict=False):
             if decibels is not None and decibels < LOW_DB:
                 worst = "".join(f"; {layer_text(row)} loses most" for row in (self.worst_layers or ())[:1])
-                found.append(f"output {match.name} has {decibels:.1f} dB of signal over noise against the float model, "
+                found.append(f"output {match.name} has {decibels:.1f} dB of signal over noise against {self.snr_against}, "
                              f"less than {LOW_DB:g} dB{worst}")
         return found
 
@@ -114,6 +122,7 @@ class Session:
             "accuracy": self.accuracy.as_dict() if self.accuracy else None,
             "snr_db": self.snr_db,
             "agreement": self.agreement,
+            "snr_against": self.snr_against,
             "worst_layers": self.worst_layers,
             "fallbacks": fallback_costs(self.build.lowered),
             "runs": len(self.outputs),

@@ -43,6 +43,7 @@ def command(talk: Talk, request: Request, timeout: float) -> int:
     rows = operator_rows(session.profile, build)
     result = {
         "name": build.name, "board": build.board.name, "target": build.board.cpu, "match": session.match,
+        "compared_with": session.compared_with, "warnings": session.warnings,
         "macs_executed": session.figures["macs_executed"], "instructions": session.profile.instructions,
         "cycles_estimate": session.profile.cycles, "operators": rows,
     }

@@ -24,12 +24,13 @@ from pilotlight.report.summary import (
     flash_need,
     flash_text,
     match_text,
+    noise_text,
     percent,
     ram_need,
     ram_text,
     runs_text,
 )
-from pilotlight.session import Session
+from pilotlight.session import INTEGER_REFERENCE, Session
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ def render_report(session: Session, title: str | None = None) -> str:
         has_cycles=session.profile is not None and session.profile.cycles is not None,
         flash=_parts(result["flash"], ("code", "weights", "harness")),
         ram=_parts(result["ram"], ("arena", "state", "static", "stack", "weights")),
-        memory=build.info.memory,
+        memory=build.info.memory, claim=_claim(result), rule=_rule(result),
+        noise=[noise_text(result, k) for k in range(len(result["outputs"]))],
     )
 
 
@@ -101,11 +103,30 @@ def _match_tile(result: dict[str, Any]) -> Tile:
     verdict, tone = ("yes", "good") if result["match"] else ("no", "bad")
     text = runs_text(result["runs"])
     if result["outputs"]:
-        worst = max(range(len(result["outputs"])), key=lambda k: _nearness(result["outputs"][k]))
-        text = f"{match_text(result, worst)}; {text}"
+        worst = max(range(len(result["outputs"])), key=lambda k: _worse(result, k))
+        text = f"{match_text(result, worst, result['compared_with'] == INTEGER_REFERENCE)}; {text}"
+    return Tile(_claim(result), verdict, text, tone)
+
+
+def _claim(result: dict[str, Any]) -> str:
+    """What a yes means."""
     other = result["compared_with"]
-    name = f"bytes equal {other}" if other == "the integer reference" else f"matches {other}"
-    return Tile(name, verdict, text, tone)
+    return f"bytes equal {other}" if other == INTEGER_REFERENCE else f"matches {other}"
+
+
+def _rule(result: dict[str, Any]) -> str:
+    other = result["compared_with"]
+    if other == INTEGER_REFERENCE:
+        return (f"Bytes are compared with {other}, the same integers computed on the host. How near those come to "
+                f"{result['snr_against']} is the ratio of signal to noise, in decibels.")
+    return (f"An output matches when its largest distance from {other} in float64 is at most eight times PyTorch "
+            "float32's own, plus 4e-6 of the largest output; infinities and NaN must be the same.")
+
+
+def _worse(result: dict[str, Any], index: int) -> tuple[float, float]:
+    """Nearness to the limit, then the noise of quantization."""
+    decibels = (result["snr_db"] or [None] * (index + 1))[index]
+    return _nearness(result["outputs"][index]), float("-inf") if decibels is None else -decibels
 
 
 def _nearness(output: dict[str, Any]) -> float:

@@ -80,18 +80,26 @@ def runs_text(runs: int) -> str:
     return f"{runs} run{'s' if runs != 1 else ''}"
 
 
-def match_text(figures: dict[str, Any], index: int) -> str:
-    """What one output was compared with and how far it is from that; of a quantized model also from float."""
+def match_text(figures: dict[str, Any], index: int, claimed: bool = False) -> str:
+    """What one output was compared with and how far it is from that; of a quantized model also from float.
+
+    Where bytes are `claimed` to be equal, that is not said again.
+    """
     output, other = figures["outputs"][index], figures["compared_with"]
     apart = f"largest difference {error_text(output['max_abs_error'])}, allowed {error_text(output['limit'])}"
     if other == "PyTorch":
         return apart
-    equal = other == "the integer reference" and output["match"] and not output["limit"]
-    text = f"bytes equal {other}" if equal else f"{apart}, from {other}"
+    equal = other.startswith("the integer") and output["match"] and not output["limit"]
+    text = "" if equal and claimed else f"bytes equal {other}; " if equal else f"{apart}, from {other}; "
+    return f"{text}{noise_text(figures, index)} against {figures['snr_against']}"
+
+
+def noise_text(figures: dict[str, Any], index: int) -> str:
+    """How near an output of a quantized model comes to the float model."""
     decibels, share = ((figures[key] or [None] * (index + 1))[index] for key in ("snr_db", "agreement"))
     if share is not None:
-        return f"{text}; {percent(share)} as the float model"
-    return f"{text}; {'no noise' if decibels is None else f'{decibels:.1f} dB'} against the float model"
+        return f"{percent(share)} the same"
+    return "no noise" if decibels is None else f"{decibels:.1f} dB"
 
 
 def percent(value: float | None) -> str:
