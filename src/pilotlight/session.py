@@ -105,8 +105,8 @@ class Session:
         for match, decibels in zip(self.matches, self.snr_db or (), strict=False):
             if decibels is not None and decibels < LOW_DB:
                 worst = "".join(f"; {layer_text(row)} loses most" for row in (self.worst_layers or ())[:1])
-                found.append(f"output {match.name} has {decibels:.1f} dB of signal over noise against {self.snr_against}, "
-                             f"less than {LOW_DB:g} dB{worst}")
+                found.append(f"output {match.name} has {decibels:.1f} dB of signal over noise against "
+                             f"{self.snr_against}, less than {LOW_DB:g} dB{worst}")
         return found
 
     def as_dict(self) -> dict[str, Any]:

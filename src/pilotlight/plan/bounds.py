@@ -46,7 +46,7 @@ class Bounds:
     needs: list[int]  # bytes, by step from first_step on
     lower_bound: int  # the largest of needs
     peak_step: int  # the first step that needs that much
-    no_overlap: int  # the most bytes alive at once, without sharing any
+    no_overlap: int  # the same were no bytes shared
 
 
 def step_saving(pairs: Sequence[Pair]) -> int:
@@ -106,8 +106,8 @@ def find_bounds(buffers: Sequence[Buffer], overlaps: Iterable[Overlap], align: i
         rounded[start] += whole
         rounded[stop] -= whole
         np.maximum(tail[start:stop], whole - b.size, out=tail[start:stop])
-    live = np.cumsum(exact)[:steps]
-    need, need_rounded = live.copy(), np.cumsum(rounded)[:steps]
+    need, need_rounded = np.cumsum(exact)[:steps], np.cumsum(rounded)[:steps]
+    apart = int(np.maximum(need, need_rounded - tail).max())
     at_step: dict[int, list[Pair]] = defaultdict(list)
     for o in overlaps:
         source, target = by_name[o.input], by_name[o.output]
@@ -118,4 +118,4 @@ def find_bounds(buffers: Sequence[Buffer], overlaps: Iterable[Overlap], align: i
         need_rounded[step] -= step_saving([pair.aligned(align) for pair in pairs])
     need = np.maximum(need, need_rounded - tail)
     peak = int(need.argmax())
-    return Bounds(first_step, need.tolist(), int(need[peak]), first_step + peak, int(live.max()))
+    return Bounds(first_step, need.tolist(), int(need[peak]), first_step + peak, apart)
