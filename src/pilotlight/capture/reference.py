@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
 
 
@@ -73,15 +73,15 @@ class Reference:
     def __call__(self, *inputs: Any) -> list[torch.Tensor]:
         """The tensors among the flat outputs, for flat or nested inputs."""
         program, signature = self._functional, self._functional.graph_signature
-        given = iter(pytree.tree_leaves(inputs))
+        given = (leaf for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor))
         args: list[Any] = []
         for spec in signature.input_specs:
             if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
                 assert spec.target is not None
                 store = program.state_dict if spec.target in program.state_dict else program.constants
                 args.append(self._changed.get(spec.target, store[spec.target]))
-            else:
-                args.append(next(given))
+            else:  # a number or None is part of the program
+                args.append(next(given) if isinstance(spec.arg, TensorArgument) else getattr(spec.arg, "value", None))
         with torch.no_grad():
             results = self._interpreter.run(*(self._interpreter.widen(a) for a in args))
         outputs: list[torch.Tensor] = []
