@@ -10,7 +10,8 @@ from pilotlight.cli.options import Request, model_command
 from pilotlight.cli.talk import Talk
 
 DIFFERENT = 1
-CALIBRATION_RUNS = 16  # of a quantized model, where no --inputs are given
+CALIBRATION_RUNS = 16  # of a quantized model, where no --inputs are given and no labels
+LABELLED_RUNS = 512  # with labels
 
 
 @click.command("run", short_help="Build a model, boot the board, run it, compare with PyTorch.")
@@ -26,8 +27,8 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
     """Build a model, boot the board, run it and compare what came out with PyTorch.
 
     Runs the example inputs and seven seeded variations, or all of --inputs, in one boot; models with state
-    are run again after a reset; quantized ones run calibration samples and must give the bytes of the integer
-    reference. Exits with 1 if the outputs differ.
+    are run again after a reset; quantized ones run 16 calibration samples, or up to 512 where these have labels,
+    and must give the bytes of the integer reference. Exits with 1 if the outputs differ.
     """
     build, graphs = request.compile_graphs(talk, to_run=True)
     from pilotlight.capture.reference import example_inputs
@@ -36,8 +37,10 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
 
     inputs, labels = read_inputs(data, build.graph.inputs) if data is not None else (None, None)
     if data is None and graphs.samples:
-        inputs, labels = graphs.samples[:CALIBRATION_RUNS], graphs.labels
-        labels = None if labels is None else labels[:CALIBRATION_RUNS]
+        count = CALIBRATION_RUNS if graphs.labels is None else LABELLED_RUNS
+        inputs, labels = graphs.samples[:count], None if graphs.labels is None else graphs.labels[:count]
+        if labels is not None and len(labels) < len(graphs.samples):
+            talk.note(f"accuracy is that of the first {count} of {len(graphs.samples):,} samples; --inputs runs all")
     with talk.stage(f"compiling for {build.board.name}"):
         _ = build.info
     with talk.stage(f"running on {build.board.name}") as stage:
