@@ -238,8 +238,8 @@ _QUANTIZATION: dict[str, Callable[[Any], Any]] = {
         help="weights-int8, weights-int4: layers with fewer weights stay float; 1024 unless told.",
     ),
     "group": click.option(
-        "--group", type=click.IntRange(min=8), metavar="N",
-        help="weights-int4: so many weights share a scale; 32 unless told.",
+        "--group", type=click.IntRange(min=4), metavar="N",
+        help="weights-int4: so many weights share a scale: 4, 8, 16 or a multiple of 32; 32 unless told.",
     ),
 }
 _CHOICES: dict[str, Callable[[Any], Any]] = {
