@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.utils import _pytree as pytree
 
 from pilotlight.callable_module import CallableModule
 from pilotlight.capture.exported import capture_exported
@@ -26,6 +25,7 @@ from pilotlight.graph import Graph, Quantization
 from pilotlight.quantize import weights
 from pilotlight.quantize.choice import Predicate, among, every, named
 from pilotlight.quantize.flat import flat_module, states_of
+from pilotlight.quantize.samples import read_samples
 from pilotlight.quantize.weights import GROUP, MIN_WEIGHTS
 
 MODES = ("int8", "int16x8", "auto")
@@ -38,7 +38,8 @@ def quantize(
     min_weights: int = MIN_WEIGHTS, group: int = GROUP, wide: Sequence[str] = (), keep_float: Sequence[str] = (),
     labels: torch.Tensor | None = None, max_loss: float = MAX_LOSS, progress: Progress | None = None,
 ) -> Graph:
-    """Quantize a captured graph with sample inputs: an iterable of input tuples, or of single tensors.
+    """Quantize a captured graph with sample inputs: an iterable of inputs or of batches of them, such as a DataLoader
+    (`quantize/samples.py`); at most `limit` samples are used.
 
     `wide` names modules (and inputs) whose results have 16 bits in a mode that is int8 otherwise; those of
     `keep_float` are not quantized at all. `labels` and `max_loss` are for the mode "auto", which chooses both.
@@ -51,20 +52,13 @@ def quantize(
         raise PilotlightError(
             f"unknown quantization {mode!r}", hint=f"known: {', '.join((*MODES, *weights.MODES))}", kind="usage"
         )
-    program: ExportedProgram = graph.origin
-    example = example_inputs(program)
-    samples = [_checked(sample, example, i) for i, sample in zip(range(limit), calibration, strict=False)]
-    if not samples:
-        raise PilotlightError(
-            "the calibration data is empty", hint="give at least one sample, better a hundred", kind="calibration"
-        )
-    _check_values(samples)
+    samples = read_samples(graph, calibration, limit)
     _need_torchao()
     if mode == "auto":
         with _quiet():
             from pilotlight.quantize.auto import search
-        return search(graph, samples, labels, max_loss, observer, progress)
-    functional = functionalize(program)
+        return search(graph, samples, _checked(labels, samples, limit), max_loss, observer, progress)
+    functional = functionalize(graph.origin)
     module = flat_module(functional)
     chosen = every if mode == "int16x8" else among(named(module, wide))
     return quantize_pt2e(graph, functional, samples, mode, observer, chosen, among(named(module, keep_float)))
@@ -117,35 +111,14 @@ def _need_torchao() -> None:
         )
 
 
-def _checked(sample: Any, example: Sequence[torch.Tensor], index: int) -> list[torch.Tensor]:
-    tensors = [torch.as_tensor(leaf) for leaf in pytree.tree_leaves(sample)]
-    got = [(str(t.dtype).removeprefix("torch."), tuple(t.shape)) for t in tensors]
-    want = [(str(t.dtype).removeprefix("torch."), tuple(t.shape)) for t in example]
-    if got != want:
-        raise PilotlightError(
-            f"calibration sample {index} is {got}; expected {want}",
-            hint="give the shapes and dtypes that the model was captured with",
-            kind="calibration",
-        )
-    return tensors
-
-
-def _check_values(samples: list[list[torch.Tensor]]) -> None:
-    for index, sample in enumerate(samples):
-        if any(t.is_floating_point() and not bool(torch.isfinite(t).all()) for t in sample):
-            raise PilotlightError(
-                f"calibration sample {index} holds NaN or infinity", hint="remove it from the data", kind="calibration"
-            )
-    for k, column in enumerate(zip(*samples, strict=True)):
-        if column[0].is_floating_point() and column[0].numel() > 1:
-            first = column[0].flatten()[0]
-            if all(bool((t == first).all()) for t in column):
-                raise PilotlightError(
-                    f"input {k} of the calibration data has the same value {float(first):g} everywhere: "
-                    "it shows no range",
-                    hint="calibrate with real samples",
-                    kind="calibration",
-                )
+def _checked(labels: torch.Tensor | None, samples: Sequence[Any], limit: int) -> torch.Tensor | None:
+    """The labels of the samples that are used."""
+    if labels is None or len(labels) == len(samples) or (len(labels) > limit == len(samples)):
+        return None if labels is None else labels[: len(samples)]
+    raise PilotlightError(
+        f"there are {len(labels)} labels for {len(samples)} calibration samples",
+        hint="give one label for each sample, -1 where it is unknown", kind="calibration",
+    )
 
 
 @contextlib.contextmanager
