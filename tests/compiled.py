@@ -21,7 +21,10 @@ from zoo import load
 
 Tensors = list[torch.Tensor]
 
-STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic", "-ffp-contract=off"]
+STRICT = [
+    "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-align=strict", "-Wcast-qual", "-Werror",
+    "-pedantic", "-ffp-contract=off",
+]
 
 
 @cache

@@ -197,7 +197,7 @@ def test_the_quantized_example_writes_the_zero_point(mode: str, tmp_path: Path) 
     folder = build.write(tmp_path / "net")
     name = build.module.metadata["inputs"][0]["c_name"].upper()
     assert f"[i] = {name}_ZERO_POINT;" in (folder / "example_main.c").read_text()
-    compile_c(["gcc", *STRICT, "-fsyntax-only", "example_main.c"], folder)
+    compile_c(["gcc", *STRICT, "-fsyntax-only", "net.c", "example_main.c"], folder)
     (folder / "main.cpp").write_text((folder / "example_main.c").read_text())
     compile_c(["g++", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "main.cpp"], folder)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pilotlight import ops
 from pilotlight.emit.describe import describe_node
-from pilotlight.emit.step import Step
+from pilotlight.emit.step import Step, pointer
 from pilotlight.graph import Value
 from pilotlight.graph.names import in_comment
 from pilotlight.plan import Plan
@@ -34,7 +34,7 @@ class Inner:
 
     def read(self, value: Value, ctype: str) -> str:
         base, offset = self.locate(value)
-        return f"(const {ctype} *)({base} + {offset})"
+        return pointer(f"const {ctype}", base, offset)
 
     def write_steps(self) -> None:
         """Every step of the subgraph, one after the other."""

@@ -69,17 +69,17 @@ class Step:
     def read(self, value: Value, ctype: str | None = None) -> str:
         """A C pointer expression to read a value with."""
         base, offset = self._locate(value)
-        return f"(const {ctype or value.dtype.c} *)({base} + {offset})"
+        return pointer(f"const {ctype or value.dtype.c}", base, offset)
 
     def write(self, value: Value, ctype: str | None = None) -> str:
         """A C pointer expression to write a value with."""
         base, offset = self._locate(value)
-        return f"({ctype or value.dtype.c} *)({base} + {offset})"
+        return pointer(ctype or value.dtype.c, base, offset)
 
     def scratch(self, ctype: str = "float") -> str:
         """The arena bytes that `Op.scratch` asked for."""
         assert self._scratch is not None, "the operator declared no scratch"
-        return f"({ctype} *)(a + {self._scratch})"
+        return pointer(ctype, "a", self._scratch)
 
     def table(self, ctype: str, hint: str, fields: Mapping[str, Any] | str) -> str:
         """A constant struct from its fields or its initializer; returns the expression that points to it."""
@@ -93,6 +93,14 @@ class Step:
     def call(self, function: str, *args: Any) -> None:
         """A call, one line where it fits."""
         self.line(wrap(f"{function}({', '.join(str(a) for a in args)});", "    "))
+
+
+def pointer(ctype: str, base: str, offset: int) -> str:
+    """A pointer into the memory of bytes at `base`. By way of `void *`: the offset is aligned for the type, which
+    -Wcast-align cannot know."""
+    kind = ctype.removeprefix("const ")
+    between = "" if kind in ("uint8_t", "int8_t") else f"({'const ' if kind != ctype else ''}void *)"
+    return f"({ctype} *){between}({base} + {offset})"
 
 
 def initializer(fields: Mapping[str, Any]) -> str:

@@ -28,9 +28,9 @@ void gate_run(const gate_t *m)
     /* 0: abs + mul + mul + add, (4), (4) -> (4); golden_models.py:19 */
     PL_STEP(0);
     {
-        const float *x0 = (const float *)(a + 0); // (4)
-        const float *x1 = (const float *)(s + 0); // (4)
-        float *y = (float *)(s + 0); // (4)
+        const float *x0 = (const float *)(const void *)(a + 0); // (4)
+        const float *x1 = (const float *)(const void *)(s + 0); // (4)
+        float *y = (float *)(void *)(s + 0); // (4)
         for (int32_t i = 0; i < 4; i++) {
             const float v0 = x0[i];
             const float t0 = pl_abs_f32(v0);
@@ -44,9 +44,9 @@ void gate_run(const gate_t *m)
     /* 1: mul + tanh + gt + where, (4), (4) -> (4); golden_models.py:20 */
     PL_STEP(1);
     {
-        const float *x0 = (const float *)(a + 0); // (4)
-        const float *x1 = (const float *)(s + 0); // (4)
-        float *y = (float *)(a + 0); // (4)
+        const float *x0 = (const float *)(const void *)(a + 0); // (4)
+        const float *x1 = (const float *)(const void *)(s + 0); // (4)
+        float *y = (float *)(void *)(a + 0); // (4)
         for (int32_t i = 0; i < 4; i++) {
             const float v0 = x0[i];
             const float t0 = v0 * 0.125f;
@@ -59,5 +59,5 @@ void gate_run(const gate_t *m)
 
     /* 2: argmax, (4) -> (1); golden_models.py:21 */
     PL_STEP(2);
-    pl_argmax_f32((const float *)(a + 0), (int64_t *)(a + 16), 1, 4, 1);
+    pl_argmax_f32((const float *)(const void *)(a + 0), (int64_t *)(void *)(a + 16), 1, 4, 1);
 }

@@ -36,24 +36,24 @@ void image_run(const image_t *m)
 
     /* 0: conv2d 3x3 stride 2 + relu, (6, 6, 2) -> (3, 3, 4); conv, golden_models.py:35 */
     PL_STEP(0);
-    pl_conv2d_f32(&conv_0, (const float *)(a + 0), (const float *)(w + 0), (const float *)(w + 288),
-        (float *)(a + 144));
+    pl_conv2d_f32(&conv_0, (const float *)(const void *)(a + 0), (const float *)(const void *)(w + 0),
+        (const float *)(const void *)(w + 288), (float *)(void *)(a + 144));
 
     /* 1: depthwise conv2d 3x3 + relu6, (3, 3, 4) -> (3, 3, 4); depthwise, golden_models.py:36 */
     PL_STEP(1);
-    pl_conv2d_f32(&conv_1, (const float *)(a + 144), (const float *)(w + 304), (const float *)(w + 448),
-        (float *)(a + 0));
+    pl_conv2d_f32(&conv_1, (const float *)(const void *)(a + 144), (const float *)(const void *)(w + 304),
+        (const float *)(const void *)(w + 448), (float *)(void *)(a + 0));
 
     /* 2: mean, (3, 3, 4) -> (4); golden_models.py:37 */
     PL_STEP(2);
-    pl_reduce_mean_f32((const float *)(a + 0), (float *)(a + 0), 1, 9, 4);
+    pl_reduce_mean_f32((const float *)(const void *)(a + 0), (float *)(void *)(a + 0), 1, 9, 4);
 
     /* 3: linear, (4) -> (3); head, golden_models.py:37 */
     PL_STEP(3);
-    pl_linear_f32(&linear_3, (const float *)(a + 0), (const float *)(w + 464), (const float *)(w + 512),
-        (float *)(a + 16));
+    pl_linear_f32(&linear_3, (const float *)(const void *)(a + 0), (const float *)(const void *)(w + 464),
+        (const float *)(const void *)(w + 512), (float *)(void *)(a + 16));
 
     /* 4: softmax, (3) -> (3); golden_models.py:37 */
     PL_STEP(4);
-    pl_softmax_f32((const float *)(a + 16), (float *)(a + 0), 1, 3, 1);
+    pl_softmax_f32((const float *)(const void *)(a + 16), (float *)(void *)(a + 0), 1, 3, 1);
 }
