@@ -432,7 +432,7 @@ def _pad_axis(b: Builder, x: Value, dim: int, before: int, after: int, mode: str
 @moves("flip.default")
 def flip(b: Builder, self: Value, dims: Sequence[int]) -> Value:
     which = tuple(sorted({axis(d, len(self.shape)) for d in dims}))
-    return b.node("flip", [self], dims=which) if which else self
+    return b.node("flip", [self], dims=which) if which and self.shape else self
 
 
 @moves("roll.default")
