@@ -53,6 +53,9 @@ static inline float pl_lgamma_f32(float x)
     if (rest == 0.0f || x - x != 0.0f) {
         return pl_inf();
     }
+    if (x > -1e-30f) { /* where its sine would be rounded to few digits */
+        return -pl_log_f32(-x);
+    }
     const float sine = pl_sin_f32(3.14159274f * rest);
     return 1.14472985f - pl_log_f32(sine < 0.0f ? -sine : sine) - pl_lgamma_positive_f32(1.0f - x);
 }
