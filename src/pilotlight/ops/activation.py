@@ -152,7 +152,7 @@ def bitwise_not(b: Builder, self: Value) -> Value:
 
 
 @moves("clone.default", "alias.default", "lift_fresh_copy.default", "detach.default", "contiguous.default",
-        "dropout.default", "_assert_tensor_metadata.default")
+        "dropout.default", "_assert_tensor_metadata.default", "prims.copy_strided.default")
 def identity(b: Builder, **arguments: Value) -> Value:
     return next(iter(arguments.values()))
 
