@@ -218,3 +218,17 @@ def test_a_model_quantized_elsewhere_with_pt2e_compiles_as_it_is(tmp_path: Path)
     session = run_session(build, samples)
     assert session.match
     assert float((session.outputs[0][0] - converted(*samples[0])).abs().max()) < 0.03
+
+
+def test_a_batch_norm_of_its_own_is_not_looked_for_in_trained_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PT2E would export a hundred patterns of quantization-aware training, whatever the size of the model."""
+    from torchao.quantization.pt2e import qat_utils
+
+    def forbidden(*_: object, **__: object) -> None:
+        raise AssertionError("a pattern was exported")
+
+    monkeypatch.setattr(qat_utils, "_get_aten_graph_module_for_pattern", forbidden)
+    net = nn.Sequential(nn.BatchNorm2d(3), nn.Conv2d(3, 4, 3)).eval()
+    samples = [torch.randn(1, 3, 8, 8) for _ in range(4)]
+    quantized = pl.quantize(pl.capture(net, (samples[0],)), samples)
+    assert quantized.quantization is not None

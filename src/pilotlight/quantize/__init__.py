@@ -96,10 +96,25 @@ def _convert(
     for sample in samples:
         prepared(*sample)
     # not folded: PT2E would take buffers that the model changes for constants
-    converted = convert_pt2e(prepared, fold_quantize=False)
+    with _untrained():
+        converted = convert_pt2e(prepared, fold_quantize=False)
     for name, state in states_of(converted).items():
         state.copy_(initial[name])
     return converted
+
+
+@contextlib.contextmanager
+def _untrained() -> Iterator[None]:
+    """For a batch norm that no layer took in, PT2E exports a hundred patterns that training would have left: this takes
+    15 seconds, and nothing was trained here."""
+    from torchao.quantization.pt2e import quantize_pt2e as torchao
+
+    before = torchao._fold_conv_bn_qat
+    torchao._fold_conv_bn_qat = lambda model: model
+    try:
+        yield
+    finally:
+        torchao._fold_conv_bn_qat = before
 
 
 def _need_torchao() -> None:
