@@ -19,6 +19,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from pilotlight.capture.frames import user_frame
 from pilotlight.errors import PilotlightError
 
 NARROW = (torch.float32, torch.float16, torch.bfloat16)
@@ -83,6 +84,10 @@ class Eager:
         args, kwargs = pytree.tree_unflatten(leaves, self._spec)
         return args, kwargs
 
+    def result(self) -> Any:
+        """What the module returns for its example."""
+        return self.reference().call([leaf for leaf in self._leaves if isinstance(leaf, torch.Tensor)])
+
     def reference(self, dtype: torch.dtype = torch.float32) -> EagerReference:
         return EagerReference(self, dtype)
 
@@ -103,18 +108,23 @@ class EagerReference:
 
     def __call__(self, *inputs: Any) -> list[torch.Tensor]:
         """Copies of the tensors among the flat outputs, for flat or nested inputs, which stay as they are."""
+        leaves = pytree.tree_leaves(self.call(*inputs))
+        return [leaf.detach().clone() for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+    def call(self, *inputs: Any) -> Any:
+        """What the module returns."""
         given = [leaf for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor)]
         args, kwargs = self._eager.arguments([(widen(x) if self._wide else x).detach().clone() for x in given])
         with torch.no_grad(), _plain_control(), _wide() if self._wide else contextlib.nullcontext():
             try:
-                result = self.module(*args, **kwargs)
+                return self.module(*args, **kwargs)
             except Exception as error:
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0]
                 raise PilotlightError(
                     f"the module itself fails for these inputs: {type(error).__name__}: {reason}",
-                    hint="call module(*inputs) in Python: it has to work there first", kind="user-code",
+                    where=user_frame(error), kind="user-code",
+                    hint="call module(*inputs) in Python: it has to work there first",
                 ) from error
-        return [leaf.detach().clone() for leaf in pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor)]
 
 
 def copied(module: nn.Module) -> nn.Module:

@@ -25,20 +25,34 @@ from pilotlight.capture import symbols, widths
 from pilotlight.capture.agreement import check_agreement
 from pilotlight.capture.builder import Builder, check_size
 from pilotlight.capture.eager import Eager
+from pilotlight.capture.frames import TORCH_FOLDER, user_frame
+from pilotlight.capture.structure import output_names, register_dataclasses, written_name
 from pilotlight.errors import PilotlightError, UnsupportedError
 from pilotlight.graph import INT64, Graph, Place, Port, Quantization, State, Value, verify
 from pilotlight.graph.digest import digest
 from pilotlight.graph.dtypes import from_torch, to_numpy
-
-TORCH_FOLDER = str(Path(torch.__file__).parent)
 
 
 def capture_module(
     module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, name: str = "model"
 ) -> Graph:
     """A module with example inputs as a graph that remembers the module; the module itself stays as it is."""
+    register_dataclasses((tuple(args), dict(kwargs or {})))
     eager = Eager(module, args, kwargs)
-    return capture_exported(export(eager.module(), args, kwargs), name, eager)
+    try:
+        program = export(eager.module(), args, kwargs)
+    except PilotlightError as problem:
+        if not _returns_dataclasses(eager):
+            raise problem
+        program = export(eager.module(), args, kwargs)
+    return capture_exported(program, name, eager)
+
+
+def _returns_dataclasses(eager: Eager) -> bool:
+    """Whether the module returns dataclasses that torch.export did not know until now."""
+    with contextlib.suppress(PilotlightError):
+        return register_dataclasses(eager.result())
+    return False
 
 
 def export(
@@ -74,7 +88,7 @@ def _quiet() -> Iterator[None]:
 
 def _export_error(error: Exception) -> PilotlightError:
     text = str(error).strip() or type(error).__name__
-    where = _user_frame(error)
+    where = user_frame(error)
     guard = "GuardOnDataDependent" in type(error).__name__
     if guard or "data-dependent" in text or "Could not guard" in text:
         return PilotlightError(
@@ -90,19 +104,6 @@ def _export_error(error: Exception) -> PilotlightError:
         hint="torch.export.export(model, inputs, strict=False) must work; its message is the one above",
         kind="capture",
     )
-
-
-def _user_frame(error: BaseException) -> str | None:
-    """The innermost line of the user's own code in a traceback."""
-    place = None
-    trace = error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        ours = str(Path(__file__).parents[1])
-        if not file.startswith((TORCH_FOLDER, ours, "<")) and "importlib" not in file:
-            place = f"{Path(file).name}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
 
 
 def capture_exported(program: ExportedProgram, name: str, eager: Eager | None = None) -> Graph:
@@ -219,7 +220,7 @@ class _Walker:
         lowering = ops.lowering(_short(node.target))
         if lowering is None:
             raise PilotlightError(
-                f"operator {_name(node.target)} is not supported",
+                f"operator {written_name(node)} is not supported",
                 hint="replace it by supported operators, or add one: docs/adding-an-operator.md",
                 kind="unsupported",
             )
@@ -299,7 +300,7 @@ class _Walker:
         for value, (dtype, shape) in zip(values, self.builder.results, strict=False):
             if value is not None and (value.dtype != dtype or value.shape != shape):
                 raise PilotlightError(
-                    f"operator {_name(node.target)} with these arguments is not supported "
+                    f"operator {written_name(node)} with these arguments is not supported "
                     f"(it gives {dtype}{list(shape)}, the lowering gives {value.dtype}{list(value.shape)})",
                     kind="unsupported",
                 )
@@ -374,12 +375,13 @@ class _Importer(_Walker):
         (output,) = [n for n in self.program.graph.nodes if n.op == "output"]
         specs = self.program.graph_signature.output_specs
         results: list[Any] = list(output.args[0])
+        names = output_names(self.program, sum(spec.kind == OutputKind.USER_OUTPUT for spec in specs))
         count = 0
         varying: list[tuple[int, int, Any]] = []  # output, axis, size
         for spec, node in zip(specs, results, strict=True):
             value: Any = self.values.get(node) if isinstance(node, torch.fx.Node) else node
             if widths.is_float64(value):
-                from_torch(value.dtype, f"output {count}")
+                from_torch(value.dtype, f"output {names[count] if count < len(names) else count}")
             if spec.kind == OutputKind.BUFFER_MUTATION:
                 assert spec.target is not None
                 by_target[spec.target].next = value
@@ -388,10 +390,10 @@ class _Importer(_Walker):
                     sizes = enumerate(node.meta["val"].shape)
                     number = len(self.graph.outputs)
                     varying += [(number, axis, size) for axis, size in sizes if type(size) is not int]
-                    self.graph.outputs.append(Port(str(count), value, value.shape))
+                    self.graph.outputs.append(Port(names[count], value, value.shape))
                 elif isinstance(node, torch.fx.Node):
                     raise PilotlightError(
-                        f"output {count} is {value!r}, not a tensor",
+                        f"output {names[count]} is {value!r}, not a tensor",
                         hint="return tensors, and numbers that are the same every time",
                         kind="unsupported",
                     )

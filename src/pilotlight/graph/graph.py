@@ -208,6 +208,12 @@ class Graph:
     def constants(self) -> list[Value]:
         return [value for value in self.values() if value.is_constant]
 
+    def stand_for(self, real: Graph) -> None:
+        """Become another form of a captured graph: compared with the same model, called by the same names."""
+        self.origin, self.eager, self.macs = real.origin, real.eager, real.macs
+        for port, original in zip([*self.inputs, *self.outputs], [*real.inputs, *real.outputs], strict=True):
+            port.name = original.name
+
     def clone(self) -> Graph:
         """A copy that passes may change; the constants' arrays are shared, they are never written."""
         memo: dict[int, Any] = {id(array): array for array in self._arrays()}

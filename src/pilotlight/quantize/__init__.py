@@ -74,10 +74,7 @@ def quantize_pt2e(
         converted = _convert(functional, samples, observer, wide, keep_float)
         exported = torch.export.export(converted, tuple(example_inputs(functional)), strict=False)
     quantized = capture_exported(exported, graph.name)
-    quantized.macs = graph.macs
-    quantized.origin, quantized.eager = graph.origin, graph.eager
-    for port, original in zip(quantized.inputs, graph.inputs, strict=True):
-        port.name = original.name
+    quantized.stand_for(graph)
     quantized.quantization = Quantization(mode, exported)
     return quantized
 

@@ -63,9 +63,7 @@ def quantize_weights(graph: Graph, mode: str, *, min_weights: int = MIN_WEIGHTS,
                 made[target] = int8_steps(w) if mode == "weights-int8" else int4_steps(w, group)
     replaced = _replaced(program, made)
     quantized = capture_exported(replaced, graph.name)
-    quantized.origin, quantized.eager, quantized.macs = program, graph.eager, graph.macs
-    for port, original in zip(quantized.inputs, graph.inputs, strict=True):
-        port.name = original.name
+    quantized.stand_for(graph)
     _annotate(quantized, made.values(), min_weights)
     quantized.quantization = Quantization(mode, replaced)
     return quantized
