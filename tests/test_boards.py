@@ -149,9 +149,9 @@ def test_broken_file_names_file_and_key(old: str, new: str, message: str, tmp_pa
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(PilotlightError, match="cannot read it") as error:
+    with pytest.raises(PilotlightError, match="there is no board file") as error:
         boards.load(tmp_path / "none.toml")
-    assert error.value.kind == "bad-board"
+    assert error.value.kind == "unknown-board"
 
 
 def test_placement_follows_the_user() -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from command_line import NETS, board_file
-from pilotlight import cache
+from pilotlight import boards, cache, device, toolchain
+from pilotlight.device.protocol import Client
 from pilotlight.errors import PilotlightError
 from pilotlight.measure.plugin import build_plugin
+from tiny_model import FOLDER
 
 
 @pytest.fixture(autouse=True)
@@ -92,22 +93,39 @@ def test_folders_of_the_dead_are_removed_and_those_of_the_living_are_not() -> No
         assert not used.parent.exists()
 
 
-def test_a_signal_ends_a_command_cleanly(tmp_path: Path) -> None:
-    """The board hangs; both the emulator's folder and the build's are gone at once."""
-    number = signal.SIGTERM
-    ready, program = tmp_path / "ready", tmp_path / "emulator"
-    program.write_text(f"#!/bin/sh\ntouch {ready}\nexec sleep 600\n")
-    program.chmod(0o755)
-    command = [sys.executable, "-m", "pilotlight", "run", f"{NETS}:net", "--board", board_file(tmp_path, str(program))]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while not ready.exists() and process.poll() is None:
-        time.sleep(0.05)
-    assert any((cache.cache_folder() / "scratch").glob("*/*"))
+COMMAND = """
+import time
+from pilotlight import boards, cache
+from pilotlight.cli import main
+def slow():
+    folder = cache.scratch_folder("work-")
+    print(folder.name, flush=True)
+    time.sleep(600)
+boards.known_boards = slow
+main(["boards"])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_command_cleanly(number: signal.Signals) -> None:
+    command = [sys.executable, "-c", COMMAND]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout
+    folder = Path(process.stdout.readline().strip())
+    assert folder.is_dir()
     process.send_signal(number)
     _, said = process.communicate()
-    assert process.returncode == 128 + number and f"error: stopped by {number.name}" in said
-    assert "Traceback" not in said
-    assert not any((cache.cache_folder() / "scratch").glob("*/"))
+    assert process.returncode == 128 + number and said == f"error: stopped by {number.name}\n"
+    assert not folder.parent.exists()
+
+
+def test_an_error_does_not_wait_for_the_boards_goodbye(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may never come: Ctrl-C would take as long as the timeout."""
+    host = boards.load("host")
+    build = toolchain.build_model(FOLDER, host, tmp_path / "work")
+    monkeypatch.setattr(Client, "quit", lambda self: pytest.fail("the board is asked to end"))
+    with pytest.raises(KeyboardInterrupt), device.open(host, build):
+        raise KeyboardInterrupt
 
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,3 +138,10 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(PilotlightError, match="there is no folder to work in") as caught:
         cache.scratch_folder("work-")
     assert caught.value.kind == "file" and "PILOTLIGHT_CACHE" in (caught.value.hint or "")
+
+
+def test_the_cache_may_be_named_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The emulator that loads what is in it runs in another folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PILOTLIGHT_CACHE", "a cache")
+    assert cache.cache_folder() == tmp_path / "a cache"

@@ -47,6 +47,14 @@ def test_messages_for_people_go_to_stderr() -> None:
         (["compile", NET], "Missing option '-o'"),
         (["inspect", NET, "--max-ram", "plenty"], "'plenty' is not a size"),
         (["inspect", NET, "--optimize", "looks"], "'looks' is not one of"),
+        (["run", NET, "--timeout", "0"], "'0' is not a time"),
+        (["profile", NET, "--timeout", "nan"], "'nan' is not a time"),
+        (["run", NET, "--max-loss", "-1"], "'-1' is not a share"),
+        (["run", NET, "--max-loss", "200%"], "'200%' is not a share"),
+        (["run", NET, "--wide", "fc"], "--wide does nothing in a float model"),
+        (["run", NET, "--float-io"], "--float-io does nothing in a float model"),
+        (["run", NET, "--quantize", "weights-int8", "--group", "32"], "--group does nothing in weights-int8"),
+        (["micropython", "run", str(NETS), "--heap", "1"], "outside 16,384 to"),
         (["run", str(NETS)], "names no model"),
         (["run", f"{NETS}:nothing"], "expected a module"),
         (["run", f"{NETS}:absent"], "has no 'absent'"),
@@ -58,6 +66,39 @@ def test_messages_for_people_go_to_stderr() -> None:
 def test_usage(args: list[str], text: str) -> None:
     error = call_error(*args)
     assert error["kind"] == "usage" and text in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("args", "kind", "text"),
+    [
+        (["--weights-in", ""], "unknown-memory", "no memory named ''"),
+        (["--board", "host", "--arena-in", "ram"], "unknown-memory", "no memories to choose from"),
+        (["--board", "mps2-an386.toml"], "unknown-board", "did you mean 'mps2-an386'"),
+        (["--board", "absent.toml"], "unknown-board", "there is no board file absent.toml"),
+        (["--input", "99999999999x99999999"], "too-large", "a tensor may have"),
+    ],
+)
+def test_choices_that_are_not_there(args: list[str], kind: str, text: str) -> None:
+    error = call_error("inspect", NET, *args)
+    assert error["kind"] == kind and text in error["message"]
+
+
+def test_a_report_that_cannot_be_written_is_told_first(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    error = call_error("run", f"{NETS}:raises", "--report", tmp_path / "file" / "report.html")
+    assert error["kind"] == "file" and "--report" in error["hint"]
+
+
+def test_what_a_model_prints_is_not_the_result() -> None:
+    assert call_json("run", f"{NETS}:talks", "--board", "host")["match"]
+    shown = call("run", f"{NETS}:talks", "--board", "host")
+    assert "talking" not in shown.stdout and "talking" in shown.stderr
+
+
+def test_sparse_inputs_and_weights_without_a_scale(tmp_path: Path) -> None:
+    assert "expected a dense one" in call_error("inspect", f"{NETS}:sparse", "--board", "host")["message"]
+    error = call_error("inspect", f"{NETS}:broken", "--board", "host", "--quantize", "weights-int8")
+    assert error["kind"] == "calibration" and "hold NaN or infinity" in error["message"]
 
 
 def test_unsupported_operators_are_all_listed_with_their_place() -> None:
@@ -95,6 +136,9 @@ def test_a_model_file_that_ends_the_program(tmp_path: Path) -> None:
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     assert call_error("run", tmp_path / "absent.pt2")["kind"] == "no-file"
     assert call_error("run", f"{tmp_path / 'absent.py'}:net")["kind"] == "no-file"
+    for path, text in ((tmp_path / "absent.npz", "does not exist"), (tmp_path, "is not a file")):
+        error = call_error("run", NET, "--board", "host", "--inputs", path)
+        assert error["kind"] == "no-file" and text in error["message"]
 
 
 def test_broken_pt2(tmp_path: Path) -> None:
@@ -257,7 +301,7 @@ def test_a_bug_leaves_a_file_to_report_it_with(tmp_path: Path, monkeypatch: pyte
         texts = {name: bundle.read(name).decode() for name in bundle.namelist()}
     assert set(texts) == {"command.txt", "versions.json", "traceback.txt", "graph.txt"}
     assert texts["command.txt"] == f"pilotlight inspect {NET} --board host --json\n"
-    assert "emit_module(plan" in texts["traceback.txt"] and "torch.ops.aten.conv2d" in texts["graph.txt"]
+    assert "emit_module(" in texts["traceback.txt"] and "torch.ops.aten.conv2d" in texts["graph.txt"]
     assert {"torch", "gcc", "Python"} <= {part["name"] for part in json.loads(texts["versions.json"])}
     assert file.stat().st_size < 100_000
 
@@ -275,3 +319,20 @@ def test_inputs_of_the_wrong_shape_or_type(array: np.ndarray, text: str, tmp_pat
     np.savez(file, x=array)
     error = call_error("run", NET, "--board", "host", "--inputs", file)
     assert error["kind"] == "wrong-input" and text in error["message"]
+
+
+@pytest.mark.parametrize("label", [np.array(["a", "b"]), np.array([0.5, 1.0]), np.zeros((2, 2), np.int64)])
+def test_labels_are_whole_numbers(label: np.ndarray, tmp_path: Path) -> None:
+    file = tmp_path / "data.npz"
+    np.savez(file, x=np.zeros((2, 1, 1, 8, 8), np.float32), label=label)
+    error = call_error("run", NET, "--board", "host", "--inputs", file)
+    assert error["kind"] == "wrong-input" and "expected one whole number" in error["message"]
+
+
+def test_damaged_compressed_inputs(tmp_path: Path) -> None:
+    file = tmp_path / "data.npz"
+    np.savez_compressed(file, x=np.zeros((2, 1, 1, 8, 8), np.float32))
+    content = bytearray(file.read_bytes())
+    content[40:90] = b"Z" * 50
+    file.write_bytes(content)
+    assert call_error("run", NET, "--board", "host", "--inputs", file)["kind"] == "broken-file"

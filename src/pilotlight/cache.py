@@ -24,7 +24,7 @@ from pilotlight.errors import PilotlightError
 
 def cache_folder() -> Path:
     """$PILOTLIGHT_CACHE, or ~/.cache/pilotlight."""
-    return Path(os.environ.get("PILOTLIGHT_CACHE") or Path.home() / ".cache" / "pilotlight")
+    return Path(os.environ.get("PILOTLIGHT_CACHE") or Path.home() / ".cache" / "pilotlight").absolute()
 
 
 @contextlib.contextmanager

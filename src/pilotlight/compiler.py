@@ -187,7 +187,7 @@ def compile(
     """Plan and write a captured graph for a board; `choices` are fields of Options."""
     chosen = replace(options or Options(), **choices)
     target_board = boards.load(board) if isinstance(board, str) else board
-    if chosen.weights_in or chosen.arena_in:
+    if chosen.weights_in is not None or chosen.arena_in is not None:
         target_board.placement(chosen.weights_in, chosen.arena_in)  # refuses unknown memories before any work
     target = Target.of(target_board, small=chosen.optimize == "size")
     lowered = graph.clone()

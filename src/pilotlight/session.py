@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,13 +136,17 @@ class Session:
 
 def read_inputs(path: Path, ports: list[Port]) -> tuple[list[list[torch.Tensor]], torch.Tensor | None]:
     """Samples from an .npz: one array per model input, in order; `label`, if there, is each one's class."""
+    if not path.is_file():
+        what = "is not a file" if path.exists() else "does not exist"
+        raise PilotlightError(f"{path} {what}", hint="check the path", kind="no-file")
     try:
-        if path.is_file() and not zipfile.is_zipfile(path):
+        if not zipfile.is_zipfile(path):
             raise ValueError("an .npz file is a zip archive, this is none")
         with np.load(path) as data:
             arrays = [data[k] for k in data.files if k != "label"]
-            labels = torch.from_numpy(data["label"]) if "label" in data.files else None
-    except (OSError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+            label = data["label"] if "label" in data.files else None
+    except (OSError, ValueError, TypeError, AttributeError, EOFError, RuntimeError, zlib.error,
+            zipfile.BadZipFile) as error:
         raise PilotlightError(
             f"{path} cannot be read: {error}", hint="write it with numpy.savez", kind="broken-file"
         ) from error
@@ -156,9 +161,12 @@ def read_inputs(path: Path, ports: list[Port]) -> tuple[list[list[torch.Tensor]]
     if counts == {0} or len(counts) != 1:
         raise PilotlightError(f"{path}: the arrays hold {sorted(counts)} samples; expected one number, not 0",
                               kind="wrong-input")
-    if labels is not None and labels.shape != (len(columns[0]),):
-        raise PilotlightError(f"{path}: label has shape {list(labels.shape)}; expected one for each sample: "
-                              f"[{len(columns[0])}]", kind="wrong-input")
+    if label is not None and (label.shape != (len(columns[0]),) or label.dtype.kind not in "iu"):
+        raise PilotlightError(
+            f"{path}: label is {label.dtype} of shape {list(label.shape)}; expected one whole number, the class, for "
+            f"each sample: [{len(columns[0])}]", kind="wrong-input",
+        )
+    labels = None if label is None else torch.from_numpy(label.astype(np.int64))
     return [list(row) for row in zip(*columns, strict=True)], labels
 
 

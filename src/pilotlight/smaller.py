@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pilotlight.capture.reference import example_inputs
+from pilotlight.capture.reference import example_inputs, variations
 from pilotlight.compiler import Build, compile
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph
@@ -37,15 +37,15 @@ class Way:
 def smaller_ways(build: Build) -> Iterator[Way]:
     """Those of `--optimize ram`, int8, both, and 4-bit weights that save some of what is too much.
 
-    The sizes of an int8 model do not depend on the calibration data, so the example inputs will do.
+    The sizes of an int8 model do not depend on the calibration data, so variations of the example inputs will do.
     """
-    now = _way("", build)
+    now, samples = _way("", build), variations(example_inputs(build.graph.origin), 2)
     found: list[Way] = []
     for options, optimize, mode in _candidates(build):
         if " and " in options and any(not way.over for way in found):
             return  # one of them is enough
         try:
-            graph = quantize(build.graph, [example_inputs(build.graph.origin)], mode) if mode else build.graph
+            graph = quantize(build.graph, samples, mode) if mode else build.graph
             way = _way(options.replace(" and ", " "), _compiled(build, graph, optimize))
         except (PilotlightError, NotImplementedError, RuntimeError, ValueError) as error:
             _LOG.debug("%s: %s", options, error)  # this model cannot be compiled so

@@ -22,9 +22,15 @@ __all__ = ["Board", "Emulator", "Memory", "Placement", "all_boards", "known_boar
 def load(name_or_path: str | Path) -> Board:
     """The board of that name, or of that file when it ends in .toml."""
     text = str(name_or_path)
+    files = _files()
+    if text.endswith(".toml") and not Path(text).is_file():
+        known = Path(text).stem in files
+        raise PilotlightError(
+            f"there is no board file {text}" + (f"; did you mean {Path(text).stem!r}?" if known else ""),
+            hint="check the path, or choose one of `pilotlight boards`", kind="unknown-board",
+        )
     if text.endswith(".toml"):
         return parse_board(Path(text))
-    files = _files()
     if text in files:
         return parse_board(files[text])
     near = difflib.get_close_matches(text, files, n=1, cutoff=0.4)

@@ -84,11 +84,14 @@ class Board:
     def placement(self, weights_in: str | None = None, arena_in: str | None = None) -> Placement:
         """Where each part goes, as the user wishes; unknown memories and an arena in flash are refused."""
         if self.place is None:
-            raise PilotlightError(f"board {self.name} has no memories", kind="unknown-memory")
+            raise PilotlightError(
+                f"board {self.name} has no memories to choose from", hint="leave the choice of a memory away",
+                kind="unknown-memory",
+            )
         place = Placement(
             code=self.place.code,
-            weights=weights_in or self.place.weights,
-            arena=arena_in or self.place.arena,
+            weights=self.place.weights if weights_in is None else weights_in,
+            arena=self.place.arena if arena_in is None else arena_in,
             stack=self.place.stack,
         )
         self.memory(place.weights)

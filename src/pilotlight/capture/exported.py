@@ -348,6 +348,9 @@ class _Importer(_Walker):
     def _input(self, node: torch.fx.Node) -> Value | None:
         tensor = node.meta["val"]
         try:
+            if tensor.layout != torch.strided:
+                raise PilotlightError(f"input {node.name} is a {tensor.layout} tensor; expected a dense one",
+                                      hint="give x.to_dense()", kind="unsupported")
             dtype = from_torch(tensor.dtype, f"input {node.name}")
             shape = static_shape(tensor, f"input {node.name}")
             check_size(dtype, shape, f"input {node.name}")

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
+from pilotlight.capture.builder import check_size
 from pilotlight.capture.checkpoint import load_weights
 from pilotlight.capture.exported import capture_exported, capture_module
 from pilotlight.capture.userfile import from_here, load_file, load_module, seeded, user_error
@@ -98,6 +99,7 @@ def parse_input(text: str, seed: int = 0) -> torch.Tensor:
             kind="usage",
         )
     sizes = [] if shape == "scalar" else [int(s) for s in shape.split("x")]
+    check_size(kind, sizes, f"--input {text}")
     if kind.kind in "fh":
         return torch.randn(sizes, generator=torch.Generator().manual_seed(seed)).to(kind.torch)
     return torch.zeros(sizes, dtype=kind.torch)

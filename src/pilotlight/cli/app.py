@@ -11,11 +11,13 @@ import importlib
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from pilotlight import __version__
+from pilotlight.cache import cache_folder
 from pilotlight.cli.advice import advise
 from pilotlight.cli.stopping import StoppedError, stopping
 from pilotlight.cli.talk import Talk
@@ -86,7 +88,12 @@ def _as_error(error: Exception, args: Sequence[str]) -> PilotlightError:
         hint = f"see: {context.command_path} --help" if context else None
         return PilotlightError(error.format_message(), hint=hint, kind="usage")
     if isinstance(error, OSError):
-        return PilotlightError(f"{error.strerror or error}: {error.filename or 'a file'}", kind="file")
+        inside = error.filename and cache_folder() in (Path(error.filename).absolute(), *Path(error.filename).parents)
+        return PilotlightError(
+            f"{error.strerror or error}: {error.filename or 'a file'}",
+            hint="set PILOTLIGHT_CACHE to a folder that can be written" if inside
+            else "check that the path is right, can be written, and that there is room", kind="file",
+        )
     if isinstance(error, MemoryError):
         return PilotlightError("this computer has too little memory for the model", kind="memory")
     from pilotlight.cli.bundle import write_bundle

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pilotlight.cli.options import Size, common
+from pilotlight.cli.options import Seconds, Size, common
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 
@@ -25,7 +25,8 @@ board_option = click.option(
     help="This computer (host), or an emulated board: mps2-an385, mps2-an386, mps2-an500, mps3-an547, riscv32-virt.",
 )
 heap_option = click.option(
-    "--heap", type=Size(), metavar="SIZE", help="MicroPython's heap, such as 256K; 1M on a board, 64M here unless told."
+    "--heap", type=Size(16 << 10, 64 << 30), metavar="SIZE",
+    help="MicroPython's heap, such as 256K; 1M on a board, 64M here unless told."
 )
 
 
@@ -81,7 +82,7 @@ def command(context: click.Context) -> None:
 @click.argument("arguments", nargs=-1)
 @board_option
 @heap_option
-@click.option("--timeout", default=60.0, show_default=True, metavar="SECONDS",
+@click.option("--timeout", type=Seconds(), default=60.0, show_default=True, metavar="SECONDS",
               help="How long a board may print nothing.")
 @common
 @click.pass_obj

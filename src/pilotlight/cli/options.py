@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -34,13 +35,34 @@ class Size(click.ParamType):
 
     name = "size"
 
+    def __init__(self, least: int = 0, most: int | None = None):
+        self.least, self.most = least, most
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
         match = re.fullmatch(r"(\d+)([kKmM]?)(?:i?[bB])?", value.strip())
         if match is None:
             self.fail(f"{value!r} is not a size; write bytes, or 64K or 1M", param, ctx)
-        return int(match[1]) * _UNITS[match[2].lower()]
+        size = int(match[1]) * _UNITS[match[2].lower()]
+        if size < self.least or (self.most is not None and size > self.most):
+            self.fail(f"{value!r} is outside {self.least:,} to {self.most:,} bytes", param, ctx)
+        return size
+
+
+class Seconds(click.ParamType):
+    """A time: more than nothing; inf is as long as it takes."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = math.nan
+        if not seconds > 0:
+            self.fail(f"{value!r} is not a time; write seconds, such as 120 or 0.5", param, ctx)
+        return seconds
 
 
 class Percent(click.ParamType):
@@ -52,9 +74,12 @@ class Percent(click.ParamType):
         if isinstance(value, float):
             return value
         try:
-            return float(value.rstrip("%")) / (100 if value.endswith("%") else 1)
+            share = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
         except ValueError:
+            share = math.nan
+        if not 0 <= share <= 1:
             self.fail(f"{value!r} is not a share; write 0.5% or 0.005", param, ctx)
+        return share
 
 
 class Argument(click.ParamType):
@@ -125,7 +150,8 @@ class Request:
         return build, graphs
 
     def graphs(self, talk: Talk, *, need_quantization: bool = False) -> Graphs:
-        """The captured graph, quantized if that was asked for; what the model's own file prints goes to stderr."""
+        """The captured graph, quantized if that was asked for."""
+        self._refuse_idle_options()
         optional = (self.quantize or "").startswith("weights-")  # such models need no ranges of activations
         alone = (self.quantize is None) != (self.calibrate is None) and not optional
         if alone or (need_quantization and (self.quantize is None or self.calibrate is None)):
@@ -135,7 +161,7 @@ class Request:
             )
         with talk.stage("loading PyTorch"):
             from pilotlight.capture import load_model
-        with talk.stage(f"capturing {self.model}"), contextlib.redirect_stdout(sys.stderr):
+        with talk.stage(f"capturing {self.model}"):
             try:
                 graph = load_model(self.model, self.inputs, self.name, init=dict(self.init), weights=self.weights)
             except SystemExit as error:
@@ -161,6 +187,23 @@ class Request:
             return Graphs(graph, quantized, samples, labels)
 
 
+    def _refuse_idle_options(self) -> None:
+        """An option that would do nothing is a misunderstanding."""
+        mode = self.quantize or ""
+        for option, given, modes in (
+            ("--wide", self.wide, ("int8",)),
+            ("--float-io", self.choices.get("float_io"), ("int8", "int16x8", "auto")),
+            ("--min-weights", self.min_weights is not None, ("weights-int8", "weights-int4")),
+            ("--group", self.group is not None, ("weights-int4",)),
+        ):
+            if given and mode not in modes:
+                raise PilotlightError(
+                    f"{option} does nothing {f'in {mode}' if mode else 'in a float model'}",
+                    hint=f"it is for --quantize {', '.join(modes[:-1])}{' or ' if modes[1:] else ''}{modes[-1]}",
+                    kind="usage",
+                )
+
+
 def common(function: _Function) -> _Function:
     """--json and -v; both are read from the arguments by Talk, here they get their help."""
     json = click.option("--json", is_flag=True, expose_value=False, help="Print one JSON object instead.")
@@ -182,7 +225,8 @@ def model_command(function: Callable[..., int | None]) -> Callable[..., int | No
     ) -> int | None:
         choices = {key: rest.pop(key) for key in _CHOICES}
         quantization = {key: rest.pop(key) for key in _QUANTIZATION}
-        return function(talk, Request(model, board, inputs, name, choices, init, weights, **quantization), **rest)
+        with contextlib.redirect_stdout(sys.stderr):  # what the model's own code prints
+            return function(talk, Request(model, board, inputs, name, choices, init, weights, **quantization), **rest)
 
     for decorate in reversed((*_MODEL, *_QUANTIZATION.values(), *_CHOICES.values(), common)):
         command = decorate(command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pilotlight.cli.options import Request, model_command
+from pilotlight.cli.options import Request, Seconds, model_command
 from pilotlight.cli.run import DIFFERENT
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
@@ -12,7 +12,7 @@ from pilotlight.errors import PilotlightError
 
 @click.command("profile", short_help="Count the instructions of every operator.")
 @model_command
-@click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS",
+@click.option("--timeout", type=Seconds(), default=120.0, show_default=True, metavar="SECONDS",
               help="How long the board may take to answer.")
 def command(talk: Talk, request: Request, timeout: float) -> int:
     """Count the instructions of every operator in one inference on the example inputs.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
-from pilotlight.cli.options import Request, model_command
+from pilotlight.cli.options import Request, Seconds, model_command
 from pilotlight.cli.talk import Talk
+from pilotlight.errors import PilotlightError
 
 DIFFERENT = 1
 CALIBRATION_RUNS = 16  # of a quantized model, where no --inputs are given and no labels
@@ -19,7 +21,7 @@ LABELLED_RUNS = 512  # with labels
 @click.option("--inputs", "data", type=click.Path(path_type=Path), metavar="FILE.npz",
               help="Run all samples of a file: one array per input, samples along the first axis; an "
               "array named label holds their classes.")
-@click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS",
+@click.option("--timeout", type=Seconds(), default=120.0, show_default=True, metavar="SECONDS",
               help="How long the board may take to answer.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html",
               help="Also write an HTML report.")
@@ -30,6 +32,8 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
     are run again after a reset; quantized ones run 16 calibration samples, or up to 512 where these have labels,
     and must give the bytes of the integer reference. Exits with 1 if the outputs differ.
     """
+    if report is not None:
+        _check_writable(report)
     build, graphs = request.compile_graphs(talk, to_run=True)
     from pilotlight.capture.reference import example_inputs
     from pilotlight.report.summary import run_title, summary_table
@@ -67,3 +71,12 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
         talk.note(f"above --max-loss: {reason}, allowed {max_loss:.2%}")
         return DIFFERENT
     return 0 if session.match else DIFFERENT
+
+
+def _check_writable(report: Path) -> None:
+    """A report that cannot be written is told before the work, not after it."""
+    there = next(path for path in (report, *report.absolute().parents) if path.exists())
+    if report == Path() or not os.access(there, os.W_OK) or (there != report and not there.is_dir()):
+        raise PilotlightError(
+            f"the report cannot be written to {str(report)!r}", hint="give another file with --report", kind="file"
+        )

@@ -48,7 +48,7 @@ class Talk:
     def result(self, data: dict[str, Any], *shown: RenderableType) -> None:
         """The one object for programs, or tables for people."""
         if self.as_json:
-            sys.stdout.write(json.dumps(_finite(data), indent=2) + "\n")
+            self.out.file.write(json.dumps(_finite(data), indent=2) + "\n")
             return
         for item in shown:
             if isinstance(item, str):  # as it is: no markup, no new line ends
@@ -61,7 +61,7 @@ class Talk:
 
     def fail(self, error: PilotlightError, trace: str) -> None:
         if self.as_json:
-            sys.stdout.write(json.dumps({"error": error.as_dict()}, indent=2) + "\n")
+            self.out.file.write(json.dumps({"error": error.as_dict()}, indent=2) + "\n")
         else:
             self.err.print(Text.assemble(("error: ", "bold red"), error.message), soft_wrap=True)
             if error.where:
@@ -139,7 +139,7 @@ class Stage:
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _PLAIN_WIDTH
-    return Console(stderr=stderr, highlight=False, width=width)
+    return Console(file=stream, highlight=False, width=width)
 
 
 def _finite(item: Any) -> Any:

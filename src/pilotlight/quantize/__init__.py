@@ -46,6 +46,7 @@ def quantize(
     `min_weights` and `group` are for the weight-only modes: layers with fewer weights stay float, and so many
     int4 weights share a scale.
     """
+    _check_weights(graph)
     if mode in weights.MODES:
         return weights.quantize_weights(graph, mode, min_weights=min_weights, group=group)
     if mode not in MODES:
@@ -62,6 +63,16 @@ def quantize(
     module = flat_module(functional)
     chosen = every if mode == "int16x8" else among(named(module, wide))
     return quantize_pt2e(graph, functional, samples, mode, observer, chosen, among(named(module, keep_float)))
+
+
+def _check_weights(graph: Graph) -> None:
+    """What is not finite has no scale; buffers may hold infinities, as masks do."""
+    for name, tensor in graph.origin.named_parameters():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise PilotlightError(
+                f"the weights {name} hold NaN or infinity", hint="train the model again, or load other weights",
+                kind="calibration",
+            )
 
 
 def quantize_pt2e(
