@@ -55,7 +55,13 @@ static pt_tensor_t *as_matrix(pt_tensor_t *t, bool row)
 
 static pt_tensor_t *transposed(pt_tensor_t *t) { return pt_transpose(t, t->ndim - 2, t->ndim - 1); }
 
-static int32_t stride(const pt_tensor_t *t, int back) { return t->dims[2 * t->ndim - back]; }
+/* From one to the next along the last dimension (back 1) or the one before it. The stride of a single row or column can
+ * be anything: where there is one, what it would be if the matrix lay in one piece. */
+static int32_t stride(const pt_tensor_t *t, int back)
+{
+    const int32_t *const size = t->dims + t->ndim - back;
+    return *size != 1 ? size[t->ndim] : back == 1 ? 1 : size[1];
+}
 
 /* Where matrix number `at` of the batch lies. */
 static int32_t batch_offset(const pt_tensor_t *t, int batch, const int32_t *sizes, int32_t at)

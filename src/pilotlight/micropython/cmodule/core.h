@@ -1,0 +1,16 @@
+/* What MicroPython's core asks about objects that may be tensors. micropython.mk and micropython.cmake say which of its
+ * files call these instead of the functions of the core that they are made of. */
+#ifndef PT_CORE_H
+#define PT_CORE_H
+
+#include "tensor.h"
+
+/* mp_binary_op where the core takes the result of a comparison for True or False and nothing else: sorting, max, min,
+ * heaps and comparisons of sequences. As in CPython it is the truth of the result that counts. */
+mp_obj_t pt_compare(mp_binary_op_t op, mp_obj_t left, mp_obj_t right);
+/* mp_obj_equal of items of containers: an object is the same as itself, whatever == says. */
+bool pt_same_item(mp_obj_t a, mp_obj_t b);
+/* mp_obj_equal of keys: two tensors have different hashes, so they are different keys. */
+bool pt_same_key(mp_obj_t a, mp_obj_t b);
+
+#endif
