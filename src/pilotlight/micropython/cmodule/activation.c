@@ -78,7 +78,8 @@ mp_obj_t pt_do_masked_fill(pt_call_t *c)
         if (value->ndim) {
             pt_refuse(c, 2);
         }
-        value = pt_contiguous(value, x->dtype);
+        value = pt_from_number(pt_item(value, 0), x->dtype);
+        c->args[2].object = MP_OBJ_FROM_PTR(value); /* which may have been one of self's elements */
     } else {
         pt_check_fits(c->args[2].object, x->dtype);
         value = pt_from_number(c->args[2].object, x->dtype);
@@ -104,7 +105,6 @@ mp_obj_t pt_do_fill(pt_call_t *c)
     }
     const mp_obj_t value = c->overload->count > 1 ? c->args[1].object : MP_OBJ_NEW_SMALL_INT(0);
     pt_check_writable(c->out);
-    pt_check_overlap(c->out, 0, NULL);
     if (pt_is_tensor(value)) {
         if (pt_tensor(value)->ndim) {
             pt_refuse(c, 1);
@@ -122,15 +122,7 @@ mp_obj_t pt_do_copy(pt_call_t *c)
     pt_tensor_t *from = c->args[1].v.tensor;
     int32_t sizes[PT_MAX_DIMS];
     pt_tensor_t *const both[] = {c->out, from};
-    pt_check_writable(c->out);
-    pt_check_overlap(c->out, 0, NULL);
-    const int ndim = pt_broadcast(2, both, sizes);
-    if (ndim != c->out->ndim || memcmp(sizes, c->out->dims, (size_t)ndim * sizeof(int32_t)) != 0) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("output with shape %s doesn't match the broadcast shape %s"),
-            pt_shape_text(c->out->ndim, c->out->dims), pt_shape_text(ndim, sizes));
-    }
-    pt_copy_into(c->out, pt_overlap(c->out, from) ? pt_contiguous(pt_view(from, from->ndim, from->dims,
-        pt_strides(from), 0), from->dtype) : from);
+    c->laps = from == c->out ? PT_ANYWHERE : PT_APART;
+    pt_copy_into(pt_result(c, c->out->dtype, pt_broadcast(2, both, sizes), sizes), from);
     return c->args[0].object;
 }

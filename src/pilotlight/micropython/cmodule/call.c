@@ -171,6 +171,7 @@ static bool bind(pt_call_t *c, const pt_overload_t *o, size_t n, size_t n_kw, co
     size_t k = 0;
     c->overload = o;
     c->ints_used = 0;
+    c->laps = PT_APART;
     c->out = NULL;
     for (; k < plain && pt_kinds[p->kind].type == PT_ARG_TENSOR && pt_is_tensor(args[k]); k++, p++) {
         c->args[k].given = true;

@@ -56,6 +56,6 @@ mp_obj_t pt_do_exponential(pt_call_t *c)
         mp_raise_msg(&mp_type_NotImplementedError,
             MP_ERROR_TEXT("exponential_: dtype must be a floating point"));
     }
-    pt_draw(c->args[0].v.tensor, draw_exponential, &d, PT_FLOAT32);
+    pt_draw(pt_changed(c), draw_exponential, &d, PT_FLOAT32);
     return c->args[0].object;
 }

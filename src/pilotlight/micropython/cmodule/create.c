@@ -33,6 +33,7 @@ mp_obj_t pt_do_full(pt_call_t *c)
     arg++;
     const mp_obj_t value = kind & GIVEN ? (arg++)->object : MP_OBJ_NEW_SMALL_INT(kind & ONES);
     const int dtype = arg->given ? arg->v.dtype : as ? as->dtype : kind & GIVEN ? pt_number_dtype(value) : PT_FLOAT32;
+    c->laps = PT_ANYWHERE;
     pt_tensor_t *t = pt_result(c, dtype, ndim, sizes);
     pt_fill(t, value);
     return MP_OBJ_FROM_PTR(t);

@@ -17,6 +17,7 @@ mp_obj_t pt_finish(pt_call_t *c, pt_tensor_t *y, int dtype)
     if (!c->out && y->dtype == dtype) {
         return MP_OBJ_FROM_PTR(y);
     }
+    c->laps = PT_READ;
     pt_tensor_t *result = pt_result(c, dtype, y->ndim, y->dims);
     pt_copy_into(result, y);
     return MP_OBJ_FROM_PTR(result);

@@ -148,7 +148,7 @@ mp_obj_t pt_do_index_select(pt_call_t *c)
     }
     pt_tensor_t *ids = pt_index_vector(c, index, x->ndim, dim, sizes);
     if (c->out) {
-        pt_check_overlap(c->out, 0, NULL); /* before it gets another shape */
+        pt_check_itself(c->out); /* before it gets another shape */
     }
     pt_tensor_t *y = pt_result(c, x->dtype, x->ndim, sizes);
     pt_check_apart(c, y, x);

@@ -256,7 +256,8 @@ static void assign(pt_tensor_t *to, mp_obj_t value)
     pt_check_writable(to);
     if (from->data != to->data || from->dtype != to->dtype
         || memcmp(from->dims, to->dims, 2 * (size_t)to->ndim * sizeof(int32_t)) != 0) { /* a[0] += 1 */
-        pt_check_overlap(to, 1, &from);
+        pt_check_itself(to);
+        pt_check_overlap(to, from, false);
         pt_copy_into(to, from);
     }
 }

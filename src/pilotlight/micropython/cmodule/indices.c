@@ -285,8 +285,20 @@ void pt_index_put(pt_tensor_t *t, int count, pt_tensor_t *const *indices, pt_ten
             "match, got %s for the destination and %s for the source."), pt_dtypes[t->dtype].type,
             pt_dtypes[values->dtype].type);
     }
+    int given_indices = 0;
+    bool filled = !accumulate && pt_numel(values) == 1; /* one mask and one number: PyTorch calls masked_fill_ */
+    for (int k = 0; k < count; k++) {
+        filled = filled && (!indices[k] || (is_mask(indices[k]) && !given_indices++));
+    }
+    for (int k = 0; k < count; k++) {
+        if (indices[k]) {
+            pt_check_overlap(t, indices[k], !filled);
+        }
+    }
+    if (!filled) {
+        pt_check_overlap(t, values, true);
+    }
     given = pt_expand(given, p.ndim, p.sizes);
-    pt_check_overlap(t, 1, &given);
     each(&p, t, given, accumulate ? ADD : PUT);
 }
 
@@ -314,6 +326,7 @@ mp_obj_t pt_do_index_put(pt_call_t *c)
 {
     pt_tensor_t *indices[PT_MAX_DIMS], *self = c->args[0].v.tensor;
     const int count = listed(&c->args[1], indices);
+    c->laps = PT_ANYWHERE; /* pt_index_put looks at it */
     pt_tensor_t *t = pt_result(c, self->dtype, self->ndim, pt_sizes(self));
     if (t != self) {
         pt_copy_into(t, self);

@@ -78,7 +78,7 @@ static const pt_rule_t norm_rule = {norm_f32, NULL, norm_end, {PT_VALUE}};
 static mp_obj_t moment(pt_call_t *c, const pt_rule_t *rule, const pt_fold_t *first, const pt_arg_t *dims, bool keepdim,
     int dtype)
 {
-    pt_tensor_t *x = c->args[0].v.tensor;
+    pt_tensor_t *x = pt_unwritten(c, 0);
     pt_plan_t plan;
     if (!pt_is_float(x->dtype) || pt_promote(x->dtype, dtype) != dtype) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q(): Expected a floating point dtype that is no narrower"), c->op->name);

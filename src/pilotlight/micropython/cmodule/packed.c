@@ -101,23 +101,27 @@ static mp_obj_t check(size_t n, const mp_obj_t *args)
 }
 MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(pt_check_obj, 4, 4, check);
 
-/* _into(out, result, in_place): out= or self with the result in it. */
-static mp_obj_t into(mp_obj_t out, mp_obj_t result, mp_obj_t in_place)
+/* _into(out, result, in_place, arguments, apart): out= or self with the result in it, where it does not lie over the
+ * arguments. */
+static mp_obj_t into(size_t n, const mp_obj_t *args)
 {
+    const mp_obj_t out = args[0], result = args[1];
     pt_tensor_t *y = pt_tensor(result);
     if (!pt_is_tensor(out)) {
         mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("argument '%q' must be Tensor, not %s"), MP_QSTR_out,
             mp_obj_get_type_str(out));
     }
     if (pt_is_tensor(result)) {
-        pt_call_t c = {.out = pt_tensor(out), .in_place = in_place == mp_const_true};
+        pt_call_t c = {.out = pt_tensor(out), .in_place = args[2] == mp_const_true};
         pt_tensor_t *to = pt_result(&c, y->dtype, y->ndim, pt_sizes(y));
-        pt_check_overlap(to, 0, NULL);
+        if (n > 3) {
+            pt_check_arguments(to, args[3], args[4] == mp_const_true);
+        }
         pt_copy_into(to, y);
     }
     return out;
 }
-MP_DEFINE_CONST_FUN_OBJ_3(pt_into_obj, into);
+MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(pt_into_obj, 3, 5, into);
 
 /* _named(operator, names, values): torch.return_types.mode(values=..., indices=...). */
 static mp_obj_t named(mp_obj_t operator, mp_obj_t names, mp_obj_t values)

@@ -11,8 +11,8 @@
 void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest);
 /* What a function of that stream gives; MP_OBJ_NULL where it is not in this build. */
 mp_obj_t pt_call_packed(qstr name, size_t n, size_t keywords, const mp_obj_t *args);
-extern const mp_obj_fun_builtin_var_t pt_check_obj;
-extern const mp_obj_fun_builtin_fixed_t pt_into_obj, pt_named_obj, pt_block_obj, pt_expand_obj;
+extern const mp_obj_fun_builtin_var_t pt_check_obj, pt_into_obj;
+extern const mp_obj_fun_builtin_fixed_t pt_named_obj, pt_block_obj, pt_expand_obj;
 #else
 static inline void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest)
 {

@@ -250,9 +250,6 @@ pt_tensor_t *pt_map(pt_call_t *c, const pt_pointwise_t *row, const mp_obj_t *giv
 #endif
     const int ndim = pt_broadcast(arity, operands + 1, sizes);
     operands[0] = pt_result(c, result, ndim, sizes);
-    if (c->out) {
-        pt_check_overlap(operands[0], arity, operands + 1);
-    }
     run(row, row->result == PT_TO_BOOL ? PT_BOOL : compute, compute, arity + 1, operands, x);
     return operands[0];
 }
@@ -306,6 +303,8 @@ pt_tensor_t *pt_apply(const pt_pointwise_t *row, int count, pt_tensor_t *const *
     pt_call_t c;
     mp_obj_t operands[PT_OPERANDS];
     c.op = NULL;
+    c.overload = NULL;
+    c.laps = PT_READ;
     c.out = out;
     c.in_place = false;
     for (int k = 0; k < count; k++) {

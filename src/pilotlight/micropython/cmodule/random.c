@@ -83,7 +83,7 @@ mp_obj_t pt_do_uniform(pt_call_t *c)
         mp_raise_msg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("uniform_ expects to return a [from, to) range, but found from > to"));
     }
-    return uniform(c, c->args[0].v.tensor, pt_generator(c, &c->args[3]), (float)from, (float)to);
+    return uniform(c, pt_changed(c), pt_generator(c, &c->args[3]), (float)from, (float)to);
 }
 
 /* ---- normal ------------------------------------------------------------------------------------------------------ */
@@ -179,7 +179,7 @@ mp_obj_t pt_do_randn(pt_call_t *c)
 /* normal_: (self, mean, std, generator). */
 mp_obj_t pt_do_normal_in_place(pt_call_t *c)
 {
-    return normal(c, c->args[0].v.tensor, pt_generator(c, &c->args[3]), (float)c->args[1].v.f, (float)c->args[2].v.f);
+    return normal(c, pt_changed(c), pt_generator(c, &c->args[3]), (float)c->args[1].v.f, (float)c->args[2].v.f);
 }
 
 /* ---- integers ---------------------------------------------------------------------------------------------------- */
@@ -230,7 +230,7 @@ static mp_obj_t integers(pt_call_t *c, pt_tensor_t *y, pt_generator_t *g, int64_
 mp_obj_t pt_do_random(pt_call_t *c)
 {
     const int data = (int)c->overload->data.number;
-    pt_tensor_t *y = c->args[0].v.tensor;
+    pt_tensor_t *y = pt_changed(c);
     pt_generator_t *g = pt_generator(c, &c->args[data + 1]);
     const uint64_t all = (1ull << bits_of(y->dtype)) + pt_is_float(y->dtype);
     if (data == 0) {

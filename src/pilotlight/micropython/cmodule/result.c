@@ -11,6 +11,129 @@ static bool same_sizes(const pt_tensor_t *t, int ndim, const int32_t *sizes)
     return t->ndim == ndim;
 }
 
+/* ---- memory that operands share -------------------------------------------------------------------------------- */
+
+static NORETURN void refuse(bool itself)
+{
+    mp_raise_msg(&mp_type_RuntimeError, itself
+        ? MP_ERROR_TEXT("unsupported operation: more than one element of the written-to tensor refers to a single "
+                        "memory location. Please clone() the tensor before performing the operation.")
+        : MP_ERROR_TEXT("unsupported operation: some elements of the input tensor and the written-to tensor refer "
+                        "to a single memory location. Please clone() the tensor before performing the operation."));
+}
+
+/* In one piece and each element once, in whatever order. */
+static bool is_dense(const pt_tensor_t *t)
+{
+    uint32_t expected = 1, seen = 0;
+    for (int d = 0; d < t->ndim; d++) {
+        if (!(seen & 1u << d) && t->dims[d] > 1 && (uint32_t)t->dims[t->ndim + d] == expected) {
+            expected *= (uint32_t)t->dims[d];
+            seen |= 1u << d;
+            d = -1;
+        }
+    }
+    for (int d = 0; d < t->ndim; d++) {
+        if (!(seen & 1u << d) && t->dims[d] > 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The bytes that a tensor's elements lie in. */
+static void extent(const pt_tensor_t *t, const uint8_t **first, const uint8_t **end)
+{
+    ptrdiff_t high = 0;
+    for (int d = 0; d < t->ndim; d++) {
+        high += (ptrdiff_t)(t->dims[d] - 1) * t->dims[t->ndim + d];
+    }
+    *first = t->data;
+    *end = t->data + (high + 1) * pt_size(t->dtype);
+}
+
+static bool meet(const pt_tensor_t *a, const pt_tensor_t *b)
+{
+    const uint8_t *first, *end, *other, *other_end;
+    if (a == b) {
+        return true;
+    }
+    if (a->owner != b->owner || !a->owner || !pt_numel(a) || !pt_numel(b)) {
+        return false;
+    }
+    extent(a, &first, &end);
+    extent(b, &other, &other_end);
+    return first < other_end && other < end;
+}
+
+void pt_check_itself(const pt_tensor_t *written)
+{
+    for (int d = 0; d < written->ndim; d++) {
+        if (written->dims[d] > 1 && written->dims[written->ndim + d] == 0 && pt_numel(written)) {
+            refuse(true);
+        }
+    }
+}
+
+void pt_check_overlap(const pt_tensor_t *written, const pt_tensor_t *read, bool apart)
+{
+    if (!meet(written, read) || (written != read && (!is_dense(written) || !is_dense(read)))) {
+        return;
+    }
+    const bool same = written == read || (written->data == read->data && written->ndim == read->ndim
+        && pt_numel(written) * pt_size(written->dtype) == pt_numel(read) * pt_size(read->dtype)
+        && memcmp(written->dims + written->ndim, read->dims + read->ndim, written->ndim * sizeof(int32_t)) == 0);
+    if (apart || !same) {
+        refuse(false);
+    }
+}
+
+void pt_check_arguments(const pt_tensor_t *written, mp_obj_t o, bool apart)
+{
+    mp_cstack_check(); /* lists of lists */
+    size_t count = 1;
+    mp_obj_t *items = &o;
+    if (!pt_is_tensor(o) && !pt_sequence(o, &count, &items)) {
+        return;
+    }
+    for (size_t k = 0; k < count; k++) {
+        if (pt_is_tensor(items[k])) {
+            pt_check_overlap(written, pt_tensor(items[k]), apart);
+        } else {
+            pt_check_arguments(written, items[k], apart);
+        }
+    }
+}
+
+/* One that gets another shape would lose its elements before they are read. */
+static void check(const pt_call_t *c, const pt_tensor_t *written, bool other_shape)
+{
+    for (int k = 0; c->overload && c->laps == PT_APART && k < c->overload->count; k++) {
+        pt_check_arguments(written, c->args[k].object, other_shape);
+    }
+    if (c->laps != PT_ANYWHERE) {
+        pt_check_itself(written);
+    }
+}
+
+pt_tensor_t *pt_unwritten(pt_call_t *c, int k)
+{
+    pt_tensor_t *t = c->args[k].v.tensor;
+    bool shared = c->out && meet(c->out, t);
+    for (int n = 1; c->out && n < c->overload->outs; n++) {
+        shared = shared || meet(c->more[n - 1], t);
+    }
+    c->laps = PT_READ;
+    if (shared) {
+        pt_tensor_t *copy = pt_new_like(t, t->dtype);
+        pt_copy_into(copy, t);
+        t = c->args[k].v.tensor = copy;
+    }
+    return t;
+}
+
+/* ---- results --------------------------------------------------------------------------------------------------- */
+
 static pt_tensor_t *result(pt_call_t *c, pt_tensor_t *out, int dtype, int ndim, const int32_t *sizes)
 {
     if (!out) {
@@ -22,7 +145,11 @@ static pt_tensor_t *result(pt_call_t *c, pt_tensor_t *out, int dtype, int ndim, 
             pt_dtypes[out->dtype].type);
     }
     pt_check_writable(out);
-    if (same_sizes(out, ndim, sizes)) {
+    const bool same = same_sizes(out, ndim, sizes);
+    if (same || !c->in_place) {
+        check(c, out, !same);
+    }
+    if (same) {
         return out;
     }
     if (c->in_place) {
@@ -54,53 +181,4 @@ int pt_dim(pt_call_t *c, int64_t dim, int ndim)
             range - 1, (int)dim);
     }
     return (int)(dim < 0 ? dim + range : dim);
-}
-
-/* ---- memory that operands share -------------------------------------------------------------------------------- */
-
-/* The bytes that a tensor's elements lie in. */
-static void extent(const pt_tensor_t *t, const uint8_t **first, const uint8_t **end)
-{
-    ptrdiff_t low = 0, high = 0;
-    for (int d = 0; d < t->ndim; d++) {
-        const ptrdiff_t reach = (ptrdiff_t)(t->dims[d] - 1) * t->dims[t->ndim + d];
-        *(reach < 0 ? &low : &high) += reach;
-    }
-    *first = t->data + low * pt_size(t->dtype);
-    *end = t->data + (high + 1) * pt_size(t->dtype);
-}
-
-static bool same_layout(const pt_tensor_t *a, const pt_tensor_t *b)
-{
-    return a->data == b->data && a->dtype == b->dtype && same_sizes(a, b->ndim, b->dims)
-        && memcmp(a->dims + a->ndim, b->dims + b->ndim, (size_t)a->ndim * sizeof(int32_t)) == 0;
-}
-
-bool pt_overlap(const pt_tensor_t *written, const pt_tensor_t *read)
-{
-    const uint8_t *a, *a_end, *b, *b_end;
-    if (written->owner != read->owner || !read->owner || same_layout(written, read)) {
-        return false;
-    }
-    extent(written, &a, &a_end);
-    extent(read, &b, &b_end);
-    return a < b_end && b < a_end && pt_numel(written) && pt_numel(read);
-}
-
-void pt_check_overlap(const pt_tensor_t *written, int count, pt_tensor_t *const *read)
-{
-    for (int d = 0; d < written->ndim; d++) {
-        if (written->dims[d] > 1 && written->dims[written->ndim + d] == 0) {
-            mp_raise_msg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("unsupported operation: more than one element of the written-to tensor refers to a single "
-                              "memory location. Please clone() the tensor before performing the operation."));
-        }
-    }
-    for (int k = 0; k < count; k++) {
-        if (pt_overlap(written, read[k]) && pt_is_contiguous(written) && pt_is_contiguous(read[k])) {
-            mp_raise_msg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("unsupported operation: some elements of the input tensor and the written-to tensor refer "
-                              "to a single memory location. Please clone() the tensor before performing the operation."));
-        }
-    }
 }

@@ -6,8 +6,11 @@
 /* The tensor to change: self, or a copy of it that is the result. */
 static pt_tensor_t *changed(pt_call_t *c)
 {
-    pt_tensor_t *x = c->args[0].v.tensor, *y = c->in_place ? x : pt_result(c, x->dtype, x->ndim, x->dims);
-    pt_check_writable(y);
+    pt_tensor_t *x = c->args[0].v.tensor, *y = pt_result(c, x->dtype, x->ndim, x->dims);
+    pt_check_apart(c, y, c->args[2].v.tensor);
+    if (pt_is_tensor(c->args[3].object)) {
+        pt_check_apart(c, y, pt_tensor(c->args[3].object));
+    }
     if (y != x) {
         pt_copy_into(y, x);
     }

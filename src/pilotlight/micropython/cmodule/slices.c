@@ -14,15 +14,8 @@ void pt_refuse(pt_call_t *c, int k)
 
 void pt_check_apart(pt_call_t *c, const pt_tensor_t *written, pt_tensor_t *read)
 {
-    if (!c->out) {
-        return;
-    }
-    pt_check_overlap(written, 1, &read);
-    const bool plain = pt_is_contiguous(written) && pt_is_contiguous(read);
-    if (plain && written->data == read->data && pt_numel(written) && pt_numel(read)) {
-        mp_raise_msg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("unsupported operation: some elements of the input tensor and the written-to tensor refer "
-                          "to a single memory location. Please clone() the tensor before performing the operation."));
+    if (c->out) {
+        pt_check_overlap(written, read, true);
     }
 }
 

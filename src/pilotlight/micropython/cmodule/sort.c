@@ -21,7 +21,7 @@ mp_obj_t pt_do_sort(pt_call_t *c)
     static const uint16_t names[2][3] = {{MP_QSTR_sort, MP_QSTR_values, MP_QSTR_indices},
                                          {MP_QSTR_topk, MP_QSTR_values, MP_QSTR_indices}};
     const int data = (int)c->overload->data.number, at = data & 5 ? 2 : 1;
-    pt_tensor_t *x = c->args[0].v.tensor, *y = NULL;
+    pt_tensor_t *x = pt_unwritten(c, 0), *y = NULL;
     const int dim = pt_dim(c, c->args[at].v.i, x->ndim);
     pt_lane_t l = {.compute = pt_compute(x->dtype), .m = x->ndim ? x->dims[dim] : 1, .flag = c->args[at + 1].v.i != 0};
     int32_t sizes[PT_MAX_DIMS];

@@ -16,13 +16,9 @@ typedef struct {
 
 static void request(pt_call_t *c, request_t *r, bool has_dtype)
 {
-    pt_tensor_t *x = c->args[0].v.tensor;
+    pt_tensor_t *x = pt_unwritten(c, 0);
     const int kind = (int)(c->overload->data.number & KIND);
     uint32_t bits = 0;
-    if (x == c->out) { /* it gets another shape before it is read */
-        x = pt_new_like(x, x->dtype);
-        pt_copy_into(x, c->out);
-    }
     r->by_dim = kind != ALL && c->args[1].given && (kind == DIM || c->args[1].count);
     if (r->by_dim) {
         bits = kind == DIM ? 1u << pt_dim(c, c->args[1].v.i, x->ndim) : pt_dims(c, &c->args[1], x->ndim);

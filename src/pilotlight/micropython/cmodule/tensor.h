@@ -255,6 +255,7 @@ typedef struct _pt_call_t {
     pt_tensor_t *out;               /* out=, or what an in-place operator changes; NULL: a new tensor */
     pt_tensor_t *more[PT_OUTS - 1]; /* the others of out=(values, indices); set where `out` is */
     bool in_place, requires_grad;
+    uint8_t laps; /* PT_APART and following */
     int ints_used;
     int32_t ints[PT_INTS];
     pt_arg_t args[PT_ARGS];
@@ -263,9 +264,16 @@ typedef struct _pt_call_t {
 /* The tensor that a kernel writes: out= resized, self checked, or a new one. */
 pt_tensor_t *pt_result(pt_call_t *c, int dtype, int ndim, const int32_t *sizes);
 pt_tensor_t *pt_result_at(pt_call_t *c, int k, int dtype, int ndim, const int32_t *sizes); /* of several results */
-/* Raises PyTorch's RuntimeError where a result would be written over elements that are still to be read or written. */
-void pt_check_overlap(const pt_tensor_t *written, int count, pt_tensor_t *const *read);
-bool pt_overlap(const pt_tensor_t *written, const pt_tensor_t *read); /* share bytes, but not element by element */
+/* What of the memory of results PyTorch minds: that they lie over an argument, or over themselves (an expanded tensor);
+ * themselves only, since the arguments have been read; nothing. pt_result looks at out= and at what changes in place. */
+enum { PT_APART, PT_READ, PT_ANYWHERE };
+/* PyTorch's RuntimeErrors. Element by element over what is read is fine, but with `apart`; what lies neither so nor in
+ * one piece is not looked into. */
+void pt_check_itself(const pt_tensor_t *written);
+void pt_check_overlap(const pt_tensor_t *written, const pt_tensor_t *read, bool apart);
+void pt_check_arguments(const pt_tensor_t *written, mp_obj_t o, bool apart); /* of a tensor, or of all in a list */
+/* Argument k, or a copy of it where a result will be written to its memory: from here on arguments count as read. */
+pt_tensor_t *pt_unwritten(pt_call_t *c, int k);
 int pt_dim(pt_call_t *c, int64_t dim, int ndim); /* made non-negative, or PyTorch's IndexError */
 
 /* ---- pointwise operators made from rows ------------------------------------------------------------------ */

@@ -7,6 +7,13 @@ def _wrap(name, head):
     forms, check, types = head.partition(":")
     forms, alias, found = forms.partition("=")
     outs = int(forms[-1])
+    # those whose results may not even be their arguments, and those whose results may lie over them anyhow
+    apart = name in ("index_copy", "index_reduce", "scatter_reduce", "put", "take_along_dim")
+    free = name in (
+        "diag", "triu", "tril", "ldexp", "masked_scatter", "logsumexp", "frobenius_norm", "norm", "nanmean", "nansum",
+        "aminmax", "median", "nanmedian", "mode", "kthvalue", "quantile", "nanquantile", "msort", "log_sigmoid",
+        "linalg_norm", "linalg_matrix_norm", "vdot", "inner",
+    )
 
     def checked(types):
         function = _names[name]
@@ -32,7 +39,8 @@ def _wrap(name, head):
             both = list(zip((out,), (y,)) if outs == 1 else zip(out, y))
             if [t for t, x in both if t.shape != x.shape and [a for a in args if a is t]]:
                 raise RuntimeError("unsupported operation: out= is the input, and of another shape than the result")
-            both = [_torch._into(t, x, False) for t, x in both]
+            read = () if free else args + list(kwargs.values())
+            both = [_torch._into(t, x, False, read, apart) for t, x in both]
             return both[0] if outs == 1 else tuple(both)
 
         return call
@@ -43,6 +51,8 @@ def _wrap(name, head):
     if "i" in made:
         plain = made["i"]
         made["i"] = found + "_" if alias else (
-            lambda self, *args, **kwargs: _torch._into(self, plain(self, *args, **kwargs), True)
+            lambda self, *args, **kwargs: _torch._into(
+                self, plain(self, *args, **kwargs), True, () if free else args + tuple(kwargs.values()), apart
+            )
         )
     return made
