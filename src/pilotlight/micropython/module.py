@@ -20,6 +20,7 @@ from pilotlight.micropython.texts import take_out
 HERE = Path(__file__).parent
 KERNELS = HERE.parent / "csrc" / "kernels" / "portable"
 _MANIFEST = '# Add to your board\'s manifest: include("path/to/this/manifest.py")\nfreeze("python", opt=3)\n'
+_RANKED = ("Conv", "ConvTranspose", "BatchNorm", "InstanceNorm")  # classes for 1 to 3 dimensions
 _CMAKE = """\
 # Any cmake port: -DUSER_C_MODULES=path/to/this/file
 include(${CMAKE_CURRENT_LIST_DIR}/torch/micropython.cmake)
@@ -45,6 +46,7 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
         generate(Path(temporary), selection.kernels(), alone=selection.alone)
         for path in sorted((Path(temporary) / "generated").iterdir()):
             wanted[f"torch/generated/{path.name}"] = path.read_bytes()
+    wanted["torch/generated/public.c"] = _public(files).encode()
     for path in _included(list(wanted.values())):
         wanted[f"torch/kernels/{path.name}"] = path.read_bytes()
     for path in files:
@@ -63,6 +65,17 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
     for name, data in wanted.items():
         cache.update(folder / name, data)
     return list(wanted)
+
+
+def _public(files: list[Path]) -> str:
+    """Classes of torch.nn, which are made when they are asked for: a prompt completes only names that are interned."""
+    import torch
+
+    text = " ".join(path.read_text() for path in files if "nn" in path.relative_to(HERE / "python").parts)
+    known = {*re.findall(r"\w+", text), *(f"{name}{rank}d" for name in _RANKED if name in text for rank in (1, 2, 3))}
+    names = sorted(known & {name for name in dir(torch.nn) if name[0].isupper()})
+    listed = "".join(f"    MP_QSTR_{name},\n" for name in names)
+    return f'#include "py/obj.h"\n\nconst uint16_t pt_public[] = {{\n{listed or "    0"}}};\n'
 
 
 def _included(sources: list[bytes]) -> list[Path]:

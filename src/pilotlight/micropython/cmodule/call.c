@@ -1,5 +1,6 @@
 /* Calls by PyTorch's schemas: constant tables say what an operator takes, one parser reads them. */
 #include "call.h"
+#include "core.h"
 #include "record.h"
 #include "tensortype.h"
 
@@ -285,6 +286,15 @@ static void op_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kin
 
 static MP_DEFINE_CONST_OBJ_TYPE(op_type, MP_QSTR_builtin_function, MP_TYPE_FLAG_BINDS_SELF, call, op_call, print,
     op_print);
+
+void pt_describe(mp_obj_t o, mp_print_kind_t kind)
+{
+    if (mp_obj_is_type(o, &op_type)) {
+        pt_print_overloads(MP_PYTHON_PRINTER, &((callable_t *)MP_OBJ_TO_PTR(o))->op);
+    } else {
+        mp_obj_print(o, kind);
+    }
+}
 
 static const pt_op_t *find(qstr name, int place)
 {

@@ -26,6 +26,7 @@ static inline int pt_self(const pt_op_t *op) { return !op->function; }
 NORETURN void pt_wrong_type(const pt_op_t *op, const pt_param_t *p, int position, mp_obj_t given);
 NORETURN void pt_no_overload(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args);
 const char *pt_type_name(int type);
+void pt_print_overloads(const mp_print_t *print, const pt_op_t *op); /* as help() shows them, a line each */
 static inline qstr pt_public_name(const pt_param_t *p)
 {
     return pt_names[p->name] == MP_QSTR_self ? MP_QSTR_input : pt_names[p->name];

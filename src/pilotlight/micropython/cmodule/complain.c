@@ -82,6 +82,20 @@ static void print_overload(const mp_print_t *print, const pt_op_t *op, const pt_
         : ", Tensor out = None)" : ")");
 }
 
+void pt_print_overloads(const mp_print_t *print, const pt_op_t *op)
+{
+    const char *line = "";
+    int k = op->first;
+    pt_overload_t o;
+    do {
+        if (pt_overload(op, k, &o)) {
+            mp_printf(print, "%s%q", line, op->name);
+            print_overload(print, op, &o);
+            line = "\n       ";
+        }
+    } while (!pt_overloads[k++].last);
+}
+
 NORETURN void pt_no_overload(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args)
 {
     vstr_t text;

@@ -22,7 +22,7 @@ static void check(pt_call_t *c, const conv_t *v)
 {
     const pl_volume_t *s = &v->s;
     const pt_tensor_t *x = c->args[0].v.tensor, *w = c->args[1].v.tensor, *bias = c->args[2].v.tensor;
-    const int32_t seen = v->transposed ? w->dims[0] : w->dims[1] * s->groups;
+    const int64_t seen = v->transposed ? w->dims[0] : (int64_t)w->dims[1] * s->groups;
     if (w->dims[0] % s->groups != 0 || seen != s->c || w->dtype != x->dtype) {
         pt_refuse(c, 1);
     }
@@ -93,7 +93,7 @@ static void shape(pt_call_t *c, conv_t *v)
     }
     pt_triple(c, 3, pt_stride(s), v->rank, ones, 1, 1);
     pt_triple(c, !any && v->transposed ? 7 : 5, pt_dilation(s), v->rank, ones, 1, 1);
-    if (groups <= 0 || groups > INT32_MAX) {
+    if (groups <= 0 || groups > INT32_MAX || (v->transposed && w->dims[1] * groups > INT32_MAX)) {
         pt_refuse(c, any ? 8 : 6);
     }
     s->groups = (int32_t)groups;

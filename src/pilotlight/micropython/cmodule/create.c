@@ -44,7 +44,7 @@ mp_obj_t pt_do_arange(pt_call_t *c)
 {
     const int given = (int)(c->overload->data.number & 3);
     const bool closed = (c->overload->data.number & 4) != 0;
-    bool whole = true;
+    bool whole = true, known = true; /* not NaN or infinite */
     mp_float_t f[] = {0, 0, 1};
     int64_t i[] = {0, 0, 1}, length = -1;
     for (int k = 0; k < given; k++) {
@@ -53,6 +53,7 @@ mp_obj_t pt_do_arange(pt_call_t *c)
         f[at] = mp_obj_get_float(number);
         i[at] = mp_obj_is_float(number) ? pt_whole(f[at]) : pt_int64(number);
         whole = whole && !mp_obj_is_float(number);
+        known = known && f[at] - f[at] == 0;
     }
     const pt_arg_t *chosen = &c->args[given];
     const int type = chosen->given ? chosen->v.dtype : c->out ? c->out->dtype
@@ -61,9 +62,12 @@ mp_obj_t pt_do_arange(pt_call_t *c)
     const bool real = pt_is_float(type) && !whole, still = exact ? i[2] == 0 : f[2] == 0;
     if (exact && !still) {
         const bool up = i[2] > 0;
-        const int64_t way = up ? i[1] - i[0] : i[0] - i[1];
-        const uint64_t stride = (uint64_t)(up ? i[2] : -i[2]);
-        length = way < 0 ? -1 : (int64_t)(((uint64_t)way + stride - !closed) / stride);
+        const uint64_t way = up ? (uint64_t)i[1] - (uint64_t)i[0] : (uint64_t)i[0] - (uint64_t)i[1];
+        const uint64_t stride = up ? (uint64_t)i[2] : 0 - (uint64_t)i[2];
+        const uint64_t steps = way / stride + (closed || way % stride != 0);
+        if (known && (up ? i[1] >= i[0] : i[0] >= i[1])) {
+            length = steps > INT32_MAX ? INT32_MAX : (int64_t)steps;
+        }
     } else if (!still) {
         const mp_float_t span = (f[1] - f[0]) / f[2];
         if (span >= 0 && span < 2147483648) {

@@ -10,3 +10,4 @@ set_property(SOURCE ${MICROPY_DIR}/py/modbuiltins.c ${MICROPY_DIR}/py/objlist.c 
 set_property(SOURCE ${MICROPY_DIR}/py/sequence.c ${MICROPY_DIR}/py/objdict.c ${MICROPY_DIR}/py/runtime.c
     APPEND PROPERTY COMPILE_DEFINITIONS mp_obj_equal=pt_same_item)
 set_property(SOURCE ${MICROPY_DIR}/py/map.c APPEND PROPERTY COMPILE_DEFINITIONS mp_obj_equal=pt_same_key)
+set_property(SOURCE ${MICROPY_DIR}/py/builtinhelp.c APPEND PROPERTY COMPILE_DEFINITIONS mp_obj_print=pt_describe)

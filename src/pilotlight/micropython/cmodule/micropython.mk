@@ -9,3 +9,4 @@ $(BUILD)/py/modbuiltins.o $(BUILD)/py/objlist.o $(BUILD)/py/sequence.o $(BUILD)/
 	-Dmp_binary_op=pt_compare
 $(BUILD)/py/sequence.o $(BUILD)/py/objdict.o $(BUILD)/py/runtime.o: CFLAGS += -Dmp_obj_equal=pt_same_item
 $(BUILD)/py/map.o: CFLAGS += -Dmp_obj_equal=pt_same_key
+$(BUILD)/py/builtinhelp.o: CFLAGS += -Dmp_obj_print=pt_describe

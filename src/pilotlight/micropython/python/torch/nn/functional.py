@@ -1,4 +1,6 @@
 # What is not here is in `_more`, `_losses` or `_tables`, or is the operator of that name; see __getattr__ at the end.
+import builtins
+
 import _torch
 from torch._packed import load
 
@@ -75,7 +77,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 def __getattr__(name):
     file = None
     at = _IN_PLACE.find(" " + name + " ")
-    if at >= 0:
+    if at >= 0 and name[0] > "9":
         found = _activation(name, int(_IN_PLACE[at + len(name) + 2]))
     elif name[:8] == "max_pool" and name[-1] == "d":
         found = _max_pool(name)
@@ -91,9 +93,12 @@ def __getattr__(name):
         file = "_more"
     else:
         found = _op(name)
+        if not callable(found):  # a type of elements
+            file = "_more"
     if file:
         found = load("torch.nn." + file).get(name)
         if found is None:
             raise AttributeError("module 'torch.nn.functional' has no attribute '" + name + "'")
-    globals()[name] = found
+    if not hasattr(builtins, name):  # functions here mean Python's own int
+        globals()[name] = found
     return found

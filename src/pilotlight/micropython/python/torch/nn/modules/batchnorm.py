@@ -54,7 +54,7 @@ class _BatchNorm(_NormBase):
 def __getattr__(name):
     if name == "_InstanceNorm":
         return load("torch.nn.modules._norm")[name]
-    if name[-1] != "d":
+    if name[-1] != "d" or name[-2] not in "123":
         raise AttributeError(name)
     rank = int(name[-2])
     batch = name[0] == "B"

@@ -46,5 +46,7 @@ def __getattr__(name):
             return base
     elif name[:4] != "Conv":
         raise AttributeError(name)
+    if name[-1] != "d" or name[-2] not in "123":
+        raise AttributeError(name)
     made = globals()[name] = type(name, (base,), {"_rank": int(name[-2])})
     return made
