@@ -1,4 +1,4 @@
-"""Operators on tensors that lie oddly: transposed, expanded, in steps, with strides of single rows that mean nothing."""
+"""Operators on tensors that lie oddly: transposed, expanded, in steps, strides of single rows that mean nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def test_matrix_products() -> None:
         "torch.einsum('bij,jk->bik', turned(4, 1, 3), odd(3, 2))", "torch.outer(odd(1), x[::9])",
         "(turned(4, 1).long() @ odd(1, 4).long())", "x[:6].view(1, 6).expand(3, 6) @ x[:6:3].expand(6, 2)",
         "torch.nn.functional.linear(x[:16].view(1, 4, 4).transpose(0, 1), torch.eye(4), x[:4])",
-        "torch.baddbmm(torch.zeros(1), turned(4, 1, 3), turned(4, 3, 1))", "torch.addmm(x[:5], turned(1, 3), odd(3, 5))",
+        "torch.baddbmm(torch.zeros(1), turned(4, 1, 3), turned(4, 3, 1))",
+        "torch.addmm(x[:5], turned(1, 3), odd(3, 5))",
     ]
     assert differences(SETUP, expressions, 1e-5) == []
 
