@@ -20,6 +20,7 @@ from pathlib import Path
 from pilotlight.boards import Board
 from pilotlight.device.process import start, stop, tail
 from pilotlight.errors import MissingToolError, PilotlightError
+from pilotlight.micropython import cache
 
 TIMEOUT = 60.0  # seconds of silence
 HOST_HEAP = 64 << 20
@@ -47,7 +48,8 @@ def run_on_host(
     try:
         restore = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
         command = [str(program), "-X", f"heapsize={heap or HOST_HEAP}", *arguments]
-        done = subprocess.run(command, preexec_fn=restore, capture_output=sinks is not None)
+        history = {"PILOTLIGHT_HISTORY": str(cache.folder()), **os.environ}
+        done = subprocess.run(command, preexec_fn=restore, capture_output=sinks is not None, env=history)
         for sink, data in zip(sinks or (), (done.stdout, done.stderr), strict=False):
             sink(data)
         code = done.returncode
@@ -211,7 +213,7 @@ def talk_to(board: Board, firmware: Path) -> int:
     sources, seen = [keyboard, board_out], b""
     try:
         if before:
-            tty.setraw(keyboard)
+            tty.setraw(keyboard, termios.TCSADRAIN)  # keeps what was typed ahead
         while _REBOOT not in seen:
             ready = select.select(sources, [], [])[0]
             if board_out in ready:

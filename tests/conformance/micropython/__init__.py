@@ -3,6 +3,8 @@
     python -m conformance.micropython            (with tests/ on the path; `make conformance-micropython` does it)
 
 - text.py: a call of PyTorch's as text that MicroPython reads: tensors as bytes with their strides
+- layouts.py: the same arguments in other places of memory
+- overlaps.py: calls that write where they read, by PyTorch's rules
 - samples.py: PyTorch's operator database → calls, in every form that an operator has (function, method, operator
   sign, in place, out=)
 - device.py: many calls in one process of MicroPython's, or in scripts for a board; what kills the process is found

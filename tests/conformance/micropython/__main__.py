@@ -17,7 +17,8 @@ from conformance import results
 from conformance.boards import chosen
 from conformance.cases import Verdict
 from conformance.micropython.device import known_names, run_board, run_unix
-from conformance.micropython.report import error_sentence, write_report
+from conformance.micropython.overlaps import judge_overlaps, overlaps
+from conformance.micropython.report import error_sentence, overlap_sentence, write_report
 from conformance.micropython.samples import Sample, Samples
 from conformance.micropython.text import DTYPES
 from conformance.micropython.verdict import judge, judge_errors
@@ -30,21 +31,24 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def judge_operators(samples: Samples, names: Sequence[str], binary: Path, folder: Path | None) -> list[
-    tuple[results.Operator, results.Operator]
+    tuple[results.Operator, results.Operator, results.Operator]
 ]:
-    """Verdicts on the samples of operators, and on the calls that must raise."""
+    """Verdicts on the samples of operators, on the calls that must raise, and on those that write where they read."""
     run = partial(run_unix, binary)
     found = []
     for name in names:
         cases, errors = list(samples.cases(name)), list(samples.errors(name))
-        asked = {n.removesuffix(".__get__") for c in (*cases, *errors) if isinstance(c, Sample) for n in c.names}
+        laps = list(overlaps(samples, name))
+        asked = {n.removesuffix(".__get__") for c in (*cases, *errors, *laps) if isinstance(c, Sample) for n in c.names}
         known = known_names(binary, asked)
         operator = results.collect(name, judge(cases, known, run))
         refusals = results.collect(name, judge_errors(errors, known, run))
+        shared = results.collect(name, judge_overlaps(laps, known, run))
         if folder is not None:
             results.write(folder, operator)
             results.write(folder / "errors", refusals)
-        found.append((operator, refusals))
+            results.write(folder / "overlaps", shared)
+        found.append((operator, refusals, shared))
     return found
 
 
@@ -79,15 +83,17 @@ def main() -> int:
     shown = names if args.only else samples.operators()
     operators = _read(args.folder, shown)
     errors = _read(args.folder / "errors", shown)
+    shared = _read(args.folder / "overlaps", shown)
     if args.only:
-        for operator in (*operators, *errors):
+        for operator in (*operators, *errors, *shared):
             for dtype, index, outcome, reason in operator.problems():
                 print(f"{operator.name} {dtype} #{index} {outcome}: {reason}")
     print(results.summary(operators))
     print(error_sentence(errors))
+    print(overlap_sentence(shared))
     if lost:
         print(f"no result: {', '.join(lost)}")
-    right = not lost and not results.totals(operators)["wrong"]
+    right = not lost and not results.totals(operators)["wrong"] and not results.totals(shared)["wrong"]
     said = ""
     if not args.only and args.board:
         verdicts = judge_board(samples, operators, args.board)
@@ -99,7 +105,7 @@ def main() -> int:
                 print(f"{BOARD}: {v.case.operator} {v.case.dtype} #{v.case.index} {v.outcome}: {v.reason}")
         right = right and set(counts) == {"pass"}
     if not args.only and not args.dtype:
-        write_report(operators, errors, args.report, said, args.limit)
+        write_report(operators, errors, shared, args.report, said, args.limit)
     return 0 if right else 1
 
 

@@ -28,6 +28,14 @@ def T(data, dtype, sizes, strides=None, offset=0):
     return tensor
 
 
+def V(base, sizes, strides, offset):
+    """A tensor over the memory of another one."""
+    buffer, before = next((row[0], row[1]) for row in inputs if row[4] is base)
+    tensor = base.as_strided(sizes, strides, offset)
+    inputs.append((buffer, before, tuple(sizes), tuple(strides), tensor))
+    return tensor
+
+
 def show(x, texts):
     if isinstance(x, torch.Tensor):
         data = hexlify(x.contiguous().reshape(-1)).decode() if x.numel() else ""
@@ -49,7 +57,7 @@ def show(x, texts):
 def run(number, text):
     """Prints the result and the tensors among the arguments that the call has changed."""
     del inputs[:]
-    space = {"torch": torch, "T": T}
+    space = {"torch": torch, "T": T, "V": V}
     texts = []
     if seed is not None:
         seed(42)

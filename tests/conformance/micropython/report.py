@@ -15,13 +15,17 @@ _HEAD = """# Operators under MicroPython
 Written by `make conformance-micropython`; do not edit. The eager library has {overloads} overloads of {operators}
 operators, in C or in Python (in-place forms and out= not counted apart). PyTorch has samples of them (OpInfo).
 Run on the unix build were {samples} samples of the dtypes that the compiler is judged by and the first few of the
-others, the first few in every form that the operator has: function, method, operator sign, in place, out=. They are
+others, the first few in every form that the operator has: function, method, operator sign, in place, out=; and again
+with arguments that are transposed, in steps, expanded, or have strides of single rows that mean nothing (the first few
+in float32 with all of these, the others with one of them). They are
 compared with eager PyTorch: types and shapes exactly, integers exactly, floats by the rule of
 `tests/conformance/judge.py`, and the arguments as the call leaves them. The columns show samples passed / run.
 
 {summary}.
 
 {errors}
+
+{overlaps}
 
 Some of the samples that pass also run on an emulated board, whose MicroPython has single floats: {board}.
 """
@@ -40,14 +44,24 @@ def error_sentence(errors: Sequence[Operator]) -> str:
             f"type of exception, {total['other']} another one, {total['wrong']} none.")
 
 
+def overlap_sentence(shared: Sequence[Operator]) -> str:
+    total = totals(shared)
+    judged = total["pass"] + total["refused"] + total["wrong"]
+    return (f"Of {judged} calls in place or with out= that write to memory which they read, or to one element twice, "
+            f"{total['pass']} do what PyTorch does (raise, or compute), {total['refused']} raise where it computes, "
+            f"{total['wrong']} are wrong.")
+
+
 def write_report(
-    operators: Sequence[Operator], errors: Sequence[Operator], path: Path, board: str, limit: int | None
+    operators: Sequence[Operator], errors: Sequence[Operator], shared: Sequence[Operator], path: Path, board: str,
+    limit: int | None,
 ) -> None:
     rows = sorted(operators, key=lambda o: o.name.lower())
     names = [name for name in covered() if not name.partition(".")[0].endswith("_")]
     head = _HEAD.format(
         overloads=len(names), operators=len({name.partition(".")[0] for name in names}), summary=sentence(rows),
         samples="all" if limit is None else f"the first {limit}", errors=error_sentence(errors),
+        overlaps=overlap_sentence(shared),
         board=board or "not in this run",
     )
     unmet = [f"- {o.name}: {reason}" for o in errors for _, _, outcome, reason in o.problems() if outcome == "wrong"]

@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils import _pytree as pytree
 
 from conformance.cases import Case
+from conformance.micropython.layouts import LAYOUTS, laid_out
 from conformance.micropython.text import DTYPES, OutsideError, Text, sign_text
 from conformance.opinfo import DTYPES as COMPILED
 
@@ -29,6 +30,7 @@ _DRAWING = (
     "dropout1d", "dropout2d", "dropout3d", "fractional_max_pool2d", "fractional_max_pool3d", "gumbel_softmax",
     "fractional_max_pool2d_with_indices", "fractional_max_pool3d_with_indices", "multi_head_attention_forward",
 )
+_BY_STRIDES = ("as_strided", "empty_strided", "new_empty_strided")  # whose answer is where elements lie
 _UNWRITTEN = ("empty", "new_empty", "resize")
 
 
@@ -227,12 +229,25 @@ class Samples:
             limit = FEW if self.limit is None and dtype not in COMPILED else self.limit
             for index, sample in enumerate(islice(found, limit)):
                 args, kwargs = _copy(((sample.input, *sample.args), dict(sample.kwargs)))
-                chosen = forms(op, args, kwargs, index) if index < FEW else [("", op.op)]
-                for form, function in chosen:
-                    case = build(operator, dtype, number, form, function, args, kwargs)
+                chosen = [*forms(op, args, kwargs, index)] if index < FEW else [("", op.op)]
+                calls = [(form, function, args, kwargs) for form, function in chosen]
+                if not op.name.startswith(_BY_STRIDES):
+                    for layout in self._layouts(operator, dtype, index):
+                        other = laid_out((args, kwargs), layout)
+                        calls += [] if other is None else [(layout, op.op, *other)]
+                        if other is not None and index < FEW and op.inplace_variant is not None:
+                            calls.append((f"{layout}, in place", op.inplace_variant, *other))
+                for form, function, given, keywords in calls:
+                    case = build(operator, dtype, number, form, function, given, keywords)
                     if case is not None:
                         yield case
                         number += 1
+
+    def _layouts(self, operator: str, dtype: str, index: int) -> Sequence[str]:
+        """All of them for the first samples in float32, one of them for the others."""
+        if self.limit is None and index < FEW and dtype == "float32":
+            return tuple(LAYOUTS)
+        return (list(LAYOUTS)[(index + len(operator)) % len(LAYOUTS)],)
 
     def errors(self, operator: str) -> Iterator[Sample | Skipped]:
         """Calls that PyTorch refuses."""

@@ -40,6 +40,7 @@ class Text:
         self.parts: list[str] = []
         self._names: dict[int, str] = {}
         self._kept: list[torch.Tensor] = []  # an id is that of an object that lives
+        self._memory: dict[int, tuple[str, torch.dtype]] = {}  # the first tensor in a storage
 
     def line(self) -> str:
         return ";".join(self.parts)
@@ -86,9 +87,20 @@ class Text:
         name = self._names.get(id(tensor))
         if name is None:
             name = f"x{len(self._names)}"
-            self.parts.append(f"{name}={tensor_text(tensor)}")
+            self.parts.append(f"{name}={self._made(tensor, name)}")
             self.result(tensor, name)
         return name
+
+    def _made(self, tensor: torch.Tensor, name: str) -> str:
+        """From bytes, or over the memory of another one."""
+        text = tensor_text(tensor)
+        storage = tensor.untyped_storage()
+        if not 0 < storage.nbytes() <= WHOLE or storage.data_ptr() == 0:
+            return text
+        base, dtype = self._memory.setdefault(storage.data_ptr(), (name, tensor.dtype))
+        if base == name or dtype != tensor.dtype:
+            return text
+        return f"V({base},{tuple(tensor.shape)},{tensor.stride()},{tensor.storage_offset()})".replace(" ", "")
 
     def call(self, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
         """The expression; `name` is a dotted one of PyTorch's."""

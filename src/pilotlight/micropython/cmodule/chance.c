@@ -24,7 +24,7 @@ mp_obj_t pt_do_drop(pt_call_t *c)
     if (p == 0 || !c->args[2].v.i || pt_numel(x) == 0) {
         return c->args[0].object;
     }
-    pt_tensor_t *noise = pt_new_like(x, x->dtype);
+    pt_tensor_t *noise = pt_new_as(x, x->dtype);
     if (p == 1) {
         pt_fill(noise, MP_OBJ_NEW_SMALL_INT(0));
     } else {

@@ -34,7 +34,9 @@ mp_obj_t pt_do_full(pt_call_t *c)
     const mp_obj_t value = kind & GIVEN ? (arg++)->object : MP_OBJ_NEW_SMALL_INT(kind & ONES);
     const int dtype = arg->given ? arg->v.dtype : as ? as->dtype : kind & GIVEN ? pt_number_dtype(value) : PT_FLOAT32;
     c->laps = PT_ANYWHERE;
-    pt_tensor_t *t = pt_result(c, dtype, ndim, sizes);
+    const bool preserve = kind & LIKE && !c->out
+        && c->args[c->overload->count - 1].object != MP_OBJ_FROM_PTR(&pt_contiguous_format);
+    pt_tensor_t *t = preserve ? pt_new_as(as, dtype) : pt_result(c, dtype, ndim, sizes);
     pt_fill(t, value);
     return MP_OBJ_FROM_PTR(t);
 }

@@ -180,9 +180,8 @@ mp_obj_t pt_outer(pt_call_t *c)
     if (a->ndim != 1 || b->ndim != 1) {
         pt_refuse(c, a->ndim == 1);
     }
-    pt_tensor_t *const both[] = {as_matrix(a, false), b};
-    pt_tensor_t *y = pt_apply(&pt_row_mul, 2, both, NULL);
-    return pt_finish(c, y, y->dtype);
+    const mp_obj_t both[] = {MP_OBJ_FROM_PTR(as_matrix(a, false)), MP_OBJ_FROM_PTR(b)};
+    return MP_OBJ_FROM_PTR(pt_map(c, &pt_row_mul, both));
 }
 
 /* (input, weight, bias) */
@@ -196,6 +195,9 @@ mp_obj_t pt_linear(pt_call_t *c)
     }
     pt_tensor_t *y = multiply(c, x, w->ndim == 1 ? w : transposed(w));
     if (given) {
+        if (c->out) {
+            pt_check_overlap(c->out, bias, false);
+        }
         int32_t sizes[PT_MAX_DIMS];
         pt_tensor_t *const both[] = {y, bias->dtype == y->dtype ? bias : pt_contiguous(bias, y->dtype)};
         if (bias->dtype != dtype || pt_broadcast(2, both, sizes) != y->ndim

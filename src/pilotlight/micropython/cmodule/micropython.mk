@@ -10,3 +10,6 @@ $(BUILD)/py/modbuiltins.o $(BUILD)/py/objlist.o $(BUILD)/py/sequence.o $(BUILD)/
 $(BUILD)/py/sequence.o $(BUILD)/py/objdict.o $(BUILD)/py/runtime.o: CFLAGS += -Dmp_obj_equal=pt_same_item
 $(BUILD)/py/map.o: CFLAGS += -Dmp_obj_equal=pt_same_key
 $(BUILD)/py/builtinhelp.o: CFLAGS += -Dmp_obj_print=pt_describe
+# The prompt on a computer: terminal.c
+$(BUILD)/unix_mphal.o: CFLAGS += -Dtcsetattr=pt_tcsetattr
+$(BUILD)/input.o: CFLAGS += -Dgetenv=pt_getenv

@@ -166,6 +166,7 @@ static void update_running(pt_call_t *c, int k, const float *fresh, int32_t imag
         const int32_t channels = pt_numel(running);
         float *v = floats_of(next);
         pt_check_writable(running);
+        pt_check_itself(running);
         pt_copy_into(next, running);
         for (int32_t n = 0; n < channels; n++) {
             float sum = 0.0f;

@@ -101,8 +101,8 @@ static mp_obj_t check(size_t n, const mp_obj_t *args)
 }
 MP_DEFINE_CONST_FUN_OBJ_VAR_BETWEEN(pt_check_obj, 4, 4, check);
 
-/* _into(out, result, in_place, arguments, apart): out= or self with the result in it, where it does not lie over the
- * arguments. */
+/* _into(out, result, in_place, arguments, apart): out= or self with the result in it, where it does not lie over one of
+ * the arguments; those from number `apart` on it may not be either. */
 static mp_obj_t into(size_t n, const mp_obj_t *args)
 {
     const mp_obj_t out = args[0], result = args[1];
@@ -114,8 +114,13 @@ static mp_obj_t into(size_t n, const mp_obj_t *args)
     if (pt_is_tensor(result)) {
         pt_call_t c = {.out = pt_tensor(out), .in_place = args[2] == mp_const_true};
         pt_tensor_t *to = pt_result(&c, y->dtype, y->ndim, pt_sizes(y));
+        size_t count = 0;
+        mp_obj_t *read;
         if (n > 3) {
-            pt_check_arguments(to, args[3], args[4] == mp_const_true);
+            mp_obj_get_array(args[3], &count, &read);
+        }
+        for (size_t k = 0; k < count; k++) {
+            pt_check_arguments(to, read[k], (mp_int_t)k >= MP_OBJ_SMALL_INT_VALUE(args[4]));
         }
         pt_copy_into(to, y);
     }

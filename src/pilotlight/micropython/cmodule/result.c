@@ -41,6 +41,15 @@ static bool is_dense(const pt_tensor_t *t)
     return true;
 }
 
+pt_tensor_t *pt_new_as(const pt_tensor_t *t, int dtype)
+{
+    pt_tensor_t *made = pt_new_like(t, dtype);
+    if (is_dense(t)) {
+        memcpy(pt_strides(made), t->dims + t->ndim, t->ndim * sizeof(int32_t));
+    }
+    return made;
+}
+
 /* The bytes that a tensor's elements lie in. */
 static void extent(const pt_tensor_t *t, const uint8_t **first, const uint8_t **end)
 {

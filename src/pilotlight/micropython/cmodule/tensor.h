@@ -80,6 +80,7 @@ bool pt_is_contiguous(const pt_tensor_t *t);
 /* A new tensor with memory of its own, not initialised. */
 pt_tensor_t *pt_new(int dtype, int ndim, const int32_t *sizes);
 pt_tensor_t *pt_new_like(const pt_tensor_t *t, int dtype);
+pt_tensor_t *pt_new_as(const pt_tensor_t *t, int dtype); /* with its strides too, if it lies in one piece */
 /* A tensor over the bytes of an object; its first element is at `data`. */
 pt_tensor_t *pt_borrow(mp_obj_t owner, uint8_t *data, uint32_t bytes, int dtype, int ndim, const int32_t *sizes);
 /* `t` gets the memory, type and shape that `as` has, with any number of dimensions. */

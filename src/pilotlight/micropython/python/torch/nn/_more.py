@@ -38,10 +38,12 @@ def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=
 
 # One draw for every element, or (with `batch`) for every channel; `alpha` keeps the mean and variance of SELU's outputs.
 def dropped(input, p, inplace, batch=0, alpha=False):
-    shape = list(input.shape)
     if batch:
-        shape[batch:] = [1] * (len(shape) - batch)
-    noise = _torch.empty(shape, dtype=input.dtype).bernoulli_(1 - p)
+        shape = list(input.shape[:batch]) + [1] * (input.dim() - batch)
+        noise = _torch.empty(shape, dtype=input.dtype)
+    else:
+        noise = _torch.empty_like(input)
+    noise.bernoulli_(1 - p)
     if alpha:
         a = ((3.09091329228798 * p + 1) * (1 - p)) ** -0.5 if p < 1 else 0.0
         y = input * (noise * a) + ((noise - 1 + p) * (1.7580993408473766 * a))

@@ -3,11 +3,11 @@ import _torch
 
 
 def rand_like(input, **kwargs):
-    return _torch.rand(input.shape, **_alike(input, kwargs))
+    return _torch.empty_like(input, **kwargs).uniform_()
 
 
 def randn_like(input, **kwargs):
-    return _torch.randn(input.shape, **_alike(input, kwargs))
+    return _torch.empty_like(input, **kwargs).normal_()
 
 
 def randint(*args, **kwargs):
@@ -22,13 +22,12 @@ def randint(*args, **kwargs):
 
 
 def randint_like(input, *args, **kwargs):
-    return randint(*args, size=input.shape, **_alike(input, kwargs))
-
-
-def _alike(input, kwargs):
-    kwargs["dtype"] = kwargs.get("dtype") or input.dtype
-    kwargs.pop("memory_format", None)
-    return kwargs
+    given = list(args)
+    low = kwargs.pop("low") if "low" in kwargs else given.pop(0) if len(given) > 1 or "high" in kwargs and given else 0
+    high = kwargs.pop("high") if "high" in kwargs else given.pop(0)
+    if _torch.is_tensor(high):
+        high = high.item()
+    return _torch.empty_like(input, **kwargs).random_(low, high)
 
 
 def normal(mean, std=1.0, size=None, *, generator=None, dtype=None, **kwargs):

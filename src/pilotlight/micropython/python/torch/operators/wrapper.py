@@ -7,13 +7,15 @@ def _wrap(name, head):
     forms, check, types = head.partition(":")
     forms, alias, found = forms.partition("=")
     outs = int(forms[-1])
-    # those whose results may not even be their arguments, and those whose results may lie over them anyhow
-    apart = name in ("index_copy", "index_reduce", "scatter_reduce", "put", "take_along_dim")
+    # PyTorch lets these results lie over their arguments anyhow, the next over all but the first
     free = name in (
-        "diag", "triu", "tril", "ldexp", "masked_scatter", "logsumexp", "frobenius_norm", "norm", "nanmean", "nansum",
-        "aminmax", "median", "nanmedian", "mode", "kthvalue", "quantile", "nanquantile", "msort", "log_sigmoid",
-        "linalg_norm", "linalg_matrix_norm", "vdot", "inner",
+        "diag", "triu", "tril", "masked_scatter", "logsumexp", "frobenius_norm", "norm", "nanmean", "nansum", "aminmax",
+        "median", "nanmedian", "mode", "kthvalue", "quantile", "nanquantile", "log_sigmoid", "linalg_norm",
+        "linalg_matrix_norm", "vdot",
     )
+    last = 0 if free else 1 if name == "ldexp" else 99
+    # and these may not even be an argument, but for the first
+    apart = 1 if name in ("index_copy", "index_reduce", "scatter_reduce", "put") else 0 if name == "take_along_dim" else 99
 
     def checked(types):
         function = _names[name]
@@ -39,7 +41,7 @@ def _wrap(name, head):
             both = list(zip((out,), (y,)) if outs == 1 else zip(out, y))
             if [t for t, x in both if t.shape != x.shape and [a for a in args if a is t]]:
                 raise RuntimeError("unsupported operation: out= is the input, and of another shape than the result")
-            read = () if free else args + list(kwargs.values())
+            read = (args + list(kwargs.values()))[:last]
             both = [_torch._into(t, x, False, read, apart) for t, x in both]
             return both[0] if outs == 1 else tuple(both)
 
@@ -52,7 +54,7 @@ def _wrap(name, head):
         plain = made["i"]
         made["i"] = found + "_" if alias else (
             lambda self, *args, **kwargs: _torch._into(
-                self, plain(self, *args, **kwargs), True, () if free else args + tuple(kwargs.values()), apart
+                self, plain(self, *args, **kwargs), True, ((self,) + args + tuple(kwargs.values()))[:last], apart
             )
         )
     return made
