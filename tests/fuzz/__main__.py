@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument(
         "--mode", choices=MODES, help="float or a quantization; without it half of the models are quantized"
     )
-    parser.add_argument("--boards", choices=("all", "some", "none"), default="some")
+    parser.add_argument("--boards", choices=("all", "some", "none", "quick"), default="some")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--no-shrink", action="store_true", help="write failing models as they are")
     parser.add_argument(

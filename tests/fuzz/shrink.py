@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from fuzz.check import BOARDS, Verdict
+from fuzz.check import BOARDS, QUICK, Verdict
 from fuzz.child import isolated
 from fuzz.generate import CALLS, usable
 from fuzz.program import Program, Statement, load
@@ -27,7 +27,8 @@ def shrink(
 ) -> tuple[Program, Verdict]:
     """The smallest program found, and its verdict."""
     deadline = time.monotonic() + patience
-    boards = [b for b in BOARDS if b in verdict.where]
+    boards: Sequence[str] = [b for b in BOARDS if b in verdict.where]
+    boards = QUICK if verdict.where == "reference" else boards
     seconds = 15 if verdict.where == "time" else 60
     best = verdict
 
