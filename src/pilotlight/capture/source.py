@@ -157,7 +157,8 @@ def _made(thing: Any, what: str, loaded: ModuleType, init: dict[str, Any]) -> An
     finished = isinstance(thing, torch.nn.Module | ExportedProgram | tuple)
     if not finished and not callable(thing):
         raise PilotlightError(
-            f"{what} is a {type(thing).__name__}; expected a function, a module or a class", hint=_FORMS, kind="usage"
+            f"{what} is a {'Python module' if isinstance(thing, ModuleType) else type(thing).__name__}; expected a "
+            "function, a torch.nn.Module or a class", hint=_FORMS, kind="usage",
         )
     if finished:
         if init:
