@@ -5,29 +5,28 @@ from __future__ import annotations
 import math
 
 from pilotlight.graph import Graph, Node, Shape
-from pilotlight.passes.behind import Readers
+from pilotlight.passes.edit import Editor
 
 DENSE = ("conv2d", "linear", "wlinear8", "wlinear4")
 
 
 def fuse_clamps(graph: Graph) -> Graph:
     """relu, relu6 and clamp after a dense layer become its `clamp` attribute."""
-    readers = Readers(graph)
-    for node in list(graph.nodes):
+    edit = Editor(graph)
+    for node in edit:
         if node.op not in ("clamp_min", "clamp_max"):
             continue
         x, bound = node.inputs
-        dense = readers.layer(x, DENSE)
+        dense = edit.layer(x, DENSE)
         if dense is None or bound.data is None or bound.elements != 1:
             continue
         limit = float(bound.data.reshape(-1)[0])
         lo, hi = dense.attrs.get("clamp", (-math.inf, math.inf))
         choose = max if node.op == "clamp_min" else min
         dense.attrs["clamp"] = (choose(lo, limit), choose(hi, limit))
-        graph.nodes.remove(node)
-        graph.replace(node.output, x)
-        readers = Readers(graph)
-    return graph
+        edit.remove(node)
+        edit.replace(node.output, x)
+    return edit.done()
 
 
 def absorb_padding(graph: Graph) -> Graph:
@@ -35,27 +34,25 @@ def absorb_padding(graph: Graph) -> Graph:
 
     A one-dimensional convolution reads (N, L, C) as (N, 1, L, C): there the padding stands in front of a reshape.
     """
-    producers = graph.producers()
-    for node in list(graph.nodes):
+    edit = Editor(graph)
+    for node in edit:
         if node.op not in ("conv2d", "qconv2d", "qconv2d_s16"):
             continue
-        pad = producers.get(node.inputs[0])
-        row = pad is not None and pad.op == "reshape" and producers.get(pad.inputs[0])
+        pad = edit.producers.get(node.inputs[0])
+        row = pad is not None and pad.op == "reshape" and edit.producers.get(pad.inputs[0])
         pad = row or pad
         if pad is None or not _is_spatial(pad, node.attrs.get("zx", 0), node.inputs[0].shape):
             continue
         before, after = (_as_image(pad.attrs[side]) for side in ("before", "after"))
         amounts = zip(node.attrs["pad"], (*before[1:3], *after[1:3]), strict=True)
         node.attrs["pad"] = tuple(a + b for a, b in amounts)
-        node.inputs[0] = pad.inputs[0]
+        image = x = pad.inputs[0]
         if row:
-            x = pad.inputs[0]
             image = graph.fresh("reshape", x.dtype, (x.shape[0], 1, *x.shape[1:]))
             image.quant = x.quant
-            reshape = Node("reshape", [x], [image], {"shape": image.shape}, node.place)
-            graph.nodes.insert(graph.nodes.index(node), reshape)
-            node.inputs[0] = image
-    return graph
+            edit.insert(node, Node("reshape", [x], [image], {"shape": image.shape}, node.place))
+        edit.read(node, [image, *node.inputs[1:]])
+    return edit.done()
 
 
 def _as_image(sizes: tuple[int, ...], height: int = 0) -> tuple[int, ...]:

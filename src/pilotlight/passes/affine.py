@@ -5,36 +5,33 @@ from __future__ import annotations
 import numpy as np
 
 from pilotlight.graph import Graph, Node, Value
-from pilotlight.passes.behind import Readers
+from pilotlight.passes.edit import Editor
 
 OUTPUT_AXIS = {"conv2d": 0, "linear": 0, "conv_transpose2d": 3}  # of the weight
 
 
 def fold_affine(graph: Graph) -> Graph:
     """conv, linear → multiply, add, subtract by a constant per output channel: one node."""
-    changed = True
-    while changed:
-        changed = False
-        readers = Readers(graph)
-        for node in graph.nodes:
-            found = _match(node, readers)
-            if found is None:
-                continue
-            x, dense, constant = found
-            if _apply(graph, node, dense, constant):
-                graph.nodes.remove(node)
-                graph.replace(node.output, x)
-                changed = True
-                break
-    return graph
+    edit = Editor(graph)
+    for node in edit:
+        found = _match(node, edit)
+        if found is None:
+            continue
+        x, dense, constant = found
+        inputs = _folded(graph, node, dense, constant)
+        if inputs is not None:
+            edit.read(dense, inputs)
+            edit.remove(node)
+            edit.replace(node.output, x)
+    return edit.done()
 
 
-def _match(node: Node, readers: Readers) -> tuple[Value, Node, Value] | None:
+def _match(node: Node, edit: Editor) -> tuple[Value, Node, Value] | None:
     if node.op not in ("mul", "add", "sub"):
         return None
     left, right = node.inputs
     for x, constant in ((left, right), (right, left)):
-        dense = readers.layer(x, OUTPUT_AXIS) if constant.is_constant else None
+        dense = edit.layer(x, OUTPUT_AXIS) if constant.is_constant else None
         if dense is None or dense.attrs.keys() & {"clamp", "weight_scale"}:
             continue
         if node.op == "sub" and constant is left:
@@ -46,10 +43,11 @@ def _match(node: Node, readers: Readers) -> tuple[Value, Node, Value] | None:
     return None
 
 
-def _apply(graph: Graph, node: Node, dense: Node, constant: Value) -> bool:
+def _folded(graph: Graph, node: Node, dense: Node, constant: Value) -> list[Value] | None:
+    """What a layer reads that computes the node behind it as well."""
     x, weight, bias = dense.inputs
     if weight.data is None or bias.data is None or constant.data is None:
-        return False
+        return None
     channels = bias.elements
     number = np.broadcast_to(constant.data.reshape(-1).astype(np.float64), (channels,))
     w, b = weight.data.astype(np.float64), bias.data.astype(np.float64)
@@ -60,5 +58,4 @@ def _apply(graph: Graph, node: Node, dense: Node, constant: Value) -> bool:
     else:
         b = b + number if node.op == "add" else b - number
     w32, b32 = w.astype(np.float32), b.astype(np.float32)
-    dense.inputs = [x, graph.constant(w32, weight.name), graph.constant(b32, bias.name)]
-    return True
+    return [x, graph.constant(w32, weight.name), graph.constant(b32, bias.name)]

@@ -48,18 +48,19 @@ def separate_outputs(graph: Graph) -> Graph:
     """Copy outputs that are an input, a constant, a state or another output: each gets bytes of its own."""
     shared = {p.value for p in graph.inputs} | {s.value for s in graph.states} | {s.next for s in graph.states}
     seen: set[Value] = set()
+    producers = graph.producers()
     for port in graph.outputs:
-        if port.value.is_constant or port.value in seen or _root(graph, port.value) in shared | seen:
+        root = _root(producers, port.value)
+        if port.value.is_constant or port.value in seen or root in shared or root in seen:
             copy = graph.fresh(port.value.name, port.value.dtype, port.value.shape)
             graph.nodes.append(Node("copy", [port.value], [copy]))
-            port.value = copy
-        seen |= {port.value, _root(graph, port.value)}
+            port.value = root = copy
+        seen |= {port.value, root}
     return graph
 
 
-def _root(graph: Graph, value: Value) -> Value:
+def _root(producers: dict[Value, Node], value: Value) -> Value:
     """The value whose bytes this one is a view of."""
-    producers = graph.producers()
     while value in producers and ops.get(producers[value].op).view_offset(producers[value]) is not None:
         value = producers[value].inputs[0]
     return value

@@ -16,6 +16,7 @@ import torch
 from pilotlight import fixed, ops
 from pilotlight.graph import Graph, Node, Value
 from pilotlight.passes.clean import remove_dead
+from pilotlight.passes.edit import Editor
 
 Interval = tuple[np.ndarray, np.ndarray]  # lowest and highest integer per channel, the last axis
 POOLS = ("qavg_pool2d", "qadaptive_avg_pool2d", "qmax_pool2d", "qadaptive_max_pool2d", "qmean")
@@ -28,9 +29,10 @@ def drop_constant_channels(graph: Graph) -> Graph:
     graph = remove_dead(graph)
     intervals = find_intervals(graph)
     removable = _Removable(graph, intervals).run()
+    edit = Editor(graph)
     for value, channels in removable.items():
         if channels.any():
-            _shrink(graph, value, channels, intervals[value][0], removable)
+            _shrink(edit, value, channels, intervals[value][0])
     return graph
 
 
@@ -170,23 +172,22 @@ class _Removable:
         return ~every
 
 
-def _shrink(
-    graph: Graph, value: Value, gone: np.ndarray, constant: np.ndarray, removable: dict[Value, np.ndarray]
-) -> None:
+def _shrink(edit: Editor, value: Value, gone: np.ndarray, constant: np.ndarray) -> None:
     """Take channels out of a value: out of the layer that writes it and out of those that read it."""
     kept = ~gone
-    producer = graph.producers()[value]
+    producer = edit.producers[value]
     value.shape = (*value.shape[:-1], int(kept.sum()))
     if "shape" in producer.attrs:
         producer.attrs["shape"] = value.shape
     if producer.op in ("qconv2d", "qlinear"):
-        producer.inputs[1:4] = [_rows(graph, v, kept) for v in producer.inputs[1:4]]
+        rows = [_rows(edit.graph, v, kept) for v in producer.inputs[1:4]]
+        edit.read(producer, [producer.inputs[0], *rows, *producer.inputs[4:]])
         producer.attrs["channels"] = int(kept.sum())
         if producer.attrs.get("groups", 1) > 1:
             producer.attrs["groups"] = int(kept.sum())
-    for reader in graph.users().get(value, []):
+    for reader in edit.readers(value):
         if reader.op == "qlinear" or (reader.op == "qconv2d" and reader.attrs["groups"] == 1):
-            _absorb(graph, reader, gone, constant)
+            _absorb(edit, reader, gone, constant)
 
 
 def _rows(graph: Graph, value: Value, kept: np.ndarray) -> Value:
@@ -194,11 +195,12 @@ def _rows(graph: Graph, value: Value, kept: np.ndarray) -> Value:
     return graph.constant(value.data[kept], value.name)
 
 
-def _absorb(graph: Graph, reader: Node, gone: np.ndarray, constant: np.ndarray) -> None:
+def _absorb(edit: Editor, reader: Node, gone: np.ndarray, constant: np.ndarray) -> None:
     """Add what the constant channels contribute to the bias and forget their weights."""
     _, weight, bias = reader.inputs[:3]
     assert weight.data is not None and bias.data is not None
     w = weight.data.astype(np.int64).reshape(len(weight.data), -1, weight.shape[-1])
     share = (w[:, :, gone] * constant[gone]).sum(axis=(1, 2))
-    reader.inputs[1] = graph.constant(np.ascontiguousarray(weight.data[..., ~gone]), weight.name)
-    reader.inputs[2] = graph.constant((bias.data + share).astype(np.int32), bias.name)
+    narrow = edit.graph.constant(np.ascontiguousarray(weight.data[..., ~gone]), weight.name)
+    shifted = edit.graph.constant((bias.data + share).astype(np.int32), bias.name)
+    edit.read(reader, [reader.inputs[0], narrow, shifted, *reader.inputs[3:]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pilotlight.graph import Graph, Node, Value
 from pilotlight.ops.pointwise import Item, is_pointwise
+from pilotlight.passes.edit import Editor
 
 MOST_ITEMS = 24
 MOST_INPUTS = 8
@@ -11,27 +12,20 @@ MOST_INPUTS = 8
 
 def fuse_pointwise(graph: Graph) -> Graph:
     """Merge a pointwise node into its only reader when that is pointwise too and has the same shape."""
-    changed = True
-    while changed:
-        changed = False
-        users, producers, leaving = graph.users(), graph.producers(), graph.leaving()
-        for node in graph.nodes:
-            if not is_pointwise(node.op):
-                continue
-            inner = _candidate(node, users, producers, leaving)
-            if inner is not None:
-                _merge(graph, inner, node)
-                changed = True
-                break
-    return graph
+    edit = Editor(graph)
+    for node in edit:
+        while is_pointwise(node.op) and (inner := _candidate(node, edit)) is not None:
+            fused = _merged(inner, node)
+            edit.exchange(node, fused)
+            edit.remove(inner)
+            node = fused
+    return edit.done()
 
 
-def _candidate(
-    node: Node, users: dict[Value, list[Node]], producers: dict[Value, Node], leaving: set[Value]
-) -> Node | None:
+def _candidate(node: Node, edit: Editor) -> Node | None:
     for value in node.inputs:
-        inner = producers.get(value)
-        if inner is None or not is_pointwise(inner.op) or value in leaving or len(users[value]) != 1:
+        inner = edit.producers.get(value)
+        if inner is None or not is_pointwise(inner.op) or not edit.alone(value):
             continue
         if value.shape != node.output.shape:
             continue
@@ -50,8 +44,8 @@ def _body(node: Node) -> tuple[Item, ...]:
     return (Item(node.op, refs, node.inputs[-1].dtype, node.output.dtype),)
 
 
-def _merge(graph: Graph, inner: Node, outer: Node) -> None:
-    """Put `inner` in front of `outer` inside one fused node at outer's place in the order."""
+def _merged(inner: Node, outer: Node) -> Node:
+    """`inner` and then `outer` inside one fused node."""
     inputs = list(dict.fromkeys([*inner.inputs, *(v for v in outer.inputs if v is not inner.output)]))
     body = [_renumbered(item, inner.inputs, inputs, 0) for item in _body(inner)]
     result = len(body) - 1
@@ -62,9 +56,7 @@ def _merge(graph: Graph, inner: Node, outer: Node) -> None:
             for kind, k in item.operands
         )
         body.append(Item(item.op, operands, item.compute, item.result))
-    fused = Node("fused", inputs, outer.outputs, {"body": tuple(body)}, outer.place)
-    graph.nodes[graph.nodes.index(outer)] = fused
-    graph.nodes.remove(inner)
+    return Node("fused", inputs, outer.outputs, {"body": tuple(body)}, outer.place)
 
 
 def _renumbered(item: Item, old: list[Value], new: list[Value], shift: int) -> Item:

@@ -31,6 +31,7 @@ from pilotlight.ops.q_masked_softmax import Masked, masked
 from pilotlight.ops.q_quantize import make_dequantize
 from pilotlight.ops.q_recipe import affine
 from pilotlight.passes.clean import remove_dead
+from pilotlight.passes.edit import Editor
 from pilotlight.passes.functions import function_of_one, is_test
 from pilotlight.passes.recurrent import LAYERS, quantize_layers
 
@@ -90,7 +91,7 @@ class _Rewriter:
         """quantize(dequantize(x)): x itself, or a table from one scale to the other."""
         value, wanted = self.real[node.inputs[0]], Quant(node.attrs["scale"], node.attrs["zero"])
         if value.quant == wanted and value.dtype == node.output.dtype and _limits(node) in FULL:
-            self.graph.replace(node.output, value)
+            self._replace(node.output, value)
             return
         form = ops.integer_form("requantize")
         assert form is not None
@@ -217,7 +218,18 @@ class _Rewriter:
         outs = [r.output for r in self.users.get(node.outputs[0], [])]
         self._finish(made, outs[0])
         for other in outs[1:]:
-            self.graph.replace(other, outs[0])
+            self._replace(other, outs[0])
+
+    def _replace(self, old: Value, new: Value) -> None:
+        """Make every reader of `old`, all of which come later, read `new` instead."""
+        for node in self.users.pop(old, []):
+            node.inputs = [new if v is old else v for v in node.inputs]
+        for port in self.graph.outputs:
+            if port.value is old:
+                port.value = new
+        for state in self.graph.states:
+            if state.next is old:
+                state.next = new
 
     def _finish(self, made: list[Node], out: Value) -> None:
         """Put the integer nodes in, the last of them writing what the quantize wrote."""
@@ -312,24 +324,19 @@ def _is_real(node: Node) -> bool:
 
 def _lift_quantize(graph: Graph) -> None:
     """Quantize before data is moved instead of behind: then integers are moved."""
-    changed = True
-    while changed:
-        changed = False
-        producers, users, leaving = graph.producers(), graph.users(), graph.leaving()
-        for node in graph.nodes:
-            above = producers.get(node.inputs[0]) if node.op == "quantize" else None
-            if above is None or above.op not in ("reshape", "permute", "slice", "flip") or above.output in leaving:
-                continue
-            if len(users[above.output]) != 1:
-                continue
+    edit = Editor(graph)
+    for node in edit:
+        while node.op == "quantize" and (above := edit.producers.get(node.inputs[0])) is not None:
+            if above.op not in ("reshape", "permute", "slice", "flip") or not edit.alone(above.output):
+                break
             x = above.inputs[0]
             early = graph.fresh(node.output.name, node.output.dtype, x.shape)
-            at = graph.nodes.index(above)
             moved = Node(above.op, [early], node.outputs, above.attrs, above.place)
-            graph.nodes[at : at + 1] = [Node("quantize", [x], [early], node.attrs, node.place), moved]
-            graph.nodes.remove(node)
-            changed = True
-            break
+            first = Node("quantize", [x], [early], node.attrs, node.place)
+            edit.remove(node)
+            edit.exchange(above, first, moved)
+            node = first
+    edit.done()
 
 
 def _code(number: Any, quant: Quant, dtype: DType) -> np.ndarray | None:
@@ -346,43 +353,44 @@ def _limits(quantize: Node) -> tuple[int, int]:
 
 def _clamp_integers(graph: Graph) -> None:
     """clamp → quantize is quantize with narrower limits: rounding keeps the order of numbers."""
-    producers, users, leaving = graph.producers(), graph.users(), graph.leaving()
-    for node in graph.nodes:
+    edit = Editor(graph)
+    for node in edit:
         if node.op != "quantize":
             continue
-        above = producers.get(node.inputs[0])
+        above = edit.producers.get(node.inputs[0])
         while above is not None and above.op in ("clamp_min", "clamp_max"):
             x, bound = above.inputs
-            if len(users[above.output]) != 1 or above.output in leaving or bound.data is None or bound.elements != 1:
+            if not edit.alone(above.output) or bound.data is None or bound.elements != 1:
                 break
             limit = round(float(bound.data.reshape(-1)[0]) / node.attrs["scale"]) + node.attrs["zero"]
             side, choose = ("lo", max) if above.op == "clamp_min" else ("hi", min)
             node.attrs = {**node.attrs, side: choose(node.attrs[side], limit)}
-            node.inputs = [x]
-            graph.nodes = [n for n in graph.nodes if n is not above]
-            above = producers.get(x)
+            edit.read(node, [x])
+            edit.remove(above)
+            above = edit.producers.get(x)
+    edit.done()
 
 
 def integer_ports(graph: Graph) -> Graph:
     """Inputs that are only quantized and outputs that are only dequantized are integers in the C API."""
-    users, producers, leaving = graph.users(), graph.producers(), graph.leaving()
+    edit, leaving = Editor(graph), graph.leaving()
     for port in graph.inputs:
-        readers = users.get(port.value, [])
+        readers = edit.readers(port.value)
         same = bool(readers) and all(r.op == "quantize" and r.attrs == readers[0].attrs for r in readers)
         if same and port.value not in leaving:
             attrs = readers[0].attrs
             value = _like(graph, port.value, readers[0].output.dtype)
             value.quant = port.quant = Quant(attrs["scale"], attrs["zero"])
             for reader in readers:
-                graph.nodes.remove(reader)
-                graph.replace(reader.output, value)
+                edit.remove(reader)
+                edit.replace(reader.output, value)
             port.value = value
     for port in graph.outputs:
-        above = producers.get(port.value)
+        above = edit.producers.get(port.value)
         if above is not None and above.op == "dequantize":
             port.quant = Quant(above.attrs["scale"], above.attrs["zero"])
             port.value = above.inputs[0]
-    return graph
+    return edit.done()
 
 
 def _like(graph: Graph, value: Value, dtype: DType) -> Value:

@@ -16,6 +16,7 @@ import numpy as np
 from pilotlight import ops
 from pilotlight.graph import Graph, Node, Shape, Value
 from pilotlight.passes.clean import remove_dead
+from pilotlight.passes.edit import Editor
 from pilotlight.passes.shuffle import join_shuffles, split_shuffles
 
 Perm = tuple[int, ...]
@@ -33,6 +34,12 @@ def compose(first: Perm, then: Perm) -> Perm:
     return tuple(first[p] for p in then)
 
 
+def _memory_order(first: Perm | None, then: Perm) -> Perm | None:
+    """The order of a port in memory, None for PyTorch's own."""
+    order = then if first is None else compose(first, then)
+    return None if order == tuple(range(len(order))) else order
+
+
 def is_reshape(perm: Perm, shape: Shape) -> bool:
     """Whether a permutation of `shape` only moves dimensions of size 1."""
     moved = [p for p in perm if shape[p] != 1]
@@ -44,31 +51,26 @@ def optimize_layout(graph: Graph, *, keep_io: bool = False) -> Graph:
     layout = _Layout(join_shuffles(graph), keep_io)
     while layout.borders() or layout.states() or layout.round() or layout.settle():
         pass
+    layout.edit.done()
     return remove_dead(split_shuffles(graph))
 
 
 class _Layout:
     def __init__(self, graph: Graph, keep_io: bool):
         self.graph = graph
+        self.edit = Editor(graph)
         self.keep_io = keep_io
 
     def round(self) -> bool:
-        """Apply to every node the first rule that fits, at most once around any value; False when none did."""
-        graph = remove_dead(self.graph)
-        self.producers, self.users = graph.producers(), graph.users()
-        touched: set[Value] = set()
-        for node in list(graph.nodes):
-            near = self._near(node)
-            if touched.isdisjoint(near) and self._apply(node):
-                touched |= near
-        return bool(touched)
+        """Apply to every node the first rule that fits; False when none did.
 
-    def _near(self, node: Node) -> set[Value]:
-        """The values that a rule for this node may look at."""
-        near = {*node.inputs, *node.outputs}
-        for _ in range(2):
-            near |= {v for value in near for n in (self.producers.get(value),) if n is not None for v in n.inputs}
-        return near
+        What a rule puts in, the nodes after it see in the same round: a permute slides down a whole network at once.
+        """
+        self.edit.prune()
+        changed = False
+        for node in self.edit:
+            changed |= self._apply(node)
+        return changed
 
     def _apply(self, node: Node) -> bool:
         if node.op == "permute":
@@ -82,9 +84,9 @@ class _Layout:
     def _simplify(self, node: Node) -> bool:
         """Merge two permutes; drop the identity; permute constants now."""
         x, perm = node.inputs[0], node.attrs["perm"]
-        above = self.producers.get(x)
+        above = self.edit.producers.get(x)
         if above is not None and above.op == "permute":
-            node.inputs[0] = above.inputs[0]
+            self.edit.read(node, list(above.inputs))
             node.attrs = {"perm": compose(above.attrs["perm"], perm)}
             return True
         if perm == tuple(range(len(perm))):
@@ -92,7 +94,7 @@ class _Layout:
             return True
         if x.data is not None:
             node.output.data = np.ascontiguousarray(x.data.transpose(perm))
-            self.graph.nodes.remove(node)
+            self.edit.remove(node)
             return True
         return False
 
@@ -101,19 +103,19 @@ class _Layout:
         if x.shape == node.output.shape:
             self._bypass(node)
             return True
-        above = self.producers.get(x)
+        above = self.edit.producers.get(x)
         if above is not None and above.op == "reshape":
-            node.inputs[0] = above.inputs[0]
+            self.edit.read(node, list(above.inputs))
             return True
         if x.data is not None:
             node.output.data = x.data.reshape(node.output.shape)
-            self.graph.nodes.remove(node)
+            self.edit.remove(node)
             return True
         return False
 
     def _through_reshape(self, node: Node) -> bool:
         """permute → reshape as reshape → permute, where the reshape splits and merges whole dimensions."""
-        above = self.producers.get(node.inputs[0])
+        above = self.edit.producers.get(node.inputs[0])
         if above is None or above.op != "permute":
             return False
         swapped = swap_permute_reshape(above.inputs[0].shape, above.attrs["perm"], node.output.shape)
@@ -121,19 +123,17 @@ class _Layout:
             return False
         shape, perm = swapped
         middle = self.graph.fresh("reshape", node.output.dtype, shape)
-        at = self.graph.nodes.index(node)
         reshape = Node("reshape", [above.inputs[0]], [middle], {"shape": shape}, node.place)
-        permute = Node("permute", [middle], node.outputs, {"perm": perm}, above.place)
-        self.graph.nodes[at : at + 1] = [reshape, permute]
+        self.edit.exchange(node, reshape, Node("permute", [middle], node.outputs, {"perm": perm}, above.place))
         return True
 
     def _pull_up(self, node: Node) -> bool:
         """permute → reshape → permute as permute → reshape: one transposition instead of two."""
-        reshape = self.producers.get(node.inputs[0])
-        if reshape is None or reshape.op != "reshape" or len(self.users[reshape.output]) != 1:
+        reshape = self.edit.producers.get(node.inputs[0])
+        if reshape is None or reshape.op != "reshape" or not self._sole(reshape.output):
             return False
-        above = self.producers.get(reshape.inputs[0])
-        if above is None or above.op != "permute" or reshape.output in self.graph.leaving():
+        above = self.edit.producers.get(reshape.inputs[0])
+        if above is None or above.op != "permute":
             return False
         # reshape → permute is the mirror of permute → reshape: seen from the output, undo the permute first
         undone = swap_permute_reshape(node.output.shape, inverse(node.attrs["perm"]), reshape.inputs[0].shape)
@@ -142,11 +142,10 @@ class _Layout:
         shape, back = undone
         perm = compose(above.attrs["perm"], inverse(back))
         middle = self.graph.fresh("permute", node.output.dtype, shape)
-        at = self.graph.nodes.index(node)
         first = Node("permute", [above.inputs[0]], [middle], {"perm": perm}, above.place)
         second = Node("reshape", [middle], node.outputs, {"shape": node.output.shape}, node.place)
-        self.graph.nodes[at : at + 1] = [first, second]
-        self.graph.nodes.remove(reshape)
+        self.edit.exchange(node, first, second)
+        self.edit.remove(reshape)
         return True
 
     def _hoist(self, node: Node) -> bool:
@@ -157,7 +156,7 @@ class _Layout:
         chain: list[tuple[Node, Value, dict[str, Any]]] = []  # (operator, what it reads, its new attributes)
         value = node.inputs[0]
         while value not in inputs:
-            inner = self.producers.get(value)
+            inner = self.edit.producers.get(value)
             found = self._only_operand(inner, back, rank) if inner is not None and self._sole(value) else None
             if inner is None or found is None:
                 return False
@@ -170,15 +169,14 @@ class _Layout:
             others = [value if v is operand else self._unpermute(inner, v, back, perm, rank) for v in inner.inputs]
             out = inner.output
             fresh = self.graph.fresh(out.name, out.dtype, tuple(out.shape[p] for p in perm))
-            at = self.graph.nodes.index(inner)
-            self.graph.nodes[at] = Node(inner.op, others, [fresh], attrs, inner.place)
+            self.edit.exchange(inner, Node(inner.op, others, [fresh], attrs, inner.place))
             value = fresh
-        self.graph.nodes.remove(node)
-        self.graph.replace(node.output, value)
+        self.edit.remove(node)
+        self.edit.replace(node.output, value)
         return True
 
     def _sole(self, value: Value) -> bool:
-        return len(self.users.get(value, [])) == 1 and value not in self.graph.leaving()
+        return self.edit.alone(value)
 
     def _only_operand(self, node: Node, back: Perm, rank: int) -> tuple[Value, dict[str, Any]] | None:
         """The one operand that is not to be had in the other order for free, and the attributes in that order."""
@@ -194,8 +192,8 @@ class _Layout:
     def _into_linear(self, node: Node) -> bool:
         """permute → flatten → linear: reorder the columns of the weight instead."""
         x, weight, bias = node.inputs
-        reshape = self.producers.get(x)
-        above = self.producers.get(reshape.inputs[0]) if reshape is not None and reshape.op == "reshape" else None
+        reshape = self.edit.producers.get(x)
+        above = self.edit.producers.get(reshape.inputs[0]) if reshape is not None and reshape.op == "reshape" else None
         if above is None or above.op != "permute" or weight.data is None or "weight_group" in node.attrs:
             return False
         perm, source = above.attrs["perm"], above.inputs[0]
@@ -204,36 +202,35 @@ class _Layout:
         inner = tuple(source.shape[p] for p in perm[1:])
         order = np.arange(x.shape[1]).reshape(inner).transpose([p - 1 for p in inverse(perm)[1:]]).reshape(-1)
         flat = self.graph.fresh("reshape", x.dtype, x.shape)
-        at = self.graph.nodes.index(node)
-        self.graph.nodes.insert(at, Node("reshape", [source], [flat], {"shape": x.shape}, node.place))
-        node.inputs = [flat, self.graph.constant(weight.data[:, order], weight.name), bias]
+        self.edit.insert(node, Node("reshape", [source], [flat], {"shape": x.shape}, node.place))
+        self.edit.read(node, [flat, self.graph.constant(weight.data[:, order], weight.name), bias])
         return True
 
     def _slide(self, node: Node) -> bool:
         """Move the permutes in front of an operator behind it, when that costs no new transposition."""
-        above = [self.producers.get(v) for v in node.inputs]
+        above = [a for v in node.inputs if (a := self.edit.producers.get(v)) is not None and a.op == "permute"]
+        if not above or len(node.outputs) != 1:
+            return False
         held = {s.value for s in self.graph.states}  # permutes of these go into the state, not down the graph
-        perms = [a.attrs["perm"] for a in above if a and a.op == "permute" and a.inputs[0] not in held]
-        op = ops.get(node.op)
-        if not perms or len(node.outputs) != 1:
+        perms = [a.attrs["perm"] for a in above if a.inputs[0] not in held]
+        if not perms:
             return False
         perm = perms[0]
         rank = len(perm)
-        attrs = op.permuted(node, perm) if len(node.output.shape) == rank else None
+        attrs = ops.get(node.op).permuted(node, perm) if len(node.output.shape) == rank else None
         if attrs is None or not all(self._free(v, perm, rank) for v in node.inputs):
             return False
         back = inverse(perm)
         inputs = [self._unpermute(node, v, perm, back, rank) for v in node.inputs]
         shape = tuple(node.output.shape[p] for p in back)
         inner = self.graph.fresh(node.output.name, node.output.dtype, shape)
-        at = self.graph.nodes.index(node)
         moved = Node(node.op, inputs, [inner], attrs, node.place)
-        self.graph.nodes[at : at + 1] = [moved, Node("permute", [inner], node.outputs, {"perm": perm}, node.place)]
+        self.edit.exchange(node, moved, Node("permute", [inner], node.outputs, {"perm": perm}, node.place))
         return True
 
     def _free(self, value: Value, perm: Perm, rank: int) -> bool:
         """Whether an operand can be had in the other order without moving data."""
-        above = self.producers.get(value)
+        above = self.edit.producers.get(value)
         if above is not None and above.op == "permute" and above.attrs["perm"] == perm:
             return True
         shape = (1,) * (rank - len(value.shape)) + value.shape
@@ -245,12 +242,12 @@ class _Layout:
         """Whether a value is an input that all but one of its readers want in the order `perm`."""
         if self.keep_io or all(port.value is not value for port in self.graph.inputs):
             return False
-        readers = self.users[value]
+        readers = self.edit.readers(value)
         wanted = sum(r.op == "permute" and r.attrs["perm"] == perm for r in readers)
         return wanted == len(readers) - 1 > 0 and value not in self.graph.leaving()
 
     def _unpermute(self, node: Node, value: Value, perm: Perm, back: Perm, rank: int) -> Value:
-        above = self.producers.get(value)
+        above = self.edit.producers.get(value)
         if above is not None and above.op == "permute" and above.attrs["perm"] == perm:
             return above.inputs[0]
         shape = (1,) * (rank - len(value.shape)) + value.shape
@@ -258,11 +255,10 @@ class _Layout:
         if value.data is not None:
             return self.graph.constant(value.data.reshape(shape).transpose(back), value.name)
         out = self.graph.fresh(value.name, value.dtype, new)
-        at = self.graph.nodes.index(node)
         if is_reshape(back, shape):
-            self.graph.nodes.insert(at, Node("reshape", [value], [out], {"shape": new}, node.place))
+            self.edit.insert(node, Node("reshape", [value], [out], {"shape": new}, node.place))
         else:
-            self.graph.nodes.insert(at, Node("permute", [value], [out], {"perm": back}, node.place))
+            self.edit.insert(node, Node("permute", [value], [out], {"perm": back}, node.place))
         return out
 
     # ---- borders -------------------------------------------------------------------------------------------
@@ -271,9 +267,9 @@ class _Layout:
         """Inputs read only through one permute, and outputs behind one, take that order in memory."""
         if self.keep_io:
             return False
-        users, producers, leaving = self.graph.users(), self.graph.producers(), self.graph.leaving()
+        leaving = self.graph.leaving()
         for port in self.graph.inputs:
-            readers = users.get(port.value, [])
+            readers = self.edit.readers(port.value)
             perms = {r.attrs["perm"] if r.op == "permute" else None for r in readers}
             if len(perms) != 1 or None in perms or port.value in leaving:
                 continue
@@ -281,26 +277,25 @@ class _Layout:
             assert perm is not None
             value = self._reorder_input(port.value, perm)
             for reader in readers:
-                self.graph.nodes.remove(reader)
-                self.graph.replace(reader.output, value)
+                self.edit.remove(reader)
+                self.edit.replace(reader.output, value)
             return True
         for port in self.graph.outputs:
-            above = producers.get(port.value)
-            if above is None or above.op != "permute" or len(users.get(port.value, [])) != 0:
+            above = self.edit.producers.get(port.value)
+            if above is None or above.op != "permute" or self.edit.readers(port.value):
                 continue
             back = inverse(above.attrs["perm"])
-            port.value, port.perm = above.inputs[0], back if port.perm is None else compose(port.perm, back)
+            port.value, port.perm = above.inputs[0], _memory_order(port.perm, back)
             self._drop_if_unused(above)
             return True
         return False
 
     def states(self) -> bool:
         """A state read only through one permute and written behind its inverse changes its own order."""
-        users, producers = self.graph.users(), self.graph.producers()
         for state in self.graph.states:
-            readers = users.get(state.value, [])
+            readers = self.edit.readers(state.value)
             perms = {r.attrs["perm"] if r.op == "permute" else None for r in readers}
-            above = producers.get(state.next)
+            above = self.edit.producers.get(state.next)
             if len(perms) != 1 or None in perms or above is None or above.op != "permute":
                 continue
             (perm,) = perms
@@ -308,8 +303,8 @@ class _Layout:
                 continue
             value = self.graph.fresh(state.value.name, state.value.dtype, readers[0].output.shape)
             for reader in readers:
-                self.graph.nodes.remove(reader)
-                self.graph.replace(reader.output, value)
+                self.edit.remove(reader)
+                self.edit.replace(reader.output, value)
             state.value, state.next = value, above.inputs[0]
             state.initial = np.ascontiguousarray(state.initial.transpose(perm))
             self._drop_if_unused(above)
@@ -318,7 +313,7 @@ class _Layout:
 
     def settle(self) -> bool:
         """What is left of permutes that only move dimensions of size 1 are reshapes."""
-        found = [n for n in self.graph.nodes if n.op == "permute" and is_reshape(n.attrs["perm"], n.inputs[0].shape)]
+        found = [n for n in self.edit if n.op == "permute" and is_reshape(n.attrs["perm"], n.inputs[0].shape)]
         for node in found:
             node.op, node.attrs = "reshape", {"shape": node.output.shape}
         return bool(found)
@@ -329,16 +324,16 @@ class _Layout:
         """Give an input the memory order `perm` and return its new value."""
         (port,) = [p for p in self.graph.inputs if p.value is old]
         port.value = self.graph.fresh(old.name, old.dtype, tuple(old.shape[p] for p in perm))
-        port.perm = perm if port.perm is None else compose(port.perm, perm)
+        port.perm = _memory_order(port.perm, perm)
         return port.value
 
     def _bypass(self, node: Node) -> None:
-        self.graph.nodes.remove(node)
-        self.graph.replace(node.output, node.inputs[0])
+        self.edit.remove(node)
+        self.edit.replace(node.output, node.inputs[0])
 
     def _drop_if_unused(self, node: Node) -> None:
-        if not self.graph.users().get(node.output) and node.output not in self.graph.leaving():
-            self.graph.nodes.remove(node)
+        if not self.edit.readers(node.output) and node.output not in self.graph.leaving():
+            self.edit.remove(node)
 
 
 def groups(before: Shape, after: Shape) -> list[tuple[list[int], list[int]]] | None:

@@ -8,6 +8,7 @@ from pilotlight import ops
 from pilotlight.graph import Graph, Node, Port, Value
 from pilotlight.ops.areas import is_image, whole
 from pilotlight.passes.clean import remove_dead
+from pilotlight.passes.edit import Editor
 
 
 def can_cut(node: Node) -> bool:
@@ -21,13 +22,13 @@ def can_cut(node: Node) -> bool:
 
 def join_reshapes(graph: Graph) -> Graph:
     """Read the image itself behind two reshapes that undo each other, as between one-dimensional layers."""
-    producers, leaving = graph.producers(), graph.leaving()
-    for node in graph.nodes:
-        above = producers.get(node.inputs[0]) if node.op == "reshape" else None
+    edit, leaving = Editor(graph), graph.leaving()
+    for node in edit:
+        above = edit.producers.get(node.inputs[0]) if node.op == "reshape" else None
         if above is not None and above.op == "reshape" and node.output not in leaving:
             image = above.inputs[0]
             if (image.shape, image.quant) == (node.output.shape, node.output.quant):
-                graph.replace(node.output, image)
+                edit.replace(node.output, image)
     return remove_dead(graph)
 
 

@@ -7,24 +7,24 @@ order of them. In three pieces it would stop the permutes that are to meet their
 from __future__ import annotations
 
 from pilotlight.graph import Graph, Node
-from pilotlight.passes.behind import Readers
+from pilotlight.passes.edit import Editor
 
 
 def join_shuffles(graph: Graph) -> Graph:
     """reshape → permute → reshape that stays inside one dimension becomes `shuffle`."""
-    readers = Readers(graph)
-    for node in list(graph.nodes):
-        if node.op != "permute" or not readers.alone(node.inputs[0]) or not readers.alone(node.output):
+    edit = Editor(graph)
+    for node in edit:
+        if node.op != "permute" or not edit.alone(node.inputs[0]) or not edit.alone(node.output):
             continue
-        split, merge = readers.producers.get(node.inputs[0]), readers.users[node.output][0]
+        split, (merge,) = edit.producers.get(node.inputs[0]), edit.readers(node.output)
         if split is None or split.op != "reshape" or merge.op != "reshape":
             continue
         attrs = _inside_one_dimension(split, node)
         if attrs is not None and merge.output.shape == split.inputs[0].shape:
-            at = graph.nodes.index(merge)
-            graph.nodes[at] = Node("shuffle", split.inputs, merge.outputs, attrs, node.place)
-            graph.nodes = [n for n in graph.nodes if n is not split and n is not node]
-    return graph
+            edit.exchange(merge, Node("shuffle", split.inputs, merge.outputs, attrs, node.place))
+            edit.remove(node)
+            edit.remove(split)
+    return edit.done()
 
 
 def _inside_one_dimension(split: Node, permute: Node) -> dict[str, object] | None:
@@ -42,16 +42,19 @@ def _inside_one_dimension(split: Node, permute: Node) -> dict[str, object] | Non
 
 def split_shuffles(graph: Graph) -> Graph:
     """Back to what has kernels."""
-    for node in [n for n in graph.nodes if n.op == "shuffle"]:
+    edit = Editor(graph)
+    for node in edit:
+        if node.op != "shuffle":
+            continue
         (x,), axis, sizes, order = node.inputs, *(node.attrs[k] for k in ("axis", "sizes", "order"))
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         perm = (*range(axis), *(axis + p for p in order), *range(axis + len(sizes), axis + len(sizes) + len(after)))
         apart = graph.fresh("reshape", x.dtype, (*before, *sizes, *after))
         turned = graph.fresh("permute", x.dtype, (*before, *(sizes[p] for p in order), *after))
-        at = graph.nodes.index(node)
-        graph.nodes[at : at + 1] = [
+        edit.exchange(
+            node,
             Node("reshape", [x], [apart], {"shape": apart.shape}, node.place),
             Node("permute", [apart], [turned], {"perm": perm}, node.place),
             Node("reshape", [turned], node.outputs, {"shape": node.output.shape}, node.place),
-        ]
-    return graph
+        )
+    return edit.done()

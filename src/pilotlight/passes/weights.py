@@ -13,8 +13,8 @@ from pilotlight import ops
 from pilotlight.emit.pack_weights import CHUNK, Grid, input_bits, split_scales
 from pilotlight.graph import FLOAT32, INT64, Graph, Node, Value
 from pilotlight.passes.activation import fuse_clamps
-from pilotlight.passes.behind import Readers
 from pilotlight.passes.clean import remove_dead
+from pilotlight.passes.edit import Editor
 from pilotlight.passes.integer import Fallback
 
 LAYERS = ("wlinear8", "wlinear4")
@@ -24,18 +24,16 @@ POINT = {"kernel": (1, 1), "stride": (1, 1), "pad": (0, 0, 0, 0), "groups": 1}
 
 def keep_integer_weights(graph: Graph) -> Graph:
     """Rewrite every layer whose integers are exact; scales and shifts behind it go into its own."""
-    found = False
+    found: dict[Node, Node] = {}
     producers = graph.producers()
     for at, node in enumerate(graph.nodes):
         made = _rewritten(graph, node) or _from_cast(graph, node, producers)
         if made is not None:
-            found = True
-            graph.nodes[at] = made
-            for fallback in graph.fallbacks:
-                fallback.node = made if fallback.node is node else fallback.node
+            found[node] = graph.nodes[at] = made
+    for fallback in graph.fallbacks:
+        fallback.node = found.get(fallback.node, fallback.node)
     if found:
-        while _fold_one(graph):
-            pass
+        _fold_scales(graph)
         fuse_clamps(graph)
         remove_dead(graph)
     if graph.quantization is not None and graph.quantization.weights_only:
@@ -114,25 +112,26 @@ def _is_point(node: Node) -> bool:
                                        for k, v in POINT.items())
 
 
-def _fold_one(graph: Graph) -> bool:
+def _fold_scales(graph: Graph) -> None:
     """layer → multiply, add, subtract by a constant per output: into its scale and bias."""
-    readers = Readers(graph)
-    for node in graph.nodes:
+    edit = Editor(graph)
+    for node in edit:
         if node.op not in ("mul", "add", "sub"):
             continue
         for x, constant in (node.inputs, node.inputs[::-1]):
-            layer = readers.layer(x, LAYERS) if constant.data is not None else None
+            layer = edit.layer(x, LAYERS) if constant.data is not None else None
             if layer is None or "clamp" in layer.attrs or (node.op == "sub" and constant is node.inputs[0]):
                 continue
             if node.output.shape == x.shape and constant.elements in (1, *constant.shape[-1:]):
-                _apply(graph, node, layer, constant)
-                graph.nodes.remove(node)
-                graph.replace(node.output, x)
-                return True
-    return False
+                edit.read(layer, _folded(graph, node, layer, constant))
+                edit.remove(node)
+                edit.replace(node.output, x)
+                break
+    edit.done()
 
 
-def _apply(graph: Graph, node: Node, layer: Node, constant: Value) -> None:
+def _folded(graph: Graph, node: Node, layer: Node, constant: Value) -> list[Value]:
+    """What a layer reads that computes the node behind it as well."""
     *rest, scale, bias = layer.inputs
     assert scale.data is not None and bias.data is not None and constant.data is not None
     number = np.broadcast_to(constant.data.reshape(-1).astype(np.float64), (bias.elements,))
@@ -141,6 +140,4 @@ def _apply(graph: Graph, node: Node, layer: Node, constant: Value) -> None:
         s, b = s * number, b * number
     else:
         b = b + number if node.op == "add" else b - number
-    layer.inputs = [
-        *rest, graph.constant(s.astype(np.float32), scale.name), graph.constant(b.astype(np.float32), bias.name)
-    ]
+    return [*rest, graph.constant(s.astype(np.float32), scale.name), graph.constant(b.astype(np.float32), bias.name)]

@@ -9,6 +9,7 @@ from pilotlight.emit.loops import element_indices
 from pilotlight.graph import Graph, Node, Value
 from pilotlight.ops.strided import Strided, Walk
 from pilotlight.ops.views import Window
+from pilotlight.passes.edit import Editor
 
 MOST_BEHIND = 4  # a tensor is kept alive for at most so many times what is read of it
 LARGE = 1 << 22  # elements above which walks are not composed
@@ -16,26 +17,26 @@ LARGE = 1 << 22  # elements above which walks are not composed
 
 def absorb_windows(graph: Graph) -> Graph:
     """Let operators read through the slices and permutes before them and write through the permute behind."""
-    for node in list(graph.nodes):
+    edit = Editor(graph)
+    for node in edit:
         op = ops.get(node.op)
-        if isinstance(op, Strided) and node in graph.nodes:
+        if isinstance(op, Strided):
             for k in range(op.strided):
-                _absorb_input(graph, node, op, k)
-            _absorb_output(graph, node, op)
-    return graph
+                _absorb_input(edit, node, op, k)
+            _absorb_output(edit, node, op)
+    return edit.done()
 
 
-def _absorb_input(graph: Graph, node: Node, op: Strided, k: int) -> None:
+def _absorb_input(edit: Editor, node: Node, op: Strided, k: int) -> None:
     """Try every tensor behind a chain of windows, the farthest that fits wins."""
     value = node.inputs[k]
     if k in node.attrs.get("reads", {}) or value.elements > LARGE:
         return
-    producers = graph.producers()
     shape, index = value.shape, np.arange(value.elements)
     best: tuple[Value, Walk] | None = None
     copied = False
     base = value
-    while (above := producers.get(base)) is not None and isinstance(ops.get(above.op), Window):
+    while (above := edit.producers.get(base)) is not None and isinstance(ops.get(above.op), Window):
         window = ops.get(above.op)
         assert isinstance(window, Window)
         index = element_indices(above.output.shape, *window.walk(above))[index]
@@ -48,7 +49,7 @@ def _absorb_input(graph: Graph, node: Node, op: Strided, k: int) -> None:
             node.inputs[k] = value
             node.attrs.get("reads", {}).pop(k, None)
     if best is not None:
-        node.inputs[k] = best[0]
+        edit.read(node, [*node.inputs[:k], best[0], *node.inputs[k + 1 :]])
         node.attrs["reads"] = {**node.attrs.get("reads", {}), k: best[1]}
     elif not node.attrs.get("reads", True):
         del node.attrs["reads"]
@@ -60,12 +61,13 @@ def _try(node: Node, op: Strided, k: int, base: Value, walk: Walk) -> bool:
     return op.accepts(node)
 
 
-def _absorb_output(graph: Graph, node: Node, op: Strided) -> None:
+def _absorb_output(edit: Editor, node: Node, op: Strided) -> None:
     y = node.output
-    users, leaving = graph.users().get(y, []), graph.leaving()
-    if len(users) != 1 or users[0].op != "permute" or y in leaving or y.elements > LARGE:
+    if not edit.alone(y) or y.elements > LARGE:
         return
-    permute = users[0]
+    (permute,) = edit.readers(y)
+    if permute.op != "permute":
+        return
     window = ops.get("permute")
     assert isinstance(window, Window)
     from_y = element_indices(permute.output.shape, *window.walk(permute))
@@ -76,11 +78,13 @@ def _absorb_output(graph: Graph, node: Node, op: Strided) -> None:
         return
     node.attrs["writes"] = (permute.output.shape, walk)
     node.outputs = permute.outputs
-    if op.accepts(node):
-        graph.nodes.remove(permute)
+    accepted = op.accepts(node)
+    node.outputs = [y]
+    if accepted:
+        edit.remove(permute)
+        edit.write(node, permute.outputs)
     else:
         del node.attrs["writes"]
-        node.outputs = [y]
 
 
 def _affine(index: np.ndarray) -> Walk | None:
