@@ -26,6 +26,7 @@ from pilotlight.capture.agreement import check_agreement
 from pilotlight.capture.builder import Builder, check_size
 from pilotlight.capture.eager import Eager
 from pilotlight.capture.frames import TORCH_FOLDER, user_frame
+from pilotlight.capture.signatures import read_once
 from pilotlight.capture.structure import output_names, register_dataclasses, written_name
 from pilotlight.errors import PilotlightError, UnsupportedError
 from pilotlight.graph import INT64, Graph, Place, Port, Quantization, State, Value, verify
@@ -64,7 +65,7 @@ def export(
     """
     given = (tuple(args), dict(kwargs or {}))
     args, kwargs = pytree.tree_map_only(torch.Tensor, lambda x: x.detach().clone(), given)
-    with torch.no_grad(), _quiet():
+    with torch.no_grad(), _quiet(), read_once():
         with contextlib.suppress(NotImplementedError):  # what was exported once, as by PT2E, has no modes
             module.eval()
         try:
@@ -112,7 +113,7 @@ def capture_exported(program: ExportedProgram, name: str, eager: Eager | None = 
     With the module that it was exported from, the program is held against that.
     """
     original = program
-    with torch.no_grad(), _quiet():
+    with torch.no_grad(), _quiet(), read_once():
         try:
             program = program.run_decompositions(_decompositions())
         except Exception as error:  # as torch.export does

@@ -12,6 +12,8 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
 
+from pilotlight.capture.signatures import read_once
+
 
 def _narrow(item: Any) -> Any:
     return item.to(torch.float32) if isinstance(item, torch.Tensor) and item.is_floating_point() else item
@@ -43,7 +45,7 @@ class _Wide(torch.fx.Interpreter):
 
 def functionalize(program: ExportedProgram) -> ExportedProgram:
     """The program with changed buffers as outputs; nothing is decomposed."""
-    with torch.no_grad(), warnings.catch_warnings():
+    with torch.no_grad(), warnings.catch_warnings(), read_once():
         warnings.simplefilter("ignore")
         return program.run_decompositions({})
 

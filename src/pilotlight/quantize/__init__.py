@@ -20,6 +20,7 @@ from torch.export import ExportedProgram
 from pilotlight.callable_module import CallableModule
 from pilotlight.capture.exported import capture_exported
 from pilotlight.capture.reference import example_inputs, functionalize, one_thread
+from pilotlight.capture.signatures import read_once
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Quantization
 from pilotlight.quantize import weights
@@ -81,7 +82,7 @@ def quantize_pt2e(
 ) -> Graph:
     """The graph with observers in, calibrated, converted and captured again; `functional` is its program, among whose
     nodes the two predicates choose."""
-    with _quiet(), torch.no_grad(), one_thread():
+    with _quiet(), torch.no_grad(), one_thread(), read_once():
         converted = _convert(functional, samples, observer, wide, keep_float)
         exported = torch.export.export(converted, tuple(example_inputs(functional)), strict=False)
     quantized = capture_exported(exported, graph.name)
