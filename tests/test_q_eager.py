@@ -244,3 +244,43 @@ def test_a_layer_that_is_always_zero_in_calibration(mode: str, observer: str) ->
     quantized = pl.quantize(pl.capture(module, rows[0], "net"), rows, mode, observer=observer)
     got = evaluate_runs(optimize(quantized), [list(row) for row in rows])
     assert decibels(joined(eager(module, rows), 0), joined(got, 0)) > 40
+
+
+class Masked(nn.Module):
+    """Masks that come as inputs, in the ways people write them, and results that hold infinity and NaN."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.attention = nn.Linear(6, 6), nn.MultiheadAttention(6, 2, batch_first=True)
+        self.broken = nn.Linear(6, 2)
+        nn.init.constant_(self.broken.weight[1], math.nan)
+
+    def forward(self, x: torch.Tensor, hidden: torch.Tensor) -> Any:
+        scores = x @ self.layer(x).transpose(1, 2)
+        added = (scores + hidden.float()[:, None] * -1e9).softmax(-1)
+        attended = self.attention(x, x, x, key_padding_mask=hidden)[0]
+        filled = scores.masked_fill(hidden[:, None], -1e9)
+        infinite = scores.masked_fill(hidden[:, None], -math.inf)
+        return added, attended, filled.amax(-1), infinite, self.broken(x)
+
+
+def test_masks_as_inputs_infinity_and_nan() -> None:
+    torch.manual_seed(6)
+    masks = [torch.tensor([[False] * k + [True] * (5 - k)]) for k in (2, 3, 4, 2)]
+    rows: Rows = [(torch.randn(1, 5, 6), mask) for mask in masks]
+    module = Masked()
+    quantized = pl.quantize(pl.capture(module, rows[0], "net"), rows)
+    got, wanted = evaluate_runs(optimize(quantized, check=True), [list(row) for row in rows]), eager(module, rows)
+    for k in range(5):
+        real, mine = joined(wanted, k), joined(got, k)
+        assert bool((torch.where(real.isfinite(), 0, real).nan_to_num(7) ==
+                     torch.where(mine.isfinite(), 0, mine).nan_to_num(7)).all()), f"output {k}"
+        assert decibels(real[real.isfinite()], mine[real.isfinite()]) > 25, f"output {k}"
+
+
+def test_bags_of_embeddings_have_a_reference() -> None:
+    ids = torch.tensor([[0, 8, 3], [8, 8, 1]])
+    for mode in ("sum", "mean", "max"):
+        bag = nn.EmbeddingBag(9, 6, mode=mode)
+        got = evaluate_runs(optimize(pl.capture(bag, (ids,), "net")), [[ids]])
+        torch.testing.assert_close(got[0][0], bag(ids))

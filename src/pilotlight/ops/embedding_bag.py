@@ -24,7 +24,8 @@ class EmbeddingBag(Op):
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         mode, last, padding = (node.attrs[k] for k in ("mode", "last", "padding"))
         weights = args[3] if len(args) > 3 else None
-        return torch.embedding_bag(args[0], args[1], args[2], False, mode, False, weights, last, padding)[0]
+        skipped = None if padding < 0 else padding  # a negative number would count from the end
+        return torch.embedding_bag(args[0], args[1], args[2], False, mode, False, weights, last, skipped)[0]
 
     def emit(self, node: Node, c: Step) -> None:
         (x, ids, offsets), a = node.inputs[:3], node.attrs

@@ -25,6 +25,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Quantization
 from pilotlight.quantize import weights
 from pilotlight.quantize.choice import Predicate, among, every, named
+from pilotlight.quantize.far import far_tensors
 from pilotlight.quantize.flat import flat_module, states_of
 from pilotlight.quantize.samples import read_samples
 from pilotlight.quantize.weights import GROUP, MIN_WEIGHTS
@@ -101,7 +102,8 @@ def _convert(
 
     module = flat_module(functional)
     initial = {name: state.clone() for name, state in states_of(module).items()}
-    prepared = prepare_pt2e(module, Int8Quantizer(observer, keep_float, wide))
+    quantizer = Int8Quantizer(observer, keep_float, wide, far_tensors(module, samples))
+    prepared = prepare_pt2e(module, quantizer)
     for sample in samples:
         prepared(*sample)
     # not folded: PT2E would take buffers that the model changes for constants

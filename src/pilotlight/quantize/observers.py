@@ -44,11 +44,11 @@ class PercentileObserver(MinMaxObserver):
 
 
 def _finite(observer: Any) -> Any:
-    """An observer that does not see infinities: they are at the end of any range. What was always zero, such as a
-    ReLU's result that no sample reached, has shown no range, and gets -1 to 1."""
+    """An observer that does not see infinities, which are at the end of any range, and NaN. What was always zero, such
+    as a ReLU's result that no sample reached, has shown no range, and gets -1 to 1."""
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
-        observer.forward(self, torch.where(x.isinf(), 0.0, x))
+        observer.forward(self, torch.where(x.isfinite(), x, 0.0))
         return x
 
     def calculate_qparams(self: Any) -> tuple[torch.Tensor, torch.Tensor]:

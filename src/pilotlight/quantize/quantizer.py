@@ -7,7 +7,7 @@ The result of an operator has 16 bits where `wide` says so; whoever reads it rea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import torch
@@ -47,10 +47,11 @@ class Int8Quantizer(Quantizer):
 
     def __init__(
         self, observer: str = "minmax", keep_float: Callable[[Node], bool] = never,
-        wide: Callable[[Node], bool] = never,
+        wide: Callable[[Node], bool] = never, far: Collection[str] = (),
     ):
         self.specs = {bits: activation_spec(observer, bits) for bits in (8, 16)}
         self.keep_float, self.wide = keep_float, wide
+        self.far = frozenset(far)  # names of tensors that no scale can hold
         self.bits: dict[Node, int] = {}  # of results that are quantized
         self.given: set[Node] = set()  # depend on the model's inputs or states
         self.source: dict[Node, Node] = {}  # of pointwise operators: the one tensor that they are a function of
@@ -68,10 +69,15 @@ class Int8Quantizer(Quantizer):
                 continue
             if any(is_state(a) for a in node.all_input_nodes):
                 continue
-            if name in RECURRENT:
-                self._recurrent(node)
-            elif self._is_mask(constant, node, name):
+            if self._is_mask(constant, node, name):
                 continue
+            if name in (*DENSE, *RECURRENT) and not all(_is_finite(constant(a)) for a in node.all_input_nodes):
+                continue
+            if self._is_far(node):
+                if name == "softmax.int":  # the one reader for which such numbers are made
+                    self._annotate(node, {}, None, _fixed(name, self._chosen(node)))
+            elif name in RECURRENT:
+                self._recurrent(node)
             elif self._is_function(node):
                 self.bits[node] = self._chosen(node)
             elif name in READS:
@@ -101,6 +107,10 @@ class Int8Quantizer(Quantizer):
         for user in node.users:
             self._annotate(user, {}, None, _fixed("softmax.int", 8))
         return True
+
+    def _is_far(self, node: Node) -> bool:
+        """Whether a node reads or makes a tensor that stays float."""
+        return node.name in self.far or any(x.name in self.far for x in _tensor_inputs(node))
 
     def _is_function(self, node: Node) -> bool:
         """Whether a node depends, element by element, on one tensor; remembers on which."""
@@ -226,6 +236,10 @@ def _is_float(node: Node) -> bool:
 def _shape(node: Node) -> tuple[int, ...] | None:
     value = node.meta.get("val")
     return tuple(value.shape) if isinstance(value, torch.Tensor) else None
+
+
+def _is_finite(parameter: torch.Tensor | None) -> bool:
+    return parameter is None or bool(parameter.isfinite().all())
 
 
 def _is_number(node: Node) -> bool:

@@ -1,0 +1,54 @@
+"""Tensors with numbers that no 8 or 16 bits hold together with the others: a mask's -1e9 or -infinity, and NaN.
+
+One scale for all of them would leave nothing of the others, the end of a range is no infinity, and no integer is NaN:
+such a tensor stays float, and so does whoever reads it. For a maximum the lowest integer does as well as -infinity.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Interpreter, Node
+
+from pilotlight.quantize.flat import states_of
+from pilotlight.quantize.operators import operator_name
+
+SAMPLES = 32
+FAR = 1e4  # numbers from here on may be such
+GAP = 256  # and are, where they are so many times larger than all others
+MAXIMA = {"adaptive_max_pool2d.default", "amax.default", "max.default", "max.dim", "max_pool1d.default",
+          "max_pool2d.default"}
+
+
+def far_tensors(flat: GraphModule, samples: list[list[torch.Tensor]]) -> set[str]:
+    """The names of the nodes whose results were seen to hold such numbers."""
+    finder = _Finder(flat)
+    states = [(state, state.clone()) for state in states_of(flat).values()]
+    for sample in samples[:SAMPLES]:
+        finder.run(*sample)
+    for state, initial in states:
+        state.copy_(initial)
+    return finder.found
+
+
+class _Finder(Interpreter):
+    def __init__(self, flat: GraphModule):
+        super().__init__(flat)
+        self.found: set[str] = set()
+
+    def run_node(self, n: Node) -> Any:
+        result = super().run_node(n)
+        if n.op != "get_attr" and isinstance(result, torch.Tensor) and result.is_floating_point():
+            maximum = all(operator_name(user) in MAXIMA for user in n.users)
+            if _is_far(torch.where(result == -torch.inf, 0.0, result) if maximum else result):
+                self.found.add(n.name)
+        return result
+
+
+def _is_far(x: torch.Tensor) -> bool:
+    sizes = x.abs()
+    far = sizes >= FAR
+    if not bool(far.any()):
+        return bool(x.isnan().any())
+    return not float(sizes[far].min()) <= GAP * float(torch.where(far, 0.0, sizes).max())  # NaN is never below
