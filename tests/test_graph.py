@@ -215,3 +215,16 @@ def test_replace_reaches_nodes_outputs_and_states() -> None:
     x = graph.fresh("x", FLOAT32, (2, 3))
     graph.replace(graph.inputs[0].value, x)
     assert graph.nodes[0].inputs[0] is x
+
+
+def test_references_read_a_part_of_a_tensor_from_where_it_begins() -> None:
+    """A slice of the first dimension is contiguous, but not the beginning of PyTorch's memory."""
+
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            q, k, v = (x + 1).reshape(3, 1, 1, 5).split(1)
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+    x = torch.randn(1, 15)
+    (y,) = evaluate(pl.capture(Net(), (x,)), [x])
+    assert torch.equal(y, Net()(x))

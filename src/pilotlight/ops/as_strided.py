@@ -10,12 +10,13 @@ from pilotlight.capture.builder import Builder
 from pilotlight.graph import Value
 from pilotlight.ops.base import add_op, axis, moves
 from pilotlight.ops.index import put
+from pilotlight.ops.strided import window
 from pilotlight.ops.views import Window, slice_axis
 
 add_op("as_strided", Window(
     lambda n: n.attrs["shape"],
     lambda n: (n.attrs["strides"], n.attrs["offset"]),
-    lambda n, x: x.contiguous().as_strided(n.attrs["shape"], n.attrs["strides"], n.attrs["offset"]),
+    lambda n, x: window(x, n.attrs["shape"], n.attrs["strides"], n.attrs["offset"]),
 ))
 
 

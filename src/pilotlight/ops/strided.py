@@ -7,6 +7,7 @@ output tensor and how the operator walks that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +16,12 @@ from pilotlight.emit.loops import contiguous
 from pilotlight.emit.step import Step
 from pilotlight.graph import Node, Shape
 from pilotlight.ops.base import Op, Result
+
+
+def window(tensor: torch.Tensor, shape: Shape, strides: Sequence[int], offset: int) -> torch.Tensor:
+    """A tensor's elements by strides from its own first one, which need not be the first of PyTorch's memory."""
+    dense = tensor.contiguous()
+    return dense.as_strided(shape, strides, dense.storage_offset() + offset)
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,7 @@ class Walk:
     offset: int = 0
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.contiguous().as_strided(self.shape, self.strides, self.offset)
+        return window(tensor, self.shape, self.strides, self.offset)
 
 
 def dense(shape: Shape) -> Walk:
