@@ -12,8 +12,10 @@ front, exactly, and narrowed behind. What is left in float is named with its rea
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -41,6 +43,9 @@ CHOICES = ("take", "gather", "put", "scatter", "where", "minimum", "maximum", "f
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 ORDERED = ("amax", "amin", "argmax", "argmin")  # of int8 only
 AS_THEY_ARE = {"attention": (3,)}  # inputs that a form quantizes itself
+
+
+_Made = TypeVar("_Made")
 
 
 @dataclass
@@ -96,7 +101,7 @@ class _Rewriter:
         form = ops.integer_form("requantize")
         assert form is not None
         q = Integer(self.graph, node, [value], wanted, node.output.dtype, _limits(node))
-        made = rescale(q) if _has_int16(q) else form(q)
+        made, _ = _tried(lambda: (rescale if _has_int16(q) else form)(q))
         if made is None:
             self.nodes.append(node)
             return
@@ -149,8 +154,9 @@ class _Rewriter:
         if node.op == "quantize":
             function = function_of_one(node.inputs[0], self.producers, self.real)
             quant = Quant(node.attrs["scale"], node.attrs["zero"])
-            wanted = function is not None and node.output.dtype == INT8
-            recipe = function.recipe(self.graph, quant, _limits(node)) if function and wanted else None
+            recipe = None
+            if function is not None and node.output.dtype == INT8:
+                recipe, _ = _tried(partial(function.recipe, self.graph, quant, _limits(node)))
         elif is_test(node):
             function = function_of_one(node.output, self.producers, self.real)
             quant, recipe = None, function.test() if function else None
@@ -189,11 +195,8 @@ class _Rewriter:
         quant = Quant(target.attrs["scale"], target.attrs["zero"])
         known = [v for v in inputs if v is not None]
         q = Integer(self.graph, node, known, quant, target.output.dtype, _limits(target))
-        try:
-            made, reason = _integer_nodes(q)
-        except PilotlightError as error:
-            error.where = error.where or str(node.place)
-            raise
+        found, refused = _tried(lambda: _integer_nodes(q))
+        made, reason = found or (None, refused)
         if made is None:
             self.reasons[node] = reason
             return False
@@ -210,7 +213,11 @@ class _Rewriter:
             self.reasons[node] = "softmax with hidden elements has no 16-bit form"
             return False
         quant = Quant(target.attrs["scale"], target.attrs["zero"])
-        self._put(hides.form(Integer(self.graph, node, [x], quant, INT8, _limits(target))), node)
+        made, reason = _tried(lambda: hides.form(Integer(self.graph, node, [x], quant, INT8, _limits(target))))
+        if made is None:
+            self.reasons[node] = reason
+            return False
+        self._put(made, node)
         return True
 
     def _put(self, made: list[Node], node: Node) -> None:
@@ -237,6 +244,16 @@ class _Rewriter:
         out.quant = last.outputs[0].quant
         last.outputs = [out, *last.outputs[1:]]
         self.nodes += made
+
+
+def _tried(make: Callable[[], _Made | None]) -> tuple[_Made | None, str]:
+    """What is made, or None and why integers cannot hold it: an accumulator could overflow, a sum is too long."""
+    try:
+        return make(), ""
+    except PilotlightError as error:
+        if error.kind not in ("overflow", "unsupported"):
+            raise
+        return None, error.message
 
 
 def _computes(node: Node) -> bool:
