@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -336,3 +337,10 @@ def test_damaged_compressed_inputs(tmp_path: Path) -> None:
     content[40:90] = b"Z" * 50
     file.write_bytes(content)
     assert call_error("run", NET, "--board", "host", "--inputs", file)["kind"] == "broken-file"
+
+
+def test_every_kind_of_error_is_documented() -> None:
+    source, docs = Path(pl.__file__).parent, Path(__file__).parent.parent / "docs" / "cli.md"
+    texts = [path.read_text() for path in source.rglob("*.py") if "micropython/python" not in path.as_posix()]
+    kinds = {kind for text in texts for kind in re.findall(r'[ (]kind="([a-z-]+)"', text)} - {"stable"}  # of argsort
+    assert "missing-tool" in kinds and sorted(kind for kind in kinds if f"`{kind}`" not in docs.read_text()) == []

@@ -138,6 +138,8 @@ def _same(left: Any, right: Any, depth: int = DEPTH) -> bool:
 def _equal(left: torch.Tensor, right: torch.Tensor) -> bool:
     if left.shape != right.shape or left.dtype != right.dtype:
         return False
+    if hasattr(left, "__tensor_flatten__"):  # a tensor made of others, such as torchao's integers with their scales
+        return all(_equal(getattr(left, name), getattr(right, name)) for name in left.__tensor_flatten__()[0])
     return bool(((left == right) | ((left != left) & (right != right))).all())
 
 
