@@ -14,6 +14,7 @@ import pilotlight as pl
 from compiled import check
 from pilotlight.capture.eager import Eager
 from pilotlight.errors import PilotlightError
+from pilotlight.session import run_session
 
 X = torch.tensor([1.0, 2.0, 3.0])
 
@@ -166,3 +167,16 @@ def test_in_float64_every_operator_is(function: Callable[..., Any]) -> None:
     eager = Eager(Stateful(function, table=[torch.full((3,), 0.1)]), (X / 3,))
     (exact,), (single,) = eager.reference(torch.float64)(X / 3), eager.reference()(X / 3)
     assert exact.dtype == torch.float64 and 0 < float((exact - single).abs().max()) < 1e-6
+
+
+def counts_to_ten(self: Any, x: torch.Tensor) -> torch.Tensor:
+    self.calls += 1
+    return x * 2 if self.calls < 10 else x * 3
+
+
+def test_a_departure_after_capture_has_looked_is_told_with_the_mismatch() -> None:
+    build = pl.compile(pl.capture(Stateful(counts_to_ten, calls=0), (X,), "net"))
+    rows = [[X + k] for k in range(12)]
+    session = run_session(build, rows)
+    assert not session.match and "output 0 of call 10 is not what the module itself gives" in session.warnings[0]
+    assert run_session(build, rows[:9]).warnings == []

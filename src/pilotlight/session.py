@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from pilotlight.capture.agreement import departure
 from pilotlight.capture.exported import capture_exported
 from pilotlight.capture.reference import Reference, example_inputs, functionalize, one_thread, variations
 from pilotlight.compiler import Build
 from pilotlight.errors import DoesNotFitError, PilotlightError
-from pilotlight.graph import Port
+from pilotlight.graph import Graph, Port
 from pilotlight.graph.dtypes import convert, to_torch
 from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.measure.compare import OutputMatch, Truth, identical, same_numbers
@@ -77,6 +78,7 @@ class Session:
     snr_db: list[float | None] | None = None  # of a quantized model against float, per output
     agreement: list[float | None] | None = None  # of its integer outputs
     worst_layers: list[dict[str, Any]] | None = None  # where it loses most, where that was asked for
+    reasons: list[str] = field(default_factory=list)  # of outputs that differ, where the board is not to blame
 
     @property
     def match(self) -> bool:
@@ -100,7 +102,7 @@ class Session:
     @property
     def warnings(self) -> list[str]:
         """Why a match may show less than it seems to."""
-        found = [text for m in self.matches for text in m.warnings]
+        found = [*self.reasons, *(text for m in self.matches for text in m.warnings)]
         if not self.matches:
             found.append("the model gives no tensor: nothing was compared")
         for match, decibels in zip(self.matches, self.snr_db or (), strict=False):
@@ -244,11 +246,26 @@ def run_session(
         before = instructions_for_speed(build, inputs[0], timeout)
         session.figures["saving"] |= {"instructions_before": before, "instructions": measured.instructions}
     session.accuracy = accuracy(session, inputs, labels) if labels is not None else None
+    if quantization is None and not all(m.match for m in matches):
+        session.reasons = late_departure(build.graph, truth, inputs, names)
     if quantization is not None:
         session.snr_db, session.agreement = snr_db(session), agreement(session)
         if any(d is not None and d < LOW_DB for d in session.snr_db):
             session.worst_layers = lossy_layers(build, inputs)
     return session
+
+
+def late_departure(graph: Graph, truth: Truth, inputs: list[list[torch.Tensor]], names: list[str]) -> list[str]:
+    """Whether torch.export's program itself leaves the module, later than capture looked."""
+    if graph.eager is None:
+        return []
+    program = Reference(functionalize(graph.origin))
+    with one_thread():
+        place = departure([program(*row) for row in inputs], truth.single)
+    if place is None:
+        return []
+    return [f"output {names[place[1]]} of call {place[0] + 1} is not what the module itself gives: torch.export "
+            "captured what it does at the first call; keep what changes between calls in registered buffers"]
 
 
 def lossy_layers(build: Build, inputs: list[list[torch.Tensor]]) -> list[dict[str, Any]]:

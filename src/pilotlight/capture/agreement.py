@@ -43,7 +43,7 @@ def check_agreement(eager: Eager, functional: ExportedProgram, names: list[str])
         rows = rows[: len(want)]
         program = Reference(functional)
         got = [program(*row) for row in rows]
-        place = _departure(got, want, torch.float32)
+        place = departure(got, want)
         if place is None or _agree_in_float64(eager, functional, rows):
             return
     call, output = place
@@ -69,10 +69,12 @@ def _agree_in_float64(eager: Eager, functional: ExportedProgram, rows: list[Outp
         got = [program(*row) for row in rows]
     except Exception:  # either may hold an operator that has no float64
         return False
-    return _departure(got, want, torch.float64) is None
+    return departure(got, want, torch.float64) is None
 
 
-def _departure(got: list[Outputs], want: list[Outputs], dtype: torch.dtype) -> tuple[int, int] | None:
+def departure(
+    got: list[Outputs], want: list[Outputs], dtype: torch.dtype = torch.float32
+) -> tuple[int, int] | None:
     """The first call and output that differ by more than rounding."""
     for call, (left, right) in enumerate(zip(got, want, strict=True)):
         if len(left) != len(right):
