@@ -34,36 +34,50 @@ class Way:
         return f"{need}, which still exceeds {left}" if left else f"{need}, which fits" if self.exact else need
 
 
-def smaller_ways(build: Build) -> Iterator[Way]:
-    """Those of `--optimize ram`, int8, both, and 4-bit weights that save some of what is too much.
+@dataclass(frozen=True)
+class Candidate:
+    """Another way to compile a model; `together`: two of the others at once, for when neither is enough."""
+
+    options: str
+    optimize: str
+    mode: str | None
+    together: bool = False
+
+
+def candidates(build: Build) -> list[Candidate]:
+    """Other ways than the one that was too large, what takes longest last."""
+    chosen, int8 = build.options.optimize, "--quantize int8 --calibrate FILE.npz"
+    found = []
+    if build.graph.quantization is None:
+        found.append(Candidate(int8, chosen, "int8"))
+        found.append(Candidate("--quantize weights-int4", chosen, "weights-int4"))
+    if chosen != "ram":
+        found.append(Candidate("--optimize ram", "ram", None))
+        if build.graph.quantization is None:
+            found.append(Candidate(f"{int8} --optimize ram", "ram", "int8", together=True))
+    return found
+
+
+def smaller_ways(build: Build) -> Iterator[tuple[Candidate, Way | None]]:
+    """What each candidate needs; None where it saves nothing of what is too much, or is not needed.
 
     The sizes of an int8 model do not depend on the calibration data, so variations of the example inputs will do.
     """
     now, samples = _way("", build), variations(example_inputs(build.graph.origin), 2)
-    found: list[Way] = []
-    for options, optimize, mode in _candidates(build):
-        if " and " in options and any(not way.over for way in found):
-            return  # one of them is enough
-        try:
-            graph = quantize(build.graph, samples, mode) if mode else build.graph
-            way = _way(options.replace(" and ", " "), _compiled(build, graph, optimize))
-        except (PilotlightError, NotImplementedError, RuntimeError, ValueError) as error:
-            _LOG.debug("%s: %s", options, error)  # this model cannot be compiled so
+    enough = False
+    for candidate in candidates(build):
+        if candidate.together and enough:
+            yield candidate, None
             continue
-        found.append(way)
-        if any(way.over.get(name, 0) < by for name, by in now.over.items()):
-            yield way
-
-
-def _candidates(build: Build) -> Iterator[tuple[str, str, str | None]]:
-    chosen = build.options.optimize
-    if chosen != "ram":
-        yield "--optimize ram", "ram", None
-    if build.graph.quantization is None:
-        yield "--quantize int8 --calibrate FILE.npz", chosen, "int8"
-        yield "--quantize weights-int4", chosen, "weights-int4"
-        if chosen != "ram":
-            yield "--quantize int8 --calibrate FILE.npz and --optimize ram", "ram", "int8"
+        try:
+            graph = quantize(build.graph, samples, candidate.mode) if candidate.mode else build.graph
+            way = _way(candidate.options, _compiled(build, graph, candidate.optimize))
+        except (PilotlightError, NotImplementedError, RuntimeError, ValueError) as error:
+            _LOG.debug("%s: %s", candidate.options, error)  # this model cannot be compiled so
+            yield candidate, None
+            continue
+        enough = enough or not way.over
+        yield candidate, way if any(way.over.get(name, 0) < by for name, by in now.over.items()) else None
 
 
 def _compiled(build: Build, graph: Graph, optimize: str) -> Build:

@@ -36,10 +36,14 @@ def advise(error: PilotlightError, args: Sequence[str], talk: Talk) -> None:
         return
     if build is None:
         return
-    from pilotlight.smaller import smaller_ways
+    from pilotlight.smaller import candidates, smaller_ways
 
     with talk.stage("working out what would fit"):
-        ways = [str(way) for way in collected(smaller_ways(build), SECONDS)]
+        found = dict(collected(smaller_ways(build), SECONDS))
+    ways = [str(way) for way in found.values() if way is not None]
+    left = [candidate.options for candidate in candidates(build) if candidate not in found and not candidate.together]
+    if left:
+        ways.append(f"perhaps {' or '.join(left)}: there was no time to work out what they need")
     error.hint = "\n        ".join([*ways, "; ".join([*others, "make the model smaller"])])
 
 
