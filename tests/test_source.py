@@ -139,6 +139,12 @@ def test_an_exported_program_is_captured_as_it_is() -> None:
     torch.testing.assert_close(evaluate(graph, [x])[0], net(x))
 
 
+def test_a_dictionary_of_examples_says_which_it_may_be() -> None:
+    with pytest.raises(PilotlightError, match="expected a tuple") as caught:
+        pl.capture(nn.Linear(4, 2), {"input": torch.randn(1, 4)})  # type: ignore[arg-type]
+    assert "kwargs=" in str(caught.value.hint)
+
+
 def test_the_same_command_gives_the_same_c(project: Path) -> None:
     """Weights are drawn anew each time, from the same seed; the caller's random numbers go on as they would."""
     torch.manual_seed(5)

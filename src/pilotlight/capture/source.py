@@ -42,6 +42,12 @@ def capture(
             hint="pass the model object itself",
             kind="usage",
         )
+    if isinstance(example_inputs, Mapping):
+        raise PilotlightError(
+            "the example inputs are a dictionary; expected a tuple of them",
+            hint="write (dictionary,) where forward takes it as one argument, kwargs=dictionary where its keys are the "
+            "names of arguments", kind="usage",
+        )
     inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
     _check_call(module, inputs, kwargs or {})
     return capture_module(module, inputs, kwargs, model_name(name or type(module).__name__))
