@@ -14,6 +14,7 @@ import torch
 import pilotlight as pl
 from pilotlight.capture import exported
 from pilotlight.errors import PilotlightError
+from pilotlight.graph.evaluate import evaluate
 from pilotlight.session import run_session
 from test_capture import Forward
 
@@ -50,13 +51,16 @@ OUTPUTS: dict[str, tuple[Callable[..., Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("case", OUTPUTS.values(), ids=OUTPUTS)
-def test_outputs_have_their_keys_in_c_and_in_tables(case: tuple[Callable[..., Any], list[str]]) -> None:
+def test_outputs_are_named_by_their_keys(case: tuple[Callable[..., Any], list[str]]) -> None:
     function, names = case
-    build = pl.compile(pl.capture(Forward(function), (X,), "net"))
+    assert [port.name for port in pl.capture(Forward(function), (X,), "net").outputs] == names
+
+
+def test_keys_are_names_in_c_and_in_tables() -> None:
+    build = pl.compile(pl.capture(Forward(lambda x: Parts(x + 1, {"my-key": x * 2})), (X,), "net"))
     session = run_session(build)
-    assert session.match and [row["name"] for row in session.as_dict()["outputs"]] == names
-    for name in names:
-        assert f"net_output_{name.replace('-', '_')}(" in build.module.files["net.h"]
+    assert session.match and [row["name"] for row in session.as_dict()["outputs"]] == ["scores", "more_my-key"]
+    assert all(f"net_output_{name}(" in build.module.files["net.h"] for name in ("scores", "more_my_key"))
 
 
 INPUTS: dict[str, tuple[Callable[..., Any], Any, list[str]]] = {
@@ -69,8 +73,9 @@ INPUTS: dict[str, tuple[Callable[..., Any], Any, list[str]]] = {
 @pytest.mark.parametrize("case", INPUTS.values(), ids=INPUTS)
 def test_inputs_have_the_names_of_their_fields(case: tuple[Callable[..., Any], Any, list[str]]) -> None:
     function, example, names = case
-    build = pl.compile(pl.capture(Forward(function), (example,), "net"))
-    assert [port.name for port in build.graph.inputs] == names and run_session(build).match
+    graph = pl.capture(Forward(function), (example,), "net")
+    assert [port.name for port in graph.inputs] == names
+    assert torch.equal(evaluate(graph, [X, X + 1])[0], X * 2 + (X + 1))
 
 
 def test_quantized_outputs_keep_their_names() -> None:
