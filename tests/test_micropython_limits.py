@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from conformance.micropython.device import run_unix
 from micropython_scripts import default_binary, output
+from pilotlight.micropython.build import unix_binary
 
 LOOP = """
 import gc, torch
@@ -193,3 +195,20 @@ def test_no_file_of_the_module_has_state_of_its_own() -> None:
             if line.startswith("static ") and "(" not in line and "const" not in line and line.rstrip().endswith(";"):
                 found.append(f"{path.name}:{number}: {line}")
     assert not found
+
+
+EXTREMES = (
+    "torch.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 2, 1, 1), groups=2147483647)",
+    "torch.conv_transpose2d(torch.ones(1, 1, 3, 3), torch.ones(1, 2, 1, 1), groups=2147483647)",
+    *(f"torch.arange({start}, {end}, {step}, dtype=torch.int64)" for number in ("'nan'", "'inf'", "'-inf'", "1e30")
+      for start, end, step in ((f"float({number})", 3, 1), (0, f"float({number})", 1), (0, 3, f"float({number})"))),
+    "torch.arange(3, -2**63, 2**62)", "torch.arange(-2**63, 3, -2**63)",
+)
+
+
+def test_numbers_at_the_ends_of_their_types() -> None:
+    """No overflow on the way to the error, says the sanitizer."""
+    answers = run_unix(unix_binary(sanitize=True), [f"r={text}" for text in EXTREMES])
+    assert [answer.split()[:2] for answer in answers.values()] == [["error", "RuntimeError"]] * len(EXTREMES)
+    exact = "r=torch.arange(-2**63, 2**63 - 1, 2**62), torch.arange(5, 0, -2**63 + 1)"
+    assert run_unix(unix_binary(sanitize=True), [exact])[0].count("t:int64") == 2

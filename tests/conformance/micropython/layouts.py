@@ -16,13 +16,17 @@ from torch.utils import _pytree as pytree
 
 ODD = 7777
 _OFFSET = 3
+_LARGEST = 1 << 14  # elements: a call is one line of text
 
 
 def _strides(sizes: torch.Size, step: int) -> list[int]:
+    """Of every step-th element along each dimension."""
     strides: list[int] = []
+    distance = 1
     for size in reversed(sizes):
-        strides.insert(0, step)
-        step *= max(size, 1) * (2 if strides and step > 1 else 1)
+        distance *= step
+        strides.insert(0, distance)
+        distance *= max(size, 1)
     return strides
 
 
@@ -65,7 +69,9 @@ def laid_out(tree: Any, layout: str) -> Any:
 
     def other(x: Any) -> Any:
         nonlocal changed
-        if not isinstance(x, torch.Tensor) or x.layout != torch.strided or x.is_quantized or not x.numel():
+        if not isinstance(x, torch.Tensor) or x.layout != torch.strided or x.is_quantized:
+            return x
+        if not 0 < x.numel() <= _LARGEST:
             return x
         if id(x) not in made:
             y = LAYOUTS[layout](x.detach())

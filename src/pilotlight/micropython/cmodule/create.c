@@ -46,7 +46,7 @@ mp_obj_t pt_do_arange(pt_call_t *c)
 {
     const int given = (int)(c->overload->data.number & 3);
     const bool closed = (c->overload->data.number & 4) != 0;
-    bool whole = true, known = true; /* not NaN or infinite */
+    bool whole = true, known = true; /* no NaN, infinity or what has no place in int64 */
     mp_float_t f[] = {0, 0, 1};
     int64_t i[] = {0, 0, 1}, length = -1;
     for (int k = 0; k < given; k++) {
@@ -55,7 +55,8 @@ mp_obj_t pt_do_arange(pt_call_t *c)
         f[at] = mp_obj_get_float(number);
         i[at] = mp_obj_is_float(number) ? pt_whole(f[at]) : pt_int64(number);
         whole = whole && !mp_obj_is_float(number);
-        known = known && f[at] - f[at] == 0;
+        known = known && (!mp_obj_is_float(number)
+            || (f[at] >= (mp_float_t)INT64_MIN && f[at] < -(mp_float_t)INT64_MIN));
     }
     const pt_arg_t *chosen = &c->args[given];
     const int type = chosen->given ? chosen->v.dtype : c->out ? c->out->dtype
