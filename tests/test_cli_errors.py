@@ -137,6 +137,12 @@ def test_a_model_file_that_ends_the_program(tmp_path: Path) -> None:
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     assert call_error("run", tmp_path / "absent.pt2")["kind"] == "no-file"
     assert call_error("run", f"{tmp_path / 'absent.py'}:net")["kind"] == "no-file"
+    (tmp_path / "folder.py").mkdir()
+    error = call_error("run", f"{tmp_path / 'folder.py'}:net")
+    assert "is not a file" in error["message"] and "did you mean" not in error["hint"]
+    (tmp_path / "binary.py").write_bytes(b"\0\0")
+    error = call_error("run", f"{tmp_path / 'binary.py'}:net")
+    assert error["kind"] == "user-code" and error["where"] == str(tmp_path / "binary.py")
     for path, text in ((tmp_path / "absent.npz", "does not exist"), (tmp_path, "is not a file")):
         error = call_error("run", NET, "--board", "host", "--inputs", path)
         assert error["kind"] == "no-file" and text in error["message"]

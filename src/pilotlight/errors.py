@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ class PilotlightError(Exception):
         if self.hint:
             text += f"\n  {self.hint}"
         return text
+
+
+def no_file(path: Path, prefix: str = "", hint: str = "check the path") -> PilotlightError:
+    """Nothing of that name, or something else than a file."""
+    what = "is not a file" if path.exists() else "does not exist"
+    return PilotlightError(f"{prefix}{path} {what}", hint=hint, kind="no-file")
 
 
 class UnsupportedError(PilotlightError):

@@ -17,7 +17,7 @@ from pilotlight.capture.agreement import departure
 from pilotlight.capture.exported import capture_exported
 from pilotlight.capture.reference import Reference, example_inputs, functionalize, one_thread, variations
 from pilotlight.compiler import Build
-from pilotlight.errors import DoesNotFitError, PilotlightError
+from pilotlight.errors import DoesNotFitError, PilotlightError, no_file
 from pilotlight.graph import Graph, Port
 from pilotlight.graph.dtypes import convert, to_torch
 from pilotlight.graph.evaluate import evaluate_runs
@@ -139,8 +139,7 @@ class Session:
 def read_inputs(path: Path, ports: list[Port]) -> tuple[list[list[torch.Tensor]], torch.Tensor | None]:
     """Samples from an .npz: one array per model input, in order; `label`, if there, is each one's class."""
     if not path.is_file():
-        what = "is not a file" if path.exists() else "does not exist"
-        raise PilotlightError(f"{path} {what}", hint="check the path", kind="no-file")
+        raise no_file(path)
     try:
         if not zipfile.is_zipfile(path):
             raise ValueError("an .npz file is a zip archive, this is none")

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from pilotlight.errors import PilotlightError
+from pilotlight.errors import PilotlightError, no_file
 
 _NESTED = ("state_dict", "model_state_dict", "model")  # where training scripts keep it inside a checkpoint
 _SHOWN = 4
@@ -38,7 +38,7 @@ def load_weights(module: torch.nn.Module, path: Path) -> None:
 
 def _read(path: Path) -> dict[str, torch.Tensor]:
     if not path.is_file():
-        raise PilotlightError(f"--weights: {path} does not exist", hint="check the path", kind="no-file")
+        raise no_file(path, "--weights: ")
     if path.suffix == ".safetensors":
         return _safetensors(path)
     try:

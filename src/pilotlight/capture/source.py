@@ -20,7 +20,7 @@ from pilotlight.capture.builder import check_size
 from pilotlight.capture.checkpoint import load_weights
 from pilotlight.capture.exported import capture_exported, capture_module
 from pilotlight.capture.userfile import from_here, load_file, load_module, seeded, user_error
-from pilotlight.errors import PilotlightError
+from pilotlight.errors import PilotlightError, no_file
 from pilotlight.graph import Graph
 from pilotlight.graph.dtypes import BY_NAME
 from pilotlight.graph.names import model_name
@@ -113,7 +113,7 @@ def parse_input(text: str, seed: int = 0) -> torch.Tensor:
 
 def load_exported(path: Path) -> torch.export.ExportedProgram:
     if not path.is_file():
-        raise PilotlightError(f"{path} does not exist", hint="check the path", kind="no-file")
+        raise no_file(path)
     if not zipfile.is_zipfile(path):
         raise PilotlightError(
             f"{path} is not a .pt2 file: a .pt2 file is a zip archive, this one begins with "

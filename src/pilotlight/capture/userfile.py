@@ -18,7 +18,7 @@ from types import ModuleType
 import numpy as np
 import torch
 
-from pilotlight.errors import PilotlightError
+from pilotlight.errors import PilotlightError, no_file
 
 _loaded: set[str] = set()  # modules that were made from files of users: these may be made anew
 
@@ -41,11 +41,10 @@ def seeded() -> Iterator[None]:
 def load_file(path: Path) -> ModuleType:
     """Run a file. In a package, and where it imports relative to itself, it is a module of that package."""
     if not path.is_file():
-        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], n=1)
-        raise PilotlightError(
-            f"{path} does not exist", hint=f"did you mean {path.with_name(near[0])}?" if near
-            else "check the path before the colon", kind="no-file",
-        )
+        files = [p.name for p in path.parent.glob("*.py") if p.is_file()]
+        near = difflib.get_close_matches(path.name, files, n=1)
+        raise no_file(path, hint=f"did you mean {path.with_name(near[0])}?" if near
+                      else "check the path before the colon")
     here = path.resolve()
     root = here.parent
     for _ in range(_levels(here)):
@@ -92,8 +91,9 @@ def user_error(error: Exception, path: Path, doing: str, root: Path | None = Non
     if isinstance(error, SyntaxError):
         line = f"\n      {error.text.strip()}" if error.text else ""
         return PilotlightError(
-            f"{doing} failed: {error.msg}{line}", where=f"{_shown(error.filename, path)}:{error.lineno}",
-            hint="correct this line", kind="user-code",
+            f"{doing} failed: {error.msg}{line}",
+            where=_shown(error.filename, path) + (f":{error.lineno}" if error.lineno else ""),
+            hint="correct this line" if error.lineno else "is it a file of Python?", kind="user-code",
         )
     frames = [f for f in traceback.extract_tb(error.__traceback__) if _is_users(Path(f.filename), path, root)]
     line = f"\n      {frames[-1].line}" if frames else ""

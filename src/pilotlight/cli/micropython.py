@@ -12,7 +12,7 @@ import click
 
 from pilotlight.cli.options import Seconds, Size, common
 from pilotlight.cli.talk import Talk
-from pilotlight.errors import PilotlightError
+from pilotlight.errors import PilotlightError, no_file
 
 if TYPE_CHECKING:
     from pilotlight.micropython.ports import Port
@@ -89,8 +89,7 @@ def command(context: click.Context) -> None:
 def run(talk: Talk, script: Path, arguments: tuple[str, ...], board: str, heap: int | None, timeout: float) -> int:
     """Run a script: it prints what it prints, and exits as it exits."""
     if not script.is_file():
-        what = "is not a file" if script.exists() else "does not exist"
-        raise PilotlightError(f"{script} {what}", hint="check the path", kind="no-file")
+        raise no_file(script)
     port, program = made(talk, board, heap)
     from pilotlight.micropython import session
 
