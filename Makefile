@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench conformance conformance-micropython fuzz micropython-tests micropython-bench clean
+.PHONY: help setup demo test lint bench bench-compile conformance conformance-micropython fuzz micropython-tests micropython-bench clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -23,6 +23,9 @@ test: lint ## lint, then all tests on two processes
 
 bench: setup ## the MLPerf Tiny networks on emulated boards; writes benchmarks/results.md
 	$(PYTHON) benchmarks/networks.py
+
+bench-compile: setup ## seconds and memory that compiling itself takes; writes benchmarks/compile.md
+	$(PYTHON) benchmarks/compile.py
 
 conformance: setup ## PyTorch's operator samples through the compiler; writes docs/operators.md
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance $(CONFORMANCE_ARGS)

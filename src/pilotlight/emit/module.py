@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +30,7 @@ _TEMPLATES = jinja2.Environment(
 _TEMPLATES.filters["in_comment"] = in_comment
 _BASES = {"arena": "a", "state": "s"}
 _CMAKE = ".pilotlight.cmake"
+PART = 300  # steps of one function: compilers take time with the square of that; no example has as many
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Module:
 class _Collected:
     """What the steps asked for, over the whole model."""
 
-    body: list[str] = field(default_factory=list)
+    bodies: list[str] = field(default_factory=list)  # of the steps
     tables: list[Table] = field(default_factory=list)
     kernels: dict[str, None] = field(default_factory=dict)
     micro: set[str] = field(default_factory=set)
@@ -80,7 +80,7 @@ def emit_module(
         "inputs": _ports(plan, graph.inputs, f"{name}_input"),
         "outputs": _ports(plan, graph.outputs, f"{name}_output"),
     }
-    body = "\n".join(collected.body)
+    parts = [_part(collected.bodies[at : at + PART]) for at in range(0, len(collected.bodies), PART)] or [_part([])]
     common = {
         "name": name, "NAME": name.upper(), "version": __version__, "summary": in_comment(summarize(graph, source)),
         "arena_size": max(plan.arena.size, 1), "state_size": plan.state_size, "weights_size": weights.size,
@@ -97,11 +97,10 @@ def emit_module(
     calls = dispatch(float_blocks, name, target.float_assembly) + dense_s8.dispatch(integer_blocks, name)
     kernels = kernel_text(collected.kernels)
     known = structs(kernels)
+    tables = "\n".join(render(table, known) for table in collected.tables)
     code = _render(
-        "model.c", **common, kernels=kernels, body=body,
-        tables="\n".join(render(table, known) for table in collected.tables),
-        dispatch=calls, reset=reset,
-        uses_arena=re.search(r"\(a \+", body) is not None, uses_weights="(w +" in body, uses_state="(s +" in body,
+        "model.c", **common, kernels=kernels, parts=parts, tables=tables, dispatch=calls, reset=reset,
+        uses_infinity=any("PL_INFINITY" in text for text in (*collected.bodies, tables)),
     )
     files: dict[str, str | bytes] = {f"{name}.h": _render("model.h", **common), f"{name}.c": code}
     sources = [f"{name}.c"]
@@ -149,9 +148,17 @@ def _steps(plan: Plan, weights: Weights) -> _Collected:
         collected.kernels.update(dict.fromkeys(step.kernels))
         collected.micro |= step.micro
         lines = "\n".join(step.lines).split("\n")
-        collected.body += [f"\n    /* {index}: {in_comment(describe_node(node))} */", f"    PL_STEP({index});"]
-        collected.body += [f"    {line}" if line else "" for line in lines]
+        head = [f"\n    /* {index}: {in_comment(describe_node(node))} */", f"    PL_STEP({index});"]
+        collected.bodies.append("\n".join([*head, *(f"    {line}" if line else "" for line in lines)]))
     return collected
+
+
+def _part(steps: list[str]) -> dict[str, Any]:
+    """Steps that are one function of the generated code, and the pointers they use."""
+    body = "\n".join(steps)
+    return {
+        "body": body, "uses_arena": "(a +" in body, "uses_weights": "(w +" in body, "uses_state": "(s +" in body,
+    }
 
 
 def _reset(plan: Plan, weights: Weights, collected: _Collected) -> str:
