@@ -15,6 +15,11 @@ from torch import nn
 
 import pilotlight as pl
 from pilotlight.capture.exported import capture_exported, export
+from pilotlight.capture.reference import functionalize
+from pilotlight.emit import module
+from pilotlight.quantize.flat import flat_module
+from pilotlight.quantize.quantizer import Int8Quantizer
+from pilotlight.session import run_session
 
 SOURCES = str(Path(pl.__file__).parent)
 
@@ -56,12 +61,29 @@ def is_linear(counts: list[int]) -> bool:
     return second <= 1.15 * first
 
 
-@pytest.mark.parametrize("mode", ["int8"])
-def test_growth_is_linear(mode: str) -> None:
+def test_growth_is_linear() -> None:
+    """Annotating for int8, and compiling in float and int8: passes, plan and C."""
     example = (torch.randn(1, 2, 4, 4, generator=torch.Generator().manual_seed(0)),)
-    counts: dict[str, list[int]] = {}
+    counts: dict[str, list[int]] = {"quantize": [], "float": [], "int8": []}
     for blocks in (4, 8, 12):
-        graph = capture_exported(export(nn.Sequential(*[Residual() for _ in range(blocks)]), example), "net")
-        count, graph = lines(lambda graph=graph: pl.quantize(graph, calibration=[example], mode=mode))
-        counts.setdefault("quantize", []).append(count)
+        real = capture_exported(export(nn.Sequential(*[Residual() for _ in range(blocks)]), example), "net")
+        functional = functionalize(real.origin)
+        counts["quantize"].append(lines(lambda f=functional: Int8Quantizer().annotate(flat_module(f)))[0])
+        quantized = pl.quantize(real, calibration=[example])
+        for mode, graph in (("float", real), ("int8", quantized)):
+            counts[mode].append(lines(lambda graph=graph: pl.compile(graph, board="mps2-an386"))[0])
     assert {stage: is_linear(found) for stage, found in counts.items()} == dict.fromkeys(counts, True), counts
+
+
+def test_many_steps_are_several_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same answer, profile and stack bound from parts of two steps as from one function."""
+    monkeypatch.setattr(module, "PART", 2)
+    net = nn.Sequential(*[Residual() for _ in range(2)], nn.Flatten(), nn.Linear(32, 3), nn.Softmax(1))
+    build = pl.compile(pl.capture(net, (torch.randn(1, 2, 4, 4),), "net"), board="mps2-an386")
+    text = str(build.module.files["net.c"])
+    steps = [part.count("PL_STEP(") for part in text[text.index("PL_PART net_part_0") :].split("PL_PART")[1:]]
+    assert steps == [2] * (len(build.plan.steps) // 2) + [1] * (len(build.plan.steps) % 2)
+    session = run_session(build)
+    assert session.match and session.profile is not None
+    assert [row.instructions > 0 for row in session.profile.rows] == [True] * len(build.plan.steps)
+    assert session.painted_stack is not None and 0 <= session.figures["ram"]["stack"] - session.painted_stack <= 64
