@@ -252,16 +252,14 @@ class Masked(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.layer, self.attention = nn.Linear(6, 6), nn.MultiheadAttention(6, 2, batch_first=True)
-        self.broken = nn.Linear(6, 2)
-        nn.init.constant_(self.broken.weight[1], math.nan)
 
     def forward(self, x: torch.Tensor, hidden: torch.Tensor) -> Any:
         scores = x @ self.layer(x).transpose(1, 2)
         added = (scores + hidden.float()[:, None] * -1e9).softmax(-1)
         attended = self.attention(x, x, x, key_padding_mask=hidden)[0]
         filled = scores.masked_fill(hidden[:, None], -1e9)
-        infinite = scores.masked_fill(hidden[:, None], -math.inf)
-        return added, attended, filled.amax(-1), infinite, self.broken(x)
+        odd = [scores.masked_fill(hidden[:, None], number) for number in (-math.inf, math.nan)]
+        return added, attended, filled.amax(-1), *odd
 
 
 def test_masks_as_inputs_infinity_and_nan() -> None:
@@ -276,6 +274,13 @@ def test_masks_as_inputs_infinity_and_nan() -> None:
         assert bool((torch.where(real.isfinite(), 0, real).nan_to_num(7) ==
                      torch.where(mine.isfinite(), 0, mine).nan_to_num(7)).all()), f"output {k}"
         assert decibels(real[real.isfinite()], mine[real.isfinite()]) > 25, f"output {k}"
+
+
+def test_large_numbers_alone_are_no_mask() -> None:
+    torch.manual_seed(7)
+    rows: Rows = [(torch.randn(1, 6).sign() * (2e4 + 1e4 * torch.rand(1, 6)),) for _ in range(4)]
+    lowered = check(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3)), rows, "int8")
+    assert not lowered.fallbacks
 
 
 def test_bags_of_embeddings_have_a_reference() -> None:

@@ -47,8 +47,9 @@ class _Finder(Interpreter):
 
 
 def _is_far(x: torch.Tensor) -> bool:
+    if not bool(x.isfinite().all()):
+        return True
     sizes = x.abs()
     far = sizes >= FAR
-    if not bool(far.any()):
-        return bool(x.isnan().any())
-    return not float(sizes[far].min()) <= GAP * float(torch.where(far, 0.0, sizes).max())  # NaN is never below
+    near = float(torch.where(far, 0.0, sizes).max()) if bool(far.any()) else 0.0
+    return near > 0 and float(sizes[far].min()) > GAP * near
