@@ -30,7 +30,7 @@ def overlaps(samples: Samples, operator: str) -> Iterator[Sample | Skipped]:
         return
     torch.manual_seed(0)
     number = 0
-    for sample in islice(op.sample_inputs("cpu", torch.float32, requires_grad=False), samples.limit or FEW):
+    for sample in islice(op.sample_inputs("cpu", torch.float32, requires_grad=False), 1 if samples.limit else FEW):
         args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
         calls = [(op.op, "out", c) for c in _with_out(op.op, args, kwargs)] if op.supports_out else []
         if op.inplace_variant is not None and isinstance(sample.input, torch.Tensor):

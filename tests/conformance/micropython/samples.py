@@ -244,7 +244,9 @@ class Samples:
                         number += 1
 
     def _layouts(self, operator: str, dtype: str, index: int) -> Sequence[str]:
-        """All of them for the first samples in float32, one of them for the others."""
+        """All of them for the first samples in float32, one of them for the others; with a limit, one for the first."""
+        if self.limit is not None and (index or dtype != "float32"):
+            return ()
         if self.limit is None and index < FEW and dtype == "float32":
             return tuple(LAYOUTS)
         return (list(LAYOUTS)[(index + len(operator)) % len(LAYOUTS)],)
