@@ -75,6 +75,22 @@ def test_growth_is_linear() -> None:
     assert {stage: is_linear(found) for stage, found in counts.items()} == dict.fromkeys(counts, True), counts
 
 
+class ComputedWeight(nn.Module):
+    """Every sum doubles the paths from the input to the weight of a linear layer."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weight = x
+        for _ in range(16):
+            weight = weight + torch.tanh(weight)
+        return nn.functional.linear(x, weight)
+
+
+def test_a_computed_weight_is_looked_at_once() -> None:
+    program = export(ComputedWeight(), (torch.ones(2, 2),))
+    count, graph = lines(lambda: capture_exported(program, "net"), limit=100_000)
+    assert [node.op for node in graph.nodes].count("add") == 16, count
+
+
 def test_many_steps_are_several_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same answer, profile and stack bound from parts of two steps as from one function."""
     monkeypatch.setattr(module, "PART", 2)

@@ -33,6 +33,8 @@ class Builder:
     def __init__(self, graph: Graph):
         self.graph = graph
         self.place = Place()
+        self._makers: dict[Value, Node] = {}
+        self._known: dict[Value, np.ndarray | None] = {}
         self.channel_scales: dict[Value, tuple[np.ndarray, int]] = {}  # of quantized weights: scales and their axis
         self.subgraph: Callable[..., Graph] = _no_subgraph  # `subgraph(fx module, operands, name, carried)`
         self.count: Value | None = None  # of the current node: how many rows of its result there are in a run
@@ -58,6 +60,7 @@ class Builder:
         for dtype, shape in results:
             node.outputs.append(self.graph.fresh(hint or op, dtype, shape))
         self.graph.nodes.append(node)
+        self._makers.update(dict.fromkeys(node.outputs, node))
         return node.outputs
 
     def node(self, op: str, inputs: Sequence[Value], hint: str | None = None, **attrs: Any) -> Value:
@@ -111,12 +114,24 @@ class Builder:
 
     def known(self, x: Value) -> np.ndarray | None:
         """What a value is, if it is a constant or computed from constants alone, such as a normalized weight."""
+        waiting = [x]
+        while waiting:  # each value once, however many paths lead to it
+            value = waiting[-1]
+            node = self._makers.get(value)
+            inputs = [] if node is None else [v for v in node.inputs if v.data is None]
+            missing = [v for v in inputs if v not in self._known]
+            if value not in self._known and missing and all(self._known.get(v, ()) is not None for v in inputs):
+                waiting.append(missing[0])
+                continue
+            if value not in self._known:
+                self._known[value] = value.data if value.data is not None else self._evaluated(value, node)
+            waiting.pop()
+        return self._known[x]
+
+    def _evaluated(self, x: Value, node: Node | None) -> np.ndarray | None:
         from pilotlight import ops
 
-        if x.data is not None:
-            return x.data
-        node = next((n for n in reversed(self.graph.nodes) if x in n.outputs), None)
-        args = [] if node is None else [self.known(v) for v in node.inputs]
+        args = [] if node is None else [v.data if v.data is not None else self._known.get(v) for v in node.inputs]
         if node is None or not args or any(a is None for a in args):
             return None
         results = ops.get(node.op).reference(node, [to_torch(a) for a in args if a is not None])
