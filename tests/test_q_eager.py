@@ -153,11 +153,10 @@ class Scattered(nn.Module):
         return a.scatter_add(1, ids, b), a.scatter(1, ids, b, reduce="multiply"), *reduced, *alone, *put
 
 
-@pytest.mark.parametrize("mode", ["int8", "int16x8"])
-def test_what_is_joined_is_not_computed_on_codes(mode: str) -> None:
+def test_what_is_joined_is_not_computed_on_codes() -> None:
     torch.manual_seed(1)
     rows: Rows = [(torch.randn(2, 4), torch.randint(0, 2, (2, 4))) for _ in range(5)]
-    lowered = check(Scattered(), rows, mode)
+    lowered = check(Scattered(), rows, "int8")
     assert {f.node.op for f in lowered.fallbacks} >= {"scatter", "put"}
     assert {n.attrs["mode"] for n in lowered.nodes if n.op == "scatter" and n.output.dtype.kind != "f"} <= {
         "set", "amax", "amin"
@@ -194,8 +193,7 @@ FOLLOWS: dict[str, tuple[Callable[..., Any], Sequence[nn.Module]]] = {
 }
 
 
-@pytest.mark.parametrize("mode", ["int8", "int16x8"])
-def test_operators_of_several_results_and_of_no_axes_follow_a_convolution(mode: str) -> None:
+def test_operators_of_several_results_and_of_no_axes_follow_a_convolution() -> None:
     torch.manual_seed(2)
     module = Many(*(Conv(follows, *layers) for follows, layers in FOLLOWS.values()))
     with torch.no_grad():
@@ -203,7 +201,7 @@ def test_operators_of_several_results_and_of_no_axes_follow_a_convolution(mode: 
             part.conv.weight[2:4] = 0  # type: ignore[union-attr, operator]
             part.conv.bias[2:4] = 0.25  # type: ignore[union-attr, operator]
     rows: Rows = [tuple(torch.randn(1, 3, 8) for _ in FOLLOWS) for _ in range(4)]
-    check(module, rows, mode, least=15.0)
+    check(module, rows, "int8", least=15.0)
 
 
 class Odd(nn.Module):
