@@ -74,3 +74,15 @@ decoder = same(nn.TransformerDecoderLayer(8, 2, 16, batch_first=True))
                      "{0}.transpose(0, 1))")
     ]
     assert differences(setup, expressions, 1e-3) == []
+
+
+def test_one_index_for_many() -> None:
+    assert differences(SETUP, [
+        "torch.zeros(2, 3).index_add(1, torch.tensor([2]).expand(4), x[:8].view(2, 4))",
+        "torch.zeros(3).scatter_add(0, torch.tensor([1]).expand(4), x[:4])",
+        "torch.ones(3).scatter(0, torch.tensor([1]).expand(4), x[:4], reduce='multiply')",
+        "torch.zeros(3).scatter_reduce(0, torch.tensor([1]).expand(4), x[:4], 'amax')",
+        "x[:6].view(2, 3).gather(1, torch.tensor([[1]]).expand(2, 3))",
+        "x[:6].index_select(0, torch.tensor([1]).expand(4))",
+        "torch.zeros(2, 3).scatter_add(0, torch.tensor([[1]]).expand(2, 3), x[:6].view(2, 3))",
+    ]) == []

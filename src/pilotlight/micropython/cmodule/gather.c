@@ -71,7 +71,7 @@ void pt_along(pt_tensor_t *full, int dim, pt_tensor_t *index, pt_tensor_t *other
     while (pt_next(&w)) {
         const int last = w.ndim - 1;
         const int32_t si = w.steps[0][last], so = w.steps[1][last], sf = w.steps[2][last];
-        if (si == 0) { /* one index for the run */
+        if (si == 0 && (sf != 0 || action <= PT_PUT)) { /* one index for the run, but not sums in one place */
             pt_load(w.data[0], index->dtype, 0, PT_INT64, &ids, 1);
             meet(full, w.data[2] + (ptrdiff_t)place(ids.i[0], dim, size, in_self) * stride * width, sf, other, w.data[1], so, action,
                 w.run);
