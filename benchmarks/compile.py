@@ -187,11 +187,12 @@ def table(rows: list[dict[str, Any]]) -> str:
 TEXT = f"""\
 # Compiling in figures
 
-One run of `python benchmarks/compile.py` ({{machine}}, PyTorch {{torch}}): seconds of processor time, that of the C
-compiler included, for {BOARD}. Processor time rather than time on the clock, so that other work on the computer does
-not count. The networks are stacks of inverted residual blocks, as MobileNet has them, with 4 to 8 channels and 8x8
-pixels, so that arithmetic takes no time; int8 with four calibration samples. The last are operators that do not fuse.
-Memory is the most that the process had at a time, PyTorch's own 300 MB included.
+Recorded with `python benchmarks/compile.py` ({{machine}}, PyTorch {{torch}}): each network in a process of
+its own, in seconds of processor time, that of the C compiler included, for {BOARD}. Processor time rather than time on
+the clock, so that other work on the computer does not count. The networks are stacks of inverted residual blocks, as
+MobileNet has them, with 4 to 8 channels and 8x8 pixels, so that arithmetic takes no time; int8 with four calibration
+samples. The last are operators that do not fuse. Memory is the most that the process had at a time, PyTorch's own
+300 MB included.
 
 {{table}}
 
