@@ -58,3 +58,17 @@ def test_names_are_completed(tmp_path: Path) -> None:
     seen = _session([b"from torch import nn\r", b"nn.Con\tv2d(1, 1, 3)\r"], b"stride=(1, 1))", tmp_path)
     for text in ("ConstantPad1d", "ConvTranspose2d", "Conv2d(1, 1, kernel_size=(3, 3)"):
         assert text in seen, seen
+
+
+def test_a_terminal_that_goes_away_ends_the_prompt(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    process = subprocess.Popen([default_binary()], stdin=slave, stdout=slave, stderr=slave, env={"HOME": str(tmp_path)})
+    os.close(slave)
+    seen = b""
+    try:
+        while b">>> " not in seen:
+            seen += os.read(master, 4096)
+        os.close(master)
+        process.wait(timeout=60)
+    finally:
+        process.kill()

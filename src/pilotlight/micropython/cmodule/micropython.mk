@@ -11,5 +11,5 @@ $(BUILD)/py/sequence.o $(BUILD)/py/objdict.o $(BUILD)/py/runtime.o: CFLAGS += -D
 $(BUILD)/py/map.o: CFLAGS += -Dmp_obj_equal=pt_same_key
 $(BUILD)/py/builtinhelp.o: CFLAGS += -Dmp_obj_print=pt_describe
 # The prompt on a computer: terminal.c
-$(BUILD)/unix_mphal.o: CFLAGS += -Dtcsetattr=pt_tcsetattr
+$(BUILD)/unix_mphal.o: CFLAGS += -Dtcsetattr=pt_tcsetattr -Dread=pt_read
 $(BUILD)/input.o: CFLAGS += -Dgetenv=pt_getenv
