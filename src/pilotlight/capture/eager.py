@@ -68,14 +68,18 @@ class Eager:
     """A module as it was when it was captured, in evaluation mode, with the structure of its arguments."""
 
     def __init__(self, module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None):
-        self._module = copied(module)
+        self.original = copied(module)  # never called
         with contextlib.suppress(NotImplementedError):  # what was exported once, as by PT2E, has no modes
-            self._module.eval()
+            self.original.eval()
         self._leaves, self._spec = pytree.tree_flatten((tuple(args), dict(kwargs or {})))
 
     def module(self) -> nn.Module:
         """A copy that may be called and changed."""
-        return copied(self._module)
+        return copied(self.original)
+
+    def traced(self) -> nn.Module:
+        """A copy for torch.export, which computes nothing: with the same parameters, which may be large."""
+        return copied(self.original, {id(p): p for p in self.original.parameters()})
 
     def arguments(self, inputs: Sequence[torch.Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Flat tensors as the module takes them; what is no tensor is as in the example."""
@@ -127,9 +131,10 @@ class EagerReference:
                 ) from error
 
 
-def copied(module: nn.Module) -> nn.Module:
-    """A deep copy; results of earlier computations that it holds, such as a normalized weight, are copied as values."""
-    memo: dict[int, Any] = {}
+def copied(module: nn.Module, shared: Mapping[int, Any] | None = None) -> nn.Module:
+    """A deep copy but for what is shared, by `id`; results of earlier computations that it holds, such as a normalized
+    weight, are copied as values."""
+    memo: dict[int, Any] = dict(shared or {})
     for part in module.modules():
         for held in vars(part).values():
             if isinstance(held, torch.Tensor) and not held.is_leaf:

@@ -10,6 +10,7 @@ import math
 import operator
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -41,11 +42,11 @@ def capture_module(
     register_dataclasses((tuple(args), dict(kwargs or {})))
     eager = Eager(module, args, kwargs)
     try:
-        program = export(eager.module(), args, kwargs)
+        program = export(eager.traced(), args, kwargs)
     except PilotlightError as problem:
         if not _returns_dataclasses(eager):
             raise problem
-        program = export(eager.module(), args, kwargs)
+        program = export(eager.traced(), args, kwargs)
     return capture_exported(program, name, eager)
 
 
@@ -59,12 +60,8 @@ def _returns_dataclasses(eager: Eager) -> bool:
 def export(
     module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
 ) -> ExportedProgram:
-    """Run torch.export in inference mode and turn its failures into one sentence.
-
-    The example tensors are copied: torch.export takes two inputs that are the same tensor for one.
-    """
-    given = (tuple(args), dict(kwargs or {}))
-    args, kwargs = pytree.tree_map_only(torch.Tensor, lambda x: x.detach().clone(), given)
+    """Run torch.export in inference mode and turn its failures into one sentence."""
+    args, kwargs = _apart((tuple(args), dict(kwargs or {})))
     with torch.no_grad(), _quiet(), read_once():
         with contextlib.suppress(NotImplementedError):  # what was exported once, as by PT2E, has no modes
             module.eval()
@@ -72,6 +69,22 @@ def export(
             return torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
         except Exception as error:  # torch.export raises dozens of types, users need one
             raise _export_error(error) from error
+
+
+def _apart(given: Any) -> Any:
+    """Inputs that share memory are copied: torch.export takes two that are the same tensor for one. Others keep their
+    strides, by which operators that depend on them are refused."""
+    storages = Counter(x.untyped_storage().data_ptr() for x in pytree.tree_leaves(given) if _has_storage(x))
+
+    def apart(x: torch.Tensor) -> torch.Tensor:
+        shared = _has_storage(x) and storages[x.untyped_storage().data_ptr()] > 1
+        return x.detach().clone() if shared else x.detach()
+
+    return pytree.tree_map_only(torch.Tensor, apart, given)
+
+
+def _has_storage(item: Any) -> bool:
+    return isinstance(item, torch.Tensor) and item.layout == torch.strided and item.numel() > 0
 
 
 @contextlib.contextmanager
