@@ -85,7 +85,7 @@ class Board:
         """Where each part goes, as the user wishes; unknown memories and an arena in flash are refused."""
         if self.place is None:
             raise PilotlightError(
-                f"board {self.name} has no memories to choose from", hint="leave the choice of a memory away",
+                f"board {self.name} has no memories to choose from", hint="omit the choice of a memory",
                 kind="unknown-memory",
             )
         place = Placement(

@@ -89,7 +89,7 @@ def _refuse_changes(
         if given:
             raise PilotlightError(
                 f"{model} is an exported program with {what} of its own; {option} cannot change them",
-                hint=f"leave {option} away, or export the model again", kind="usage",
+                hint=f"omit {option}, or export the model again", kind="usage",
             )
 
 

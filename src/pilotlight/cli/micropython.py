@@ -26,7 +26,7 @@ board_option = click.option(
 )
 heap_option = click.option(
     "--heap", type=Size(16 << 10, 64 << 30), metavar="SIZE",
-    help="MicroPython's heap, such as 256K; 1M on a board, 64M here unless told."
+    help="MicroPython's heap, such as 256K; default: 1M on a board, 64M here."
 )
 
 

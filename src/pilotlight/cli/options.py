@@ -274,16 +274,16 @@ _QUANTIZATION: dict[str, Callable[[Any], Any]] = {
     ),
     "max_loss": click.option(
         "--max-loss", type=Percent(), metavar="PERCENT",
-        help="auto: the accuracy that may be lost on the labels of --calibrate, 0.5% unless told; without labels the "
+        help="auto: the accuracy that may be lost on the labels of --calibrate, default 0.5%; without labels the "
         "error of an output as a share of its size. `run` exits with 1 if the board loses more on the labels.",
     ),
     "min_weights": click.option(
         "--min-weights", type=click.IntRange(min=1), metavar="N",
-        help="weights-int8, weights-int4: layers with fewer weights stay float; 1024 unless told.",
+        help="weights-int8, weights-int4: layers with fewer weights stay float; default: 1024.",
     ),
     "group": click.option(
         "--group", type=click.IntRange(min=4), metavar="N",
-        help="weights-int4: so many weights share a scale: 4, 8, 16 or a multiple of 32; 32 unless told.",
+        help="weights-int4: weights per scale: 4, 8, 16 or a multiple of 32; default: 32.",
     ),
 }
 _CHOICES: dict[str, Callable[[Any], Any]] = {

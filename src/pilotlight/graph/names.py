@@ -65,7 +65,7 @@ def port_names(texts: Iterable[str]) -> list[str]:
 
 
 def in_comment(text: str) -> str:
-    """Text of the user's inside a C comment or behind `//`: it neither ends it nor begins another."""
+    """Text of the user's inside a C comment or after `//`: it neither ends it nor begins another."""
     line = " ".join(text.split()).rstrip("\\")
     return line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 
