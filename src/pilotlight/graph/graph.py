@@ -186,6 +186,10 @@ class Graph:
         for node in self.nodes:
             if old in node.inputs:
                 node.inputs = [new if v is old else v for v in node.inputs]
+        self.replace_leaving(old, new)
+
+    def replace_leaving(self, old: Value, new: Value) -> None:
+        """Hand out `new` wherever `old` was an output or the next value of a state."""
         for port in self.outputs:
             if port.value is old:
                 port.value = new

@@ -34,7 +34,7 @@ def lock(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def unfinished(work: Path) -> Iterator[None]:
-    """A build in a folder of its own: what one left behind that was killed is not built upon."""
+    """A build in a folder of its own: what a killed one left is not built upon."""
     mark = work / "unfinished"
     if mark.exists():
         shutil.rmtree(work / "build", ignore_errors=True)

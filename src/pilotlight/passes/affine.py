@@ -44,7 +44,7 @@ def _match(node: Node, edit: Editor) -> tuple[Value, Node, Value] | None:
 
 
 def _folded(graph: Graph, node: Node, dense: Node, constant: Value) -> list[Value] | None:
-    """What a layer reads that computes the node behind it as well."""
+    """What a layer reads that computes the node after it as well."""
     x, weight, bias = dense.inputs
     if weight.data is None or bias.data is None or constant.data is None:
         return None

@@ -75,7 +75,7 @@ class Editor:
         self._unlink(node)
 
     def insert(self, at: Node, *nodes: Node) -> None:
-        """Put nodes in front of one."""
+        """Put nodes before one."""
         for node in nodes:
             before = self._before[at]
             if before is None:
@@ -111,12 +111,7 @@ class Editor:
         """Make every reader of `old` read `new` instead."""
         for node in self.readers(old):
             self.read(node, [new if v is old else v for v in node.inputs])
-        for port in self.graph.outputs:
-            if port.value is old:
-                port.value = new
-        for state in self.graph.states:
-            if state.next is old:
-                state.next = new
+        self.graph.replace_leaving(old, new)
 
     def prune(self) -> None:
         """Remove what nobody reads."""

@@ -231,12 +231,7 @@ class _Rewriter:
         """Make every reader of `old`, all of which come later, read `new` instead."""
         for node in self.users.pop(old, []):
             node.inputs = [new if v is old else v for v in node.inputs]
-        for port in self.graph.outputs:
-            if port.value is old:
-                port.value = new
-        for state in self.graph.states:
-            if state.next is old:
-                state.next = new
+        self.graph.replace_leaving(old, new)
 
     def _finish(self, made: list[Node], out: Value) -> None:
         """Put the integer nodes in, the last of them writing what the quantize wrote."""

@@ -131,7 +131,7 @@ def _fold_scales(graph: Graph) -> None:
 
 
 def _folded(graph: Graph, node: Node, layer: Node, constant: Value) -> list[Value]:
-    """What a layer reads that computes the node behind it as well."""
+    """What a layer reads that computes the node after it as well."""
     *rest, scale, bias = layer.inputs
     assert scale.data is not None and bias.data is not None and constant.data is not None
     number = np.broadcast_to(constant.data.reshape(-1).astype(np.float64), (bias.elements,))
