@@ -92,10 +92,14 @@ class Laid:
         return self.function(*args, **kwargs)
 
 
+def _has_strides(x: object) -> bool:
+    return isinstance(x, torch.Tensor) and x.layout == torch.strided and not x.is_complex()
+
+
 def laid_out(case: Case, layout: str) -> Case | None:
     """The case with every tensor that can be in that layout; None where none can."""
     leaves, spec = pytree.tree_flatten((case.args, case.kwargs))
-    views = tuple(LAYOUTS[layout](x) if isinstance(x, torch.Tensor) and not x.is_complex() else None for x in leaves)
+    views = tuple(LAYOUTS[layout](x) if _has_strides(x) else None for x in leaves)
     if not any(views):
         return None
     bases = [x if view is None else view.base(x) for x, view in zip(leaves, views, strict=True)]
