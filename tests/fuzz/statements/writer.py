@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import torch
+
 from fuzz.maker import Maker, Test
 
 Writer = Callable[[Maker], bool]
@@ -22,6 +24,8 @@ def templates(texts: Sequence[str], test: Test, least: int = 0) -> Writer:
         dim = m.dim(x, least) if "{d}" in text else 0
         if dim is None:
             return False
+        if "topk" in text and not _distinct(m.value(x), dim):
+            return False  # PyTorch leaves open which of several equal elements it names
         if "{new}" not in text:
             text = f"{{new}} = {text}"
         size = m.value(x).shape[dim] if m.value(x).dim() else 1
@@ -33,6 +37,10 @@ def templates(texts: Sequence[str], test: Test, least: int = 0) -> Writer:
         )
 
     return write
+
+
+def _distinct(t: torch.Tensor, dim: int) -> bool:
+    return t.dim() == 0 or bool(t.sort(dim).values.diff(dim=dim).ne(0).all())
 
 
 def is_float(t: object) -> bool:
