@@ -33,7 +33,8 @@ BOARDS = ("mps2-an386", "riscv32-virt", "mps2-an385", "mps3-an547")  # Cortex-M4
 QUICK = ("",)  # instead of boards: no C at all
 SAMPLES = 12
 ALLOWED_DB = 6.0  # below PyTorch's own quantized model
-ENOUGH_DB = {"int8": 60.0, "int16x8": 90.0}  # not judged above that
+# Not judged above that. A 16-bit table may be 24 of 32,767 steps off near a kink, which is 62 dB.
+ENOUGH_DB = {"int8": 60.0, "int16x8": 68.0}
 # PyTorch keeps these float inside, ours are integers all through: above this level they are not compared with it.
 FUSED, FUSED_DB = ("nn.LSTM", "nn.GRU", "nn.RNN", "ttention", "nn.TransformerEncoderLayer"), 25.0 + ALLOWED_DB
 # PyTorch's own quantized model, calibrated with samples that are larger by this: its scales, and so its roundings, are
