@@ -61,9 +61,12 @@ def test_a_failure_keeps_nothing(tmp_path: Path) -> None:
 
 
 HOLD = """
-import sys, time
+import os, time
 from pilotlight.cache import scratch_folder
 folder = scratch_folder("work-")
+if os.fork() == 0:
+    os._exit(0)  # the lock is not the child's to give back
+os.wait()
 print(folder.name, flush=True)
 time.sleep(600)
 """
@@ -81,7 +84,7 @@ def test_folders_of_the_dead_are_removed_and_those_of_the_living_are_not() -> No
         killed.kill()
         killed.wait()
         assert left.is_dir() and used.is_dir()
-        cache.remove_dead(cache.cache_folder() / "scratch")
+        cache.remove_dead(left.parent.parent)
         assert not left.parent.exists() and used.is_dir()
     finally:
         for process in (killed, living):
@@ -145,3 +148,9 @@ def test_the_cache_may_be_named_from_here(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PILOTLIGHT_CACHE", "a cache")
     assert cache.cache_folder() == tmp_path / "a cache"
+
+
+def test_the_cache_is_where_the_system_keeps_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PILOTLIGHT_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.cache_folder() == tmp_path / "pilotlight"

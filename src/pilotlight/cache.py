@@ -1,38 +1,38 @@
 """What is kept on this computer: files that are made once, and folders that end with the process that uses them.
 
 A kept file has a digest next to it. What was cut short, by a full disk or a power cut, is made again. A folder for
-work is locked as long as its process lives; the kernel gives the lock back however the process ends, and the next
-process removes what nobody holds.
+work has a lock that its process holds while it lives; the kernel gives the lock back however the process ends, and the
+next process removes what nobody holds.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import fcntl
 import functools
 import hashlib
 import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+
+from filelock import FileLock, Timeout
+from platformdirs import user_cache_path
 
 from pilotlight.errors import PilotlightError
 
+_LOCK = ".lock"
+
 
 def cache_folder() -> Path:
-    """$PILOTLIGHT_CACHE, or ~/.cache/pilotlight."""
-    return Path(os.environ.get("PILOTLIGHT_CACHE") or Path.home() / ".cache" / "pilotlight").absolute()
+    """$PILOTLIGHT_CACHE, or where the system keeps such things: ~/.cache/pilotlight on Linux."""
+    return Path(os.environ.get("PILOTLIGHT_CACHE") or user_cache_path("pilotlight", appauthor=False)).absolute()
 
 
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Others that want the same lock file wait."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def locked(path: Path) -> FileLock:
+    """Others that want the same lock file wait: `with locked(path): ...`."""
+    return FileLock(path, thread_local=False)
 
 
 def is_whole(path: Path) -> bool:
@@ -78,7 +78,7 @@ def scratch_folder(prefix: str) -> tempfile.TemporaryDirectory[str]:
     It is in the cache, or among the system's temporary files where the cache cannot be written.
     """
     failures = []
-    for parent in (cache_folder() / "scratch", Path(tempfile.gettempdir()) / f"pilotlight-{os.getuid()}"):
+    for parent in (cache_folder() / "work", Path(tempfile.gettempdir()) / f"pilotlight-{os.getuid()}"):
         try:
             return tempfile.TemporaryDirectory(dir=_own_folder(parent, os.getpid()).path, prefix=prefix)
         except OSError as error:
@@ -96,10 +96,10 @@ class _Own:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if parent.stat().st_uid != os.getuid():
             raise PermissionError(errno.EPERM, "it belongs to another user")
-        with locked(parent / ".lock"):
+        with locked(parent / _LOCK):
             self.path = Path(tempfile.mkdtemp(dir=parent, prefix=f"{os.getpid()}-"))
-            lock = os.open(self.path, os.O_RDONLY)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock = locked(self.path / _LOCK)
+            lock.acquire()
         weakref.finalize(self, _remove, self.path, lock, os.getpid())
         remove_dead(parent)
 
@@ -110,32 +110,19 @@ def _own_folder(parent: Path, process: int) -> _Own:
     return _Own(parent)
 
 
-def _remove(path: Path, lock: int, process: int) -> None:
+def _remove(path: Path, lock: FileLock, process: int) -> None:
     if os.getpid() == process:
         shutil.rmtree(path, ignore_errors=True)
-    os.close(lock)
+        lock.release()
 
 
 def remove_dead(parent: Path) -> None:
     """Removes the folders of processes that were ended before they could do it themselves."""
-    dead = {}
-    with locked(parent / ".lock"):  # nobody is between making a folder and locking it
-        for path in parent.iterdir():
-            if path.is_dir() and (lock := _grab(path)) is not None:
-                dead[path] = lock
-    for path, lock in dead.items():
-        shutil.rmtree(path, ignore_errors=True)
-        os.close(lock)
-
-
-def _grab(folder: Path) -> int | None:
-    """The lock of a folder, unless somebody holds it."""
-    lock = None
-    try:
-        lock = os.open(folder, os.O_RDONLY)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return lock
-    except OSError:
-        if lock is not None:
-            os.close(lock)
-        return None
+    with locked(parent / _LOCK):  # nobody is between making a folder and locking it
+        for folder in parent.iterdir():
+            if folder.is_dir():
+                try:
+                    with locked(folder / _LOCK).acquire(blocking=False):
+                        shutil.rmtree(folder, ignore_errors=True)
+                except (Timeout, OSError):  # somebody holds it, or has just removed it
+                    continue
