@@ -21,7 +21,9 @@ from pilotlight.toolchain.find import compilers
 _VERSION = re.compile(r"\b\d+(\.\d+)+")
 _PACKAGED = re.compile(r"\([^)]*\)")  # the distribution's own number
 _PATIENCE = 20.0  # seconds that a program may take to say its version
-_PACKAGES = ("torch", "numpy", "pyelftools", "jinja2", "rich", "click", "pyyaml")
+_PACKAGES = (
+    "torch", "numpy", "sympy", "pyelftools", "jinja2", "rich", "click", "pyyaml", "filelock", "platformdirs",
+)
 # Programs besides compilers and emulators: the Debian package that brings each, and what it is for.
 _PROGRAMS = {
     "make": ("make", "MicroPython"),
