@@ -19,9 +19,10 @@ from pilotlight.capture.reference import Reference, example_inputs, functionaliz
 from pilotlight.compiler import Build
 from pilotlight.errors import DoesNotFitError, PilotlightError, no_file
 from pilotlight.graph import Graph, Port
+from pilotlight.graph.arithmetic import Arithmetic, arithmetic
 from pilotlight.graph.dtypes import convert, to_torch
 from pilotlight.graph.evaluate import evaluate_runs
-from pilotlight.measure.compare import OutputMatch, Truth, identical, same_numbers
+from pilotlight.measure.compare import OutputMatch, Truth, identical, nearly_same_numbers, same_numbers
 from pilotlight.measure.profile import Profile, profile
 from pilotlight.quantize.fallbacks import fallback_costs
 from pilotlight.quantize.layers import worst_layers
@@ -31,6 +32,7 @@ from pilotlight.toolchain import BuildInfo
 
 INTEGER_REFERENCE = "the integer reference"
 LOW_DB = 10.0  # a quantized model with less signal over noise gets a warning
+ROUNDING = 1e-5  # of the largest: how far a float result may be from the reference on the host
 FLOOR_DB = -200.0  # noise without any signal
 
 
@@ -234,7 +236,7 @@ def run_session(
     elif quantization.weights_only:
         matches = Truth(quantization.program, inputs).compare(outputs, names)
     else:
-        matches = same_bits(build, inputs, outputs, names)
+        matches = same_bits(build, evaluate_runs(build.lowered, inputs), outputs, names)
     dev = running.device
     measured = profile(build.info, dev.counts) if dev.counts is not None and dev.counts.runs else None
     session = Session(build, outputs, truth, matches, repeated, measured, dev.counts_reason, dev.stack)
@@ -289,20 +291,22 @@ def instructions_for_speed(build: Build, inputs: list[torch.Tensor], timeout: fl
 
 
 def same_bits(
-    build: Build, inputs: list[list[torch.Tensor]], outputs: list[list[torch.Tensor]], names: list[str]
+    build: Build, want: list[list[torch.Tensor]], outputs: list[list[torch.Tensor]], names: list[str]
 ) -> list[OutputMatch]:
     """A quantized model matches when the board's bytes are those of the integer reference on the host.
 
-    An output that the model computes in float behind its integers may differ by rounding.
+    An output that the model computes in float may differ by rounding, and one that it computes from floats which were
+    quantized by what such a rounding makes of an integer.
     """
-    want = evaluate_runs(build.lowered, inputs)
-    producers = build.lowered.producers()
+    kinds = arithmetic(build.lowered)
     rows = []
     for k, (name, port) in enumerate(zip(names, [p for p in build.lowered.outputs if not p.is_size], strict=True)):
-        producer = producers.get(port.value)
-        computed = port.value.dtype.kind == "f" and producer is not None and producer.op != "dequantize"
         got, expected = ([row[k] for row in runs] for runs in (outputs, want))
-        rows.append(same_numbers(name, got, expected, 1e-5 if computed else 0.0))
+        kind = kinds.get(port.value, Arithmetic.EXACT)
+        if kind is Arithmetic.QUANTIZED_FLOAT:
+            rows.append(nearly_same_numbers(name, got, expected, ROUNDING))
+        else:
+            rows.append(same_numbers(name, got, expected, ROUNDING if kind is Arithmetic.FLOAT else 0.0))
     return rows
 
 

@@ -28,6 +28,7 @@ from pilotlight.compiler import Build, Running
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph
 from pilotlight.graph.evaluate import evaluate_runs
+from pilotlight.session import same_bits
 
 BOARDS = ("mps2-an386", "riscv32-virt", "mps2-an385", "mps3-an547")  # Cortex-M4, RV32, Cortex-M3, Cortex-M55
 QUICK = ("",)  # instead of boards: no C at all
@@ -177,9 +178,10 @@ class Trial:
         with _stage("reference"):
             reference = evaluate_runs(build.lowered, self.rows)
         for where, got in self._everywhere(build):
-            difference = _bytes(build, reference, got)
-            if difference is not None:
-                return Verdict("wrong", f"bytes on {where}", difference)
+            for row in same_bits(build, reference, got, [str(k) for k in range(len(got[0]))]):
+                if not row.match:
+                    reason = f"output {row.name} differs from the integer reference by {row.max_abs_error:g}"
+                    return Verdict("wrong", f"bytes on {where}", reason)
         self._same_shapes(reference, "quality")
         samples = [self.loaded.inputs(call) for call in calls]
         noise = [0.0] * len(self.truth.single[0])
@@ -281,28 +283,6 @@ def _exported(loaded: Loaded, calls: Sequence[Call]) -> list[Outputs]:
             return [[t.clone() for t in tensors(module(*a, **k))] for a, k in calls]
     except Exception:
         return eager(loaded.model, calls)
-
-
-def _bytes(build: Build, want: list[Outputs], got: list[Outputs]) -> str | None:
-    """Equal, but for results that are computed in float after the integers: those to rounding."""
-    producers = build.lowered.producers()
-    ports = [p for p in build.lowered.outputs if not p.is_size]
-    for k, port in enumerate(ports):
-        producer = producers.get(port.value)
-        computed = port.value.dtype.kind == "f" and producer is not None and producer.op != "dequantize"
-        for call, (w, g) in enumerate(zip(want, got, strict=True)):
-            if w[k].shape != g[k].shape:
-                return f"output {k}: shape {list(g[k].shape)} instead of {list(w[k].shape)}"
-            far = (
-                (w[k].double() - g[k].double())
-                .abs()
-                .nan_to_num(0.0 if bool(w[k].double().isnan().any()) else torch.inf)
-            )
-            limit = 2e-5 * float(w[k].double().abs().max()) if computed else 0.0
-            if bool((far > limit).any()):
-                count = f"{int((far > limit).sum())} of {far.numel()}"
-                return f"output {k}: {count} differ from the integer reference in call {call}, by {float(far.max()):g}"
-    return None
 
 
 def _pt2e(loaded: Loaded, samples: list[Call], calls: list[Call], mode: str) -> list[Outputs]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -35,6 +35,7 @@ PERTURBED = 7
 STEPS = 8  # runs of a stateful model that are repeated with perturbed inputs
 DOUBTFUL = 1e-3  # float32 this far from float64, of the largest: the module may compute something else in float64
 GAP, SHARE = 1e3, 0.1  # a limit of their own: elements so much smaller than the others, at least this share of all
+FLIPS, FLIP_NOISE = 0.02, 1e-4  # elements, and power, that a float's rounding before a quantization may change
 OVERFLOWN = 1e-5  # how near the float64 answer has to be where PyTorch's float32 overflows on the way and C does not
 WEAK = 0.1  # a limit of so much of an output's range says little
 
@@ -235,6 +236,20 @@ def same_numbers(name: str, got: Outputs, want: Outputs, tolerance: float = 0.0)
         error = inf
     limit = tolerance * largest
     return OutputMatch(name, error <= limit, error, limit, largest, int((~finite).sum()), warnings)
+
+
+def nearly_same_numbers(name: str, got: Outputs, want: Outputs, tolerance: float) -> OutputMatch:
+    """As `same_numbers`, for results of integers that were made from computed floats: where a float rounds otherwise,
+    an integer is the next one. So a few elements may be further apart, by little: at most FLIPS of them, with at most
+    FLIP_NOISE of the power."""
+    row = same_numbers(name, got, want, tolerance)
+    if row.match or row.max_abs_error == inf or not want[0].is_floating_point():
+        return row
+    error, truth = (torch.cat([x.reshape(-1) for x in column]).double().nan_to_num(0.0, 0.0, 0.0)
+                    for column in ([g.double() - w.double() for g, w in zip(got, want, strict=True)], want))
+    few = int((error.abs() > row.limit).sum()) <= max(2, int(FLIPS * error.numel()))
+    small = float(error.square().sum()) <= FLIP_NOISE * float(truth.square().sum())
+    return replace(row, match=few and small, limit=row.max_abs_error if few and small else row.limit)
 
 
 def identical(left: torch.Tensor, right: torch.Tensor) -> bool:
