@@ -226,11 +226,11 @@ class _FloatBetween(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.float, self.second = nn.Linear(3, 2), nn.GRU(2, 2), nn.Linear(2, 2)
+        self.first, self.kept, self.second = nn.Linear(3, 2), nn.GRU(2, 2), nn.Linear(2, 2)
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         y = self.first(x)
-        z, _ = self.float(y)
+        z, _ = self.kept(y)
         return y, z, self.second(z)
 
 
