@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pilotlight.emit.micro import dispatch
-from pilotlight.emit.pack_f32 import Conv2d, Linear, Shape, activation, fields, pack, pack_bias
+from pilotlight.kernels.micro import dispatch
+from pilotlight.kernels.pack_f32 import Conv2d, Linear, Shape, activation, fields, pack, pack_bias
 
 PORTABLE = Path(sys.modules[Conv2d.__module__].__file__ or "").parents[1] / "csrc/kernels/portable"
 ALL_BLOCKS = {f"{kind}_f32_{p}x{f}" for kind in ("mac", "dw") for p in (2, 1) for f in (8, 4, 2, 1)}

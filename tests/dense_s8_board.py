@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import dense_s8_cases as dense
-from pilotlight.emit.dense_s8 import Family, Kernel, Layer, assembly, dispatch
-from pilotlight.emit.dense_s8.portable import Portable
+from pilotlight.kernels.dense_s8 import Family, Kernel, Layer, assembly, dispatch
+from pilotlight.kernels.dense_s8.portable import Portable
 
 
 @dataclass(frozen=True)

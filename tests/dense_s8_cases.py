@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from pilotlight import fixed
-from pilotlight.emit.dense_s8 import Kernel, Layer
-from pilotlight.emit.dense_s8.dsp import Dsp
-from pilotlight.emit.dense_s8.portable import Portable
-from pilotlight.emit.dense_s8.rv32 import Rv32
-from pilotlight.emit.pack_f32 import Conv2d, Linear
+from pilotlight.kernels.dense_s8 import Kernel, Layer
+from pilotlight.kernels.dense_s8.dsp import Dsp
+from pilotlight.kernels.dense_s8.portable import Portable
+from pilotlight.kernels.dense_s8.rv32 import Rv32
+from pilotlight.kernels.pack_f32 import Conv2d, Linear
 
 PORTABLE = Path(sys.modules[Layer.__module__].__file__ or "").parents[2] / "csrc/kernels/portable"
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]

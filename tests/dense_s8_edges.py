@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 
 from dense_s8_cases import random_layer
-from pilotlight.emit.dense_s8 import Layer
-from pilotlight.emit.pack_f32 import Conv2d, Linear
+from pilotlight.kernels.dense_s8 import Layer
+from pilotlight.kernels.pack_f32 import Conv2d, Linear
 
 SHAPES = (
     Linear(1, 21, 7).as_conv2d(),

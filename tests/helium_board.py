@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 import dense_s8_cases as dense
-from pilotlight.emit.dense_s8 import Kernel, Layer
-from pilotlight.emit.dense_s8.helium import Helium
-from pilotlight.emit.micro.helium_dispatch import assembly, dispatch
+from pilotlight.kernels.dense_s8 import Kernel, Layer
+from pilotlight.kernels.dense_s8.helium import Helium
+from pilotlight.kernels.micro.helium_dispatch import assembly, dispatch
 
 Case = tuple[Layer, np.ndarray, Kernel]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dense_cases as dense
-from pilotlight.emit.micro import assembly
-from pilotlight.emit.pack_f32 import Linear, Shape, initializer
+from pilotlight.kernels.micro import assembly
+from pilotlight.kernels.pack_f32 import Linear, Shape, initializer
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from pilotlight import compiler
-from pilotlight.emit.target import Target
+from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph, Node
 from pilotlight.ops.tiles import Cut
 from pilotlight.passes.patches import can_cut, make_stage, patches_node, replaced

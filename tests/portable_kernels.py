@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pilotlight.emit.micro import dispatch
+from pilotlight.kernels.micro import dispatch
 
 FOLDER = Path(__file__).parents[1] / "src" / "pilotlight" / "csrc" / "kernels" / "portable"
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]

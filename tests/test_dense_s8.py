@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import dense_s8_cases as dense
-from pilotlight.emit.dense_s8 import Family, dispatch
-from pilotlight.emit.dense_s8.dsp import Dsp
-from pilotlight.emit.dense_s8.portable import Portable
-from pilotlight.emit.dense_s8.rv32 import Rv32
-from pilotlight.emit.pack_f32 import Conv2d
+from pilotlight.kernels.dense_s8 import Family, dispatch
+from pilotlight.kernels.dense_s8.dsp import Dsp
+from pilotlight.kernels.dense_s8.portable import Portable
+from pilotlight.kernels.dense_s8.rv32 import Rv32
+from pilotlight.kernels.pack_f32 import Conv2d
 
 CASES = 300
 FAMILIES = {"portable": Portable(), "dsp": Dsp(), "rv32": Rv32()}

@@ -10,11 +10,11 @@ import pytest
 import dense_s8_board as board
 import dense_s8_cases as dense
 from dense_s8_edges import edges, ties
-from pilotlight.emit.dense_s8 import Family, assembly, dispatch
-from pilotlight.emit.dense_s8.dsp import Dsp
-from pilotlight.emit.dense_s8.portable import Portable
-from pilotlight.emit.dense_s8.rv32 import Rv32
-from pilotlight.emit.micro.s8.names import parse
+from pilotlight.kernels.dense_s8 import Family, assembly, dispatch
+from pilotlight.kernels.dense_s8.dsp import Dsp
+from pilotlight.kernels.dense_s8.portable import Portable
+from pilotlight.kernels.dense_s8.rv32 import Rv32
+from pilotlight.kernels.micro.s8.names import parse
 
 DSP, PORTABLE, RV32 = Dsp(), Portable(), Rv32()
 CASES = 500

@@ -16,12 +16,12 @@ import dense_s8_cases as dense
 import helium_board
 from dense_s8_edges import edges
 from pilotlight import boards
-from pilotlight.emit.dense_s8 import Layer
-from pilotlight.emit.dense_s8.helium import Helium
-from pilotlight.emit.micro.helium_dispatch import assembly, dispatch
-from pilotlight.emit.micro.helium_names import COPIES, parse
-from pilotlight.emit.pack_f32 import Conv2d, Linear
 from pilotlight.errors import PilotlightError
+from pilotlight.kernels.dense_s8 import Layer
+from pilotlight.kernels.dense_s8.helium import Helium
+from pilotlight.kernels.micro.helium_dispatch import assembly, dispatch
+from pilotlight.kernels.micro.helium_names import COPIES, parse
+from pilotlight.kernels.pack_f32 import Conv2d, Linear
 from pilotlight.toolchain.find import find
 from pilotlight.toolchain.stack import stack_bytes
 

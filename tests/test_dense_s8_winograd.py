@@ -15,10 +15,10 @@ import pytest
 import dense_s8_board as board
 import dense_s8_cases as dense
 import winograd_cases
-from pilotlight.emit.dense_s8 import dispatch, winograd
-from pilotlight.emit.dense_s8.dsp import Dsp
-from pilotlight.emit.micro.s8.names import parse
-from pilotlight.emit.pack_f32 import Conv2d
+from pilotlight.kernels.dense_s8 import dispatch, winograd
+from pilotlight.kernels.dense_s8.dsp import Dsp
+from pilotlight.kernels.micro.s8.names import parse
+from pilotlight.kernels.pack_f32 import Conv2d
 from winograd_cases import FAMILIES, Unfolded, cases
 
 CASES, HOST_CASES = 520, 60

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dense_cases as dense
-from pilotlight.emit.pack_f32 import (
+from pilotlight.kernels.pack_f32 import (
     Conv2d,
     Linear,
     Shape,

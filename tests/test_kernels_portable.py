@@ -400,7 +400,7 @@ def test_recurrent(
     initial: bool, seed: int,
 ) -> None:
     from pilotlight import ops
-    from pilotlight.emit.pack_f32 import pack_linear
+    from pilotlight.kernels.pack_f32 import pack_linear
 
     torch.manual_seed(seed)
     name = "rnn" if kind == "RELU" else kind.lower()

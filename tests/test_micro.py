@@ -11,14 +11,14 @@ import pytest
 
 import dense_cases as dense
 import micro_board
-from pilotlight.emit.micro import assembly, dispatch
-from pilotlight.emit.micro.asm import Float, Instruction, Registers
-from pilotlight.emit.micro.blocks import generate
-from pilotlight.emit.micro.fields import NAMES
-from pilotlight.emit.micro.names import Block, parse
-from pilotlight.emit.micro.simulator import Simulator, SimulatorError
-from pilotlight.emit.pack_f32 import Shape
 from pilotlight.errors import PilotlightError
+from pilotlight.kernels.micro import assembly, dispatch
+from pilotlight.kernels.micro.asm import Float, Instruction, Registers
+from pilotlight.kernels.micro.blocks import generate
+from pilotlight.kernels.micro.fields import NAMES
+from pilotlight.kernels.micro.names import Block, parse
+from pilotlight.kernels.micro.simulator import Simulator, SimulatorError
+from pilotlight.kernels.pack_f32 import Shape
 
 ARGUMENTS, X, W, BIAS, Y = 0x1000, 0x100000, 0x200000, 0x300000, 0x400000
 BLOCKS = sorted(dense.ALL_BLOCKS)

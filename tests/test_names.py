@@ -13,8 +13,8 @@ from torch import nn
 
 import pilotlight as pl
 from compiled import STRICT, compile_c
-from pilotlight.emit.kernels import PORTABLE
 from pilotlight.graph.names import in_comment, model_name, port_names
+from pilotlight.kernels.text import PORTABLE
 from pilotlight.toolchain.folder import read_folder
 from pilotlight.toolchain.objects import DEVICE_SOURCES
 from pilotlight.toolchain.ports import ports_header

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pilotlight import ops
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.graph import FLOAT32, Node, Value
 from portable_kernels import SANITIZE, call, pointer
 

@@ -13,8 +13,8 @@ from torch import nn
 
 import pilotlight as pl
 from compiled import Library, Tensors, rows_of, zoo_graph
+from pilotlight.codegen.walk import copy_distances
 from pilotlight.compiler import Build
-from pilotlight.emit.walk import copy_distances
 from pilotlight.graph import Graph
 from pilotlight.ops.conv import Conv2d
 from pilotlight.ops.conv_transpose import ConvTranspose2d

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import dense_s8_cases as dense
-from pilotlight.emit.dense_s8 import Layer, winograd
-from pilotlight.emit.dense_s8.dsp import finish_of
-from pilotlight.emit.micro.asm import Core
-from pilotlight.emit.micro.s8.assembly import generate
-from pilotlight.emit.micro.s8.names import Block, parse
-from pilotlight.emit.micro.s8.simulator import DspSimulator
-from pilotlight.emit.micro.simulator import SimulatorError
-from pilotlight.emit.pack_f32 import Conv2d
+from pilotlight.kernels.dense_s8 import Layer, winograd
+from pilotlight.kernels.dense_s8.dsp import finish_of
+from pilotlight.kernels.micro.asm import Core
+from pilotlight.kernels.micro.s8.assembly import generate
+from pilotlight.kernels.micro.s8.names import Block, parse
+from pilotlight.kernels.micro.s8.simulator import DspSimulator
+from pilotlight.kernels.micro.simulator import SimulatorError
+from pilotlight.kernels.pack_f32 import Conv2d
 
 ARGUMENTS, X, V, W, U, Y = (0x1000000 * n for n in range(1, 7))
 PLACES = np.array([[0, 1, 1, 0], [0, -1, 1, 0], [1, 0, -1, 0], [0, -1, 0, 1]])  # 1, 2, 0, 3

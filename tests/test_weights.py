@@ -13,8 +13,8 @@ import zoo
 from command_line import NETS, call_error, call_json
 from pilotlight import ops
 from pilotlight.capture.reference import example_inputs, variations
-from pilotlight.emit import pack_weights
 from pilotlight.graph import FLOAT32, Graph, Node, Port
+from pilotlight.kernels import pack_weights
 from pilotlight.passes.weights import keep_integer_weights
 from pilotlight.quantize.weights import Steps, int4_steps, int8_steps
 from pilotlight.session import run_session

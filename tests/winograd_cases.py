@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 import dense_s8_cases as dense
-from pilotlight.emit.dense_s8 import Family, Kernel, Layer, winograd
-from pilotlight.emit.dense_s8.dsp import finish_of
-from pilotlight.emit.pack_f32 import Conv2d
+from pilotlight.kernels.dense_s8 import Family, Kernel, Layer, winograd
+from pilotlight.kernels.dense_s8.dsp import finish_of
+from pilotlight.kernels.pack_f32 import Conv2d
 
 
 class Winograd:

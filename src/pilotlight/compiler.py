@@ -16,8 +16,8 @@ from torch.utils import _pytree as pytree
 from pilotlight import boards, device, toolchain
 from pilotlight.boards import Board
 from pilotlight.cache import scratch_folder
+from pilotlight.codegen.target import Target
 from pilotlight.emit.module import Module, emit_module
-from pilotlight.emit.target import Target
 from pilotlight.errors import DoesNotFitError, PilotlightError
 from pilotlight.graph import Graph
 from pilotlight.graph.names import model_name

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pilotlight import boards
-from pilotlight.emit.describe import describe_op
 from pilotlight.errors import DoesNotFitError, MissingToolError, PilotlightError
 from pilotlight.graph import Node
+from pilotlight.graph.describe import describe_op
 from pilotlight.plan import Plan
 from pilotlight.toolchain import BuildInfo
 

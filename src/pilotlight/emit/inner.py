@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pilotlight import ops
-from pilotlight.emit.describe import describe_node
-from pilotlight.emit.step import Step, pointer
+from pilotlight.codegen.step import Step, pointer
 from pilotlight.graph import Value
+from pilotlight.graph.describe import describe_node
 from pilotlight.graph.names import in_comment
 from pilotlight.plan import Plan
 

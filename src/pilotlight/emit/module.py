@@ -11,16 +11,17 @@ import jinja2
 import torch
 
 from pilotlight import __version__, ops
-from pilotlight.emit import dense_s8, output
-from pilotlight.emit.describe import describe_node, port_meaning, summarize
-from pilotlight.emit.kernels import kernel_text
-from pilotlight.emit.micro import assembly, dispatch
-from pilotlight.emit.step import Step, Table, c_float
+from pilotlight.codegen.step import Step, Table, c_float
+from pilotlight.codegen.target import Target
+from pilotlight.emit import output
 from pilotlight.emit.tables import render, structs
-from pilotlight.emit.target import Target
 from pilotlight.emit.weights import INCBIN_FROM, Weights, c_array, incbin_source
 from pilotlight.graph import Port, Quant, Value
+from pilotlight.graph.describe import describe_node, port_meaning, summarize
 from pilotlight.graph.names import in_comment, port_names
+from pilotlight.kernels import dense_s8
+from pilotlight.kernels.micro import assembly, dispatch
+from pilotlight.kernels.text import kernel_text
 from pilotlight.plan import Plan
 
 _TEMPLATES = jinja2.Environment(

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pilotlight.emit.step import Table, wrap
+from pilotlight.codegen.step import Table, wrap
 
 _STRUCT = re.compile(r"typedef struct \{([^{}]*)\} (\w+);")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)

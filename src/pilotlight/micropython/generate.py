@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pilotlight.emit.kernels import kernel_source
+from pilotlight.kernels.text import kernel_source
 from pilotlight.micropython.operators import kernels
 from pilotlight.micropython.rows import rows_header, rows_source
 from pilotlight.micropython.schemas import Kernel

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit.loops import broadcast
-from pilotlight.emit.step import Step
+from pilotlight.codegen.loops import broadcast
+from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, FLOAT32, Node, Shape, Value
 from pilotlight.ops.base import lowers, register
 from pilotlight.ops.strided import Strided

@@ -17,8 +17,8 @@ import torch
 from pilotlight.graph import DType, Graph, Node, Quant, Shape, Value
 
 if TYPE_CHECKING:
-    from pilotlight.emit.step import Step
-    from pilotlight.emit.target import Target
+    from pilotlight.codegen.step import Step
+    from pilotlight.codegen.target import Target
     from pilotlight.ops.areas import Area, Part
 
 Result = list[tuple[DType, Shape]]

@@ -14,10 +14,10 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit import pack_f32
-from pilotlight.emit.step import Step
-from pilotlight.emit.target import Target
+from pilotlight.codegen.step import Step
+from pilotlight.codegen.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node, Value
+from pilotlight.kernels import pack_f32
 from pilotlight.ops.areas import Area, Part, window_part
 from pilotlight.ops.base import Op, Result, lowers, register
 from pilotlight.ops.volume import convolve

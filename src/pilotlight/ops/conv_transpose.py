@@ -12,11 +12,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.emit import pack_f32
-from pilotlight.emit.step import Step
-from pilotlight.emit.target import Target
-from pilotlight.emit.walk import backward_distance, forward_distance
+from pilotlight.codegen.step import Step
+from pilotlight.codegen.target import Target
+from pilotlight.codegen.walk import backward_distance, forward_distance
 from pilotlight.graph import FLOAT32, Graph, Node
+from pilotlight.kernels import pack_f32
 from pilotlight.ops.areas import Area, Part
 from pilotlight.ops.base import Op, Result, register
 

@@ -7,7 +7,7 @@ import math
 import torch
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.graph import FLOAT32, Node, Value
 from pilotlight.ops.base import Op, Result, lowers, register
 

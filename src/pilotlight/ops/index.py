@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, FLOAT32, INT32, INT64, Node, Value
 from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
 from pilotlight.ops.nonzero import compress, nonzero_of

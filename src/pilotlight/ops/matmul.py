@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit.loops import collapse
-from pilotlight.emit.step import Step
+from pilotlight.codegen.loops import collapse
+from pilotlight.codegen.step import Step
 from pilotlight.graph import FLOAT32, INT64, Node, Shape, Value
 from pilotlight.ops.base import lowers, register
 from pilotlight.ops.linear import linear_node

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit.step import Step, c_float
+from pilotlight.codegen.step import Step, c_float
 from pilotlight.graph import Node, Value
 from pilotlight.ops.base import Op, Result, lowers, register, same
 from pilotlight.ops.pointwise import apply

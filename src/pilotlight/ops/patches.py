@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
-from pilotlight.emit.target import Target
+from pilotlight.codegen.step import Step
+from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph, Node, Value
 from pilotlight.graph.evaluate import evaluate
 from pilotlight.ops.base import Op, Result, get, register

@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit import loops
-from pilotlight.emit.step import Step
+from pilotlight.codegen import loops
+from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, FLOAT32, DType, Node, Shape, Value
 from pilotlight.graph.dtypes import from_torch
 from pilotlight.ops.areas import Area, Part, same_part

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit.step import Step
-from pilotlight.emit.walk import forward_distance
+from pilotlight.codegen.step import Step
+from pilotlight.codegen.walk import forward_distance
 from pilotlight.graph import FLOAT32, INT64, Node, Value
 from pilotlight.ops import volume
 from pilotlight.ops.areas import Area, Part, window_part

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16 as LIMITS
 from pilotlight.fixed import rhmul
 from pilotlight.graph import INT16, Node

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.emit.step import Step
-from pilotlight.emit.target import Target
+from pilotlight.codegen.step import Step
+from pilotlight.codegen.target import Target
 from pilotlight.graph import INT16, Graph, Node
 from pilotlight.ops.base import Integer, Result, register
 from pilotlight.ops.q16_dense import make_dense

@@ -13,10 +13,10 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight import fixed
-from pilotlight.emit import dense_s16, pack_f32
-from pilotlight.emit.target import Target
+from pilotlight.codegen.target import Target
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import INT8, INT16, Graph, Node
+from pilotlight.kernels import dense_s16, pack_f32
 from pilotlight.ops import base
 from pilotlight.ops.base import Integer, Result, register
 from pilotlight.ops.q16_recipe import LARGEST, wide_form

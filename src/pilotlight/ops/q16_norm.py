@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16
 from pilotlight.graph import Node
 from pilotlight.ops.base import Integer, register

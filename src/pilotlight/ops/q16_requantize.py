@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.graph import INT8, INT16, Node, Quant, Value
 from pilotlight.ops.base import Integer, Op, Result, register
 from pilotlight.ops.q16_recipe import cook

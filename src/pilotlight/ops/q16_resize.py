@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16 as LIMITS
 from pilotlight.graph import INT16, Node, Shape
 from pilotlight.ops.base import Integer, Result, register

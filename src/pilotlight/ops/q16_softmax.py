@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16, multiplier, rhmul
 from pilotlight.graph import Node
 from pilotlight.ops.base import Integer, Op, Result, register, same

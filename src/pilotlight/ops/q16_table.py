@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16
 from pilotlight.graph import Node, Value
 from pilotlight.ops import base

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.emit.loops import broadcast
-from pilotlight.emit.step import Step
+from pilotlight.codegen.loops import broadcast
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.fixed import multiplier, rhmul
 from pilotlight.graph import INT8, Node

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from pilotlight.emit.loops import broadcast
-from pilotlight.emit.step import Step, initializer
+from pilotlight.codegen.loops import broadcast
+from pilotlight.codegen.step import Step, initializer
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.fixed import rhmul
 from pilotlight.graph import Node, Value

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.emit import loops
-from pilotlight.emit.step import Step, wrap
+from pilotlight.codegen import loops
+from pilotlight.codegen.step import Step, wrap
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node
 from pilotlight.ops.areas import Area, Part, same_part

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.emit.step import Step
-from pilotlight.emit.target import Target
+from pilotlight.codegen.step import Step
+from pilotlight.codegen.target import Target
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.fixed import check_accumulator, multiplier
 from pilotlight.graph import INT8, Graph, Node

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8
 from pilotlight.graph import Node, Shape
 from pilotlight.ops.base import Integer, Op, Result, integer, register, same

@@ -13,12 +13,12 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight import fixed
-from pilotlight.emit import dense_s8, pack_f32
-from pilotlight.emit.step import Step
-from pilotlight.emit.target import Target
+from pilotlight.codegen.step import Step
+from pilotlight.codegen.target import Target
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Node
 from pilotlight.graph.dtypes import INT8
+from pilotlight.kernels import dense_s8, pack_f32
 from pilotlight.ops import base
 from pilotlight.ops.areas import Area, Part
 from pilotlight.ops.base import Integer, Op, Result, integer, register

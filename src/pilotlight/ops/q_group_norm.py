@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step, initializer
+from pilotlight.codegen.step import Step, initializer
 from pilotlight.fixed import INT8
 from pilotlight.graph import Node
 from pilotlight.ops.base import Integer, Op, Result, integer, register, same

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8, rhmul
 from pilotlight.graph import Node, Shape, Value
 from pilotlight.ops.base import Integer, register

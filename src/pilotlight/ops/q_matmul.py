@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node
 from pilotlight.ops.base import Op, Result, register

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
-from pilotlight.emit.walk import forward_distance
+from pilotlight.codegen.step import Step
+from pilotlight.codegen.walk import forward_distance
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node, Shape
 from pilotlight.ops.base import Op, Result, register

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8, rhmul
 from pilotlight.graph import Node

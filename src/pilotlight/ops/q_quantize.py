@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step, c_float
+from pilotlight.codegen.step import Step, c_float
 from pilotlight.fixed import INT8 as LIMITS8
 from pilotlight.fixed import INT16 as LIMITS16
 from pilotlight.graph import FLOAT32, INT8, INT16, Node

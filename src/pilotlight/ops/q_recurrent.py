@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import check_accumulator, multiplier, rhmul, weight_scale
 from pilotlight.graph import INT8, INT16, Node
 from pilotlight.ops.base import Op, Result, register

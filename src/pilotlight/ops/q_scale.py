@@ -13,7 +13,7 @@ import math
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8
 from pilotlight.graph import Node
 from pilotlight.ops.base import Op, Result, register, same

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8, rhmul
 from pilotlight.graph import Node
 from pilotlight.ops.base import Op, Result, register, same

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8
 from pilotlight.graph import BOOL, Node
 from pilotlight.ops.areas import Area, Part, same_part

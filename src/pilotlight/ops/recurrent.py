@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit import pack_f32
-from pilotlight.emit.step import Step
-from pilotlight.emit.target import Target
+from pilotlight.codegen.step import Step
+from pilotlight.codegen.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node, Value
+from pilotlight.kernels import pack_f32
 from pilotlight.ops.base import Op, Result, lowers, register
 
 Tensors = list[torch.Tensor]

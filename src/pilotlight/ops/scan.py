@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.graph import INT64, Node, Value
 from pilotlight.ops.base import Op, Result, add_op, axis, lowers, same
 from pilotlight.ops.softmax import lane_distance, lanes

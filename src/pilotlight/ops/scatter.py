@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit import loops
-from pilotlight.emit.step import Step
+from pilotlight.codegen import loops
+from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, DType, Node, Shape, Value
 from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
 from pilotlight.ops.index import wrapped

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import torch
 
-from pilotlight.emit.loops import contiguous
-from pilotlight.emit.step import Step
+from pilotlight.codegen.loops import contiguous
+from pilotlight.codegen.step import Step
 from pilotlight.graph import Node, Shape
 from pilotlight.ops.base import Op, Result
 

@@ -15,9 +15,9 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit import loops
-from pilotlight.emit.step import Step
-from pilotlight.emit.walk import copy_distances, elementwise_distance
+from pilotlight.codegen import loops
+from pilotlight.codegen.step import Step
+from pilotlight.codegen.walk import copy_distances, elementwise_distance
 from pilotlight.graph import Node, Shape, Value
 from pilotlight.graph.dtypes import convert
 from pilotlight.ops.areas import Area, Part, same_part, window_part

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight.capture.builder import Builder
-from pilotlight.emit.step import Step
+from pilotlight.codegen.step import Step
 from pilotlight.graph import FLOAT32, INT64, Node, Value
 from pilotlight.ops.base import Op, Result, lowers, register
 

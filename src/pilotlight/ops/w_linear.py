@@ -14,10 +14,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.emit import pack_f32, pack_weights
-from pilotlight.emit.step import Step
-from pilotlight.emit.target import Target
+from pilotlight.codegen.step import Step
+from pilotlight.codegen.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node
+from pilotlight.kernels import pack_f32, pack_weights
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.conv import NO_CLAMP, clamped
 

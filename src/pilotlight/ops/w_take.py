@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import torch
 
-from pilotlight.emit import pack_f32
-from pilotlight.emit.step import Step
-from pilotlight.emit.target import Target
+from pilotlight.codegen.step import Step
+from pilotlight.codegen.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node, Value
+from pilotlight.kernels import pack_f32
 from pilotlight.ops import base
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.conv import NO_CLAMP

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from pilotlight import ops
-from pilotlight.emit.target import Target
+from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph, Node
 
 

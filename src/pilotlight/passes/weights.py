@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pilotlight import ops
-from pilotlight.emit.pack_weights import CHUNK, Grid, input_bits, split_scales
 from pilotlight.graph import FLOAT32, INT64, Graph, Node, Value
+from pilotlight.kernels.pack_weights import CHUNK, Grid, input_bits, split_scales
 from pilotlight.passes.activation import fuse_clamps
 from pilotlight.passes.clean import remove_dead
 from pilotlight.passes.edit import Editor

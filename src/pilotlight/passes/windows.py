@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pilotlight import ops
-from pilotlight.emit.loops import element_indices
+from pilotlight.codegen.loops import element_indices
 from pilotlight.graph import Graph, Node, Value
 from pilotlight.ops.strided import Strided, Walk
 from pilotlight.ops.views import Window

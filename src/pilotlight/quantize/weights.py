@@ -18,9 +18,9 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from pilotlight.capture.exported import capture_exported
-from pilotlight.emit.pack_weights import STEP_BITS, Grid
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Quantization
+from pilotlight.kernels.pack_weights import STEP_BITS, Grid
 from pilotlight.passes.weights import REASON
 
 MODES = ("weights-int8", "weights-int4")

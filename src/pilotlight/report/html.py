@@ -12,8 +12,8 @@ import jinja2
 
 from pilotlight import __version__
 from pilotlight.compiler import Build
-from pilotlight.emit.describe import describe_op, describe_shapes
 from pilotlight.graph import Value
+from pilotlight.graph.describe import describe_op, describe_shapes
 from pilotlight.report.comparison import layer_text
 from pilotlight.report.memory_map import memory_map
 from pilotlight.report.style import error_text, number, ratio, share, size

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from pilotlight import ops
 from pilotlight.boards import Board
-from pilotlight.emit.describe import describe_kind
+from pilotlight.graph.describe import describe_kind
 from pilotlight.limits import describe_buffers
 from pilotlight.report.style import BAD, GOOD, QUIET, number, share, size, table
 from pilotlight.report.summary import run_title, summary_table

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pilotlight.emit.describe import describe_kind, describe_op
+from pilotlight.graph.describe import describe_kind, describe_op
 from pilotlight.limits import describe_buffers
 from pilotlight.plan import Plan
 

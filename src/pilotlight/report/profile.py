@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from pilotlight.emit.describe import describe_op
+from pilotlight.graph.describe import describe_op
 from pilotlight.measure.profile import Profile
 from pilotlight.report.style import QUIET, number, ratio, share, table
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pilotlight import ops
-from pilotlight.emit import dense_s8
-from pilotlight.emit.target import Target
+from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph, Node
+from pilotlight.kernels import dense_s8
 from pilotlight.ops.q_dense import Dense
 from pilotlight.passes.prepare import prepare
 from pilotlight.plan import Plan, make_plan

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from pilotlight import ops
-from pilotlight.emit.target import Target
+from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph, Node
 from pilotlight.ops.tiles import Cut
 from pilotlight.passes.patches import join_reshapes, make_stage, patches_node, replaced

@@ -1,0 +1,96 @@
+"""Convolution, depthwise convolution and linear layers of int16 with int8 weights: q_conv_s16.h, q_depthwise_s16.h.
+
+One way for every core; with the DSP extension the inner loop multiplies pairs. Patches are those of int8, counted in
+bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pilotlight.fixed import Multiplier
+from pilotlight.kernels.dense_s8.layer import Array, Kernel
+from pilotlight.kernels.dense_s8.portable import depthwise_pixels, is_row, round_up
+from pilotlight.kernels.dense_s8.table import column_step, columns, pixels_at_once
+from pilotlight.kernels.dense_s8.walk import Walk
+from pilotlight.kernels.pack_f32 import Conv2d
+
+BLOCK = 2  # filters
+PIXELS = 6  # in a patch: a multiple of what is computed at once, two
+CHUNK = 512  # products of the largest weight and the largest activation whose sum 32 bits hold
+ORDER = (0, 2, 1, 3)  # of the weights of four taps
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """y = clamp(zy + rhmul(((acc + half) >> down) << shift, m), lo, hi), acc = bias + Σ x·w; padding reads 0."""
+
+    shape: Conv2d
+    w: Array  # int8 (O, KH, KW, I / groups)
+    bias: Array  # int32 (O)
+    m: Multiplier  # per channel
+    zy: int
+    lo: int
+    hi: int
+    narrow: bool  # the output is int8
+
+
+def plan(layer: Layer) -> Kernel:
+    """The kernel of a layer."""
+    s = layer.shape.flattened()
+    layer = replace(layer, shape=s)
+    if s.depthwise and s.kh * s.kw <= CHUNK:
+        pixels = depthwise_pixels(s)
+        width = (pixels - 1) * s.sw + (s.kw - 1) * s.dw + 1
+        weights = np.ascontiguousarray(layer.w[..., 0].transpose(1, 2, 0)).astype(np.int8)  # (KH, KW, C)
+        constants: tuple[Array, ...] = (weights, layer.bias.astype(np.int32), layer.m.value.astype(np.int32))
+        return _kernel(layer, "depthwise", pixels, constants, s.kh * width * s.ic * 2, Walk(s, pixels))
+    if is_row(s):
+        return _kernel(layer, "row", 1, pack(layer), 0, None)
+    column = s.kh * s.ic // s.groups * 2
+    pixels = pixels_at_once(s, PIXELS, column)
+    return _kernel(layer, "conv", pixels, pack(layer), columns(s, pixels) * column, Walk(s, pixels, groups=s.groups))
+
+
+def _kernel(
+    layer: Layer, kind: str, pixels: int, constants: tuple[Array, ...], scratch: int, walk: Walk | None
+) -> Kernel:
+    sizes = (2, 1 if layer.narrow else 2)
+    return Kernel(
+        header=f"q_{'depthwise' if kind == 'depthwise' else 'conv'}_s16",
+        ctype="pl_conv_s16_t",
+        initializer=lambda reverse: _initializer(layer, pixels, reverse),
+        driver=f"pl_{kind}_s16",
+        constants=constants,
+        scratch=round_up(scratch),
+        distance=None if walk is None else walk.scaled(*sizes).distance(),
+        reverse=None if walk is None else walk.scaled(*sizes).reverse(),
+    )
+
+
+def _initializer(layer: Layer, pixels: int, reverse: bool) -> str:
+    s, m = layer.shape, layer.m
+    numbers = [
+        s.n, s.ih, s.iw, 2 * s.ic, s.oh, s.ow, s.oc, s.kh, s.kw, s.sh, s.sw, s.pt, s.pl, s.dh, s.dw, s.groups,
+        2 * s.ic // s.groups, s.oc // s.groups, pixels, -(-s.ow // pixels), column_step(s), int(reverse), 0,
+    ]  # fmt: skip
+    text = ", ".join(map(str, numbers))
+    chunk = CHUNK if m.down else round_up(s.kh * s.kw * s.ic // s.groups, 4)  # at once where 32 bits hold it all
+    return (
+        f"{{{{{text}, {{{layer.zy}, {m.shift}, {layer.lo}, {layer.hi}}}}}, {chunk}, {m.down}, {int(layer.narrow)}}}"
+    )
+
+
+def pack(layer: Layer) -> tuple[Array, ...]:
+    """Weights (group, block, K / 4, 2, 4) with K = (KW, KH, I / groups), of which four taps stand in ORDER."""
+    s = layer.shape
+    per_group = s.oc // s.groups
+    filled = -per_group % BLOCK
+    w = layer.w.transpose(0, 2, 1, 3).reshape(s.groups, per_group, -1)
+    w = np.pad(w, ((0, 0), (0, filled), (0, -w.shape[2] % 4)))
+    blocks = w.reshape(s.groups, -1, BLOCK, w.shape[2] // 4, 4)[..., ORDER].transpose(0, 1, 3, 2, 4)
+    values = np.broadcast_to(layer.m.value, (s.oc,))
+    bias, m = (np.pad(v.reshape(s.groups, per_group), ((0, 0), (0, filled))) for v in (layer.bias, values))
+    return np.ascontiguousarray(blocks).astype(np.int8).ravel(), bias.astype(np.int32).ravel(), m.ravel()

@@ -1,0 +1,164 @@
+"""Kernels for Cortex-M with the DSP extension: generated assembly blocks under C drivers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pilotlight.kernels.dense_s8 import cost, winograd
+from pilotlight.kernels.dense_s8.layer import Kernel, Layer
+from pilotlight.kernels.dense_s8.pack_dsp import conv_streams, depthwise_words, packable, row_streams, taps_streams
+from pilotlight.kernels.dense_s8.portable import Portable, depthwise_pixels, is_row, round_up
+from pilotlight.kernels.dense_s8.table import column_step, columns, fields, initializer
+from pilotlight.kernels.dense_s8.walk import Walk
+from pilotlight.kernels.micro.s8.names import Block, Finish
+from pilotlight.kernels.pack_f32 import Conv2d
+
+PIXELS = 3  # of the widest block
+STRIDES = (8, 16, 32, 64, 128, 256, 510)  # values between windows that share nothing: few blocks for many layers
+FEW_STRIDES = (32, 128, 510)
+FARTHEST = 510  # values that a block can reach from one pixel to the next
+DEPTHWISE_BYTES, LEAN_BYTES = 832, 256  # of a depthwise patch
+SHARED_BYTES, APART_BYTES = 1024, 768  # as large as a patch grows for fewer turns of its loops
+
+
+class Dsp:
+    """Falls back to portable C where no block fits; `small` makes do with fewer blocks, `lean` with smaller patches,
+    `roomy` spends flash on speed, and `scratch` is how much of that may be spent."""
+
+    def __init__(self, small: bool = False, lean: bool = False, roomy: bool = False, scratch: int = 0):
+        self.strides = FEW_STRIDES if small else STRIDES
+        self.lean = lean
+        self.roomy, self.scratch = roomy, scratch
+
+    def plan(self, layer: Layer) -> Kernel:
+        layer = replace(layer, shape=layer.shape.flattened())
+        s = layer.shape
+        if s.depthwise:
+            if s.ic < 4:
+                return Portable(self.lean).plan(layer)
+            fits = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 4
+            return self._depthwise(layer) if fits else self._taps(layer)
+        if is_row(s) and s.ic % 4 == 0 and packable(layer):
+            return self._row(layer)
+        return min([self._conv(layer), *self._faster(layer)], key=lambda kernel: kernel.instructions)
+
+    def _faster(self, layer: Layer) -> list[Kernel]:
+        """What more flash or scratch memory makes possible."""
+        if not (self.roomy or self.scratch) or not winograd.fits(layer):
+            return []
+        stored = winograd.plan(layer, finish_of(layer)) if self.roomy else None
+        unfolded = winograd.plan_unfolded(layer, finish_of(layer), self.scratch)
+        return [kernel for kernel in (stored, unfolded) if kernel]
+
+    def _conv(self, layer: Layer) -> Kernel:
+        s = layer.shape
+        channels = s.ic // s.groups
+        shared = column_step(s) < s.kw
+        column = s.kh * channels
+        column += shared and column * column_step(s) % 2
+        values = s.kw * column
+        stride = column_step(s) * column if shared else next((n for n in self.strides if n >= values), values)
+        pixels = self._pixels(s, stride, column, shared) if stride <= FARTHEST else 1
+        steps = -(-values // 4)
+        wide = not packable(layer)
+        pair_words = 4 + steps * (4 if wide else 2)
+        finish = finish_of(layer)
+        variant = Block("conv", 0, 2 * stride if pixels > 1 else 0, wide, finish)
+        counts = {n for size in {pixels, s.ow % pixels or pixels} for n in block_sizes(size)}
+        walk = Walk(s, pixels, groups=s.groups)
+        fours = channels // 4 * 4 if channels % 4 == 0 or s.kh * s.kw == 1 else 0  # what is aligned can be widened
+        size = columns(s, pixels) * column if shared else (pixels - 1) * stride + values
+        return Kernel(
+            header="conv_dsp_s8",
+            ctype="pl_conv_dsp_t",
+            initializer=lambda reverse: initializer(
+                fields(layer, pixels, reverse), variant.constant, fours, column, stride, steps, pair_words
+            ),
+            driver="pl_conv_dsp_s8",
+            constants=(conv_streams(layer, column, fours, wide),),
+            scratch=round_up(2 * (size + 3)),
+            distance=walk.distance(),
+            reverse=walk.reverse(),
+            micro=frozenset({"widen_s8"} | {replace(variant, count=n).name for n in counts}),
+            instructions=cost.conv(s, pixels, steps, wide, size),
+        )
+
+    def _pixels(self, s: Conv2d, stride: int, column: int, shared: bool) -> int:
+        """How many pixels share a patch."""
+        pixels = min(PIXELS, s.ow)
+        while pixels < s.ow and not self.lean:
+            more = pixels + PIXELS
+            size = 2 * columns(s, more) * column if shared else 2 * more * stride
+            if size > (SHARED_BYTES if shared else APART_BYTES):
+                break
+            pixels = more
+        return min(pixels, s.ow)
+
+    def _row(self, layer: Layer) -> Kernel:
+        s = layer.shape
+        variant = Block("row", finish=finish_of(layer))
+        counts = {8} if s.oc % 8 == 0 else {2} if s.oc < 8 else {8, 2}
+        q = f"{{{layer.zy}, {layer.shift}, {layer.lo}, {layer.hi}}}"
+        return Kernel(
+            header="row_dsp_s8",
+            ctype="pl_row_dsp_t",
+            initializer=lambda reverse: f"{{{variant.constant}, {s.ic}, {s.oc}, {q}}}",
+            driver="pl_row_dsp_s8",
+            constants=(row_streams(layer),),
+            scratch=0,
+            distance=s.ic if s.oc in (1, 2, 8) else None,  # one block reads everything before it writes
+            reverse=None,
+            micro=frozenset(replace(variant, count=n).name for n in counts),
+        )
+
+    def _depthwise(self, layer: Layer) -> Kernel:
+        s = layer.shape
+        rows = 2 if s.sh == 1 and s.oh > 1 and not self.lean else 1
+        variant = Block("depthwise", 0, s.sw, finish=finish_of(layer))
+        counts = {rows, 1} if s.oh % 2 else {rows}
+        pixels = s.ow
+        most = LEAN_BYTES if self.lean else DEPTHWISE_BYTES
+        while 32 * ((pixels - 1) * s.sw + 3) > most and pixels > 1:
+            pixels = -(-pixels // 2)
+        exact = s.ic % 4 == 0  # otherwise the last four channels are read together with those before
+        walk = Walk(s, pixels, rows, groups=s.ic // 4 if exact else 1, mixed=not exact)
+        return Kernel(
+            header="depthwise_dsp_s8",
+            ctype="pl_depthwise_dsp_t",
+            initializer=lambda reverse: initializer(fields(layer, pixels, reverse), variant.constant, rows),
+            driver="pl_depthwise_dsp_s8",
+            constants=(depthwise_words(layer),),
+            scratch=32 * ((pixels - 1) * s.sw + 3),
+            distance=walk.distance(),
+            reverse=walk.reverse(),
+            micro=frozenset({"pairs_s8"} | {replace(variant, count=n).name for n in counts}),
+        )
+
+    def _taps(self, layer: Layer) -> Kernel:
+        s = layer.shape
+        pixels = depthwise_pixels(s, self.lean)
+        variant = Block("taps", 4, finish=finish_of(layer))
+        walk = Walk(s, pixels)
+        return Kernel(
+            header="taps_dsp_s8",
+            ctype="pl_taps_dsp_t",
+            initializer=lambda reverse: initializer(fields(layer, pixels, reverse), variant.constant),
+            driver="pl_taps_dsp_s8",
+            constants=(taps_streams(layer),),
+            scratch=round_up(s.kh * ((pixels - 1) * s.sw + (s.kw - 1) * s.dw + 1) * s.ic),
+            distance=walk.distance(),
+            reverse=walk.reverse(),
+            micro=frozenset({variant.name}),
+        )
+
+
+def finish_of(layer: Layer) -> Finish:
+    return Finish(layer.shift, (layer.lo, layer.hi) != (-128, 127))
+
+
+def block_sizes(pixels: int) -> set[int]:
+    """The blocks that a group of so many pixels is cut into: threes, and twos for the rest."""
+    if pixels == 1:
+        return {1}
+    sizes = {3} if (pixels % 3 != 1 and pixels > 2) or pixels > 4 else set()
+    return sizes if pixels % 3 == 0 else sizes | {2}
