@@ -291,8 +291,10 @@ class _Layout:
         return False
 
     def states(self) -> bool:
-        """A state read only through one permute and written behind its inverse changes its own order."""
+        """A state read only through one permute and written after its inverse changes its own order."""
         for state in self.graph.states:
+            if state.value in self.edit.leaving:
+                continue
             readers = self.edit.readers(state.value)
             perms = {r.attrs["perm"] if r.op == "permute" else None for r in readers}
             above = self.edit.producers.get(state.next)
