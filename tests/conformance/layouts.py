@@ -113,12 +113,15 @@ class LaidOut:
 
     source: Source
     layout: str
+    apart: frozenset[tuple[str, str, int]] = frozenset()  # operator, dtype and index of cases that are left out
 
     def operators(self) -> list[str]:
         return self.source.operators()
 
     def cases(self, operator: str) -> Iterator[Case]:
         for case in self.source.cases(operator):
+            if (operator, case.dtype, case.index) in self.apart:
+                continue
             names = [self.layout]
             if self.layout == "mixed":
                 names = list(LAYOUTS)
