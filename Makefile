@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench bench-compile conformance conformance-micropython fuzz micropython-tests micropython-bench clean
+.PHONY: help setup demo test check coverage lint docs sizes bench bench-compile conformance conformance-micropython fuzz micropython-tests micropython-bench clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -20,6 +20,9 @@ lint: setup ## style and types
 
 test: lint ## lint, then all tests on two processes
 	$(PYTHON) -m pytest -n 2 $(PYTEST_ARGS)
+
+sizes: setup ## code, RAM and instructions of example networks; writes benchmarks/sizes.md
+	$(PYTHON) benchmarks/sizes.py
 
 bench: setup ## the MLPerf Tiny networks on emulated boards; writes benchmarks/results.md
 	$(PYTHON) benchmarks/networks.py
