@@ -1,6 +1,9 @@
 # make demo and make test each do all of the set-up they need; the second time that costs a moment.
 PYTHON := .venv/bin/python
 PYTEST_ARGS ?=
+# Tests that need no board and no compiler, or hardly: together they take less than a minute.
+UNIT := $(patsubst %,tests/test_%.py,boards dependencies docs graph names sizes)
+TESTS ?= $(UNIT)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check coverage lint docs sizes bench bench-compile conformance conformance-micropython fuzz micropython-tests micropython-bench clean
@@ -17,6 +20,17 @@ demo: setup ## 360 handwritten digits classified on an emulated Cortex-M4 board
 lint: setup ## style and types
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m mypy
+
+check: lint ## the inner loop: lint, then the unit tests
+	$(PYTHON) -m pytest -n 2 $(UNIT) $(PYTEST_ARGS)
+
+coverage: setup ## lines that the unit tests run; TESTS="tests/test_ops.py" measures others
+	$(PYTHON) -m pytest -n 2 $(TESTS) --cov --cov-report=term:skip-covered --cov-report=html $(PYTEST_ARGS)
+
+docs: setup ## the site of docs/ and of the API in site/; warnings are errors
+	@$(PYTHON) -c 'import material, mkdocstrings_handlers.python' 2>/dev/null || \
+	    $(PYTHON) -m pip install --quiet --no-build-isolation -c constraints.txt -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict
 
 test: lint ## lint, then all tests on two processes
 	$(PYTHON) -m pytest -n 2 $(PYTEST_ARGS)
@@ -46,4 +60,4 @@ micropython-bench: setup ## size and speed of torch under MicroPython; writes be
 	$(PYTHON) benchmarks/micropython.py
 
 clean: ## remove what was built (the .venv stays; delete it by hand to start over)
-	rm -rf build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
