@@ -103,3 +103,25 @@ def test_many_steps_are_several_functions(monkeypatch: pytest.MonkeyPatch) -> No
     assert session.match and session.profile is not None
     assert [row.instructions > 0 for row in session.profile.rows] == [True] * len(build.plan.steps)
     assert session.painted_stack is not None and 0 <= session.figures["ram"]["stack"] - session.painted_stack <= 64
+
+
+def test_pytorch_traces_only_what_is_written_in_place_or_has_no_lowering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tracing is most of the time that quantizing takes."""
+    traced: list[str] = []
+    once = torch.export.ExportedProgram.run_decompositions
+
+    def counted(program: torch.export.ExportedProgram, *args: Any, **kwargs: Any) -> torch.export.ExportedProgram:
+        traced.append("again")
+        return once(program, *args, **kwargs)
+
+    monkeypatch.setattr(torch.export.ExportedProgram, "run_decompositions", counted)
+    x = torch.randn(1, 2, 4, 4)
+    pl.quantize(pl.capture(Residual().eval(), (x,), "plain"), calibration=[x])
+    assert traced == []
+
+    class Writes(Residual):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.conv(x).add_(x)
+
+    pl.capture(Writes().eval(), (x,), "writes")
+    assert traced == ["again"]

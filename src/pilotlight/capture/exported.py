@@ -27,6 +27,7 @@ from pilotlight.capture.agreement import check_agreement
 from pilotlight.capture.builder import Builder, check_size
 from pilotlight.capture.eager import Eager
 from pilotlight.capture.frames import TORCH_FOLDER, user_frame
+from pilotlight.capture.reference import is_functional
 from pilotlight.capture.signatures import read_once
 from pilotlight.capture.structure import output_names, register_dataclasses, written_name
 from pilotlight.errors import PilotlightError, UnsupportedError
@@ -126,16 +127,23 @@ def capture_exported(program: ExportedProgram, name: str, eager: Eager | None = 
     With the module that it was exported from, the program is held against that.
     """
     original = program
-    with torch.no_grad(), _quiet(), read_once():
-        try:
-            program = program.run_decompositions(_decompositions())
-        except Exception as error:  # as torch.export does
-            raise _export_error(error) from error
+    if not _is_lowered(program):
+        with torch.no_grad(), _quiet(), read_once():
+            try:
+                program = program.run_decompositions(_decompositions())
+            except Exception as error:  # as torch.export does
+                raise _export_error(error) from error
     graph = _Importer(program, original, name).run()
     if eager is not None:
         check_agreement(eager, program, [port.name for port in graph.outputs if not port.is_size])
         graph.eager = eager
     return graph
+
+
+def _is_lowered(program: ExportedProgram) -> bool:
+    """Whether every operator has a lowering as it is, so that PyTorch need not trace the program again."""
+    calls = [n.target for n in program.graph.nodes if n.op == "call_function" and n.target is not operator.getitem]
+    return is_functional(program) and all(ops.lowering(_short(f)) is not None for f in calls)
 
 
 def _decompositions() -> dict[Any, Any]:

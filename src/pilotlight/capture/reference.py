@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -43,8 +44,17 @@ class _Wide(torch.fx.Interpreter):
         return self.widen(super().get_attr(target, args, kwargs))
 
 
+def is_functional(program: ExportedProgram) -> bool:
+    """Whether nothing is written in place: neither by an operator nor, as far as can be told, inside a subgraph."""
+    calls = [n.target for n in program.graph.nodes if n.op == "call_function" and n.target is not operator.getitem]
+    written = any(spec.kind is not OutputKind.USER_OUTPUT for spec in program.graph_signature.output_specs)
+    return not written and all(isinstance(f, torch._ops.OpOverload) and not f._schema.is_mutable for f in calls)
+
+
 def functionalize(program: ExportedProgram) -> ExportedProgram:
-    """The program with changed buffers as outputs; nothing is decomposed."""
+    """The program with changed buffers as outputs; nothing is decomposed. (Tracing it again takes PyTorch seconds.)"""
+    if is_functional(program):
+        return program
     with torch.no_grad(), warnings.catch_warnings(), read_once():
         warnings.simplefilter("ignore")
         return program.run_decompositions({})

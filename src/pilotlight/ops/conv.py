@@ -138,6 +138,14 @@ def convolution(
     return b.reshape(b.channels_first(y), b.results[0][1])
 
 
+@lowers("conv1d.default", "conv2d.default", "conv3d.default")
+def direct_convolution(
+    b: Builder, input: Value, weight: Value, bias: Value | None, stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], groups: int,
+) -> Value:
+    return convolution(b, input, weight, bias, stride, padding, dilation, False, (0,), groups)
+
+
 def _bias(b: Builder, bias: Value | None, channels: int) -> Value:
     if bias is None:
         return b.constant(np.zeros(channels, np.float32), hint="zero_bias")
