@@ -4,6 +4,8 @@ PYTEST_ARGS ?=
 # Tests that need no board and no compiler, or hardly: together they take less than a minute.
 UNIT := $(patsubst %,tests/test_%.py,boards dependencies docs graph names sizes)
 TESTS ?= $(UNIT)
+# Hand-written C.
+C_FOLDERS := src/pilotlight/csrc
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check coverage lint docs sizes bench bench-compile conformance conformance-micropython fuzz micropython-tests micropython-bench clean
@@ -19,6 +21,7 @@ demo: setup ## 360 handwritten digits classified on an emulated Cortex-M4 board
 
 lint: setup ## style and types
 	$(PYTHON) -m ruff check .
+	find $(C_FOLDERS) -name '*.[ch]' | xargs .venv/bin/clang-format --dry-run -Werror
 	$(PYTHON) -m mypy
 
 check: lint ## the inner loop: lint, then the unit tests

@@ -54,7 +54,7 @@ typedef struct segment {
     uint64_t start;
     uint64_t end;
     uint64_t instructions;
-    int step; /* the label at `start`, or -1 */
+    int step;      /* the label at `start`, or -1 */
     cell_t *cells; /* (steps), made when first executed inside a run */
 } segment_t;
 

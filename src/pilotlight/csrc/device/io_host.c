@@ -6,14 +6,9 @@
 
 void pl_serve(void);
 
-void pl_io_open(void)
-{
-}
+void pl_io_open(void) {}
 
-int pl_io_read(void *data, uint32_t bytes)
-{
-    return fread(data, 1u, bytes, stdin) == bytes;
-}
+int pl_io_read(void *data, uint32_t bytes) { return fread(data, 1u, bytes, stdin) == bytes; }
 
 void pl_io_write(const void *data, uint32_t bytes)
 {
@@ -22,15 +17,9 @@ void pl_io_write(const void *data, uint32_t bytes)
     }
 }
 
-void pl_io_text(const char *text)
-{
-    fputs(text, stderr);
-}
+void pl_io_text(const char *text) { fputs(text, stderr); }
 
-void pl_io_exit(int32_t code)
-{
-    exit(code);
-}
+void pl_io_exit(int32_t code) { exit(code); }
 
 int main(void)
 {

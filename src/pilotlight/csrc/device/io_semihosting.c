@@ -65,10 +65,7 @@ void pl_io_write(const void *data, uint32_t bytes)
     }
 }
 
-void pl_io_text(const char *text)
-{
-    (void)pl_semihost(SYS_WRITE0, text);
-}
+void pl_io_text(const char *text) { (void)pl_semihost(SYS_WRITE0, text); }
 
 void pl_io_exit(int32_t code)
 {

@@ -28,10 +28,10 @@ const uint32_t pl_model_state_bytes = PL_MODEL_STATE_SIZE;
 const uint32_t pl_model_inputs = 0u PL_MODEL_INPUTS(COUNT);
 const uint32_t pl_model_outputs = 0u PL_MODEL_OUTPUTS(COUNT);
 
-#define PORT(number, pointer, size)                    \
-    if (index == (number)) {                           \
-        port.data = (uint8_t *)(uintptr_t)pointer(&model); \
-        port.bytes = (size);                           \
+#define PORT(number, pointer, size)                                                                                    \
+    if (index == (number)) {                                                                                           \
+        port.data = (uint8_t *)(uintptr_t)pointer(&model);                                                             \
+        port.bytes = (size);                                                                                           \
     }
 
 pl_port_t pl_model_input(uint32_t index)
@@ -50,15 +50,9 @@ pl_port_t pl_model_output(uint32_t index)
     return port;
 }
 
-uint8_t *pl_model_arena(void)
-{
-    return arena;
-}
+uint8_t *pl_model_arena(void) { return arena; }
 
-void pl_model_reset(void)
-{
-    PL_MODEL_RESET(&model);
-}
+void pl_model_reset(void) { PL_MODEL_RESET(&model); }
 
 #if defined(PL_BARE)
 #define PAINT 0x5AFE57ACu

@@ -5,8 +5,8 @@
 
 /* The sum of a window for one pixel's channels, four at a time, divided by `count`; each row of the window has a sum
  * of its own. x is the image (ih, iw, c), y (c). */
-static inline void pl_avg_window_f32(const float *x, float *y, const pl_span_t *v, const pl_span_t *h,
-                                     int32_t iw, int32_t c, float count)
+static inline void pl_avg_window_f32(const float *x, float *y, const pl_span_t *v, const pl_span_t *h, int32_t iw,
+                                     int32_t c, float count)
 {
     const int32_t fours = c & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
     for (int32_t k = 0; k < fours; k += 4) {
@@ -58,8 +58,7 @@ static inline void pl_avg_pool2d_f32(const pl_pool2d_t *s, const float *x, float
                 const pl_span_t h = pl_pool_span(left, s->kw, 1, s->iw);
                 int32_t count = s->divisor;
                 if (count == 0) {
-                    count = s->count_padding ? (bottom - top) * (right - left)
-                                             : (v.end - v.first) * (h.end - h.first);
+                    count = s->count_padding ? (bottom - top) * (right - left) : (v.end - v.first) * (h.end - h.first);
                 }
                 pl_avg_window_f32(x, y, &v, &h, s->iw, s->c, (float)count);
             }

@@ -133,8 +133,8 @@ static inline void pl_dw_c_mve(const pl_dw_mve_t *a, int32_t repeat)
             w += repeat ? 0 : 32 + a->taps * 4;
         }
         if (a->rest > 0) {
-            pl_dw_block_mve(a, w, a->blocks * 16, p, y + a->blocks * 16,
-                            a->rest <= 8 && a->taps <= 9 ? 8 : 16, a->rest);
+            pl_dw_block_mve(a, w, a->blocks * 16, p, y + a->blocks * 16, a->rest <= 8 && a->taps <= 9 ? 8 : 16,
+                            a->rest);
         }
     }
 }

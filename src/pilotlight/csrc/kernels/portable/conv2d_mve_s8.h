@@ -104,12 +104,13 @@ static inline void pl_columns_mve(const pl_conv2d_mve_t *s, const int8_t *x, int
 }
 
 /* A convolution, some pixels at a time: their input is copied to scratch first, so that the output may overwrite it. */
-static inline void pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
-                                    const int8_t *x,     // (n, ih, iw, ic)
-                                    const int8_t *w,     // (groups, blocks, depth / 16, 4, 16), depth in the order of scratch
-                                    const int32_t *bias, // (groups, blocks, 2, 4)
-                                    int8_t *y,           // (n, oh, ow, oc)
-                                    void *scratch)       // (pixels, depth), or columns and what of the depth goes beyond them
+static inline void
+pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
+                 const int8_t *x,     // (n, ih, iw, ic)
+                 const int8_t *w,     // (groups, blocks, depth / 16, 4, 16), depth in the order of scratch
+                 const int32_t *bias, // (groups, blocks, 2, 4)
+                 int8_t *y,           // (n, oh, ow, oc)
+                 void *scratch)       // (pixels, depth), or columns and what of the depth goes beyond them
 {
     int8_t *patches = (int8_t *)scratch;
     const int32_t any = s->depth == 16; // the block takes any number of pixels

@@ -56,7 +56,8 @@ static inline void pl_rv_conv_twin_s8(const pl_rv_conv_t *t, int32_t pixels, int
 }
 
 /* All filters of one group of channels at one group of pixels; what is left of them goes through spare memory. */
-static inline void pl_filters_rv_s8(const pl_conv_rv_t *d, int32_t pixels, const int8_t *patch, const int32_t *w, int8_t *y)
+static inline void pl_filters_rv_s8(const pl_conv_rv_t *d, int32_t pixels, const int8_t *patch, const int32_t *w,
+                                    int8_t *y)
 {
     const pl_conv_s8_t *s = &d->s;
     const int32_t whole = s->ocg & ~3, words = 8 + d->taps;

@@ -6,8 +6,8 @@
 #include "patch_s8.h"
 
 /* One kernel row of a run of columns; row is null outside the image. Columns go into the patch `column` apart. */
-static inline void pl_gather_row_s8(const pl_conv_s8_t *s, const pl_run_s8_t *t, int32_t at, const int8_t *row, int8_t *to,
-                                    int32_t column)
+static inline void pl_gather_row_s8(const pl_conv_s8_t *s, const pl_run_s8_t *t, int32_t at, const int8_t *row,
+                                    int8_t *to, int32_t column)
 {
     const int32_t channels = s->icg, step = t->step, end = row ? s->iw : 0;
     for (int32_t c = t->count; c > 0; c--) {
@@ -58,7 +58,10 @@ static inline void pl_dot1_s8(const int8_t *x, const int8_t *w, const int32_t *b
     int32_t a0 = bias[0], a1 = bias[1], a2 = bias[2], a3 = bias[3];
     int32_t v;
     for (; k >= 4; k -= 4) {
-        PL_TAP1_S8(0) PL_TAP1_S8(1) PL_TAP1_S8(2) PL_TAP1_S8(3)
+        PL_TAP1_S8(0)
+        PL_TAP1_S8(1)
+        PL_TAP1_S8(2)
+        PL_TAP1_S8(3)
         x += 4;
         w += 16;
     }
@@ -88,7 +91,10 @@ static inline void pl_half_s8(const int8_t *x, int32_t step, const int8_t *w, co
     int32_t a0 = bias[0], a1 = bias[1], b0 = a0, b1 = a1;
     int32_t t, u, v;
     for (; k >= 4; k -= 4) {
-        PL_TAP2_S8(0) PL_TAP2_S8(1) PL_TAP2_S8(2) PL_TAP2_S8(3)
+        PL_TAP2_S8(0)
+        PL_TAP2_S8(1)
+        PL_TAP2_S8(2)
+        PL_TAP2_S8(3)
         x += 4;
         z += 4;
         w += 16;
@@ -116,7 +122,9 @@ enum { PL_PIXELS_S8 = 3 };
 #define PL_PIXEL3_S8(p, a) t = p, a##0 += t * w0, a##1 += t * w1, a##2 += t * w2, a##3 += t * w3;
 #define PL_TAP3_S8(i)                                                                                                  \
     w0 = w[4 * (i)], w1 = w[4 * (i) + 1], w2 = w[4 * (i) + 2], w3 = w[4 * (i) + 3];                                    \
-    PL_PIXEL3_S8(x[i], a) PL_PIXEL3_S8(x1[i], b) PL_PIXEL3_S8(x2[i], c)                                                \
+    PL_PIXEL3_S8(x[i], a)                                                                                              \
+    PL_PIXEL3_S8(x1[i], b)                                                                                             \
+    PL_PIXEL3_S8(x2[i], c)                                                                                             \
     PL_BARRIER(w);                                                                                                     \
     PL_BARRIER(x);                                                                                                     \
     PL_BARRIER(x1);                                                                                                    \
@@ -129,7 +137,10 @@ static inline void pl_dots_s8(const int8_t *x, int32_t step, const int8_t *w, co
     int32_t b0 = a0, b1 = a1, b2 = a2, b3 = a3, c0 = a0, c1 = a1, c2 = a2, c3 = a3;
     int32_t t, w0, w1, w2, w3;
     for (; k >= 4; k -= 4) {
-        PL_TAP3_S8(0) PL_TAP3_S8(1) PL_TAP3_S8(2) PL_TAP3_S8(3)
+        PL_TAP3_S8(0)
+        PL_TAP3_S8(1)
+        PL_TAP3_S8(2)
+        PL_TAP3_S8(3)
         x += 4;
         x1 += 4;
         x2 += 4;

@@ -143,9 +143,8 @@ static inline void pl_depthwise_dsp_s8(const pl_depthwise_dsp_t *d,
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
                 g.row = (s->reverse ? in_rows - 1 - j : j) * d->rows;
-                pl_depthwise_group_s8(d, &g, s->oh - g.row < d->rows ? 1 : d->rows,
-                                      x + g.image * s->ih * s->iw * s->ic, w, y + g.image * s->oh * s->ow * s->ic,
-                                      (int32_t *)scratch);
+                pl_depthwise_group_s8(d, &g, s->oh - g.row < d->rows ? 1 : d->rows, x + g.image * s->ih * s->iw * s->ic,
+                                      w, y + g.image * s->oh * s->ow * s->ic, (int32_t *)scratch);
             }
         }
     }

@@ -38,8 +38,8 @@ static inline void pl_gather_channels_s8(const pl_conv_s8_t *s, const pl_group_s
 }
 
 /* One channel along a row, 3x3 and stride 1: each column is loaded once, and goes into three sums. */
-static inline void pl_depthwise3_s8(const pl_conv_s8_t *s, int32_t pixels, int32_t row, const int8_t *x, const int8_t *w,
-                                    int32_t bias, int32_t m, int8_t *y)
+static inline void pl_depthwise3_s8(const pl_conv_s8_t *s, int32_t pixels, int32_t row, const int8_t *x,
+                                    const int8_t *w, int32_t bias, int32_t m, int8_t *y)
 {
     const pl_requantize_t q = {s->q.zy, s->q.shift, s->q.lo, s->q.hi}; // a store to y might change what s points to
     const int32_t ic = s->ic;

@@ -44,32 +44,17 @@ typedef struct {
 } pl_dsp_row_t;
 
 /* The low and the high half of a word. */
-static inline int32_t pl_low16(int32_t v)
-{
-    return (int16_t)(uint16_t)((uint32_t)v & 0xffffu);
-}
+static inline int32_t pl_low16(int32_t v) { return (int16_t)(uint16_t)((uint32_t)v & 0xffffu); }
 
-static inline int32_t pl_high16(int32_t v)
-{
-    return pl_low16((int32_t)((uint32_t)v >> 16));
-}
+static inline int32_t pl_high16(int32_t v) { return pl_low16((int32_t)((uint32_t)v >> 16)); }
 
 /* The two filters' weights of one tap, from 256 a + b. */
-static inline int32_t pl_weight_b(int32_t half)
-{
-    return (int8_t)(uint8_t)((uint32_t)half & 0xffu);
-}
+static inline int32_t pl_weight_b(int32_t half) { return (int8_t)(uint8_t)((uint32_t)half & 0xffu); }
 
-static inline int32_t pl_weight_a(int32_t half)
-{
-    return (half - pl_weight_b(half)) / 256;
-}
+static inline int32_t pl_weight_a(int32_t half) { return (half - pl_weight_b(half)) / 256; }
 
 /* What a pair starts from: packed, the first is 256 A + B. */
-static inline int32_t pl_start_a(const int32_t *w, int32_t wide)
-{
-    return wide ? w[0] : (w[0] - w[1]) / 256;
-}
+static inline int32_t pl_start_a(const int32_t *w, int32_t wide) { return wide ? w[0] : (w[0] - w[1]) / 256; }
 
 static inline void pl_conv_twin_s8(const pl_dsp_conv_t *t, int32_t pixels, int32_t stride, int32_t wide, int32_t shift)
 {

@@ -22,8 +22,7 @@ static inline float pl_exp2_f32(float x)
     x = x > 129.0f ? 129.0f : x;
     x = x < -151.0f ? -151.0f : x;
     shifted = x + 12582912.0f; /* the rounded integer in the low bits */
-    return pl_scale_f32(pl_exp2_near_f32(x - (shifted - 12582912.0f)),
-                        pl_shifted_integer(shifted));
+    return pl_scale_f32(pl_exp2_near_f32(x - (shifted - 12582912.0f)), pl_shifted_integer(shifted));
 }
 
 #endif

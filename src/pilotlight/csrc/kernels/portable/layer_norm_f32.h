@@ -6,8 +6,8 @@
 
 /* Every row of x (rows, n) to mean 0 and variance 1, then times w (n) plus b (n), each of which may be null.
  * Row by row; y may be x. */
-static inline void pl_layer_norm_f32(const float *x, const float *w, const float *b, float *y, int32_t rows,
-                                     int32_t n, float eps)
+static inline void pl_layer_norm_f32(const float *x, const float *w, const float *b, float *y, int32_t rows, int32_t n,
+                                     float eps)
 {
     for (int32_t r = 0; r < rows; r++, x += n, y += n) {
         const float mean = pl_sum_f32(x, n, 1) / (float)n;

@@ -24,10 +24,7 @@ typedef struct {
 } pl_linear_w4_t;
 
 /* Number j of a word of eight. */
-static inline int32_t pl_nibble(uint32_t word, int32_t j)
-{
-    return (int32_t)(word << (28 - 4 * j)) >> 28;
-}
+static inline int32_t pl_nibble(uint32_t word, int32_t j) { return (int32_t)(word << (28 - 4 * j)) >> 28; }
 
 /* Weight k of output r, times its step. */
 static inline int32_t pl_weight_w4(const pl_linear_w4_t *s, const uint32_t *w, const uint16_t *step, int32_t r,
@@ -104,8 +101,8 @@ static inline void pl_row_w4(const pl_linear_w4_t *s, const float *x, int32_t e,
 }
 
 /* One output in float: q (i) is a copy of the row. */
-PL_Q_APART float pl_float_w4(const pl_linear_w4_t *s, const float *q, const uint32_t *w, const uint16_t *step, int32_t r,
-                             float scale)
+PL_Q_APART float pl_float_w4(const pl_linear_w4_t *s, const float *q, const uint32_t *w, const uint16_t *step,
+                             int32_t r, float scale)
 {
     float sum = 0.0f;
     for (int32_t k = 0; k < s->i; k++) {

@@ -139,7 +139,8 @@ static inline void pl_linear_w8(const pl_linear_w8_t *s,
                     pl_two_w8(halves + 2 * k, w + r * s->width + 2 * k, n, sum);
                 }
                 for (int32_t f = 0; f < 2 && r + f < s->o; f++) {
-                    to[r + f] = pl_fixed_output(pl_fixed_float(sum[f], e - 126 - PL_BITS_W8) * scale[r + f], bias[r + f], relu);
+                    to[r + f] =
+                        pl_fixed_output(pl_fixed_float(sum[f], e - 126 - PL_BITS_W8) * scale[r + f], bias[r + f], relu);
                 }
             }
         }

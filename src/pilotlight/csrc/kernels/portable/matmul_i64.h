@@ -10,7 +10,7 @@ static inline void pl_matmul_i64(const pl_matmul_t *s, const int64_t *a, const i
     for (int32_t at = 0; at < s->outer * s->inner * s->m * s->n; at++) {
         const int32_t j = at % s->n, i = at / s->n % s->m, in = at / s->n / s->m % s->inner;
         const int32_t o = at / s->n / s->m / s->inner;
-        const int64_t *row = a + (o * s->a_outer + in * s->a_inner + i * s->a_row);      // (k)
+        const int64_t *row = a + (o * s->a_outer + in * s->a_inner + i * s->a_row);    // (k)
         const int64_t *column = b + (o * s->b_outer + in * s->b_inner + j * s->b_col); // (k), b_row apart
         int64_t sum = 0;
         for (int32_t p = 0; p < s->k; p++) {

@@ -7,8 +7,8 @@
 
 /* The largest of a window for one pixel's channels, four at a time. x is the image (ih, iw, c), y (c). An empty
  * window gives -infinity. */
-static inline void pl_max_window_f32(const float *x, float *y, const pl_span_t *v, const pl_span_t *h,
-                                     int32_t iw, int32_t c)
+static inline void pl_max_window_f32(const float *x, float *y, const pl_span_t *v, const pl_span_t *h, int32_t iw,
+                                     int32_t c)
 {
     const float least = -pl_inf();
     const int32_t fours = c & ~3; // a constant once inlined, so that the compiler sees how often the rest runs

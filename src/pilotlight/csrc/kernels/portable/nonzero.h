@@ -39,8 +39,7 @@ static inline void pl_place(const uint8_t *x, const uint8_t *mask, uint8_t *y, i
 
 /* The indices of the elements of mask (sizes[0], ..., sizes[rank - 1]) that are not 0, in order: y (elements, rank),
  * zeros behind them; returns their number. */
-static inline int64_t pl_nonzero(const uint8_t *mask, int64_t *y, const int32_t *sizes, int32_t rank,
-                                 int32_t elements)
+static inline int64_t pl_nonzero(const uint8_t *mask, int64_t *y, const int32_t *sizes, int32_t rank, int32_t elements)
 {
     int64_t *to = y;
     int64_t count = 0;

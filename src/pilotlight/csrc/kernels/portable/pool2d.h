@@ -5,14 +5,14 @@
 
 /* The shape of a 2-d pooling, channels last. */
 typedef struct {
-    int32_t n, ih, iw, c;   // input (n, ih, iw, c)
-    int32_t oh, ow;         // output (n, oh, ow, c)
-    int32_t kh, kw;         // kernel
-    int32_t sh, sw;         // stride
-    int32_t pt, pl;         // padding above and below, left and right
-    int32_t dh, dw;         // dilation, of maxima only
-    int32_t count_padding;  // averages count padded elements
-    int32_t divisor;        // averages divide by this where it is not 0
+    int32_t n, ih, iw, c;  // input (n, ih, iw, c)
+    int32_t oh, ow;        // output (n, oh, ow, c)
+    int32_t kh, kw;        // kernel
+    int32_t sh, sw;        // stride
+    int32_t pt, pl;        // padding above and below, left and right
+    int32_t dh, dw;        // dilation, of maxima only
+    int32_t count_padding; // averages count padded elements
+    int32_t divisor;       // averages divide by this where it is not 0
 } pl_pool2d_t;
 
 /* A window along one axis: taps first, first + step, ... below end, all inside the input. */

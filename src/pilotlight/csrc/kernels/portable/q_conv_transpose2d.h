@@ -30,8 +30,8 @@ typedef struct {
 } pl_q_transposed_t;
 
 /* a += one tap's channels p (n) times t (n, width) for four filters, of which those beyond `width` repeat the last. */
-PL_Q_APART void pl_q_transposed_tap4(pl_q_transposed_t *a, const int8_t *p, const int8_t *t, int32_t n,
-                                     int32_t width, int32_t zx)
+PL_Q_APART void pl_q_transposed_tap4(pl_q_transposed_t *a, const int8_t *p, const int8_t *t, int32_t n, int32_t width,
+                                     int32_t zx)
 {
     const int8_t *t1 = t + (width > 1), *t2 = t1 + (width > 2), *t3 = t2 + (width > 3);
     int32_t a0 = a->a0, a1 = a->a1, a2 = a->a2, a3 = a->a3;

@@ -5,8 +5,7 @@
 
 /* y = (x - zero) * scale over n numbers, from the last to the first where `reverse`, so that y may begin where x
  * does. */
-static inline void pl_q_dequantize_s8(const int8_t *x, float *y, int32_t n, float scale, int32_t zero,
-                                      int32_t reverse)
+static inline void pl_q_dequantize_s8(const int8_t *x, float *y, int32_t n, float scale, int32_t zero, int32_t reverse)
 {
     for (int32_t i = 0; i < n; i++) {
         const int32_t k = reverse ? n - 1 - i : i;

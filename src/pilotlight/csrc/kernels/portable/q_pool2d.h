@@ -14,8 +14,8 @@ typedef struct {
 } pl_q_pool2d_t;
 
 /* Averages of a window for one pixel's channels, four at a time: y (c) of the image x (ih, iw, c). */
-PL_Q_APART void pl_q_avg_window(const pl_q_out_t *q, const int8_t *x, int8_t *y, const pl_span_t *v,
-                                const pl_span_t *h, int32_t iw, int32_t c, int32_t zx, int32_t m)
+PL_Q_APART void pl_q_avg_window(const pl_q_out_t *q, const int8_t *x, int8_t *y, const pl_span_t *v, const pl_span_t *h,
+                                int32_t iw, int32_t c, int32_t zx, int32_t m)
 {
     const int32_t begin = -zx * (v->end - v->first) * (h->end - h->first);
     const int32_t fours = c & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
@@ -59,7 +59,8 @@ static inline void pl_q_avg_pool2d(const pl_q_pool2d_t *q, const int8_t *x, cons
             for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
                 const int32_t left = ox * s->sw - s->pl;
                 const int32_t right = left + s->kw < s->iw + s->pl ? left + s->kw : s->iw + s->pl;
-                const pl_span_t h = q->adaptive ? pl_adaptive_span(ox, s->iw, s->ow) : pl_pool_span(left, s->kw, 1, s->iw);
+                const pl_span_t h =
+                    q->adaptive ? pl_adaptive_span(ox, s->iw, s->ow) : pl_pool_span(left, s->kw, 1, s->iw);
                 int32_t count = s->divisor;
                 if (count == 0) {
                     count = s->count_padding ? (bottom - top) * (right - left) : (v.end - v.first) * (h.end - h.first);

@@ -24,8 +24,7 @@ static inline void pl_sink_f32(float *y, int64_t *ids, int32_t at, int32_t n, in
     int32_t child;
     for (; (child = 2 * at + 1) < n; at = child) {
         const int32_t other = (child + 1) * stride;
-        if (child + 1 < n
-            && pl_before_f32(y[child * stride], ids[child * stride], y[other], ids[other], descending)) {
+        if (child + 1 < n && pl_before_f32(y[child * stride], ids[child * stride], y[other], ids[other], descending)) {
             child++;
         }
         if (!pl_before_f32(v, id, y[child * stride], ids[child * stride], descending)) {

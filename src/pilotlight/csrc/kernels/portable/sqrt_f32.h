@@ -5,8 +5,7 @@
 
 /* The square root, correctly rounded: the core's own instruction, or one bit of the root at a time.
  * PILOTLIGHT_PORTABLE asks for the latter everywhere. */
-#if defined(__GNUC__) && defined(__ARM_FP) && (__ARM_FP & 4) && !defined(__aarch64__) \
-    && !defined(PILOTLIGHT_PORTABLE)
+#if defined(__GNUC__) && defined(__ARM_FP) && (__ARM_FP & 4) && !defined(__aarch64__) && !defined(PILOTLIGHT_PORTABLE)
 static inline float pl_sqrt_f32(float x)
 {
     float y;

@@ -62,14 +62,14 @@ static inline void pl_spread_twin_s8(const int8_t *x, int8_t *y, int32_t n)
 /* The sum and the difference of both halves of words. */
 static inline int32_t pl_add16(int32_t a, int32_t b)
 {
-    return (int32_t)((((uint32_t)a & 0xffffu) + (uint32_t)b) & 0xffffu) |
-           (int32_t)(((uint32_t)a & 0xffff0000u) + ((uint32_t)b & 0xffff0000u));
+    return (int32_t)((((uint32_t)a & 0xffffu) + (uint32_t)b) & 0xffffu)
+           | (int32_t)(((uint32_t)a & 0xffff0000u) + ((uint32_t)b & 0xffff0000u));
 }
 
 static inline int32_t pl_subtract16(int32_t a, int32_t b)
 {
-    return (int32_t)((((uint32_t)a & 0xffffu) - (uint32_t)b) & 0xffffu) |
-           (int32_t)(((uint32_t)a & 0xffff0000u) - ((uint32_t)b & 0xffff0000u));
+    return (int32_t)((((uint32_t)a & 0xffffu) - (uint32_t)b) & 0xffffu)
+           | (int32_t)(((uint32_t)a & 0xffff0000u) - ((uint32_t)b & 0xffff0000u));
 }
 
 /* Channels k and k + 2 as a word. */
