@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight import ops
-from pilotlight.capture.builder import Builder
 from pilotlight.graph import BOOL, FLOAT32, INT8, INT16, DType, Graph, Port
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.q_attention import make_qattention
 from pilotlight.ops.q_binary import make_qadd, make_qmul
 from pilotlight.ops.q_concat import make_qconcat, make_qpad

@@ -15,8 +15,8 @@ from torch import nn
 import pilotlight as pl
 from command_line import call, call_json
 from pilotlight import fixed
-from pilotlight.capture.builder import Builder
 from pilotlight.graph import INT8, INT16, Graph, Node, Place, Port
+from pilotlight.graph.builder import Builder
 from pilotlight.graph.evaluate import evaluate
 from pilotlight.ops.q16_dense import make_dense
 from pilotlight.ops.q_quantize import make_dequantize, make_quantize

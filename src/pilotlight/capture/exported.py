@@ -24,7 +24,6 @@ from torch.utils import _pytree as pytree
 from pilotlight import ops
 from pilotlight.capture import symbols, widths
 from pilotlight.capture.agreement import check_agreement
-from pilotlight.capture.builder import Builder, check_size
 from pilotlight.capture.eager import Eager
 from pilotlight.capture.frames import TORCH_FOLDER, user_frame
 from pilotlight.capture.reference import is_functional
@@ -32,6 +31,7 @@ from pilotlight.capture.signatures import read_once
 from pilotlight.capture.structure import output_names, register_dataclasses, written_name
 from pilotlight.errors import PilotlightError, UnsupportedError
 from pilotlight.graph import INT64, Graph, Place, Port, Quantization, State, Value, verify
+from pilotlight.graph.builder import Builder, check_size
 from pilotlight.graph.digest import digest
 from pilotlight.graph.dtypes import from_torch, to_numpy
 

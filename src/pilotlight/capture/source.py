@@ -16,12 +16,12 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from pilotlight.capture.builder import check_size
 from pilotlight.capture.checkpoint import load_weights
 from pilotlight.capture.exported import capture_exported, capture_module
 from pilotlight.capture.userfile import from_here, load_file, load_module, seeded, user_error
 from pilotlight.errors import PilotlightError, no_file
 from pilotlight.graph import Graph
+from pilotlight.graph.builder import check_size
 from pilotlight.graph.dtypes import BY_NAME
 from pilotlight.graph.names import model_name
 

@@ -16,9 +16,9 @@ import sympy
 import torch
 from torch.utils import _pytree as pytree
 
-from pilotlight.capture.builder import Builder
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import DType, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Lowering
 
 Sizes = Mapping[sympy.Symbol, int]

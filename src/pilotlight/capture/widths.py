@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from pilotlight.capture.builder import Builder
 from pilotlight.graph import FLOAT32, DType, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import convert, to_torch
 from pilotlight.ops.base import Lowering
 

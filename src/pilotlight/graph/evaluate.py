@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from pilotlight.graph import operators
 from pilotlight.graph.dtypes import to_numpy, to_torch
 from pilotlight.graph.graph import Graph, Value
 from pilotlight.graph.ports import from_memory, to_memory, visible
@@ -29,8 +30,6 @@ def trace(
     graph: Graph, inputs: list[torch.Tensor], carried: dict[str, torch.Tensor] | None = None
 ) -> tuple[dict[Value, torch.Tensor], list[torch.Tensor]]:
     """One run with every value that was computed on the way; `carried` holds states of an earlier run."""
-    from pilotlight import ops
-
     values: dict[Value, torch.Tensor] = {}
     for port, x in zip(graph.inputs, inputs, strict=True):
         values[port.value] = to_torch(to_memory(port, x))
@@ -40,7 +39,7 @@ def trace(
         assert value.data is not None
         values[value] = to_torch(value.data)
     for node in graph.nodes:
-        results = ops.get(node.op).reference(node, [values[v] for v in node.inputs])
+        results = operators.get(node.op).reference(node, [values[v] for v in node.inputs])
         results = results if isinstance(results, tuple | list) else (results,)
         values.update(zip(node.outputs, results, strict=True))
     outputs = [from_memory(port, to_numpy(values[port.value])) for port in graph.outputs]

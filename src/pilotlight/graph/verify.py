@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pilotlight.errors import PilotlightError
+from pilotlight.graph import operators
 from pilotlight.graph.graph import Graph, Port, Value
 
 Fail = Callable[[str], PilotlightError]
@@ -48,9 +49,7 @@ def _check_values(graph: Graph, fail: Fail) -> None:
 
 def _check_nodes(graph: Graph, known: set[Value], fail: Fail) -> None:
     """Every node reads what is known by then, and adds what it writes."""
-    from pilotlight import ops
-
-    operators = set(ops.names())
+    known_names = set(operators.names())
     for node in graph.nodes:
         for value in node.inputs:
             if value not in known:
@@ -59,11 +58,11 @@ def _check_nodes(graph: Graph, known: set[Value], fail: Fail) -> None:
             if value in known:
                 raise fail(f"{value} is written twice, the second time by {node}")
             known.add(value)
-        if node.op not in operators:
+        if node.op not in known_names:
             raise fail(f"there is no operator {node.op}, in {node}")
         for graph in node.subgraphs.values():
             verify(graph, f"{node.op} of {node.place}")
-        expected = ops.get(node.op).infer(node)
+        expected = operators.get(node.op).infer(node)
         if [(v.dtype, v.shape) for v in node.outputs] != expected:
             raise fail(f"{node} should give {expected}")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilotlight.capture.builder import Builder
 from pilotlight.graph import BOOL, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import from_torch
 from pilotlight.ops.base import lowers, moves, unused
 from pilotlight.ops.pointwise import apply

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pilotlight.capture.builder import Builder
 from pilotlight.graph import Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import add_op, axis, moves
 from pilotlight.ops.index import put
 from pilotlight.ops.strided import window

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.loops import broadcast
 from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, FLOAT32, Node, Shape, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import lowers, register
 from pilotlight.ops.strided import Strided
 

@@ -1,4 +1,4 @@
-"""What an operator is, and the two registries: operators by name, lowerings by ATen name.
+"""What an operator is, and the registries: operators by name (`graph/operators.py`), lowerings by ATen name.
 
 An operator family is one file in this folder. It holds
 - one `Op` subclass per operator, registered with `@register`: shape rule, reference result, C code;
@@ -10,33 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-import torch
+from pilotlight.codegen.step import Step
+from pilotlight.codegen.target import Target
+from pilotlight.graph import DType, Graph, Node, Quant, Value, operators
+from pilotlight.graph.operators import Operator, Result
+from pilotlight.ops.areas import Area, Part
 
-from pilotlight.graph import DType, Graph, Node, Quant, Shape, Value
-
-if TYPE_CHECKING:
-    from pilotlight.codegen.step import Step
-    from pilotlight.codegen.target import Target
-    from pilotlight.ops.areas import Area, Part
-
-Result = list[tuple[DType, Shape]]
 Lowering = Callable[..., "Value | tuple[Value | None, ...] | list[Value]"]
 
 
-class Op:
-    """One operator of the graph."""
+class Op(Operator):
+    """One operator of the graph: beyond its shape rule and reference result, how it is planned and written in C."""
 
     name: ClassVar[str] = ""
-
-    def infer(self, node: Node) -> Result:
-        """The dtype and shape of every output, from the inputs and attributes."""
-        raise NotImplementedError(f"{type(self).__name__}.infer")
-
-    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor | tuple[torch.Tensor, ...]:
-        """What the outputs are, computed with PyTorch; passes and constant folding rely on it."""
-        raise NotImplementedError(f"{type(self).__name__}.reference")
 
     def macs(self, node: Node) -> int:
         """Multiply-accumulates of one execution; only convolutions, linear layers and matmuls have them."""
@@ -102,7 +90,6 @@ class Integer:
 
 IntegerForm = Callable[[Integer], "list[Node] | None"]
 
-_OPS: dict[str, Op] = {}
 _INTEGER: dict[str, IntegerForm] = {}
 _LOWERINGS: dict[str, Lowering] = {}
 _MOVES: set[str] = set()
@@ -117,9 +104,7 @@ def register(cls: OpClass) -> OpClass:
 
 
 def add_op(name: str, op: Op) -> None:
-    if name in _OPS:
-        raise ValueError(f"operator {name} is registered twice")
-    _OPS[name] = op
+    operators.add(name, op)
 
 
 def lowers(*aten: str) -> Callable[[LoweringFunction], LoweringFunction]:
@@ -163,11 +148,9 @@ def integer_form(name: str) -> IntegerForm | None:
 
 
 def get(name: str) -> Op:
-    return _OPS[name]
-
-
-def names() -> list[str]:
-    return sorted(_OPS)
+    op = operators.get(name)
+    assert isinstance(op, Op)
+    return op
 
 
 def lowering(aten: str) -> Lowering | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pilotlight.capture.builder import Builder
 from pilotlight.graph import FLOAT32, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import lowers
 from pilotlight.ops.norm import moments
 from pilotlight.ops.pointwise import apply

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph, Node, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.graph.evaluate import evaluate
 from pilotlight.ops.base import Op, Result, get, lowers, register
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.step import Step
 from pilotlight.graph import FLOAT32, INT64, Node, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, lowers, register
 
 

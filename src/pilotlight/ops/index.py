@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, FLOAT32, INT32, INT64, Node, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
 from pilotlight.ops.nonzero import compress, nonzero_of
 from pilotlight.ops.pointwise import apply

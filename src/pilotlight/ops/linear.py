@@ -9,10 +9,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.kernels import pack_f32
 from pilotlight.ops.base import Op, Result, lowers, register
 from pilotlight.ops.conv import clamped, dense_call

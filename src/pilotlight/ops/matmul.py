@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.loops import collapse
 from pilotlight.codegen.step import Step
 from pilotlight.graph import FLOAT32, INT64, Node, Shape, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import lowers, register
 from pilotlight.ops.linear import linear_node
 from pilotlight.ops.pointwise import apply

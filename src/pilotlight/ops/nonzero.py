@@ -9,9 +9,9 @@ import math
 
 import torch
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, INT64, Node, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, lowers, register
 from pilotlight.ops.pointwise import apply, broadcast_shape
 

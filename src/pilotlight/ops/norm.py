@@ -8,9 +8,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.step import Step, c_float
 from pilotlight.graph import Node, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, lowers, register, same
 from pilotlight.ops.pointwise import apply
 from pilotlight.ops.reduce import reduce

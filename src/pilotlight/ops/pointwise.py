@@ -15,10 +15,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen import loops
 from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, FLOAT32, DType, Node, Shape, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import from_torch
 from pilotlight.ops.areas import Area, Part, same_part
 from pilotlight.ops.base import Op, Result, add_op, lowers

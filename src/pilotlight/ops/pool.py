@@ -9,10 +9,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.walk import forward_distance
 from pilotlight.graph import FLOAT32, INT64, Node, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops import volume
 from pilotlight.ops.areas import Area, Part, window_part
 from pilotlight.ops.base import Op, Result, add_op, lowers

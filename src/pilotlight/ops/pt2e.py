@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pilotlight.capture.builder import Builder
 from pilotlight.graph import FLOAT32, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import INT8, INT16
 from pilotlight.ops.base import lowers
 from pilotlight.ops.q_quantize import make_dequantize, make_quantize

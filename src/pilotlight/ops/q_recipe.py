@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from pilotlight.capture.builder import Builder
 from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8, Multiplier, multiplier
 from pilotlight.graph import Graph, Node, Place, Value
+from pilotlight.graph.builder import Builder
 
 Limits = tuple[int, int]
 LIMIT = 2**31

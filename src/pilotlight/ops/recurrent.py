@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.kernels import pack_f32
 from pilotlight.ops.base import Op, Result, lowers, register
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.walk import forward_distance
 from pilotlight.graph import BOOL, FLOAT32, INT64, DType, Node, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, add_op, axis, lowers
 from pilotlight.ops.softmax import lanes
 

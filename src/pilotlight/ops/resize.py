@@ -10,10 +10,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.walk import forward_distance
 from pilotlight.graph import FLOAT32, Node, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.areas import Area, Part
 from pilotlight.ops.base import Op, Result, lowers, moves, register
 from pilotlight.ops.conv import pair

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.step import Step
 from pilotlight.graph import INT64, Node, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, add_op, axis, lowers, same
 from pilotlight.ops.softmax import lane_distance, lanes
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import torch
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen import loops
 from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, DType, Node, Shape, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
 from pilotlight.ops.index import wrapped
 from pilotlight.ops.pointwise import apply

@@ -6,9 +6,9 @@ import math
 
 import torch
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen.step import Step
 from pilotlight.graph import FLOAT32, INT64, Node, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, lowers, register
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from pilotlight.capture.builder import Builder
 from pilotlight.graph import Value
+from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import lowers, unused
 
 

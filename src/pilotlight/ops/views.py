@@ -14,11 +14,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.capture.builder import Builder
 from pilotlight.codegen import loops
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.walk import copy_distances, elementwise_distance
 from pilotlight.graph import Node, Shape, Value
+from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import convert
 from pilotlight.ops.areas import Area, Part, same_part, window_part
 from pilotlight.ops.base import Op, Result, add_op, axis, moves, register, same

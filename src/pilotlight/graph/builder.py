@@ -10,8 +10,9 @@ import numpy as np
 import torch
 
 from pilotlight.errors import PilotlightError
-from pilotlight.graph import FLOAT32, DType, Graph, Node, Place, Value
-from pilotlight.graph.dtypes import convert, from_torch, to_numpy, to_torch
+from pilotlight.graph import operators
+from pilotlight.graph.dtypes import FLOAT32, DType, convert, from_torch, to_numpy, to_torch
+from pilotlight.graph.graph import Graph, Node, Place, Value
 
 LARGEST = 2**31 - 1  # bytes: what a signed 32-bit offset reaches
 
@@ -49,10 +50,8 @@ class Builder:
 
     def nodes(self, op: str, inputs: Sequence[Value], hint: str | None = None, **attrs: Any) -> list[Value]:
         """Append a node and return its outputs."""
-        from pilotlight import ops
-
         node = Node(op, list(inputs), [], attrs, self.place)
-        results = ops.get(op).infer(node)
+        results = operators.get(op).infer(node)
         for dtype, shape in results:
             check_size(dtype, shape, op)
         if not any(math.prod(shape) for _, shape in results):  # nothing to compute
@@ -129,12 +128,10 @@ class Builder:
         return self._known[x]
 
     def _evaluated(self, x: Value, node: Node | None) -> np.ndarray | None:
-        from pilotlight import ops
-
         args = [] if node is None else [v.data if v.data is not None else self._known.get(v) for v in node.inputs]
         if node is None or not args or any(a is None for a in args):
             return None
-        results = ops.get(node.op).reference(node, [to_torch(a) for a in args if a is not None])
+        results = operators.get(node.op).reference(node, [to_torch(a) for a in args if a is not None])
         result = results[node.outputs.index(x)] if isinstance(results, tuple) else results
         return to_numpy(result).reshape(x.shape)
 
