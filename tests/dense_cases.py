@@ -87,9 +87,9 @@ def run(
     """What the driver computes; with a distance, the output starts that many bytes after the input starts."""
     act = ("NONE", "RELU", "LIMIT", "CLAMP").index(activation(*limits))
     if isinstance(shape, Linear):
-        struct: ctypes.Structure = _Linear(*fields(shape, reverse), act, *limits)
+        struct: ctypes.Structure = _Linear(*fields(shape, reverse).values(), act, *limits)
     else:
-        struct = _Conv2d(*fields(shape, reverse), act, *limits)
+        struct = _Conv2d(*fields(shape, reverse).values(), act, *limits)
     out_bytes = 4 * math.prod(output_shape(shape))
     before = max(0, -distance) if distance is not None else 0
     after = before + (distance if distance is not None else x.nbytes)

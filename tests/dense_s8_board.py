@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import dense_s8_cases as dense
+from pilotlight.codegen.step import initializer
 from pilotlight.kernels.dense_s8 import Family, Kernel, Layer, assembly, dispatch
 from pilotlight.kernels.dense_s8.portable import Portable
 
@@ -250,7 +251,7 @@ def source(planned: list[Planned], prefix: str) -> tuple[str, str, bytes]:
     tables, cases = "", ""
     for i, (layer, x, kernel, reverse) in enumerate(planned):
         backward = reverse and kernel.reverse is not None
-        tables += f"static const {kernel.ctype} table_{i} = {kernel.initializer(backward)};\n"
+        tables += f"static const {kernel.ctype} table_{i} = {initializer(kernel.table(backward))};\n"
         which = drivers.index((kernel.driver, kernel.ctype, kernel.ctypes, bool(kernel.scratch)))
         constants = [put(c) for c in kernel.constants] + [0] * (4 - len(kernel.constants))
         want = put(dense.reference(layer, x))

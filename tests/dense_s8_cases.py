@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from pilotlight import fixed
+from pilotlight.codegen.step import initializer
 from pilotlight.kernels.dense_s8 import Kernel, Layer
 from pilotlight.kernels.dense_s8.dsp import Dsp
 from pilotlight.kernels.dense_s8.portable import Portable
@@ -120,7 +121,7 @@ def source(calls: Iterable[tuple[str, Kernel]], extra: str = "", reverse: bool =
         unused = "" if k.scratch else "    (void)scratch;\n"
         text += (
             f"void {name}({arguments});\nvoid {name}({arguments})\n{{\n"
-            f"    static const {k.ctype} table = {k.initializer(reverse)};\n{unused}"
+            f"    static const {k.ctype} table = {initializer(k.table(reverse))};\n{unused}"
             f"    {k.driver}({', '.join(passed)});\n}}\n"
         )
     return text

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import dense_s8_cases as dense
+from pilotlight.codegen.step import initializer
 from pilotlight.kernels.dense_s8 import Kernel, Layer
 from pilotlight.kernels.dense_s8.helium import Helium
 from pilotlight.kernels.micro.helium_dispatch import assembly, dispatch
@@ -144,7 +145,8 @@ def build(folder: Path, cases: list[Case], *flags: str, edit: tuple[str, str] = 
         places = [_append(blob, a) for a in (x, *k.constants, dense.reference(layer, x))]
         places = [*places[:-1], *[0] * (4 - len(places)), places[-1]]
         tables += [
-            f"static const {k.ctype} {way}_{i} = {k.initializer(way == 'backward')};" for way in ("forward", "backward")
+            f"static const {k.ctype} {way}_{i} = {initializer(k.table(way == 'backward'))};"
+            for way in ("forward", "backward")
         ]
         number = next(n for n, driver in enumerate(drivers) if driver[0] == k.driver)
         s = layer.shape

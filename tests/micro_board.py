@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dense_cases as dense
+from pilotlight.codegen.step import initializer
 from pilotlight.kernels.micro import assembly
-from pilotlight.kernels.pack_f32 import Linear, Shape, initializer
+from pilotlight.kernels.pack_f32 import Linear, Shape, table
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ def _case(shape: Shape, limits: tuple[float, float], reverse: bool) -> str:
     counts = [math.prod(f(shape)) for f in (dense.input_shape, dense.weight_shape, dense.output_shape)]
     n = math.prod(dense.weight_shape(shape)[1:]) + 1
     bound = 2 * (8 + 2 * math.sqrt(n)) * 2.0**-24
-    text, empty = initializer(shape, *limits, reverse), "{0}"
+    text, empty = initializer(table(shape, *limits, reverse)), "{0}"
     kind = int(isinstance(shape, Linear))
     conv, linear = (empty, text) if kind else (text, empty)
     sizes = ", ".join(map(str, (*counts, dense.output_shape(shape)[-1])))

@@ -21,10 +21,10 @@ from pilotlight.kernels.pack_f32 import (
     Conv2d,
     Linear,
     Shape,
-    initializer,
     micro_kernels,
     overlap_distance,
     reverse_distance,
+    table,
 )
 
 
@@ -154,15 +154,16 @@ def test_overlap_distance_of_known_layers(shape: Shape, distances: tuple[int, in
 @pytest.mark.parametrize(
     ("limits", "ending"),
     [
-        ((-math.inf, math.inf), "PL_ACT_NONE, 0.0f, 0.0f}"),
-        ((0.0, math.inf), "PL_ACT_RELU, 0.0f, 0.0f}"),
-        ((0.0, 6.0), "PL_ACT_LIMIT, 0.0f, 6.0f}"),
-        ((-1.0, 1.0), "PL_ACT_CLAMP, -1.0f, 1.0f}"),
-        ((1.0, math.inf), "PL_ACT_CLAMP, 1.0f, (1.0f / 0.0f)}"),
+        ((-math.inf, math.inf), ("PL_ACT_NONE", "0.0f", "0.0f")),
+        ((0.0, math.inf), ("PL_ACT_RELU", "0.0f", "0.0f")),
+        ((0.0, 6.0), ("PL_ACT_LIMIT", "0.0f", "6.0f")),
+        ((-1.0, 1.0), ("PL_ACT_CLAMP", "-1.0f", "1.0f")),
+        ((1.0, math.inf), ("PL_ACT_CLAMP", "1.0f", "(1.0f / 0.0f)")),
     ],
 )
-def test_initializer_takes_the_cheapest_activation(limits: tuple[float, float], ending: str) -> None:
-    assert initializer(Linear(1, 2, 3), *limits) == "{1, 2, 3, 0, " + ending
+def test_a_table_takes_the_cheapest_activation(limits: tuple[float, float], ending: tuple[str, str, str]) -> None:
+    names = ("n", "i", "o", "reverse", "act", "lo", "hi")
+    assert list(table(Linear(1, 2, 3), *limits).items()) == list(zip(names, (1, 2, 3, 0, *ending), strict=True))
 
 
 def test_micro_kernels_name_what_a_layer_needs() -> None:

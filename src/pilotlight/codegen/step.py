@@ -5,18 +5,24 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from pilotlight.graph import Value
+
+Fields: TypeAlias = "Mapping[str, int | float | str | Fields]"  # of a C struct by their names, in its order
 
 
 @dataclass(frozen=True)
 class Table:
-    """A constant struct in front of NAME_run; numbers without names are its members in order."""
+    """A constant struct before NAME_run."""
 
     ctype: str
     name: str
-    initializer: str
+    fields: Fields
+
+    def text(self) -> str:
+        """`static const T name = {.member = number, ...};`, broken into lines."""
+        return wrap(f"static const {self.ctype} {self.name} = {initializer(self.fields)};", "    ")
 
 
 class Step:
@@ -32,7 +38,7 @@ class Step:
         self.index = index
         self.reverse = reverse  # the kernel has to walk backward (`Op.reverse_overlaps`)
         self.lines: list[str] = []
-        self.tables: list[Table] = []  # constant shape tables, in front of NAME_run
+        self.tables: list[Table] = []  # constant shape tables, before NAME_run
         self.kernels: list[str] = []  # kernel headers, in the order they were asked for
         self.micro: set[str] = set()  # assembly micro-kernels
         self._locate = locate
@@ -81,10 +87,10 @@ class Step:
         assert self._scratch is not None, "the operator declared no scratch"
         return pointer(ctype, "a", self._scratch)
 
-    def table(self, ctype: str, hint: str, fields: Mapping[str, Any] | str) -> str:
-        """A constant struct from its fields or its initializer; returns the expression that points to it."""
+    def table(self, ctype: str, hint: str, fields: Fields) -> str:
+        """A constant struct from its fields; returns the expression that points to it."""
         name = f"{hint}_{self.index}"
-        self.tables.append(Table(ctype, name, fields if isinstance(fields, str) else initializer(fields)))
+        self.tables.append(Table(ctype, name, fields))
         return f"&{name}"
 
     def line(self, text: str) -> None:
@@ -103,9 +109,10 @@ def pointer(ctype: str, base: str, offset: int) -> str:
     return f"({ctype} *){between}({base} + {offset})"
 
 
-def initializer(fields: Mapping[str, Any]) -> str:
+def initializer(fields: Fields) -> str:
     """A C struct by the names of its fields."""
-    return "{" + ", ".join(f".{k} = {c_number(v)}" for k, v in fields.items()) + "}"
+    values = {name: initializer(v) if isinstance(v, Mapping) else c_number(v) for name, v in fields.items()}
+    return "{" + ", ".join(f".{name} = {value}" for name, value in values.items()) + "}"
 
 
 def c_number(value: Any) -> str:

@@ -14,7 +14,6 @@ from pilotlight import __version__, ops
 from pilotlight.codegen.step import Step, Table, c_float
 from pilotlight.codegen.target import Target
 from pilotlight.emit import output
-from pilotlight.emit.tables import render, structs
 from pilotlight.emit.weights import INCBIN_FROM, Weights, c_array, incbin_source
 from pilotlight.graph import Port, Quant, Value
 from pilotlight.graph.describe import describe_node, port_meaning, summarize
@@ -97,8 +96,7 @@ def emit_module(
         micro_text, asm_stack = micro_text + text, asm_stack | stack
     calls = dispatch(float_blocks, name, target.float_assembly) + dense_s8.dispatch(integer_blocks, name)
     kernels = kernel_text(collected.kernels)
-    known = structs(kernels)
-    tables = "\n".join(render(table, known) for table in collected.tables)
+    tables = "\n".join(table.text() for table in collected.tables)
     code = _render(
         "model.c", **common, kernels=kernels, parts=parts, tables=tables, dispatch=calls, reset=reset,
         uses_infinity=any("PL_INFINITY" in text for text in (*collected.bodies, tables)),

@@ -6,10 +6,11 @@ bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from pilotlight.codegen.step import Fields
 from pilotlight.fixed import Multiplier
 from pilotlight.kernels.dense_s8.layer import Array, Kernel
 from pilotlight.kernels.dense_s8.portable import depthwise_pixels, is_row, round_up
@@ -61,7 +62,7 @@ def _kernel(
     return Kernel(
         header=f"q_{'depthwise' if kind == 'depthwise' else 'conv'}_s16",
         ctype="pl_conv_s16_t",
-        initializer=lambda reverse: _initializer(layer, pixels, reverse),
+        table=lambda reverse: _table(layer, pixels, reverse),
         driver=f"pl_{kind}_s16",
         constants=constants,
         scratch=round_up(scratch),
@@ -70,17 +71,16 @@ def _kernel(
     )
 
 
-def _initializer(layer: Layer, pixels: int, reverse: bool) -> str:
+def _table(layer: Layer, pixels: int, reverse: bool) -> Fields:
+    """A pl_conv_s16_t: channels of the input count as two bytes."""
     s, m = layer.shape, layer.m
-    numbers = [
-        s.n, s.ih, s.iw, 2 * s.ic, s.oh, s.ow, s.oc, s.kh, s.kw, s.sh, s.sw, s.pt, s.pl, s.dh, s.dw, s.groups,
-        2 * s.ic // s.groups, s.oc // s.groups, pixels, -(-s.ow // pixels), column_step(s), int(reverse), 0,
-    ]  # fmt: skip
-    text = ", ".join(map(str, numbers))
+    conv = asdict(s) | {
+        "ic": 2 * s.ic, "icg": 2 * s.ic // s.groups, "ocg": s.oc // s.groups, "pixels": pixels,
+        "in_row": -(-s.ow // pixels), "step": column_step(s), "reverse": int(reverse), "zx": 0,
+        "q": {"zy": layer.zy, "shift": m.shift, "lo": layer.lo, "hi": layer.hi},
+    }
     chunk = CHUNK if m.down else round_up(s.kh * s.kw * s.ic // s.groups, 4)  # at once where 32 bits hold it all
-    return (
-        f"{{{{{text}, {{{layer.zy}, {m.shift}, {layer.lo}, {layer.hi}}}}}, {chunk}, {m.down}, {int(layer.narrow)}}}"
-    )
+    return {"c": conv, "chunk": chunk, "down": m.down, "narrow": int(layer.narrow)}
 
 
 def pack(layer: Layer) -> tuple[Array, ...]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+
+from pilotlight.codegen.step import Fields
 
 Array = npt.NDArray[np.float32]
 Positions = npt.NDArray[np.int64]
@@ -86,15 +88,16 @@ class Linear:
 Shape = Conv2d | Linear
 
 
-def initializer(shape: Shape, lo: float = -math.inf, hi: float = math.inf, reverse: bool = False) -> str:
-    """The C initializer of the layer's struct: outputs limited to lo..hi, walked forward or in reverse."""
-    return f"{{{', '.join(map(str, fields(shape, reverse)))}, {limits(lo, hi)}}}"
+def table(shape: Shape, lo: float = -math.inf, hi: float = math.inf, reverse: bool = False) -> Fields:
+    """The layer's struct: outputs limited to lo..hi, walked forward or in reverse."""
+    return {**fields(shape, reverse), **limits(lo, hi)}
 
 
-def limits(lo: float, hi: float) -> str:
+def limits(lo: float, hi: float) -> dict[str, str]:
     """The last members of such a struct: PL_ACT_* and its limits."""
     act = activation(lo, hi)
-    return f"PL_ACT_{act}, " + (f"{_literal(lo)}, {_literal(hi)}" if act in ("LIMIT", "CLAMP") else "0.0f, 0.0f")
+    low, high = (_literal(lo), _literal(hi)) if act in ("LIMIT", "CLAMP") else ("0.0f", "0.0f")
+    return {"act": f"PL_ACT_{act}", "lo": low, "hi": high}
 
 
 def activation(lo: float, hi: float) -> str:
@@ -104,14 +107,16 @@ def activation(lo: float, hi: float) -> str:
     return "LIMIT" if lo == 0.0 and hi >= 0.0 else "CLAMP"
 
 
-def fields(shape: Shape, reverse: bool = False) -> tuple[int, ...]:
+def fields(shape: Shape, reverse: bool = False) -> dict[str, int]:
     """The integers of `pl_conv2d_t` or `pl_linear_t` up to the activation."""
     if isinstance(shape, Linear):
-        return shape.n, shape.i, shape.o, int(reverse)
+        return asdict(shape) | {"reverse": int(reverse)}
     flat = shape.flattened()
     groups = 1 if flat.depthwise else flat.groups
-    channels = (flat.ic // flat.groups, flat.oc // groups)
-    return (*astuple(flat)[:-1], groups, *channels, int(flat.depthwise), int(reverse))
+    return asdict(flat) | {
+        "groups": groups, "icg": flat.ic // flat.groups, "ocg": flat.oc // groups, "depthwise": int(flat.depthwise),
+        "reverse": int(reverse),
+    }
 
 
 def _literal(value: float) -> str:

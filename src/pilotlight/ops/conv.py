@@ -97,7 +97,7 @@ def dense_call(node: Node, c: Step, shape: pack_f32.Shape, ctype: str, hint: str
     c.use(shape.header.removesuffix(".h"))
     c.micro |= pack_f32.micro_kernels(shape)
     lo, hi = node.attrs.get("clamp", NO_CLAMP)
-    table = c.table(ctype, hint, pack_f32.initializer(shape, lo, hi, c.reverse))
+    table = c.table(ctype, hint, pack_f32.table(shape, lo, hi, c.reverse))
     c.call(shape.driver, table, c.read(x), c.read(w), c.read(bias), c.write(node.output))
 
 

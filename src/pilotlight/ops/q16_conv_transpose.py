@@ -15,8 +15,8 @@ from pilotlight.graph import INT16, Graph, Node
 from pilotlight.ops.base import Integer, Result, register
 from pilotlight.ops.q16_dense import make_dense
 from pilotlight.ops.q16_recipe import as_int16, cook, wide_form
-from pilotlight.ops.q_conv_transpose import QConvTranspose2d
-from pilotlight.ops.q_recipe import Recipe, out_attrs, out_table, requantized, wide
+from pilotlight.ops.q_conv_transpose import QConvTranspose2d, table_fields
+from pilotlight.ops.q_recipe import Recipe, out_attrs, requantized, wide
 
 
 @register
@@ -44,12 +44,8 @@ class QConvTranspose2d16(QConvTranspose2d):
 
     def emit(self, node: Node, c: Step) -> None:
         a = node.attrs
-        numbers = [*node.inputs[0].shape, *node.output.shape[1:]]
-        for key in ("kernel", "stride", "pad", "dilation"):
-            numbers += a[key]
-        text = ", ".join(map(str, [*numbers, a["groups"], 0]))
         c.use("q_conv_transpose2d_s16")
-        table = c.table("pl_q_conv_transpose2d_t", "conv_transpose", f"{{{text}, {out_table(a)}}}")
+        table = c.table("pl_q_conv_transpose2d_t", "conv_transpose", table_fields(node, 0))
         pointers = (*(c.read(v) for v in node.inputs), c.write(node.output))
         c.call("pl_q_conv_transpose2d_s16", table, *pointers, a["down"])
 

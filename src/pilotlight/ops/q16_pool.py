@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.codegen.step import Step
+from pilotlight.codegen.step import Fields, Step
 from pilotlight.fixed import INT16 as LIMITS
 from pilotlight.graph import INT16, Node, Shape
 from pilotlight.ops.base import Integer, Result, add_op, register
@@ -66,8 +66,11 @@ class QPool16(QPool):
     def emit(self, node: Node, c: Step) -> None:
         a = node.attrs
         c.use("q_pool2d_s16")
-        numbers = f"{out_table({'up': 1, 'zero': 0, **a})}, {a.get('first', 0)}, {int(self.adaptive)}"
-        table = c.table("pl_q_pool2d_s16_t", "pool", f"{{{{{self.pool_fields(node)}}}, {numbers}}}")
+        fields: Fields = {
+            "pool": self.pool_fields(node), "out": out_table({"up": 1, "zero": 0, **a}), "first": a.get("first", 0),
+            "adaptive": int(self.adaptive),
+        }
+        table = c.table("pl_q_pool2d_s16_t", "pool", fields)
         constants = [c.read(v) for v in node.inputs]
         c.call(f"pl_q_{'avg' if self.average else 'max'}_pool2d_s16", table, *constants, c.write(node.output))
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from pilotlight.codegen.loops import broadcast
-from pilotlight.codegen.step import Step, initializer
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.fixed import rhmul
 from pilotlight.graph import Node, Value
@@ -39,7 +39,7 @@ class QAttentionBias(QAttention):
         strides = broadcast(mask, (*q.shape[:3], k.shape[2])).strides
         fields = self.fields(node) | dict(zip(("m_batch", "m_head", "m_row", "m_key"), strides, strict=True))
         c.use("q_attention_bias")
-        numbers = {"attention": initializer(fields), "up": a["up_b"], "factor": a["factor_b"]}
+        numbers = {"attention": fields, "up": a["up_b"], "factor": a["factor_b"]}
         table = c.table("pl_q_attention_bias_t", "attention", numbers)
         pointers = (*map(c.read, node.inputs), c.scratch("int32_t"), c.write(node.output))
         c.call("pl_q_attention_bias", table, *pointers)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.codegen.step import Step
+from pilotlight.codegen.step import Fields, Step
 from pilotlight.codegen.target import Target
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.fixed import check_accumulator, multiplier
@@ -63,13 +63,19 @@ class QConvTranspose2d(Op):
 
     def emit(self, node: Node, c: Step) -> None:
         a = node.attrs
-        numbers = [*node.inputs[0].shape, *node.output.shape[1:]]
-        for key in ("kernel", "stride", "pad", "dilation"):
-            numbers += a[key]
-        text = ", ".join(map(str, [*numbers, a["groups"], a["zx"]]))
         c.use("q_conv_transpose2d")
-        table = c.table("pl_q_conv_transpose2d_t", "conv_transpose", f"{{{text}, {out_table(a)}}}")
+        table = c.table("pl_q_conv_transpose2d_t", "conv_transpose", table_fields(node, a["zx"]))
         c.call("pl_q_conv_transpose2d", table, *(c.read(v) for v in node.inputs), c.write(node.output))
+
+
+def table_fields(node: Node, zx: int) -> Fields:
+    """The fields of pl_q_conv_transpose2d_t."""
+    a, shape = node.attrs, (*node.inputs[0].shape, *node.output.shape[1:])
+    fields = dict(zip(("n", "ih", "iw", "ic", "oh", "ow", "oc"), shape, strict=True))
+    names = (("kh", "kw"), ("sh", "sw"), ("pt", "pl"), ("dh", "dw"))
+    for keys, attr in zip(names, ("kernel", "stride", "pad", "dilation"), strict=True):
+        fields |= dict(zip(keys, a[attr], strict=True))
+    return {**fields, "groups": a["groups"], "zx": zx, "out": out_table(a)}
 
 
 def make_qconv_transpose2d(

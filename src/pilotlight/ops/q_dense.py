@@ -55,7 +55,7 @@ class Planned(Op):
         kernel = _plan(node)
         c.use(kernel.header)
         c.micro |= kernel.micro
-        table = c.table(kernel.ctype, "dense", kernel.initializer(c.reverse))
+        table = c.table(kernel.ctype, "dense", kernel.table(c.reverse))
         x, *constants = node.inputs
         scratch = [c.scratch("uint8_t")] if kernel.scratch else []
         c.call(kernel.driver, table, c.read(x), *(c.read(v) for v in constants), c.write(node.output), *scratch)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.codegen.step import Step, initializer
+from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8
 from pilotlight.graph import Node
 from pilotlight.ops.base import Integer, Op, Result, integer, register, same
@@ -47,7 +47,7 @@ class QGroupNorm(Op):
         n, channels = x.shape[0], x.shape[-1]
         shape = {"pixels": x.elements // (n * channels), "channels": channels, "groups": a["groups"]}
         c.use("q_group_norm")
-        table = c.table("pl_q_group_norm_t", "norm", {"norm": initializer(table_fields(a, n))} | shape)
+        table = c.table("pl_q_group_norm_t", "norm", {"norm": table_fields(a, n), **shape})
         pointers = (c.read(x), c.read(w), c.read(b), c.scratch("pl_q_group_t"), c.write(node.output))
         c.call("pl_q_group_norm", table, *pointers)
 

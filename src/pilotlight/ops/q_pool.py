@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.codegen.step import Step
+from pilotlight.codegen.step import Fields, Step
 from pilotlight.codegen.walk import forward_distance
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node, Shape
@@ -100,27 +100,26 @@ class QPool(Op):
         written = np.arange(1, len(first) + 1) * c
         return {(0, 0): forward_distance(first, written)}
 
-    def pool_fields(self, node: Node) -> str:
+    def pool_fields(self, node: Node) -> Fields:
         """The members of `pl_pool2d_t`."""
-        n, ih, iw, channels = node.inputs[0].shape
         a = node.attrs
-        pool = [n, ih, iw, channels, *a["size"]]
-        for key in ("kernel", "stride", "pad", "dilation"):
-            pool += a[key] if not self.adaptive else (1, 1)
-        return _list([*pool, int(a.get("count_padding", 0)), a.get("divisor", 0)])
+        shape = (*node.inputs[0].shape, *a["size"])
+        fields = dict(zip(("n", "ih", "iw", "c", "oh", "ow"), shape, strict=True))
+        names = (("kh", "kw"), ("sh", "sw"), ("pt", "pl"), ("dh", "dw"))
+        for keys, attr in zip(names, ("kernel", "stride", "pad", "dilation"), strict=True):
+            fields |= dict(zip(keys, (1, 1) if self.adaptive else a[attr], strict=True))
+        return fields | {"count_padding": int(a.get("count_padding", 0)), "divisor": a.get("divisor", 0)}
 
     def emit(self, node: Node, c: Step) -> None:
         a = node.attrs
-        extra = [a.get("zx", 0), a.get("first", 0), int(self.adaptive)]
-        out = out_table({"up": 1, "zero": 0, **a})
+        fields: Fields = {
+            "pool": self.pool_fields(node), "out": out_table({"up": 1, "zero": 0, **a}), "zx": a.get("zx", 0),
+            "first": a.get("first", 0), "adaptive": int(self.adaptive),
+        }
         c.use("q_pool2d")
-        table = c.table("pl_q_pool2d_t", "pool", f"{{{{{self.pool_fields(node)}}}, {out}, {_list(extra)}}}")
+        table = c.table("pl_q_pool2d_t", "pool", fields)
         constants = [c.read(v) for v in node.inputs]
         c.call(f"pl_q_{'avg' if self.average else 'max'}_pool2d", table, *constants, c.write(node.output))
-
-
-def _list(numbers: list[int]) -> str:
-    return ", ".join(map(str, numbers))
 
 
 for _kind in ("avg", "max", "adaptive_avg", "adaptive_max"):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from pilotlight.codegen.step import Fields
 from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8, Multiplier, multiplier
 from pilotlight.graph import Graph, Node, Place, Value
@@ -105,9 +106,9 @@ def requantized(acc: np.ndarray, m: np.ndarray | int, attrs: dict[str, Any]) -> 
     return np.clip(high + attrs["zero"], attrs["lo"], attrs["hi"])
 
 
-def out_table(attrs: dict[str, Any]) -> str:
-    """The initializer of a pl_q_out_t."""
-    return "{" + ", ".join(str(attrs[k]) for k in ("up", "zero", "lo", "hi")) + "}"
+def out_table(attrs: dict[str, Any]) -> Fields:
+    """A pl_q_out_t."""
+    return {k: attrs[k] for k in ("up", "zero", "lo", "hi")}
 
 
 def wide(x: torch.Tensor) -> np.ndarray:

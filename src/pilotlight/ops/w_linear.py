@@ -76,16 +76,15 @@ class WLinear(Op):
     def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return {(0, 0): pack_weights.reverse_distance(*self.shape(node))}
 
-    def numbers(self, node: Node) -> list[int]:
+    def numbers(self, node: Node) -> dict[str, int]:
         """The members of the kernel's struct up to `reverse`."""
         n, i, o = self.shape(node)
-        return [n, i, o, pack_weights.width(i)]
+        return {"n": n, "i": i, "o": o, "width": pack_weights.width(i)}
 
     def emit(self, node: Node, c: Step) -> None:
         c.use(self.header)
-        clamp = pack_f32.limits(*node.attrs.get("clamp", NO_CLAMP))
-        fields = f"{{{', '.join(map(str, [*self.numbers(node), int(c.reverse)]))}, {clamp}}}"
-        table = c.table(f"pl_{self.header}_t", "linear", fields)
+        limits = pack_f32.limits(*node.attrs.get("clamp", NO_CLAMP))
+        table = c.table(f"pl_{self.header}_t", "linear", {**self.numbers(node), "reverse": int(c.reverse), **limits})
         x, *constants = node.inputs
         reads = [c.read(v, ctype) for v, ctype in zip(constants, self.ctypes(), strict=True)]
         c.call(f"pl_{self.header}", table, c.read(x), *reads, c.write(node.output), c.scratch())
@@ -154,10 +153,12 @@ class WLinear4(WLinear):
         inputs = node.inputs[0].shape[-1]
         return 4 * (pack_weights.width(inputs) + self.grid(node).chunks)
 
-    def numbers(self, node: Node) -> list[int]:
+    def numbers(self, node: Node) -> dict[str, int]:
         grid = self.grid(node)
         per = node.attrs["group"] // grid.chunk
-        return [*super().numbers(node), grid.chunk, per, grid.groups, node.attrs["bits"], grid.room]
+        return super().numbers(node) | {
+            "chunk": grid.chunk, "per": per, "groups": grid.groups, "bits": node.attrs["bits"], "room": grid.room,
+        }
 
     def ctypes(self) -> list[str]:
         return ["uint32_t", "uint16_t", "float", "float"]

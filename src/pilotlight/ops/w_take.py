@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from pilotlight.codegen.step import Step
+from pilotlight.codegen.step import Fields, Step
 from pilotlight.codegen.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node, Value
 from pilotlight.kernels import pack_f32
@@ -51,9 +51,8 @@ class WTake(Op):
     def emit(self, node: Node, c: Step) -> None:
         linear, header = self.linear(), self.linear().header.replace("linear", "take")
         c.use(header)
-        numbers = [*linear.numbers(self.as_linear(node)), 0]
-        table = c.table(f"pl_{linear.header}_t", "take", f"{{{', '.join(map(str, numbers))}, "
-                        f"{pack_f32.limits(*NO_CLAMP)}}}")
+        fields: Fields = {**linear.numbers(self.as_linear(node)), "reverse": 0, **pack_f32.limits(*NO_CLAMP)}
+        table = c.table(f"pl_{linear.header}_t", "take", fields)
         ids, *constants = node.inputs
         reads = [c.read(v, ctype) for v, ctype in zip(constants, linear.ctypes(), strict=False)]
         c.call(f"pl_{header}", table, *reads, c.read(ids), c.write(node.output))

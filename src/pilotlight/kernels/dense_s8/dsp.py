@@ -8,7 +8,7 @@ from pilotlight.kernels.dense_s8 import cost, winograd
 from pilotlight.kernels.dense_s8.layer import Kernel, Layer
 from pilotlight.kernels.dense_s8.pack_dsp import conv_streams, depthwise_words, packable, row_streams, taps_streams
 from pilotlight.kernels.dense_s8.portable import Portable, depthwise_pixels, is_row, round_up
-from pilotlight.kernels.dense_s8.table import column_step, columns, fields, initializer
+from pilotlight.kernels.dense_s8.table import column_step, columns, fields, requantize
 from pilotlight.kernels.dense_s8.walk import Walk
 from pilotlight.kernels.micro.s8.names import Block, Finish
 from pilotlight.kernels.pack_f32 import Conv2d
@@ -71,9 +71,10 @@ class Dsp:
         return Kernel(
             header="conv_dsp_s8",
             ctype="pl_conv_dsp_t",
-            initializer=lambda reverse: initializer(
-                fields(layer, pixels, reverse), variant.constant, fours, column, stride, steps, pair_words
-            ),
+            table=lambda reverse: {
+                "s": fields(layer, pixels, reverse), "kind": variant.constant, "fours": fours, "column": column,
+                "stride": stride, "steps": steps, "pair_words": pair_words,
+            },
             driver="pl_conv_dsp_s8",
             constants=(conv_streams(layer, column, fours, wide),),
             scratch=round_up(2 * (size + 3)),
@@ -98,11 +99,10 @@ class Dsp:
         s = layer.shape
         variant = Block("row", finish=finish_of(layer))
         counts = {8} if s.oc % 8 == 0 else {2} if s.oc < 8 else {8, 2}
-        q = f"{{{layer.zy}, {layer.shift}, {layer.lo}, {layer.hi}}}"
         return Kernel(
             header="row_dsp_s8",
             ctype="pl_row_dsp_t",
-            initializer=lambda reverse: f"{{{variant.constant}, {s.ic}, {s.oc}, {q}}}",
+            table=lambda reverse: {"kind": variant.constant, "ic": s.ic, "oc": s.oc, "q": requantize(layer)},
             driver="pl_row_dsp_s8",
             constants=(row_streams(layer),),
             scratch=0,
@@ -125,7 +125,7 @@ class Dsp:
         return Kernel(
             header="depthwise_dsp_s8",
             ctype="pl_depthwise_dsp_t",
-            initializer=lambda reverse: initializer(fields(layer, pixels, reverse), variant.constant, rows),
+            table=lambda reverse: {"s": fields(layer, pixels, reverse), "kind": variant.constant, "rows": rows},
             driver="pl_depthwise_dsp_s8",
             constants=(depthwise_words(layer),),
             scratch=32 * ((pixels - 1) * s.sw + 3),
@@ -142,7 +142,7 @@ class Dsp:
         return Kernel(
             header="taps_dsp_s8",
             ctype="pl_taps_dsp_t",
-            initializer=lambda reverse: initializer(fields(layer, pixels, reverse), variant.constant),
+            table=lambda reverse: {"s": fields(layer, pixels, reverse), "kind": variant.constant},
             driver="pl_taps_dsp_s8",
             constants=(taps_streams(layer),),
             scratch=round_up(s.kh * ((pixels - 1) * s.sw + (s.kw - 1) * s.dw + 1) * s.ic),

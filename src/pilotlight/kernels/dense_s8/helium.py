@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 
 from pilotlight.kernels.dense_s8.helium_walk import Walk
 from pilotlight.kernels.dense_s8.layer import Array, Kernel, Layer
 from pilotlight.kernels.dense_s8.portable import Portable, is_row, round_up
+from pilotlight.kernels.dense_s8.table import requantize
 from pilotlight.kernels.micro.helium_names import TAPS, Depthwise, Dot
 from pilotlight.kernels.pack_f32 import Conv2d
 
@@ -42,15 +43,17 @@ class Helium:
         micro |= {Dot(1, shift=layer.shift).name} if block.pixels == 2 and s.ow % 2 else set()
         walk = Walk(s, pixels, s.ic // s.groups, s.oc // s.groups)
         inputs, outputs = s.ic // s.groups, s.oc // s.groups
-        values = [
-            s.n, s.ih, s.iw, s.ic, s.oh, s.ow, s.oc, s.kh, s.kw, s.sh, s.sw, s.pt, s.pl, s.dh, s.dw, s.groups,
-            inputs, outputs, int(columns), int(s.dw == 1 and s.groups == 1), *_inside(s), padded, x_pixel,
-            -(-outputs // BLOCK), pixels, (s.ow - 1) // pixels * pixels,
-        ]  # fmt: skip
+        numbers = asdict(s) | {
+            "icg": inputs, "ocg": outputs, "columns": int(columns), "merged": int(s.dw == 1 and s.groups == 1),
+            **_inside(s), "depth": padded, "x_pixel": x_pixel, "blocks": -(-outputs // BLOCK), "pixels": pixels,
+            "last": (s.ow - 1) // pixels * pixels,
+        }
         return Kernel(
             header="conv2d_mve_s8",
             ctype="pl_conv2d_mve_t",
-            initializer=lambda reverse: _table(layer, *values, int(reverse), block.kind, layer.zx),
+            table=lambda reverse: numbers | {
+                "reverse": int(reverse), "kind": block.kind, "zx": layer.zx, "q": requantize(layer),
+            },
             driver="pl_conv2d_mve_s8",
             constants=pack_dot(layer, columns),
             scratch=round_up((pixels - 1) * x_pixel + padded),
@@ -67,7 +70,7 @@ class Helium:
         return Kernel(
             header="linear_mve_s8",
             ctype="pl_linear_mve_t",
-            initializer=lambda reverse: _table(layer, s.ic, s.oc, block.kind),
+            table=lambda reverse: {"i": s.ic, "o": s.oc, "kind": block.kind, "q": requantize(layer)},
             driver="pl_linear_mve_s8",
             constants=pack_dot(layer),
             scratch=0,
@@ -84,14 +87,17 @@ class Helium:
         w = pack_depthwise(layer)
         stream = np.concatenate([w, _pixels_of_a_block(layer)]) if runs else w
         walk = Walk(s, 1, LANES, LANES)
-        values = [s.n, s.ih, s.iw, s.ic, s.oh, s.ow, s.kh, s.kw, s.sh, s.sw, s.pt, s.pl, s.dh, s.dw]
-        values += _inside(s)
+        numbers = {
+            "n": s.n, "ih": s.ih, "iw": s.iw, "c": s.ic, "oh": s.oh, "ow": s.ow, "kh": s.kh, "kw": s.kw, "sh": s.sh,
+            "sw": s.sw, "pt": s.pt, "pl": s.pl, "dh": s.dh, "dw": s.dw, **_inside(s),
+        }
         return Kernel(
             header="depthwise_mve_s8",
             ctype="pl_depthwise_mve_t",
-            initializer=lambda reverse: _table(
-                layer, *values, int(reverse), block.kind, run.kind * runs, len(w) * runs, LANES // s.ic, layer.zx
-            ),
+            table=lambda reverse: numbers | {
+                "reverse": int(reverse), "kind": block.kind, "run": run.kind * runs, "run_w": len(w) * runs,
+                "run_pixels": LANES // s.ic, "zx": layer.zx, "q": requantize(layer),
+            },
             driver="pl_depthwise_mve_s8",
             constants=(stream,),
             scratch=POINTER * (s.kh * s.kw + 1) + round_up(s.ic),
@@ -101,11 +107,11 @@ class Helium:
         )
 
 
-def _inside(s: Conv2d) -> tuple[int, int]:
-    """The pixels of a row whose columns are all inside the input: from the first up to the second."""
+def _inside(s: Conv2d) -> dict[str, int]:
+    """The pixels of a row whose columns are all inside the input: from `first` up to `end`."""
     first = min(s.ow, -(-s.pl // s.sw))
     last = (s.iw - 1 - (s.kw - 1) * s.dw + s.pl) // s.sw
-    return first, max(first, min(s.ow, last + 1))
+    return {"first": first, "end": max(first, min(s.ow, last + 1))}
 
 
 def _shares_columns(s: Conv2d) -> bool:
@@ -124,12 +130,6 @@ def _pixels_at_once(s: Conv2d, padded: int, x_pixel: int) -> int:
     """An even number that the scratch has room for."""
     room = max(PATCHES if s.kh * s.kw > 1 else PATCHES // 2, 2 * padded)
     return max(2, ((room - padded) // x_pixel + 1) & ~1)
-
-
-def _table(layer: Layer, *values: int) -> str:
-    """The initializer of a driver's struct: its integers, then what becomes of accumulators."""
-    numbers = ", ".join(map(str, values))
-    return f"{{{numbers}, {{{layer.zy}, {layer.shift}, {layer.lo}, {layer.hi}}}}}"
 
 
 def pack_dot(layer: Layer, columns: bool = False) -> tuple[Array, ...]:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pilotlight.codegen.step import Fields
 from pilotlight.kernels.pack_f32 import Conv2d
 
 Array = npt.NDArray[Any]
@@ -44,7 +45,7 @@ class Kernel:
 
     header: str  # in csrc/kernels/portable, without .h
     ctype: str  # of the table
-    initializer: Callable[[bool], str]  # the table as C text; the argument: walk backward
+    table: Callable[[bool], Fields]  # the argument: walk backward
     driver: str
     constants: tuple[Array, ...]
     scratch: int  # bytes of arena, aligned to 8; 0: the driver takes no such argument

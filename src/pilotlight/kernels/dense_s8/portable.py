@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from pilotlight.kernels.dense_s8.layer import Array, Kernel, Layer
-from pilotlight.kernels.dense_s8.table import columns, fields, initializer, pixels_at_once
+from pilotlight.kernels.dense_s8.table import columns, fields, pixels_at_once
 from pilotlight.kernels.dense_s8.walk import Walk
 from pilotlight.kernels.pack_f32 import Conv2d
 
@@ -37,7 +37,7 @@ class Portable:
         return Kernel(
             header="conv_s8",
             ctype="pl_conv_s8_t",
-            initializer=lambda reverse: initializer(fields(layer, pixels, reverse)),
+            table=lambda reverse: fields(layer, pixels, reverse),
             driver="pl_conv_s8",
             constants=self._constants(layer),
             scratch=round_up(columns(s, pixels) * column),
@@ -51,7 +51,7 @@ class Portable:
         return Kernel(
             header="conv_s8",
             ctype="pl_conv_s8_t",
-            initializer=lambda reverse: initializer(fields(layer, 1, reverse)),
+            table=lambda reverse: fields(layer, 1, reverse),
             driver="pl_row_s8",
             constants=self._constants(layer),
             scratch=0,
@@ -67,7 +67,7 @@ class Portable:
         return Kernel(
             header="depthwise_s8",
             ctype="pl_conv_s8_t",
-            initializer=lambda reverse: initializer(fields(layer, pixels, reverse)),
+            table=lambda reverse: fields(layer, pixels, reverse),
             driver="pl_depthwise_s8",
             constants=(
                 np.ascontiguousarray(layer.w[..., 0].transpose(1, 2, 0)).astype(np.int8),  # (KH, KW, C)

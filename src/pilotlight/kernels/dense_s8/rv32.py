@@ -8,7 +8,7 @@ import numpy as np
 
 from pilotlight.kernels.dense_s8.layer import Array, Kernel, Layer
 from pilotlight.kernels.dense_s8.portable import BLOCK, Portable, depthwise_pixels, is_row, round_up
-from pilotlight.kernels.dense_s8.table import columns, fields, initializer, pixels_at_once
+from pilotlight.kernels.dense_s8.table import columns, fields, pixels_at_once
 from pilotlight.kernels.dense_s8.walk import Walk
 from pilotlight.kernels.micro.rv_s8 import variant
 
@@ -39,7 +39,7 @@ class Rv32:
         return Kernel(
             header="conv_rv_s8",
             ctype="pl_conv_rv_t",
-            initializer=lambda reverse: initializer(fields(layer, pixels, reverse), kind, taps),
+            table=lambda reverse: {"s": fields(layer, pixels, reverse), "kind": kind, "taps": taps},
             driver="pl_conv_rv_s8",
             constants=(conv_streams(layer, taps),),
             scratch=round_up(columns(s, pixels) * column + 3),
@@ -58,7 +58,7 @@ class Rv32:
         return Kernel(
             header="depthwise_rv_s8",
             ctype="pl_depthwise_rv_t",
-            initializer=lambda reverse: initializer(fields(layer, pixels, reverse), variant(name)),
+            table=lambda reverse: {"s": fields(layer, pixels, reverse), "kind": variant(name)},
             driver="pl_depthwise_rv_s8",
             constants=(words.ravel(),),
             scratch=round_up(3 * ((pixels - 1) * s.sw + 3) * s.ic),

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
+from pilotlight.codegen.step import Fields
 from pilotlight.kernels.dense_s8.layer import Layer
 from pilotlight.kernels.pack_f32 import Conv2d
 
 PATCH_BYTES = 1024  # as large as a patch grows for the sake of columns shared by neighbouring pixels
 
 
-def fields(layer: Layer, pixels: int, reverse: bool) -> list[int]:
-    """The members of `pl_conv_s8_t` in order; `layer.shape` is already flattened."""
+def fields(layer: Layer, pixels: int, reverse: bool) -> Fields:
+    """A `pl_conv_s8_t`; `layer.shape` is already flattened."""
     s = layer.shape
-    return [
-        s.n, s.ih, s.iw, s.ic, s.oh, s.ow, s.oc, s.kh, s.kw, s.sh, s.sw, s.pt, s.pl, s.dh, s.dw, s.groups,
-        s.ic // s.groups, s.oc // s.groups, pixels, -(-s.ow // pixels), column_step(s), int(reverse), layer.zx,
-        layer.zy, layer.shift, layer.lo, layer.hi,
-    ]  # fmt: skip
+    return asdict(s) | {
+        "icg": s.ic // s.groups, "ocg": s.oc // s.groups, "pixels": pixels, "in_row": -(-s.ow // pixels),
+        "step": column_step(s), "reverse": int(reverse), "zx": layer.zx, "q": requantize(layer),
+    }
 
 
-def initializer(values: list[int], *more: int | str) -> str:
-    """The members before `q`, then q, then those of a struct that begins with this one."""
-    text = ", ".join(map(str, values[:-4])) + ", {" + ", ".join(map(str, values[-4:])) + "}"
-    return f"{{{{{text}}}, {', '.join(map(str, more))}}}" if more else f"{{{text}}}"
+def requantize(layer: Layer) -> Fields:
+    """A `pl_requantize_t`."""
+    return {"zy": layer.zy, "shift": layer.shift, "lo": layer.lo, "hi": layer.hi}
 
 
 def column_step(s: Conv2d) -> int:

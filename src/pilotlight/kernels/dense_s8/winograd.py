@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from pilotlight.codegen.step import Fields
 from pilotlight.kernels.dense_s8 import cost
 from pilotlight.kernels.dense_s8.layer import Array, Kernel, Layer
 from pilotlight.kernels.dense_s8.portable import round_up
-from pilotlight.kernels.dense_s8.table import fields, initializer
+from pilotlight.kernels.dense_s8.table import fields
 from pilotlight.kernels.dense_s8.walk import Walk
 from pilotlight.kernels.micro.s8.names import Block, Finish
 from pilotlight.kernels.micro.s8.unfold import reaches
@@ -36,7 +37,7 @@ def plan(layer: Layer, finish: Finish) -> Kernel:
     return Kernel(
         header="winograd_dsp_s8",
         ctype="pl_winograd_dsp_t",
-        initializer=lambda reverse: initializer(fields(layer, PIXELS, reverse), block.constant, 32 * s.ic + 8),
+        table=lambda reverse: _table(layer, block, 32 * s.ic + 8, reverse),
         driver="pl_winograd_dsp_s8",
         constants=(streams(layer),),
         scratch=SPARE + 64 * s.ic + _outside(s),
@@ -58,14 +59,13 @@ def plan_unfolded(layer: Layer, finish: Finish, scratch: int) -> Kernel | None:
     block, unfold = _block(s, finish), Block("unfold", 4, s.ic)
     walk = Walk(s, s.ow, tall * ROWS)
 
-    def table(reverse: bool) -> str:
-        folded = initializer(fields(layer, PIXELS, reverse), block.constant, 9 * s.ic + 8)
-        return f"{{{folded}, {unfold.constant}, {tall}, {-(-down // tall)}}}"
-
     return Kernel(
         header="unfold_dsp_s8",
         ctype="pl_unfold_dsp_t",
-        initializer=table,
+        table=lambda reverse: {
+            "d": _table(layer, block, 9 * s.ic + 8, reverse), "kind": unfold.constant, "tall": tall,
+            "turns": -(-down // tall),
+        },
         driver="pl_unfold_dsp_s8",
         constants=(folded_streams(layer),),
         scratch=SPARE + tall * across * 64 * s.ic + 128 * s.ic + 32 + _outside(s),
@@ -74,6 +74,11 @@ def plan_unfolded(layer: Layer, finish: Finish, scratch: int) -> Kernel | None:
         micro=frozenset({"tiles_s8", "spread_s8", block.name, unfold.name}),
         instructions=cost.unfolded(s, block.step, tall),
     )
+
+
+def _table(layer: Layer, block: Block, quad_words: int, reverse: bool) -> Fields:
+    """A pl_winograd_dsp_t."""
+    return {"s": fields(layer, PIXELS, reverse), "kind": block.constant, "quad_words": quad_words}
 
 
 def _block(s: Conv2d, finish: Finish) -> Block:
