@@ -2,7 +2,7 @@
 PYTHON := .venv/bin/python
 PYTEST_ARGS ?=
 # Tests that need no board and no compiler, or hardly: together they take less than a minute.
-UNIT := $(patsubst %,tests/test_%.py,boards dependencies docs graph names sizes)
+UNIT := tests/unit
 TESTS ?= $(UNIT)
 # Hand-written C.
 C_FOLDERS := src/pilotlight/csrc
@@ -27,7 +27,7 @@ lint: setup ## style and types
 check: lint ## the inner loop: lint, then the unit tests
 	$(PYTHON) -m pytest -n 2 $(UNIT) $(PYTEST_ARGS)
 
-coverage: setup ## lines that the unit tests run; TESTS="tests/test_ops.py" measures others
+coverage: setup ## lines that the unit tests run; TESTS="tests/kernels/test_ops.py" measures others
 	$(PYTHON) -m pytest -n 2 $(TESTS) --cov --cov-report=term:skip-covered --cov-report=html $(PYTEST_ARGS)
 
 docs: setup ## the site of docs/ and of the API in site/; warnings are errors
@@ -57,7 +57,7 @@ conformance-micropython: setup ## PyTorch's operator samples through MicroPython
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance.micropython $(CONFORMANCE_ARGS)
 
 micropython-tests: setup ## MicroPython's own tests with torch built in, here and on an emulated Cortex-M4
-	PYTHONPATH=tests $(PYTHON) tests/micropython_upstream.py
+	PYTHONPATH=tests $(PYTHON) -m support.micropython_upstream
 
 micropython-bench: setup ## size and speed of torch under MicroPython; writes benchmarks/micropython.md
 	$(PYTHON) benchmarks/micropython.py

@@ -1,15 +1,9 @@
-"""What all tests share: the example models on the path, one thread a worker, hypothesis without deadlines."""
+"""What all tests share: one thread a worker, hypothesis without deadlines."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import torch
 from hypothesis import HealthCheck, settings
-
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-sys.path.insert(0, str(EXAMPLES / "zoo"))
 
 torch.set_num_threads(1)
 

@@ -16,8 +16,7 @@ from conformance.layouts import LAYOUTS, LaidOut
 from conformance.opinfo import DTYPES, OpInfoSource
 from conformance.report import write_report
 from conformance.run import run
-
-ROOT = Path(__file__).resolve().parents[2]
+from support.paths import ROOT
 
 
 def main() -> int:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import torch
 
-from compiled import STRICT
 from pilotlight.compiler import Build, Running
 from pilotlight.device.host import HostDevice
 from pilotlight.toolchain import BuildInfo
@@ -18,6 +17,7 @@ from pilotlight.toolchain.folder import read_folder
 from pilotlight.toolchain.objects import DEVICE_SOURCES, SANITIZE
 from pilotlight.toolchain.ports import ports_header
 from pilotlight.toolchain.sizes import Sizes
+from support.compiled import STRICT
 
 # Without inlining the compiler needs half of the time; boards and other tests build with it.
 _FLAGS = ["-O1", "-fno-inline", *(flag for flag in SANITIZE if flag != "-g")]

@@ -11,8 +11,7 @@ import torch
 from fuzz.check import BOARDS, check
 from fuzz.generate import KINDS, MODES, generate
 from fuzz.run import Choice, read, run, summary
-
-ROOT = Path(__file__).resolve().parents[2]
+from support.paths import ROOT
 
 
 def main() -> int:

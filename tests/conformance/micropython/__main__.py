@@ -24,10 +24,10 @@ from conformance.micropython.text import DTYPES
 from conformance.micropython.verdict import judge, judge_errors
 from conformance.run import run_groups
 from pilotlight.micropython.build import unix_binary
+from support.paths import ROOT
 
 BOARD = "mps2-an386"
 LARGEST = 6000  # characters of a call that a board compiles
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def judge_operators(samples: Samples, names: Sequence[str], binary: Path, folder: Path | None) -> list[

@@ -1,0 +1,113 @@
+"""int8 dense kernels on the host: portable C and the twins of the assembly against the integer reference."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pilotlight.kernels.dense_s8 import Family, dispatch
+from pilotlight.kernels.dense_s8.dsp import Dsp
+from pilotlight.kernels.dense_s8.portable import Portable
+from pilotlight.kernels.dense_s8.rv32 import Rv32
+from pilotlight.kernels.pack_f32 import Conv2d
+from support import dense_s8_cases as dense
+
+CASES = 300
+FAMILIES = {"portable": Portable(), "dsp": Dsp(), "rv32": Rv32()}
+LEAN = {"lean portable": Portable(lean=True), "lean dsp": Dsp(lean=True)}
+
+
+def build(folder: Path, family: Family, reverse: bool, *flags: str) -> Path:
+    planned = [(f"case_{i}", family.plan(layer)) for i, (layer, _) in enumerate(dense.cases(CASES))]
+    names = {name for _, kernel in planned for name in kernel.micro}
+    return dense.build(folder, dense.source(planned, dispatch(names, "test"), reverse), *flags)
+
+
+def library(folder: Path, family: Family, reverse: bool) -> ctypes.CDLL:
+    return ctypes.CDLL(str(build(folder, family, reverse)))
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, *LEAN])
+def test_kernels_equal_the_reference_apart_and_at_the_distance(name: str, tmp_path: Path) -> None:
+    family = (FAMILIES | LEAN)[name]
+    forward = library(tmp_path, family, False)
+    for seed in range(CASES):
+        layer, x = dense.random_layer(seed)
+        kernel = family.plan(layer)
+        want = dense.reference(layer, x)
+        assert np.array_equal(dense.run(forward, f"case_{seed}", kernel, layer, x), want), (seed, layer.shape)
+        if kernel.distance is not None:
+            near = dense.run(forward, f"case_{seed}", kernel, layer, x, kernel.distance)
+            assert np.array_equal(near, want), (seed, layer.shape)
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, *LEAN])
+def test_kernels_walk_backward(name: str, tmp_path: Path) -> None:
+    family = (FAMILIES | LEAN)[name]
+    backward = library(tmp_path, family, True)
+    for seed in range(CASES):
+        layer, x = dense.random_layer(seed)
+        kernel = family.plan(layer)
+        if kernel.reverse is not None:
+            near = dense.run(backward, f"case_{seed}", kernel, layer, x, kernel.reverse)
+            assert np.array_equal(near, dense.reference(layer, x)), (seed, layer.shape)
+
+
+@pytest.mark.parametrize(("name", "lean"), [("portable", "lean portable"), ("dsp", "lean dsp")])
+def test_lean_kernels_need_no_more_scratch(name: str, lean: str) -> None:
+    layers = [dense.random_layer(seed)[0] for seed in range(CASES)]
+    both = [(LEAN[lean].plan(layer).scratch, FAMILIES[name].plan(layer).scratch) for layer in layers]
+    assert all(less <= more for less, more in both) and any(less < more for less, more in both)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_kernels_are_clean_under_sanitizers(name: str, tmp_path: Path) -> None:
+    flags = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    built = build(tmp_path, FAMILIES[name], False, *flags)
+    runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, dense.__file__, str(built), name, str(CASES)],
+        env={**os.environ, "LD_PRELOAD": runtime.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+
+
+@pytest.mark.parametrize(
+    ("shape", "distance", "reverse"),
+    [
+        (Conv2d(1, 25, 5, 64, 25, 5, 64, 1, 1), 0, 0),  # in place
+        (Conv2d(1, 10, 10, 8, 10, 10, 16, 1, 1), -768, -384),  # grows: groups of 48 pixels
+        (Conv2d(1, 8, 8, 16, 8, 8, 16, 3, 3, pt=1, pl=1), -9 * 16, 9 * 16),  # a row and a pixel behind
+    ],
+    ids=str,
+)
+def test_distance_of_known_layers(shape: Conv2d, distance: int, reverse: int) -> None:
+    layer, _ = dense.random_layer(2, shape)
+    kernel = Dsp().plan(layer)
+    assert (kernel.distance, kernel.reverse) == (distance, reverse)
+
+
+def test_wide_weights_are_taken_only_where_the_bound_fails() -> None:
+    layer, _ = dense.random_layer(2, Conv2d(1, 4, 4, 8, 4, 4, 6, 3, 3, pt=1, pl=1))
+    assert not any("_w" in name for name in Dsp().plan(layer).micro)
+    bias = layer.bias.copy()
+    bias[3] = 1 << 24
+    assert any(name.endswith("_w") for name in Dsp().plan(replace(layer, bias=bias)).micro)
+
+
+def test_small_code_makes_do_with_fewer_blocks() -> None:
+    layers = [dense.random_layer(2, Conv2d(1, 5, 5, c, 5, 5, 8, 1, 1))[0] for c in (4, 12, 20, 40, 100)]
+    blocks = {
+        small: {name for layer in layers for name in Dsp(small).plan(layer).micro if name.startswith("conv_s8_3")}
+        for small in (False, True)
+    }
+    assert len(blocks[False]) == 5 and len(blocks[True]) == 2

@@ -1,0 +1,127 @@
+"""int8 dense kernels on emulated boards: every byte against the integer reference, guard bytes around every buffer."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pilotlight.kernels.dense_s8 import Family, assembly, dispatch
+from pilotlight.kernels.dense_s8.dsp import Dsp
+from pilotlight.kernels.dense_s8.portable import Portable
+from pilotlight.kernels.dense_s8.rv32 import Rv32
+from pilotlight.kernels.micro.s8.names import parse
+from support import dense_s8_board as board
+from support import dense_s8_cases as dense
+from support.dense_s8_edges import edges, ties
+
+DSP, PORTABLE, RV32 = Dsp(), Portable(), Rv32()
+CASES = 500
+
+
+def run(machine: board.Machine, images: list[list[board.Planned]], folder: Path) -> int:
+    """How many layers the board computed; the first that differs is the failure."""
+    for part, planned in enumerate(images):
+        place = folder / str(part)
+        place.mkdir()
+        failed = board.boot(machine, board.build(place, machine, planned))
+        assert failed == 0, planned[failed - 1][0].shape if failed <= len(planned) else "fault"
+    return sum(map(len, images))
+
+
+@pytest.mark.parametrize(
+    ("machine", "family"),
+    [
+        (board.M4, DSP),
+        (board.M7, DSP),
+        (board.M33, DSP),
+        (board.M3, PORTABLE),
+        (board.RV32, PORTABLE),
+        (board.RV32, RV32),
+    ],
+    ids=lambda value: getattr(value, "qemu", type(value).__name__),
+)
+def test_kernels_equal_the_reference(machine: board.Machine, family: Family, tmp_path: Path) -> None:
+    layers = dense.every_kind(CASES) + edges()
+    assert run(machine, board.fill(family, layers, machine), tmp_path) == len(layers)
+
+
+def test_kernels_equal_the_reference_without_a_long_multiply(tmp_path: Path) -> None:
+    """Cortex-M0, in as many images as its flash needs."""
+    images = board.fill(PORTABLE, dense.every_kind(CASES) + edges(), board.MICROBIT)
+    done = [kernel.driver for planned in images for _, _, kernel, _ in planned]
+    assert min(done.count(name) for name in ("pl_row_s8", "pl_conv_s8", "pl_depthwise_s8")) >= CASES
+    run(board.MICROBIT, images, tmp_path)
+
+
+def test_kernels_for_the_dsp_extension_run_on_a_core_with_helium(tmp_path: Path) -> None:
+    run(board.M55, board.fill(DSP, dense.every_kind(40), board.M55), tmp_path)
+
+
+def test_every_kind_of_block_is_tried_often() -> None:
+    (planned,) = board.fill(DSP, dense.every_kind(CASES), board.M4)
+    tried = [{parse(name).kind for name in kernel.micro} for _, _, kernel, _ in planned]
+    for kind in ("conv", "row", "depthwise", "taps"):
+        assert sum(kind in kinds for kinds in tried) >= CASES, kind
+    assert {parse(n).count for _, _, k, _ in planned for n in k.micro if "conv" in n} == {1, 2, 3}
+    assert any("_w" in n for _, _, k, _ in planned for n in k.micro if "conv" in n)
+
+
+CHANGES: list[tuple[board.Machine, Family, str, str]] = [
+    (board.M4, DSP, "smmlar", "smmla"),
+    (board.M4, DSP, "asr r5, r5, #8", "asr r5, r5, #7"),
+    (board.M4, DSP, "smlabt", "smlabb"),
+    (board.M4, DSP, "ssat r0, #8", "ssat r0, #9"),
+    (board.RV32, RV32, "srli s4, s4, 31", "srli s4, s4, 30"),
+    (board.RV32, RV32, "0(t0)", "1(t0)"),
+    (board.M3, PORTABLE, "(uint32_t)product >> 31", "(uint32_t)product >> 30"),
+    (board.MICROBIT, PORTABLE, "+ 0x8000", "+ 0x7fff"),
+    (board.M3, PORTABLE, "for (; k > 0; k--)", "for (; k > 1; k--)"),
+    (board.RV32, PORTABLE, "ocg - f < 4 ?", "ocg - f < 3 ?"),
+    (board.RV32, PORTABLE, "pixels - p >= PL_PIXELS_S8", "pixels - p + 1 >= PL_PIXELS_S8"),
+]
+
+
+@pytest.mark.parametrize(("machine", "family", "old", "new"), CHANGES, ids=[change[2] for change in CHANGES])
+def test_a_flipped_constant_is_noticed(
+    machine: board.Machine, family: Family, old: str, new: str, tmp_path: Path
+) -> None:
+    planned = board.plan(family, range(100), machine) + board.fill(family, ties(), machine)[0]
+    assert board.boot(machine, board.build(tmp_path, machine, planned, (old, new))) != 0
+
+
+@pytest.mark.parametrize("core", ["-mcpu=cortex-m4", "-mcpu=cortex-m33+nodsp", "-mcpu=cortex-m3", "-mcpu=cortex-m0"])
+def test_assembly_is_empty_without_the_extension(core: str, tmp_path: Path) -> None:
+    names = {name for _, _, kernel, _ in board.plan(DSP, range(60), board.M4) for name in kernel.micro}
+    text, stack = assembly(names, "net")
+    (tmp_path / "net.S").write_text(text)
+    files = [str(tmp_path / "net.S"), "-o", str(tmp_path / "net.o")]
+    subprocess.run(["arm-none-eabi-gcc", core, "-mthumb", "-c", *files], check=True)
+    listing = subprocess.run(["arm-none-eabi-nm", files[-1]], capture_output=True, text=True, check=True).stdout
+    defined = {line.split()[-1] for line in listing.splitlines() if " T " in line}
+    assert defined == (set(stack) if core.endswith("m4") else set()) and " U " not in listing
+
+
+@pytest.mark.parametrize(
+    "compiler",
+    [
+        ["arm-none-eabi-gcc", "-mcpu=cortex-m0", "-mthumb", "-fno-jump-tables"],
+        ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb"],
+        ["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb"],
+        ["riscv64-unknown-elf-gcc", "-march=rv32imac", "-mabi=ilp32"],
+    ],
+    ids=lambda command: command[1],
+)
+def test_drivers_are_clean_and_need_no_library(compiler: list[str], tmp_path: Path) -> None:
+    """No division, no multiply of 64 bits, no memcpy, at any level."""
+    for family in (PORTABLE, DSP, RV32):
+        planned = [(f"case_{i}", family.plan(layer)) for i, (layer, _) in enumerate(dense.cases(14))]
+        names = {name for _, kernel in planned for name in kernel.micro}
+        (tmp_path / "dense.c").write_text(dense.source(planned, dispatch(names, "block")))
+        for level in ("-O2", "-O3", "-Os"):
+            files = [f"-I{dense.PORTABLE}", "-c", str(tmp_path / "dense.c"), "-o", str(tmp_path / "dense.o")]
+            subprocess.run([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], check=True)
+            nm = compiler[0].replace("gcc", "nm")
+            text = subprocess.run([nm, "-u", files[-1]], capture_output=True, text=True, check=True).stdout
+            assert not {name for name in text.split() if name != "U" and not name.startswith("block_")}

@@ -1,0 +1,207 @@
+"""The integer operators: C against the numpy reference byte for byte, on the host and on every emulated core, and
+the reference against the float operator between dequantize and quantize."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+import pilotlight as pl
+from pilotlight.fixed import rhmul
+from pilotlight.graph import Graph
+from pilotlight.ops.q_attention import make_qattention
+from pilotlight.ops.q_binary import make_qadd, make_qmul
+from pilotlight.ops.q_conv_transpose import make_qconv_transpose2d
+from pilotlight.ops.q_matmul import make_qmatmul
+from pilotlight.ops.q_mean import make_qmean
+from pilotlight.ops.q_norm import make_qnorm
+from pilotlight.ops.q_recipe import Affine, Recipe
+from pilotlight.ops.q_recurrent import make_qgru, make_qlstm
+from pilotlight.ops.q_resize import make_qresize2d
+from support.portable_kernels import FOLDER, pointer
+from support.q_cases import MAKERS, Case, dequantized, expected, graph_of, large, quantized
+from support.q_checks import (
+    BOARDS,
+    assert_bytes,
+    assert_near_float,
+    cases_of,
+    check_large,
+    check_mutation_is_found,
+    check_watched,
+    rows_of,
+    snr,
+)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_reference_is_near_float(name: str) -> None:
+    for seed, case in enumerate(cases_of(MAKERS, name, 60)):
+        assert_near_float(case, seed)
+
+
+@pytest.mark.parametrize("case", large(), ids=lambda case: case.recipe.op)
+def test_large_sizes(case: Case) -> None:
+    check_large(case)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_c_is_the_reference(name: str, tmp_path: Path) -> None:
+    check_watched(cases_of(MAKERS, name, 24), tmp_path, more=20)
+
+
+MUTATIONS = {
+    "matmul": ("(uint32_t)product >> 31", "(uint32_t)product >> 31 & 0u"),
+    "mean": ("acc * q->up", "(acc + 1) * q->up"),
+    "softmax": ("inverse.r * 16384", "inverse.r * 16383"),
+    "norm": ("inverse.r * 16384", "inverse.r * 16383"),
+    "lstm": ("* (v & 255) + 128", "* (v & 255)"),
+    "gru": ("* fresh + 32768", "* fresh"),
+    "resize": ("2048 - t", "2047 - t"),
+    "attention": ("inverse.r * 16384", "inverse.r * 16383"),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_one_wrong_constant_is_found(name: str, tmp_path: Path) -> None:
+    check_mutation_is_found(cases_of(MAKERS, name, 24), *MUTATIONS[name], tmp_path)
+
+
+Batch = tuple[Graph, list[list[torch.Tensor]], list[list[torch.Tensor]]]
+
+
+@cache
+def batches(names: tuple[str, ...], room: int) -> list[Batch]:
+    """Eight cases an operator with 63 inputs each and the outputs to expect, in models of at most `room` bytes of
+    inputs and outputs and of no more of them than a board's protocol can number."""
+    groups: list[list[Case]] = []
+    taken = ports = 0
+    for case in (case for name in names for case in cases_of(MAKERS, name, 8, seed=7)):
+        alone = graph_of([case])
+        both = [p.value for p in (*alone.inputs, *alone.outputs)]
+        size = sum(v.elements * v.dtype.size + 16 for v in both)
+        if not groups or taken + size > room or ports + len(both) > 255:
+            groups.append([])
+            taken = ports = 0
+        groups[-1].append(case)
+        taken, ports = taken + size, ports + len(both)
+    made = []
+    for cases in groups:
+        graph, rows = graph_of(cases), rows_of(cases, seed=3, more=58)
+        made.append((graph, rows, [expected(graph, row) for row in rows]))
+    return made
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_boards_give_the_same_bytes(board: str) -> None:
+    for graph, rows, wanted in batches(tuple(MAKERS), 9000 if board == "microbit" else 1 << 20):
+        with pl.compile(graph, board=board).open(board, count=False) as running:
+            for row, want in zip(rows, wanted, strict=True):
+                assert_bytes(graph, want, running.flat(row))
+
+
+@pytest.mark.parametrize(
+    ("board", "name", "old", "new"),
+    [
+        ("mps2-an386", "mean", "ror #8", "ror #16"),
+        ("mps2-an386", "pool", "ssub8", "usub8"),
+        ("mps2-an386", "add", "#8, %0, asr #16", "#8, %0, asr #15"),
+        ("mps2-an386", "matmul", "smmulr", "smmul"),
+        ("mps3-an547", "add", "vshrq_n_s32(v, 16)", "vrshrq_n_s32(v, 16)"),
+        ("mps2-an385", "matmul", "(uint32_t)product >> 31", "(uint32_t)product >> 31 & 0u"),
+        ("riscv32-virt", "matmul", "(uint32_t)product >> 31", "(uint32_t)product >> 31 & 0u"),
+        ("microbit", "matmul", "+ 0x8000", "+ 0x7f00"),
+    ],
+)
+def test_one_wrong_instruction_is_found_on_boards(board: str, name: str, old: str, new: str) -> None:
+    ((graph, rows, wanted),) = batches((name,), 1 << 20)
+    build = pl.compile(graph, board=board)
+    text = build.module.files["net.c"]
+    assert isinstance(text, str) and old in text
+    build.module.files["net.c"] = text.replace(old, new)
+    with build.open(board, count=False) as running, pytest.raises(AssertionError, match="y"):
+        for row, want in zip(rows, wanted, strict=True):
+            assert_bytes(graph, want, running.flat(row))
+
+
+@pytest.mark.parametrize(("kind", "make"), [("LSTM", make_qlstm), ("GRU", make_qgru)])
+def test_recurrent_layers_keep_their_signal(kind: str, make: Callable[..., Recipe]) -> None:
+    """Forty steps of a layer of PyTorch's, with the scales its own ranges ask for."""
+    torch.manual_seed(1)
+    layer = getattr(torch.nn, kind)(16, 32)
+    x = torch.randn(40, 3, 16).clamp(-3, 3)
+    with torch.no_grad():
+        real = layer(x)[0]
+    sx, sy = Affine(6 / 255, 0), Affine(float(real.max() - real.min()) / 255, 0)
+    weights = [p.detach().numpy() for p in layer.parameters()]
+    recipe = make(sx, sy, *weights[:2], np.stack(weights[2:]))
+    case = Case(recipe, (tuple(x.shape),), (sx,), sy, torch.clone)
+    (y, *_) = expected(graph_of([case]), [quantized(x, sx)])
+    assert snr(dequantized(y, sy), real) > 33.0
+
+
+def test_attention_keeps_its_signal() -> None:
+    """Four heads of sixteen numbers over fifty keys."""
+    torch.manual_seed(2)
+    q, k, v = torch.randn(3, 1, 4, 50, 16).clamp(-3, 3)
+    real = F.scaled_dot_product_attention(q, k, v)
+    s, sy = Affine(6 / 255, 0), Affine(float(real.abs().max()) / 127, 0)
+    case = Case(make_qattention(s, s, s, sy, 16, 50, 0.25), (tuple(q.shape),) * 3, (s,) * 3, sy, torch.clone)
+    (y,) = expected(graph_of([case]), [quantized(t, s) for t in (q, k, v)])
+    assert snr(dequantized(y, sy), real) > 33.0
+
+
+def test_rounded_high_multiply_in_every_form(tmp_path: Path) -> None:
+    """The long multiply and the 16-bit pieces, at the corners and in between."""
+    source = '#include "rhmul.h"\nvoid f(const int32_t *a, const int32_t *b, int32_t *y, int n)' \
+        "{ for (int i = 0; i < n; i++) y[i] = pl_rhmul(a[i], b[i]); }\n"
+    (tmp_path / "f.c").write_text(source)
+    rng = np.random.default_rng(4)
+    corners = np.array([-(2**31), -(2**31) + 1, -65536, -65535, -1, 0, 1, 32767, 32768, 65535, 2**31 - 1], np.int64)
+    pairs = np.concatenate([
+        np.stack(np.meshgrid(corners, corners), -1).reshape(-1, 2), rng.integers(-(2**31), 2**31, (200_000, 2))
+    ])
+    a, b = (np.ascontiguousarray(c.astype(np.int32)) for c in pairs.T)
+    y = np.empty_like(a)
+    for form in ([], ["-DPL_RHMUL_PIECES"]):
+        library = tmp_path / f"f{len(form)}.so"
+        flags = ["-O2", "-fsanitize=undefined", "-fno-sanitize-recover", "-shared", "-fPIC", "-I", str(FOLDER)]
+        subprocess.run(["gcc", *flags, *form, str(tmp_path / "f.c"), "-o", str(library)], check=True)
+        ctypes.CDLL(str(library)).f(pointer(a), pointer(b), pointer(y), len(a))
+        np.testing.assert_array_equal(y, rhmul(a, b))
+
+
+REFUSED: dict[str, Callable[[], Recipe]] = {
+    "add": lambda: make_qadd((100.0, 0), (1.0, 0), (0.001, 0)),
+    "mul": lambda: make_qmul((100.0, 0), (100.0, 0), (0.001, 0)),
+    "mean": lambda: make_qmean((1000.0, 0), (1e-6, 0), (1, 4), (1,)),
+    "matmul": lambda: make_qmatmul((1.0, 0), (1.0, 0), (1e-7, 0), 4096),
+    "norm": lambda: make_qnorm((1.0, 0), (1e-9, 0), 16, 1e-5),
+    "transposed": lambda: make_qconv_transpose2d(
+        Affine(1.0, 0), Affine(1e-8, 0), np.full((64, 3, 3, 1), 127, np.int8), 1.0, None,
+        {"kernel": (3, 3), "stride": (1, 1), "pad": (0, 0), "extra": (0, 0), "dilation": (1, 1), "groups": 1,
+         "channels": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_scales_beyond_32_bits_are_refused(name: str) -> None:
+    with pytest.raises(pl.PilotlightError) as error:
+        REFUSED[name]()
+    assert error.value.kind == "overflow" and error.value.hint
+
+
+def test_a_long_norm_and_a_bicubic_resize_are_refused() -> None:
+    with pytest.raises(pl.PilotlightError, match="70000 numbers"):
+        make_qnorm((1.0, 0), (1.0, 0), 70000, 1e-5)
+    attrs = {"mode": "bicubic", "out": (4, 4), "align": False, "scale": (0.5, 0.5), "factors": None}
+    with pytest.raises(pl.PilotlightError, match="bicubic"):
+        make_qresize2d((1.0, 0), (1.0, 0), (1, 2, 2, 1), attrs)

@@ -1,0 +1,10 @@
+"""Where things are in the tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+ROOT = TESTS.parent
+FIXTURES = TESTS / "support" / "fixtures"
+EXAMPLES = ROOT / "examples"

@@ -1,0 +1,156 @@
+"""More integer operators as cases: norms of groups, logarithms, sums, quotients, lines, bicubic resizing, masks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from pilotlight.graph import BOOL, INT8, INT16
+from pilotlight.ops.q_attention_bias import STEP, make_qattention_bias
+from pilotlight.ops.q_bicubic import make_qbicubic2d
+from pilotlight.ops.q_cumsum import make_qcumsum, make_qsum
+from pilotlight.ops.q_div import make_qdiv
+from pilotlight.ops.q_group_norm import make_qgroup_norm
+from pilotlight.ops.q_log_softmax import make_qlog_softmax
+from pilotlight.ops.q_masked_softmax import make_qmasked_softmax
+from pilotlight.ops.q_recipe import Affine
+from pilotlight.ops.q_scale import make_qscale
+from pilotlight.ops.q_softmax import OUTPUT
+from pilotlight.ops.resize import _scale as resize_scale
+from support.q_cases import Case, _broadcast, near, scale
+
+
+def group_norm(rng: np.random.Generator) -> Case:
+    n, pixels = int(rng.integers(1, 3)), int(rng.choice([2, 3, 20]))
+    groups, width = (int(v) for v in rng.integers(1, 5, 2))
+    shape = (n, pixels, groups * width)
+    x, y = scale(rng), scale(rng)
+    weight, bias = rng.standard_normal((2, groups * width))
+    eps = float(rng.choice([1e-5, 1e-2]))
+    tensors = [torch.from_numpy(v) for v in (weight, bias)]
+
+    def real(v: torch.Tensor) -> torch.Tensor:
+        return F.group_norm(v.double().movedim(-1, 1), groups, *tensors, eps).movedim(1, -1)
+
+    return Case(make_qgroup_norm(x, y, shape, groups, eps, weight, bias), (shape,), (x,), y, real, 2)
+
+
+def log_softmax(rng: np.random.Generator) -> Case:
+    shape = (int(rng.integers(1, 4)), int(rng.choice([1, 2, 10, 37])), int(rng.choice([1, 1, 3])))
+    x = scale(rng, -8, 0)
+    y = Affine(float(np.float32(x.scale * rng.uniform(0.5, 2.0))), int(rng.integers(0, 128)))
+    return Case(make_qlog_softmax(x, y, shape[1], 1), (shape,), (x,), y, lambda v: torch.log_softmax(v.double(), 1), 1)
+
+
+def lines(rng: np.random.Generator) -> Case:
+    shape = tuple(int(v) for v in rng.integers(1, 6, 3))
+    first = int(rng.integers(0, 3))
+    last = int(rng.integers(first + 1, 4))
+    x = scale(rng)
+    y = near(rng, x)
+    below, above, offset = rng.standard_normal((3, *shape[first:last]))
+    inner = (..., *(None,) * (3 - last))
+    slopes = [torch.from_numpy(v)[inner] for v in (below, above, offset)]
+
+    def real(v: torch.Tensor) -> torch.Tensor:
+        v = v.double()
+        return torch.where(v < 0, v * slopes[0], v * slopes[1]) + slopes[2]
+
+    return Case(make_qscale(x, y, (first, last), below, above, offset), (shape,), (x,), y, real)
+
+
+def cumsum(rng: np.random.Generator) -> Case:
+    shape = tuple(int(v) for v in rng.integers(1, 9, 3))
+    at = int(rng.integers(0, 3))
+    x = scale(rng)
+    y = Affine(near(rng, x).scale * 4, scale(rng).zero)
+    return Case(make_qcumsum(x, y, shape, at), (shape,), (x,), y, lambda v: v.cumsum(at))
+
+
+def total(rng: np.random.Generator) -> Case:
+    shape = tuple(int(v) for v in rng.integers(1, 8, 4))
+    first = int(rng.integers(0, 4))
+    axes = tuple(range(first, int(rng.integers(first, 4)) + 1))
+    x = scale(rng)
+    y = Affine(near(rng, x).scale * 4, scale(rng).zero)
+    return Case(make_qsum(x, y, shape, axes), (shape,), (x,), y, lambda v: v.sum(axes, keepdim=True))
+
+
+def div(rng: np.random.Generator) -> Case:
+    a, b = scale(rng), scale(rng)
+    y = Affine(float(np.float32(a.scale / b.scale * 2.0 ** rng.uniform(-5, 2))), scale(rng).zero)
+
+    def real(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+        return torch.nan_to_num(p.double() / q.double(), nan=0.0, posinf=1e6, neginf=-1e6)
+
+    return Case(make_qdiv(a, b, y), _broadcast(rng), (a, b), y, real)
+
+
+def bicubic(rng: np.random.Generator) -> Case:
+    shape = (int(rng.integers(1, 3)), *(int(v) for v in rng.integers(1, 6, 2)), int(rng.integers(1, 4)))
+    out, align = tuple(int(v) for v in rng.integers(1, 9, 2)), bool(rng.random() < 0.5)
+    x = scale(rng)
+    y = near(rng, x)
+    steps = tuple(resize_scale(s, o, align, None) for s, o in zip(shape[1:3], out, strict=True))
+    attrs = {"mode": "bicubic", "out": out, "align": align, "scale": steps, "factors": None}
+
+    def real(v: torch.Tensor) -> torch.Tensor:
+        return F.interpolate(v.permute(0, 3, 1, 2), out, mode="bicubic", align_corners=align).permute(0, 2, 3, 1)
+
+    return Case(make_qbicubic2d(x, y, shape, attrs), (shape,), (x,), y, real)
+
+
+def biased_attention(rng: np.random.Generator) -> Case:
+    n, groups, share, rows, keys, width, depth = (int(v) for v in rng.integers(1, 5, 7))
+    keys *= int(rng.choice([1, 9]))
+    q, k, v = scale(rng), scale(rng), scale(rng)
+    causal = bool(rng.random() < 0.3)
+    y = Affine(v.scale * float(2.0 ** rng.uniform(-1, 0.5)), scale(rng).zero)
+    factor = float(rng.uniform(0.05, 0.5))
+    heads = groups * share
+    mask = [(rows, keys), (n, 1, 1, keys), (heads, rows, 1), (n, heads, rows, keys)][int(rng.integers(4))]
+    shapes = ((n, heads, rows, width), (n, groups, keys, width), (n, groups, keys, depth), mask)
+
+    def real(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        seen = torch.ones(rows, keys).tril().bool() if causal else torch.ones(rows, keys).bool()
+        b, c = b.repeat_interleave(share, 1), c.repeat_interleave(share, 1)
+        bias = torch.where(bias <= -32, -torch.inf, bias.double())
+        scores = (a.double() @ b.double().transpose(-1, -2) * factor + bias).masked_fill(~seen, -torch.inf)
+        return torch.softmax(scores, -1).nan_to_num(0.0) @ c.double()
+
+    recipe = make_qattention_bias(q, k, v, y, width, keys, factor, causal)
+    return Case(recipe, shapes, (q, k, v, Affine(STEP, 0)), y, real, 1, (INT8, INT8, INT8, INT16))
+
+
+def masked_softmax(rng: np.random.Generator) -> Case:
+    shape = (int(rng.integers(1, 4)), int(rng.choice([1, 2, 10, 37])), int(rng.choice([1, 1, 3])))
+    x = scale(rng, -8, 1)
+    hidden = shape[int(rng.choice([0, 1])) :]
+
+    def real(v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(v.masked_fill(mask, -1e9), 1)
+
+    return Case(make_qmasked_softmax(x, OUTPUT, shape[1], 1), (shape, hidden), (x,), OUTPUT, real, 2, (INT8, BOOL))
+
+
+MAKERS: dict[str, Callable[[np.random.Generator], Case]] = {
+    "group_norm": group_norm, "log_softmax": log_softmax, "lines": lines, "cumsum": cumsum, "sum": total, "div": div,
+    "bicubic": bicubic, "biased_attention": biased_attention, "masked_softmax": masked_softmax,
+}
+
+
+def large() -> list[Case]:
+    """Sizes at which sums of 32 bits would overflow first."""
+    s, y = Affine(0.05, -128), Affine(0.07, 100)
+    logs, sums = Affine(0.15, 127), Affine(200.0, -128)
+    return [
+        Case(make_qgroup_norm(s, y, (1, 64, 64, 16), 2, 1e-5), ((1, 64, 64, 16),), (s,), y,
+             lambda v: F.group_norm(v.double().movedim(-1, 1), 2).movedim(1, -1), 2),
+        Case(make_qlog_softmax(s, logs, 5000, 1), ((2, 5000),), (s,), logs, lambda v: torch.log_softmax(v.double(), 1)),
+        Case(make_qcumsum(s, sums, (2, 40000), 1), ((2, 40000),), (s,), sums, lambda v: v.double().cumsum(1)),
+        Case(make_qsum(s, sums, (1, 200, 200, 3), (1, 2)), ((1, 200, 200, 3),), (s,), sums,
+             lambda v: v.double().sum((1, 2), True)),
+    ]

@@ -1,0 +1,53 @@
+"""What is declared is what is imported: no package more and none less."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+
+from pilotlight import installed
+from support.paths import ROOT
+
+SOURCE = ROOT / "src" / "pilotlight"
+ON_THE_BOARD = SOURCE / "micropython" / "python"  # imported by MicroPython, not by Python
+DISTRIBUTION = {"elftools": "pyelftools", "torchgen": "torch", "yaml": "pyyaml"}  # where its name is not the module's
+
+
+def imported() -> set[str]:
+    """Top-level modules of others that any file imports, at its top or inside a function."""
+    found: set[str] = set()
+    for path in SOURCE.rglob("*.py"):
+        if ON_THE_BOARD in path.parents:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                found.add(node.module.partition(".")[0])
+    return found - set(sys.stdlib_module_names) - {"pilotlight"}
+
+
+def declared() -> dict[str, str]:
+    """Distribution to specifier, from pyproject.toml."""
+    lines = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    split = (re.fullmatch(r"([\w-]+)(.*)", line) for line in lines)
+    return {match.group(1).lower(): match.group(2) for match in split if match}
+
+
+def test_the_declared_dependencies_are_the_imported_ones() -> None:
+    assert {DISTRIBUTION.get(module, module) for module in imported()} == set(declared())
+
+
+def test_doctor_names_every_dependency() -> None:
+    assert {*installed._PACKAGES, "torchao"} == set(declared())
+
+
+def test_the_set_up_installs_the_pinned_pytorch_first() -> None:
+    """By exactly this specifier, before anything that depends on it could bring another build."""
+    assert declared()["torch"] == ">=2.13"
+    assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text().splitlines()
+    script = (ROOT / "scripts" / "setup.sh").read_text()
+    installs = [line.split()[1:] for line in script.splitlines() if line.startswith("    pip_install ")]
+    assert installs[:2] == [["torch==2.13.0"], ["torchao==0.18.0", "--no-deps"]]
