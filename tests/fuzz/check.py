@@ -36,6 +36,7 @@ SAMPLES = 12
 ALLOWED_DB = 6.0  # below PyTorch's own quantized model
 # Not judged above that. A 16-bit table may be 24 of 32,767 steps off near a kink, which is 62 dB.
 ENOUGH_DB = {"int8": 60.0, "int16x8": 68.0}
+STEPS = {"int8": 1, "int16x8": 24}
 # PyTorch keeps these float inside, ours are integers all through: above this level they are not compared with it.
 FUSED, FUSED_DB = ("nn.LSTM", "nn.GRU", "nn.RNN", "ttention", "nn.TransformerEncoderLayer"), 25.0 + ALLOWED_DB
 # PyTorch's own quantized model, calibrated with samples that are larger by this: its scales, and so its roundings, are
@@ -196,7 +197,7 @@ class Trial:
 
     def _quality(self, got: list[Outputs], limits: list[float], grids: list[Quant | None]) -> Verdict:
         """Noise against that of PyTorch's own quantized model, output by output; an output that is nowhere further off
-        than a step of its own scale is right: PT2E may leave a constant in it, or all of it, float."""
+        than STEPS of its own scale is right: PT2E may leave a constant in it, or all of it, float."""
         signal, ours = self.truth.signal(), self.truth.noise(got)
         levels = [decibels(s, n) for s, n in zip(signal, ours, strict=True)]
         wanted = [decibels(s, n) for s, n in zip(signal, limits, strict=True)]
@@ -208,15 +209,17 @@ class Trial:
                 if ours[k] > limits[k] + max(3.0, 0.3 * signal[k]):
                     reason = f"output {k}: {ours[k]:.0f} of {signal[k]:.0f} integers differ, with PT2E {limits[k]:.0f}"
                     return Verdict("wrong", "quality", reason, figures)
-            elif level < min(enough, want) - ALLOWED_DB and not self._within_a_step(got, k, grids[k]):
+            elif level < min(enough, want) - ALLOWED_DB and not self._within_steps(got, k, grids[k]):
                 return Verdict("wrong", "quality", f"output {k}: {level:.1f} dB, PT2E has {want:.1f} dB", figures)
         if min(wanted, default=200.0) < DEPARTS_DB and self.departs is not None:
             return Verdict("wrong", "export", self.departs, figures)
         return Verdict("right", figures=figures)
 
-    def _within_a_step(self, got: list[Outputs], k: int, grid: Quant | None) -> bool:
-        pairs = zip(got, self.truth.exact, strict=True)
-        return grid is not None and all(bool(((g[k] - e[k]).abs() <= grid.scale).all()) for g, e in pairs)
+    def _within_steps(self, got: list[Outputs], k: int, grid: Quant | None) -> bool:
+        if grid is None:
+            return False
+        limit = STEPS[self.mode] * grid.scale
+        return all(bool(((g[k] - e[k]).abs() <= limit).all()) for g, e in zip(got, self.truth.exact, strict=True))
 
     def _everywhere(self, build: Build) -> Iterator[tuple[str, list[Outputs]]]:
         """Results here and on the boards; with QUICK those of the compiled graph's operators as Python has them."""
