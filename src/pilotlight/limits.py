@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pilotlight import boards
 from pilotlight.errors import DoesNotFitError, MissingToolError, PilotlightError
 from pilotlight.graph import Node
-from pilotlight.graph.describe import describe_op
+from pilotlight.ops.describe import describe_op
 from pilotlight.plan import Plan
 from pilotlight.toolchain import BuildInfo
 

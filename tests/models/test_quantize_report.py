@@ -13,8 +13,10 @@ from rich.console import Console
 from torch import nn
 
 import pilotlight as pl
+from pilotlight.ops.describe import describe_node, describe_op, describe_type
 from pilotlight.quantize.fallbacks import fallback_costs
 from pilotlight.quantize.layers import worst_layers
+from pilotlight.quantize.widths import widths
 from pilotlight.report.html import render_report
 from pilotlight.report.summary import summary_table
 from pilotlight.session import run_session, snr_db
@@ -174,3 +176,39 @@ def test_noise_without_signal_is_not_silence() -> None:
     for row in session.outputs:
         row[0].fill_(float("nan"))
     assert snr_db(session) == [-200.0]
+
+
+class Image(nn.Sequential):
+    """Layers that have an integer form each."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.ReLU6(), nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.ReLU(),
+            nn.Hardswish(), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4), nn.Softmax(1),
+        )
+
+
+@pytest.mark.parametrize(("mode", "kind"), [("int8", "int8"), ("int16x8", "int16")])
+def test_integer_operators_are_described_as_float_ones(mode: str, kind: str) -> None:
+    torch.manual_seed(0)
+    samples = [[torch.randn(1, 3, 32, 32)] for _ in range(4)]
+    graph = pl.capture(Image().eval(), samples[0], "net")
+    steps = pl.compile(pl.quantize(graph, samples, mode)).plan.steps
+    words = [describe_op(node) for node in steps if node.place.module]
+    assert words == ["conv2d 3x3 stride 2 + relu6", "depthwise conv2d 3x3 + relu", "hardswish", "max_pool2d", "mean",
+                     "linear", "softmax"]
+    assert {describe_type(node) for node in steps} == {kind}
+    assert f"relu6, {kind}, (32, 32, 3)" in describe_node(steps[0])
+
+
+def test_integer_macs_inside_patches_are_integer_macs() -> None:
+    torch.manual_seed(0)
+    samples = [[torch.randn(1, 3, 24, 24)] for _ in range(2)]
+    model = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.MaxPool2d(2), nn.Conv2d(16, 8, 3, padding=1)).eval()
+    quantized = pl.quantize(pl.capture(model, samples[0], "net"), samples)
+    build = pl.compile(quantized, optimize="ram")
+    assert any(node.op == "patches" for node in build.lowered.nodes)
+    found = widths(build)
+    assert found is not None
+    whole = build.module.metadata["macs_executed"]
+    assert found["macs"] == {"int8": whole, "int16x8": 0, "float": 0} and whole > 0

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pilotlight import ops
 from pilotlight.codegen.step import Step, pointer
 from pilotlight.graph import Value
-from pilotlight.graph.describe import describe_node
 from pilotlight.graph.names import in_comment
+from pilotlight.ops.describe import describe_node
 from pilotlight.plan import Plan
 
 Place = tuple[str, int]  # the name of a base pointer, and bytes from there

@@ -16,11 +16,12 @@ from pilotlight.codegen.target import Target
 from pilotlight.emit import output
 from pilotlight.emit.weights import INCBIN_FROM, Weights, c_array, incbin_source
 from pilotlight.graph import Port, Quant, Value
-from pilotlight.graph.describe import describe_node, port_meaning, summarize
+from pilotlight.graph.describe import port_meaning, summarize
 from pilotlight.graph.names import in_comment, port_names
 from pilotlight.kernels import dense_s8
 from pilotlight.kernels.micro import assembly, dispatch
 from pilotlight.kernels.text import kernel_text
+from pilotlight.ops.describe import describe_node
 from pilotlight.plan import Plan
 
 _TEMPLATES = jinja2.Environment(

@@ -1,75 +1,8 @@
-"""One line for a person: what a step does, what a port means."""
+"""One line for a person: what a port means, what a model is."""
 
 from __future__ import annotations
 
-import math
-
-from pilotlight.graph import Graph, Node, Port, Shape
-
-
-def _shape(shape: Shape) -> str:
-    """A shape without its leading ones."""
-    sizes = list(shape)
-    while len(sizes) > 1 and sizes[0] == 1:
-        sizes.pop(0)
-    return "(" + ", ".join(map(str, sizes)) + ")"
-
-
-def _is_depthwise(node: Node) -> bool:
-    groups = node.attrs["groups"]
-    return bool(groups == node.attrs["channels"] == node.inputs[0].shape[3] and groups > 1)
-
-
-def _details(node: Node) -> str:
-    a = node.attrs
-    if node.op in ("conv2d", "conv_transpose2d"):
-        words = ["depthwise " if _is_depthwise(node) else ""]
-        words.append(f"{node.op} {'x'.join(map(str, a['kernel']))}")
-        if max(a["stride"]) > 1:
-            words.append(f" stride {'x'.join(map(str, dict.fromkeys(a['stride'])))}")
-        if max(a["dilation"]) > 1:
-            words.append(f" dilation {'x'.join(map(str, dict.fromkeys(a['dilation'])))}")
-        return "".join(words)
-    if node.op == "patches":
-        names = [inner.op for inner in a["stage"].nodes]
-        return f"{names[0]} to {names[-1]}, {len(names)} layers in patches of {a['rows']}x{a['columns']}"
-    if node.op == "fused":
-        return " + ".join(item.op for item in a["body"])
-    return node.op
-
-
-def _clamp(node: Node) -> str:
-    lo, hi = node.attrs.get("clamp", (-math.inf, math.inf))
-    if (lo, hi) == (-math.inf, math.inf):
-        return ""
-    if lo == 0:
-        return " + relu" if hi == math.inf else f" + relu{hi:g}"
-    return f" + clamp {lo:g}..{hi:g}"
-
-
-def describe_kind(node: Node) -> str:
-    """The operator, with depthwise convolutions told apart from dense ones."""
-    if node.op != "conv2d":
-        return node.op
-    return "depthwise conv2d" if _is_depthwise(node) else node.op
-
-
-def describe_op(node: Node) -> str:
-    """Such as `depthwise conv2d 3x3 stride 2 + relu6`."""
-    return _details(node) + _clamp(node)
-
-
-def describe_shapes(node: Node) -> str:
-    """Such as `(32, 32, 3) -> (32, 32, 16)`: what comes in and what goes out, constants apart."""
-    inputs = ", ".join(_shape(v.shape) for v in node.inputs if not v.is_constant) or "constants"
-    return f"{inputs} -> {', '.join(_shape(v.shape) for v in node.outputs)}"
-
-
-def describe_node(node: Node, *, place: bool = True) -> str:
-    """Such as `conv2d 3x3 + relu, (32, 32, 3) -> (32, 32, 16); features.0.conv, net.py:12`."""
-    text = f"{describe_op(node)}, {describe_shapes(node)}"
-    origin = str(node.place) if node.place.module or node.place.source else ""
-    return f"{text}; {origin}" if place and origin else text
+from pilotlight.graph.graph import Graph, Port
 
 
 def port_meaning(port: Port) -> str:

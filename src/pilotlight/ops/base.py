@@ -8,7 +8,7 @@ Having a lowering keeps an ATen operator whole: capture decomposes only what is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -25,10 +25,23 @@ class Op(Operator):
     """One operator of the graph: beyond its shape rule and reference result, how it is planned and written in C."""
 
     name: ClassVar[str] = ""
+    called: str = ""  # what people call it, where that is not the graph's name; a node's own `called` goes first
 
     def macs(self, node: Node) -> int:
         """Multiply-accumulates of one execution; only convolutions, linear layers and matmuls have them."""
         return 0
+
+    def work(self, node: Node) -> Iterator[tuple[Node, int]]:
+        """What multiplies in one execution, with its multiply-accumulates: this node, or those inside it."""
+        yield node, self.macs(node)
+
+    def describe(self, node: Node) -> str:
+        """What a node does, for people: such as `depthwise conv2d 3x3 stride 2`. A clamp after it is said elsewhere."""
+        return self.group(node)
+
+    def group(self, node: Node) -> str:
+        """The same in short, for counting and colours: such as `depthwise conv2d`."""
+        return str(node.attrs.get("called") or self.called or node.op)
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         """Last rewrite before planning: pack constant weights, choose a kernel."""

@@ -6,6 +6,7 @@ lives in the scratch memory of the control node, and its results are copied out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -30,12 +31,19 @@ class Control(Op):
                 get(step.op).prepare(step, inner, target)
             node.attrs["plans"][name] = make_plan(inner, borrow_inputs=True)
 
+    def macs(self, node: Node) -> int:
+        return _macs(self.work(node))
+
     def scratch(self, node: Node) -> int:
         return max((plan.arena.size for plan in node.attrs.get("plans", {}).values()), default=0)
 
 
-def _macs(graph: Graph) -> int:
-    return sum(get(node.op).macs(node) for node in graph.nodes)
+def _work(graph: Graph, times: int = 1) -> list[tuple[Node, int]]:
+    return [(inner, times * macs) for node in graph.nodes for inner, macs in get(node.op).work(node)]
+
+
+def _macs(work: Iterable[tuple[Node, int]]) -> int:
+    return sum(macs for _, macs in work)
 
 
 def _result(graph: Graph) -> Result:
@@ -63,9 +71,9 @@ class Cond(Control):
     def reference(self, node: Node, args: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         return tuple(evaluate(node.attrs["then" if args[0] else "otherwise"], args[1:]))
 
-    def macs(self, node: Node) -> int:
-        """Those of the larger branch."""
-        return max(_macs(inner) for inner in node.subgraphs.values())
+    def work(self, node: Node) -> Iterator[tuple[Node, int]]:
+        """That of the larger branch."""
+        yield from max((_work(inner) for inner in node.subgraphs.values()), key=_macs)
 
     def emit(self, node: Node, c: Step) -> None:
         from pilotlight.emit.inner import Inner
@@ -94,9 +102,10 @@ class While(Control):
             carried = evaluate(node.attrs["body"], [*carried, *rest])
         return tuple(carried)
 
-    def macs(self, node: Node) -> int:
-        """Those of one turn: how many there will be is not known."""
-        return sum(_macs(inner) for inner in node.subgraphs.values())
+    def work(self, node: Node) -> Iterator[tuple[Node, int]]:
+        """That of one turn: how many there will be is not known."""
+        for inner in node.subgraphs.values():
+            yield from _work(inner)
 
     def emit(self, node: Node, c: Step) -> None:
         from pilotlight.emit.inner import Inner
@@ -138,8 +147,8 @@ class Scan(Control):
         pairs = zip(stacked, node.outputs[count:], strict=True)
         return (*carried, *(torch.stack(r) if r else torch.zeros(v.shape, dtype=v.dtype.torch) for r, v in pairs))
 
-    def macs(self, node: Node) -> int:
-        return int(node.attrs["length"]) * _macs(node.attrs["body"])
+    def work(self, node: Node) -> Iterator[tuple[Node, int]]:
+        yield from _work(node.attrs["body"], int(node.attrs["length"]))
 
     def emit(self, node: Node, c: Step) -> None:
         from pilotlight.emit.inner import Inner

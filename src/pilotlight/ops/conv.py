@@ -30,6 +30,15 @@ def clamped(node: Node, y: torch.Tensor) -> torch.Tensor:
     return y.clamp(lo, hi)
 
 
+def window_words(name: str, node: Node) -> str:
+    """Such as `conv2d 3x3 stride 2`."""
+    words = [name, "x".join(map(str, node.attrs["kernel"]))]
+    for what in ("stride", "dilation"):
+        if max(node.attrs[what]) > 1:
+            words += [what, "x".join(map(str, dict.fromkeys(node.attrs[what])))]
+    return " ".join(words)
+
+
 def window_size(size: int, kernel: int, stride: int, before: int, after: int, dilation: int) -> int:
     return (size + before + after - dilation * (kernel - 1) - 1) // stride + 1
 
@@ -58,6 +67,14 @@ class Conv2d(Op):
     def macs(self, node: Node) -> int:
         kh, kw = node.attrs["kernel"]
         return node.output.elements * kh * kw * (node.inputs[0].shape[3] // node.attrs["groups"])
+
+    def describe(self, node: Node) -> str:
+        return window_words(self.group(node), node)
+
+    def group(self, node: Node) -> str:
+        groups = node.attrs["groups"]
+        alone = groups == node.attrs["channels"] == node.inputs[0].shape[3] and groups > 1
+        return "depthwise conv2d" if alone else "conv2d"
 
     def part(self, node: Node, area: Area) -> Part | None:
         a = node.attrs

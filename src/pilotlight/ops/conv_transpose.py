@@ -19,6 +19,7 @@ from pilotlight.graph import FLOAT32, Graph, Node
 from pilotlight.kernels import pack_f32
 from pilotlight.ops.areas import Area, Part
 from pilotlight.ops.base import Op, Result, register
+from pilotlight.ops.conv import window_words
 
 Pair = tuple[int, int]
 
@@ -68,6 +69,9 @@ class ConvTranspose2d(Op):
     def macs(self, node: Node) -> int:
         kh, kw = node.attrs["kernel"]
         return node.inputs[0].elements * kh * kw * (node.attrs["channels"] // node.attrs["groups"])
+
+    def describe(self, node: Node) -> str:
+        return window_words("conv_transpose2d", node)
 
     def part(self, node: Node, area: Area) -> Part | None:
         """Padding is what is taken off in front, so that a part may begin anywhere."""

@@ -40,6 +40,14 @@ class Patches(Op):
     def macs(self, node: Node) -> int:
         return self.cut(node).macs()
 
+    def work(self, node: Node) -> Iterator[tuple[Node, int]]:
+        return self.cut(node).work()
+
+    def describe(self, node: Node) -> str:
+        a = node.attrs
+        names = [get(inner.op).group(inner) for inner in a["stage"].nodes]
+        return f"{names[0]} to {names[-1]}, {len(names)} layers in patches of {a['rows']}x{a['columns']}"
+
     @staticmethod
     def cut(node: Node) -> Cut:
         a = node.attrs

@@ -266,6 +266,9 @@ class Fused(Op):
     def infer(self, node: Node) -> Result:
         return [(node.attrs["body"][-1].result, broadcast_shape(node.inputs))]
 
+    def describe(self, node: Node) -> str:
+        return " + ".join(item.op for item in node.attrs["body"])
+
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         results: list[torch.Tensor] = []
         for item in node.attrs["body"]:

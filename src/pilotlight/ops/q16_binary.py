@@ -52,6 +52,9 @@ class QAdd16(Binary16):
     kind = "add_s16"
     numbers = ("a", "b", "fraction", "lo", "hi")
 
+    def group(self, node: Node) -> str:
+        return "sub" if node.attrs["b"] < 0 else "add"
+
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         n, (x, y) = node.attrs, (wide(v) << 16 for v in args)
         total = rhmul(x, n["a"]) + rhmul(y, n["b"]) + ((1 << n["fraction"]) >> 1)
@@ -63,6 +66,7 @@ class QMul16(Binary16):
     """attrs: m, up, zero, lo, hi."""
 
     name = "qmul_s16"
+    called = "mul"
     kind = "mul_s16"
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:

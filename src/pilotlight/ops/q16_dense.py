@@ -68,6 +68,12 @@ class QConv2d16(Dense16):
     def macs(self, node: Node) -> int:
         return base.get("conv2d").macs(node)
 
+    def describe(self, node: Node) -> str:
+        return base.get("conv2d").describe(node)
+
+    def group(self, node: Node) -> str:
+        return base.get("conv2d").group(node)
+
     def image(self, node: Node) -> pack_f32.Conv2d:
         from pilotlight.ops.conv import Conv2d
 
@@ -81,6 +87,7 @@ class QLinear16(Dense16):
     """Inputs x int16 (N, I), w int8 (O, I), bias int32 (O), M int32 (O)."""
 
     name = "qlinear_s16"
+    called = "linear"
 
     def infer(self, node: Node) -> Result:
         dtype = INT8 if node.attrs["narrow"] else INT16

@@ -34,6 +34,7 @@ class Requantize(Op):
     """attrs: bits (of y), zx, m, up, zero, lo, hi. Element by element."""
 
     name = "qrequantize"
+    called = "requantize"
 
     def infer(self, node: Node) -> Result:
         return [(TYPES[node.attrs["bits"]], node.inputs[0].shape)]

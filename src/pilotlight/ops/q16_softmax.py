@@ -54,6 +54,7 @@ class QSoftmax16(Op):
     """attrs: axis, reach, up_u, factor, bits, m, up, zero, lo, hi. Lane by lane, in place."""
 
     name = "qsoftmax_s16"
+    called = "softmax"
 
     def infer(self, node: Node) -> Result:
         return same(node)

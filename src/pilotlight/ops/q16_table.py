@@ -67,7 +67,9 @@ def exact(x: np.ndarray, sx: float, sy: float, function: Function, limits: Limit
     return steps.clamp(*limits).to(torch.int64).numpy()
 
 
-def make_qtable16(x: Affine, y: Affine, function: Function, limits: Limits = INT16) -> Recipe | None:
+def make_qtable16(
+    x: Affine, y: Affine, function: Function, limits: Limits = INT16, called: str = "table"
+) -> Recipe | None:
     """y = function(x) for a PyTorch function of one tensor; None where lines are too far from it."""
     x, y = Affine(*x), Affine(*y)
     codes = np.arange(-32768, 32769)
@@ -75,7 +77,7 @@ def make_qtable16(x: Affine, y: Affine, function: Function, limits: Limits = INT
     for shift in SHIFTS:
         table = wanted[:: 1 << shift]
         if np.abs(interpolated(codes[:-1], table, shift) - wanted[:-1]).max() <= ERROR:
-            return Recipe("qtable_s16", {"shift": shift}, (table.astype(np.int16),))
+            return Recipe("qtable_s16", {"shift": shift, "called": called}, (table.astype(np.int16),))
     return None
 
 
@@ -101,5 +103,5 @@ def table(q: Integer) -> list[Node] | None:
     if found is None:
         return None
     x, function = found
-    recipe = make_qtable16(affine(x), Affine(q.quant.scale, q.quant.zero_point), function, q.limits)
+    recipe = make_qtable16(affine(x), Affine(q.quant.scale, q.quant.zero_point), function, q.limits, q.node.op)
     return None if recipe is None else [cook(q, recipe, x)]

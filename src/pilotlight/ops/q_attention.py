@@ -55,6 +55,7 @@ class QAttention(Op):
     hides a key. attrs: causal, zq, zk, zv, reach, up_u, factor, bits, m, up, zero, lo, hi."""
 
     name = "qattention"
+    called = "attention"
 
     def infer(self, node: Node) -> Result:
         q, v = node.inputs[0], node.inputs[2]

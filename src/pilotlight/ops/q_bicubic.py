@@ -29,6 +29,7 @@ class QBicubic(Op):
     weights."""
 
     name = "qbicubic2d"
+    called = "resize2d"
 
     def infer(self, node: Node) -> Result:
         n, _, _, c = node.inputs[0].shape

@@ -70,6 +70,9 @@ class QAdd(Binary):
     kind = "add"
     numbers = ("a", "b", "c", "lo", "hi")
 
+    def group(self, node: Node) -> str:
+        return "sub" if node.attrs["b"] < 0 else "add"
+
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         n, (x, y) = node.attrs, (wide(v) for v in args)
         return narrow(np.clip((n["a"] * x + n["b"] * y + n["c"]) >> 16, n["lo"], n["hi"]))
@@ -80,6 +83,7 @@ class QMul(Binary):
     """attrs: z0, z1, a, c, shift, lo, hi."""
 
     name = "qmul"
+    called = "mul"
     kind = "mul"
     numbers = ("z0", "z1", "a", "c", "shift", "lo", "hi")
 

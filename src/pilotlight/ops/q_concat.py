@@ -24,6 +24,7 @@ class QConcat(Op):
     """attrs: axis, tables: per part the number of its table, or -1; inputs: the parts, then the tables (256)."""
 
     name = "qconcat"
+    called = "concat"
 
     def infer(self, node: Node) -> Result:
         at, first = node.attrs["axis"], node.inputs[0]

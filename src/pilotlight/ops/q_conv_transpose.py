@@ -36,6 +36,7 @@ class QConvTranspose2d(Op):
     inputs x, w (O, KH, KW, I / groups), bias int32 (O), m int32 (O). The output never overlaps the input."""
 
     name = "qconv_transpose2d"
+    called = "conv_transpose2d"
 
     def infer(self, node: Node) -> Result:
         ((_, shape),) = get("conv_transpose2d").infer(node)
@@ -52,6 +53,9 @@ class QConvTranspose2d(Op):
 
     def macs(self, node: Node) -> int:
         return get("conv_transpose2d").macs(node)
+
+    def describe(self, node: Node) -> str:
+        return get("conv_transpose2d").describe(node)
 
     def part(self, node: Node, area: Area) -> Part | None:
         return get("conv_transpose2d").part(node, area)

@@ -34,6 +34,7 @@ class QCumSum(Op):
     """attrs: axis, zx, m, up, zero, lo, hi. Lane by lane, in place."""
 
     name = "qcumsum"
+    called = "cumsum"
 
     def infer(self, node: Node) -> Result:
         return same(node)
@@ -69,7 +70,7 @@ def make_qsum(x: Affine, y: Affine, shape: Shape, axes: Sequence[int], limits: L
     """The sum over `axes`, which have to be neighbours."""
     axes = tuple(sorted(a % len(shape) for a in axes))
     count = int(np.prod([shape[a] for a in axes]))
-    return Recipe("qmean", {"axes": axes, **_numbers(Affine(*x), Affine(*y), count, limits)})
+    return Recipe("qmean", {"called": "sum", "axes": axes, **_numbers(Affine(*x), Affine(*y), count, limits)})
 
 
 @integer("cumsum")

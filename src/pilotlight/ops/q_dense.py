@@ -98,6 +98,12 @@ class QConv2d(Dense):
     def macs(self, node: Node) -> int:
         return base.get("conv2d").macs(node)
 
+    def describe(self, node: Node) -> str:
+        return base.get("conv2d").describe(node)
+
+    def group(self, node: Node) -> str:
+        return base.get("conv2d").group(node)
+
     def part(self, node: Node, area: Area) -> Part | None:
         return base.get("conv2d").part(node, area)
 
@@ -114,6 +120,7 @@ class QLinear(Dense):
     """Inputs x int8 (N, I), w int8 (O, I), bias int32 (O), M int32 (O)."""
 
     name = "qlinear"
+    called = "linear"
 
     def infer(self, node: Node) -> Result:
         return [(INT8, (node.inputs[0].shape[0], node.attrs["channels"]))]

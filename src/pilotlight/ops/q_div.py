@@ -22,6 +22,7 @@ class QDiv(Binary):
     """attrs: z0, z1, a, c, shift, lo, hi."""
 
     name = "qdiv"
+    called = "div"
     kind = "div"
     header = "q_div"
     numbers = ("z0", "z1", "a", "c", "shift", "lo", "hi")

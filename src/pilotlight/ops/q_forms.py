@@ -77,7 +77,7 @@ def table(q: Integer) -> list[Node] | None:
     if found is None:
         return None
     x, function = found
-    return cook(q, make_qtable(affine(x), result(q), function, q.limits), x)
+    return cook(q, make_qtable(affine(x), result(q), function, q.limits, q.node.op), x)
 
 
 def integer_constant(q: Integer, value: Value) -> Value:

@@ -22,6 +22,7 @@ class QGroupNorm(Op):
     """attrs: groups and those of qnorm; inputs x (N, ..., C), w (C), b (C). In place."""
 
     name = "qgroup_norm"
+    called = "group_norm"
 
     def infer(self, node: Node) -> Result:
         return same(node)

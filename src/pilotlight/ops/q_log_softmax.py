@@ -41,6 +41,7 @@ class QLogSoftmax(QSoftmax):
     """attrs: axis, bits, step, begin, up, m, lo, hi; inputs x and the table of exponentials. Lane by lane."""
 
     name = "qlog_softmax"
+    called = "log_softmax"
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         a = node.attrs

@@ -29,6 +29,7 @@ class QMaskedSoftmax(QSoftmax):
     """attrs of qsoftmax; inputs x, hidden (bool, x's shape or its last dimensions), the table of exponentials."""
 
     name = "qmasked_softmax"
+    called = "masked softmax"
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         a = node.attrs

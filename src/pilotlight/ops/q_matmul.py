@@ -22,6 +22,7 @@ class QMatMul(Op):
     lo, hi. The leading dimensions are equal, or all of size 1 in one of the two. The output overlaps neither."""
 
     name = "qmatmul"
+    called = "matmul"
 
     def infer(self, node: Node) -> Result:
         a, b = node.inputs

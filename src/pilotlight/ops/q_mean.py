@@ -23,6 +23,7 @@ class QMean(Op):
     """attrs: axes (neighbouring, sorted), zx, m, up, zero, lo, hi. The axes stay as size 1."""
 
     name = "qmean"
+    called = "mean"
 
     def infer(self, node: Node) -> Result:
         x, axes = node.inputs[0], node.attrs["axes"]

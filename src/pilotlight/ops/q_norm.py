@@ -73,6 +73,9 @@ class QNorm(Op):
     def infer(self, node: Node) -> Result:
         return same(node)
 
+    def group(self, node: Node) -> str:
+        return "layer_norm" if node.attrs["center"] else "rms_norm"
+
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         rows = wide(args[0]).reshape(-1, node.attrs["size"])
         w, b = (wide(c).reshape(-1) for c in args[1:])

@@ -63,6 +63,7 @@ class QPool(Op):
 
     def __init__(self, kind: str):
         self.kind = kind  # "avg" or "max", "adaptive_avg" or "adaptive_max"
+        self.called = f"{kind}_pool2d"
         self.adaptive = kind.startswith("adaptive")
         self.average = kind.endswith("avg")
 

@@ -120,6 +120,7 @@ class QLstm(QRecurrent):
     """The gates are i, f, g, o; the 16-bit state is the cell."""
 
     name = "qlstm"
+    called = "lstm"
     gates = 4
     kernel = "lstm"
 
@@ -142,6 +143,7 @@ class QGru(QRecurrent):
     """The gates are r, z, n; the 16-bit state is h."""
 
     name = "qgru"
+    called = "gru"
     gates = 3
     kernel = "gru"
 

@@ -30,6 +30,7 @@ class QResize(Op):
     or two and the weight of the second."""
 
     name = "qresize2d"
+    called = "resize2d"
 
     def infer(self, node: Node) -> Result:
         n, _, _, c = node.inputs[0].shape

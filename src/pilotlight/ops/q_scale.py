@@ -25,6 +25,7 @@ class QScale(Op):
     """attrs: axes (first and behind the last of the channels), zx, shift, lo, hi; inputs x, lines (count, 3)."""
 
     name = "qscale"
+    called = "scale and shift"
 
     def infer(self, node: Node) -> Result:
         return same(node)

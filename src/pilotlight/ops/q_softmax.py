@@ -40,6 +40,7 @@ class QSoftmax(Op):
     """attrs: axis, bits, m, up, zero, lo, hi; inputs x and the table of exponentials. Lane by lane, in place."""
 
     name = "qsoftmax"
+    called = "softmax"
 
     def infer(self, node: Node) -> Result:
         return same(node)

@@ -84,16 +84,18 @@ def table_of(x: Affine, y: Affine, function: Function, limits: Limits = INT8) ->
     return (scaled.round() + y.zero).clamp(*limits).to(torch.int8).numpy()
 
 
-def make_qtable(x: Affine, y: Affine, function: Function, limits: Limits = INT8) -> Recipe:
-    """y = function(x) for a PyTorch function of one tensor."""
-    return Recipe("qtable", {}, (table_of(x, y, function, limits),))
+def make_qtable(
+    x: Affine, y: Affine, function: Function, limits: Limits = INT8, called: str = "table"
+) -> Recipe:
+    """y = function(x) for a PyTorch function of one tensor, which people know as `called`."""
+    return Recipe("qtable", {"called": called}, (table_of(x, y, function, limits),))
 
 
-def make_qtest(x: Affine, function: Function) -> Recipe:
+def make_qtest(x: Affine, function: Function, called: str = "test") -> Recipe:
     """Whether function(x), a PyTorch function of one tensor to bool."""
-    return Recipe("qtest", {}, (function(_real(Affine(*x))).to(torch.int8).numpy(),))
+    return Recipe("qtest", {"called": called}, (function(_real(Affine(*x))).to(torch.int8).numpy(),))
 
 
 def make_requantize(x: Affine, y: Affine, limits: Limits = INT8) -> Recipe:
     """The same numbers in another scale."""
-    return make_qtable(x, y, lambda v: v, limits)
+    return make_qtable(x, y, lambda v: v, limits, "requantize")

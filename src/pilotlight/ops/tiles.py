@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -187,12 +187,15 @@ class Cut:
 
     # ---- what it costs -----------------------------------------------------------------------------------------
 
+    def work(self) -> Iterator[tuple[Node, int]]:
+        """The layers of all patches with their multiply-accumulates."""
+        for i, j in product(self.down, self.along):
+            for node in self.tile(i.first, j.first).graph.nodes:
+                yield node, i.count * j.count * get(node.op).macs(node)
+
     def macs(self) -> int:
         """Multiply-accumulates of all patches."""
-        return sum(
-            i.count * j.count * sum(get(n.op).macs(n) for n in self.tile(i.first, j.first).graph.nodes)
-            for i in self.down for j in self.along
-        )
+        return sum(macs for _, macs in self.work())
 
     def calls(self) -> int:
         """Kernels that are called for all patches."""

@@ -98,6 +98,7 @@ class WLinear8(WLinear):
     """Inputs x, w (O, I), scale (O), bias (O)."""
 
     name = "wlinear8"
+    called = "linear with 8-bit weights"
     header = "linear_w8"
 
     def sums(self, node: Node, x: np.ndarray, args: list[torch.Tensor]) -> np.ndarray:
@@ -122,6 +123,7 @@ class WLinear4(WLinear):
     """Inputs x, w (O, I) in -8..7, steps int32 (O, groups), scale (O), bias (O); attrs: group, bits (of an input)."""
 
     name = "wlinear4"
+    called = "linear with 4-bit weights"
     header = "linear_w4"
 
     def grid(self, node: Node) -> pack_weights.Grid:

@@ -63,6 +63,7 @@ class WTake8(WTake):
     """Inputs ids, w int8 (V, D), scale (V); attrs: rows, columns."""
 
     name = "wtake8"
+    called = "take with 8-bit weights"
     layer = "wlinear8"
 
 
@@ -71,4 +72,5 @@ class WTake4(WTake):
     """Inputs ids, w (V, D) in -8..7, steps int32 (V, groups), scale (V); attrs: rows, columns, group, bits."""
 
     name = "wtake4"
+    called = "take with 4-bit weights"
     layer = "wlinear4"

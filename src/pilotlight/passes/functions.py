@@ -41,6 +41,11 @@ class Function:
             values[node.output] = y
         return values[self.result]
 
+    @property
+    def called(self) -> str:
+        """The operators by name, as a fused loop has them."""
+        return " + ".join(ops.get(node.op).describe(node) for node in self.nodes)
+
     def constants(self) -> list[Value]:
         return [v for node in self.nodes for v in node.inputs if v.data is not None]
 
@@ -50,7 +55,7 @@ class Function:
         if self.result.shape != self.leaf.shape:
             return None
         if all(v.elements == 1 for v in self.constants()):
-            return make_qtable(affine(self.leaf), y, self, limits)
+            return make_qtable(affine(self.leaf), y, self, limits, self.called)
         return self._lines(y, limits)
 
     def _lines(self, y: Affine, limits: Limits) -> Recipe | None:
@@ -79,7 +84,7 @@ class Function:
         """The operator that gives a bool result."""
         if self.result.shape != self.leaf.shape or any(v.elements != 1 for v in self.constants()):
             return None
-        return make_qtest(affine(self.leaf), self)
+        return make_qtest(affine(self.leaf), self, self.called)
 
 
 def _constant(value: Value) -> torch.Tensor:

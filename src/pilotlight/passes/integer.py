@@ -26,6 +26,7 @@ from pilotlight.fixed import INT16 as LIMITS16
 from pilotlight.graph import Graph, Node, Quant, Value
 from pilotlight.graph.dtypes import INT8, INT16, DType
 from pilotlight.ops.base import Integer, IntegerForm
+from pilotlight.ops.conv import NO_CLAMP
 from pilotlight.ops.pointwise import is_pointwise
 from pilotlight.ops.q16_recipe import find_wide_form, narrows
 from pilotlight.ops.q16_requantize import narrowed, rescale, widened
@@ -46,6 +47,7 @@ AS_THEY_ARE = {"attention": (3,)}  # inputs that a form quantizes itself
 
 
 _Made = TypeVar("_Made")
+Clamp = tuple[float, float]
 
 
 @dataclass
@@ -59,6 +61,7 @@ class Fallback:
 @dataclass
 class _Rewriter:
     graph: Graph
+    clamps: dict[Value, Clamp]  # what a quantize took in, by its output
     real: dict[Value, Value] = field(default_factory=dict)  # float value → the integers it was dequantized from
     nodes: list[Node] = field(default_factory=list)
     reasons: dict[Node, str] = field(default_factory=dict)  # why a node stayed float
@@ -165,7 +168,9 @@ class _Rewriter:
         if function is None or recipe is None:
             return False
         node.output.quant = quant
-        self.nodes.append(recipe.node(self.graph, [function.leaf], node.outputs, node.place))
+        made = recipe.node(self.graph, [function.leaf], node.outputs, node.place)
+        _mark(made, self.clamps.get(node.output))
+        self.nodes.append(made)
         return True
 
     def _only_quantize(self, node: Node, readers: list[Node], leaving: set[Value]) -> Node | None:
@@ -223,6 +228,8 @@ class _Rewriter:
     def _put(self, made: list[Node], node: Node) -> None:
         """Put in the nodes of an operator whose readers are all the same quantize."""
         outs = [r.output for r in self.users.get(node.outputs[0], [])]
+        last = next((n for n in reversed(made) if n.op != "qrequantize"), made[-1])
+        _mark(last, node.attrs.get("clamp"), self.clamps.get(outs[0]))
         self._finish(made, outs[0])
         for other in outs[1:]:
             self._replace(other, outs[0])
@@ -239,6 +246,13 @@ class _Rewriter:
         out.quant = last.outputs[0].quant
         last.outputs = [out, *last.outputs[1:]]
         self.nodes += made
+
+
+def _mark(node: Node, *clamps: Clamp | None) -> None:
+    """Keep the real numbers that an integer node's limits stand for, to describe it by."""
+    found = [clamp for clamp in clamps if clamp is not None]
+    if found:
+        node.attrs["clamp"] = (max(lo for lo, _ in found), min(hi for _, hi in found))
 
 
 def _tried(make: Callable[[], _Made | None]) -> tuple[_Made | None, str]:
@@ -316,9 +330,9 @@ def to_integers(graph: Graph) -> Graph:
     wanted = graph.quantization is not None and graph.quantization.mode in ("int8", "int16x8")
     if wanted or any(node.op == "quantize" for node in graph.nodes):
         quantize_layers(graph)
-        _clamp_integers(graph)
-        _lift_quantize(graph)
-        rewriter = _Rewriter(graph)
+        clamps = _clamp_integers(graph)
+        _lift_quantize(graph, clamps)
+        rewriter = _Rewriter(graph, clamps)
         rewriter.run()
         remove_dead(graph)
         graph.fallbacks = [
@@ -334,7 +348,7 @@ def _is_real(node: Node) -> bool:
     return any(v.dtype.kind == "f" for v in node.outputs) or is_test(node)
 
 
-def _lift_quantize(graph: Graph) -> None:
+def _lift_quantize(graph: Graph, clamps: dict[Value, Clamp]) -> None:
     """Quantize before data is moved instead of behind: then integers are moved."""
     edit = Editor(graph)
     for node in edit:
@@ -345,6 +359,8 @@ def _lift_quantize(graph: Graph) -> None:
             early = graph.fresh(node.output.name, node.output.dtype, x.shape)
             moved = Node(above.op, [early], node.outputs, above.attrs, above.place)
             first = Node("quantize", [x], [early], node.attrs, node.place)
+            if node.output in clamps:
+                clamps[early] = clamps.pop(node.output)
             edit.remove(node)
             edit.exchange(above, first, moved)
             node = first
@@ -363,9 +379,13 @@ def _limits(quantize: Node) -> tuple[int, int]:
     return quantize.attrs["lo"], quantize.attrs["hi"]
 
 
-def _clamp_integers(graph: Graph) -> None:
-    """clamp → quantize is quantize with narrower limits: rounding keeps the order of numbers."""
+def _clamp_integers(graph: Graph) -> dict[Value, Clamp]:
+    """clamp → quantize is quantize with narrower limits: rounding keeps the order of numbers.
+
+    Returns the clamps by the output of the quantize that took them in.
+    """
     edit = Editor(graph)
+    clamps: dict[Value, Clamp] = {}
     for node in edit:
         if node.op != "quantize":
             continue
@@ -374,13 +394,17 @@ def _clamp_integers(graph: Graph) -> None:
             x, bound = above.inputs
             if not edit.alone(above.output) or bound.data is None or bound.elements != 1:
                 break
-            limit = round(float(bound.data.reshape(-1)[0]) / node.attrs["scale"]) + node.attrs["zero"]
+            number = float(bound.data.reshape(-1)[0])
+            limit = round(number / node.attrs["scale"]) + node.attrs["zero"]
+            lo, hi = clamps.get(node.output, NO_CLAMP)
             side, choose = ("lo", max) if above.op == "clamp_min" else ("hi", min)
+            clamps[node.output] = (max(lo, number), hi) if side == "lo" else (lo, min(hi, number))
             node.attrs = {**node.attrs, side: choose(node.attrs[side], limit)}
             edit.read(node, [x])
             edit.remove(above)
             above = edit.producers.get(x)
     edit.done()
+    return clamps
 
 
 def integer_ports(graph: Graph) -> Graph:

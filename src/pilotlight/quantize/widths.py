@@ -7,8 +7,10 @@ from typing import Any
 
 from pilotlight import ops
 from pilotlight.compiler import Build, compile
-from pilotlight.graph import Graph
+from pilotlight.graph import INT8, INT16, Graph
 from pilotlight.quantize.choice import AutoQuantization
+
+_WIDTHS = {INT8: "int8", INT16: "int16x8"}  # by what a layer reads
 
 
 def widths(build: Build) -> dict[str, Any] | None:
@@ -18,8 +20,8 @@ def widths(build: Build) -> dict[str, Any] | None:
         return None
     macs = {"int8": 0, "int16x8": 0, "float": 0}
     for node in build.lowered.nodes:
-        kind = "float" if not node.op.startswith("q") else "int16x8" if node.op.endswith("_s16") else "int8"
-        macs[kind] += ops.get(node.op).macs(node)
+        for inner, count in ops.get(node.op).work(node):
+            macs[_WIDTHS.get(inner.inputs[0].dtype, "float") if inner.inputs else "float"] += count
     figures: dict[str, Any] = {"mode": quantization.mode, "macs": macs}
     if not isinstance(quantization, AutoQuantization):
         return figures

@@ -13,7 +13,7 @@ import jinja2
 from pilotlight import __version__
 from pilotlight.compiler import Build
 from pilotlight.graph import Value
-from pilotlight.graph.describe import describe_op, describe_shapes
+from pilotlight.ops.describe import describe_op, describe_shapes
 from pilotlight.report.comparison import layer_text
 from pilotlight.report.memory_map import memory_map
 from pilotlight.report.style import error_text, number, ratio, share, size

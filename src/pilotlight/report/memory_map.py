@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pilotlight.graph.describe import describe_kind, describe_op
 from pilotlight.limits import describe_buffers
+from pilotlight.ops.describe import describe_group, describe_op
 from pilotlight.plan import Plan
 
 WIDTH, HEIGHT = 1120, 400
@@ -103,7 +103,7 @@ def _kinds(plan: Plan) -> dict[str, str]:
     kinds = {port.value.name: "input" for port in plan.graph.inputs}
     for node in plan.steps:
         for value in node.outputs:
-            kinds.setdefault(value.name, describe_kind(node))
+            kinds.setdefault(value.name, describe_group(node))
         scratch = plan.scratch_name(node)
         if scratch is not None:
             kinds[scratch] = "scratch"

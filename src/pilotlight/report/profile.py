@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from pilotlight.graph.describe import describe_op
 from pilotlight.measure.profile import Profile
+from pilotlight.ops.describe import describe_op
 from pilotlight.report.style import QUIET, number, ratio, share, table
 
 if TYPE_CHECKING:
