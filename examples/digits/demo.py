@@ -31,9 +31,9 @@ def main() -> int:
     inputs = [[image] for image in images.split(1)]  # (1, 1, 8, 8) each
     with talk.stage(f"running {len(inputs)} images on {BOARD}") as stage:
         session = run_session(build, inputs, labels=labels, progress=stage.done)
-    report = write_report(session, FOLDER / "report.html", "Handwritten digits on a Cortex-M4F")
     result = session.as_dict()
-    talk.result(result, run_title("digits", build.board), summary_table(result, build.board))
+    report = write_report(result, FOLDER / "report.html", "Handwritten digits on a Cortex-M4F")
+    talk.result(result, run_title(result), summary_table(result))
     if session.profile is not None:
         result["operators"] = operator_rows(session.profile, build)
         talk.result(result, "\nWhere the time goes:", profile_table(result))

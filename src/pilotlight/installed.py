@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -83,16 +84,27 @@ def _named(users: list[str]) -> str:
     return ", ".join(users) if len(users) <= 2 else f"{users[0]} and {len(users) - 1} more boards"
 
 
-def _program(name: str, package: str | None, use: str) -> Part:
-    path = shutil.which(name)
-    if path is None:
-        return Part(name, None, None, use, f"apt-get install {package}" if package else "no Debian package has it")
+@cache
+def named_version(program: str) -> str | None:
+    """Such as `qemu-system-arm 7.2.9`; None where there is no such program."""
+    path = shutil.which(program)
+    return f"{Path(program).name} {_version(path)}" if path else None
+
+
+def _version(path: str) -> str:
     try:
         said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_PATIENCE, errors="replace")
         found = _VERSION.search(_PACKAGED.sub("", said.stdout + said.stderr))
     except (OSError, subprocess.TimeoutExpired):
         found = None
-    return Part(name, found.group() if found else "unknown", path, use)
+    return found.group() if found else "unknown"
+
+
+def _program(name: str, package: str | None, use: str) -> Part:
+    path = shutil.which(name)
+    if path is None:
+        return Part(name, None, None, use, f"apt-get install {package}" if package else "no Debian package has it")
+    return Part(name, _version(path), path, use)
 
 
 def cache_state() -> dict[str, object]:

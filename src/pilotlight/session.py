@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import platform
 import zipfile
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from pilotlight import __version__
 from pilotlight.capture.agreement import departure
 from pilotlight.capture.exported import capture_exported
 from pilotlight.capture.reference import Reference, example_inputs, functionalize, one_thread, variations
@@ -22,12 +25,15 @@ from pilotlight.graph import Graph, Port
 from pilotlight.graph.arithmetic import Arithmetic, arithmetic
 from pilotlight.graph.dtypes import convert, to_torch
 from pilotlight.graph.evaluate import evaluate_runs
+from pilotlight.installed import named_version
 from pilotlight.measure.compare import OutputMatch, Truth, identical, nearly_same_numbers, same_numbers
 from pilotlight.measure.profile import Profile, profile
 from pilotlight.quantize.fallbacks import fallback_costs
 from pilotlight.quantize.layers import worst_layers
 from pilotlight.quantize.widths import widths
 from pilotlight.report.comparison import layer_text
+from pilotlight.report.network import network
+from pilotlight.report.record import FORMAT, hardware
 from pilotlight.toolchain import BuildInfo
 
 INTEGER_REFERENCE = "the integer reference"
@@ -81,6 +87,8 @@ class Session:
     agreement: list[float | None] | None = None  # of its integer outputs
     worst_layers: list[dict[str, Any]] | None = None  # where it loses most, where that was asked for
     reasons: list[str] = field(default_factory=list)  # of outputs that differ, where the board is not to blame
+    command: str | None = None  # that was typed, if any
+    date: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def match(self) -> bool:
@@ -117,6 +125,8 @@ class Session:
     def as_dict(self) -> dict[str, Any]:
         """The object that `run --json` prints."""
         return {
+            "format": FORMAT,
+            "name": self.build.name,
             "board": self.build.board.name,
             "target": self.build.board.cpu,
             "match": self.match,
@@ -135,6 +145,25 @@ class Session:
             "operators": [vars(r) for r in self.profile.rows] if self.profile else None,
             "counts_reason": self.counts_reason,
             "stack_painted": self.painted_stack,
+            "memory": [{**vars(use), "free": use.size - use.used} for use in self.build.info.memory],
+            "hardware": hardware(self.build.board),
+            "network": network(self.build.plan, self.build.module.metadata),
+            "made": self.made,
+        }
+
+    @property
+    def made(self) -> dict[str, Any]:
+        """When and how: the command, the options of the build, and the versions of what took part."""
+        build, quantization = self.build, self.build.lowered.quantization
+        tools = build.info.toolchain.gcc if build.info.toolchain else None, build.board.emulator
+        return {
+            "date": self.date.isoformat(timespec="seconds"), "command": self.command,
+            "options": {"quantize": quantization.mode if quantization else None, **asdict(build.options)},
+            "versions": {
+                "pilotlight": __version__, "torch": str(torch.__version__), "Python": platform.python_version(),
+                "compiler": named_version(tools[0]) if tools[0] else None,
+                "emulator": named_version(tools[1].program) if tools[1] else None,
+            },
         }
 
 

@@ -50,7 +50,7 @@ def test_what_stays_float_has_a_reason_and_a_cost() -> None:
     assert (row["macs"], row["weights_bytes"], row["tensor_bytes"]) == (0, 0, 2 * 20 * 4)
     session = run_session(build, samples)
     assert session.match and session.as_dict()["fallbacks"] == [row]
-    page = render_report(session)
+    page = render_report(session.as_dict())
     assert "What stays float" in page and row["reason"] in page
 
 
@@ -155,10 +155,10 @@ def test_a_quantized_match_is_about_bytes_and_tells_the_noise() -> None:
     assert result["agreement"][:2] == [None, None] and 0 <= result["agreement"][2] <= 1
     (low,) = [text for text in result["warnings"] if "dB" in text]
     assert "output 1" in low and "less than 10 dB" in low and "loses most" in low and "test_quantize_report.py" in low
-    page = " ".join(render_report(session).split())
+    page = " ".join(render_report(session.as_dict()).split())
     assert "bytes equal the integer reference" in page and "matches PyTorch" not in page and low in page
     shown = Console(width=200, file=io.StringIO())
-    shown.print(summary_table(result, build.board))
+    shown.print(summary_table(result))
     text = shown.file.getvalue()  # type: ignore[attr-defined]
     assert "bytes equal the integer reference; 0.0 dB against the float model" in text and "PyTorch" not in text
     assert "the same against the float model" in text and low.split(";")[0] in text

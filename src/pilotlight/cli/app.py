@@ -23,7 +23,7 @@ from pilotlight.cli.stopping import StoppedError, stopping
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 
-_COMMANDS = ("boards", "inspect", "compile", "run", "profile", "compare", "repl", "micropython", "doctor")
+_COMMANDS = ("boards", "inspect", "compile", "run", "profile", "compare", "report", "repl", "micropython", "doctor")
 _INTERRUPTED = 130
 
 

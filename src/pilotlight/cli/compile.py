@@ -33,13 +33,14 @@ def command(talk: Talk, request: Request, output: str, dump: bool) -> None:
         info = build.build_for(build.board, need_compiler=False)
     build.write(folder)
     from pilotlight.report.files import file_rows, files_table
+    from pilotlight.report.record import hardware
     from pilotlight.report.summary import summary_table
     from pilotlight.session import figures
 
     rows, numbers = file_rows(build), figures(build, info)
     data = {"name": build.name, "board": build.board.name, "target": build.board.cpu, "folder": str(folder),
-            "files": rows, **numbers}
-    shown: list[RenderableType] = [files_table(rows, str(folder)), summary_table(numbers, build.board)]
+            "files": rows, "hardware": hardware(build.board), **numbers}
+    shown: list[RenderableType] = [files_table(rows, str(folder)), summary_table(data)]
     if dump:
         data["graph"] = str(build.lowered)
         shown.append(str(build.lowered))

@@ -26,6 +26,6 @@ def command(talk: Talk, request: Request, dump: bool) -> None:
     overflow = overflow_of(build, info)
     if overflow is not None and talk.as_json:
         raise overflow
-    talk.result(found, *inspection_tables(found, build.board), *([str(build.lowered)] if dump else []))
+    talk.result(found, *inspection_tables(found), *([str(build.lowered)] if dump else []))
     if overflow is not None:
         raise overflow

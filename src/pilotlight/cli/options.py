@@ -6,6 +6,7 @@ import ast
 import contextlib
 import functools
 import math
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -202,6 +203,15 @@ class Request:
                     hint=f"it is for --quantize {', '.join(modes[:-1])}{' or ' if modes[1:] else ''}{modes[-1]}",
                     kind="usage",
                 )
+
+
+def check_writable(file: Path, option: str) -> None:
+    """A page that cannot be written is told before the work, not after it."""
+    there = next(path for path in (file, *file.absolute().parents) if path.exists())
+    if file == Path() or not os.access(there, os.W_OK) or (there != file and not there.is_dir()):
+        raise PilotlightError(
+            f"the report cannot be written to {str(file)!r}", hint=f"give another file with {option}", kind="file"
+        )
 
 
 def common(function: _Function) -> _Function:

@@ -23,6 +23,7 @@ def command(talk: Talk, request: Request, timeout: float) -> int:
     build = request.compile(talk, to_run=True)
     from pilotlight.capture.reference import example_inputs
     from pilotlight.report.profile import operator_rows, profile_table
+    from pilotlight.report.record import hardware
     from pilotlight.report.summary import run_title
     from pilotlight.session import run_session
 
@@ -42,10 +43,11 @@ def command(talk: Talk, request: Request, timeout: float) -> int:
         )
     rows = operator_rows(session.profile, build)
     result = {
-        "name": build.name, "board": build.board.name, "target": build.board.cpu, "match": session.match,
+        "name": build.name, "board": build.board.name, "target": build.board.cpu,
+        "hardware": hardware(build.board), "match": session.match,
         "compared_with": session.compared_with, "warnings": session.warnings,
         "macs_executed": session.figures["macs_executed"], "instructions": session.profile.instructions,
         "cycles_estimate": session.profile.cycles, "operators": rows,
     }
-    talk.result(result, run_title(build.name, build.board), profile_table(result))
+    talk.result(result, run_title(result), profile_table(result))
     return 0 if session.match else DIFFERENT

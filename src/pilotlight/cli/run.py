@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
-from pilotlight.cli.options import Request, Seconds, model_command
+from pilotlight.cli.options import Request, Seconds, check_writable, model_command
 from pilotlight.cli.talk import Talk
-from pilotlight.errors import PilotlightError
 
 DIFFERENT = 1
 CALIBRATION_RUNS = 16  # of a quantized model, where no --inputs are given and no labels
@@ -33,7 +31,7 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
     and must give the bytes of the integer reference. Exits with 1 if the outputs differ.
     """
     if report is not None:
-        _check_writable(report)
+        check_writable(report, "--report")
     build, graphs = request.compile_graphs(talk, to_run=True)
     from pilotlight.capture.reference import example_inputs
     from pilotlight.report.summary import run_title, summary_table
@@ -55,13 +53,14 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
         with talk.stage("comparing layers"):
             rows = inputs if inputs is not None else [example_inputs(build.graph.origin)]
             session.worst_layers = [vars(row) for row in worst_layers(graphs.real, graphs.compiled, rows)]
-    result = {"name": build.name, **session.as_dict()}
+    session.command = talk.command
+    result = session.as_dict()
     if report is not None:
         from pilotlight.report.html import write_report
 
-        write_report(session, report)
+        write_report(result, report)
         talk.note(f"wrote {report}")
-    talk.result(result, run_title(build.name, build.board), summary_table(result, build.board))
+    talk.result(result, run_title(result), summary_table(result))
     loss = session.accuracy.loss if session.accuracy else None
     max_loss = request.max_loss
     if request.quantize == "auto" and data is None:
@@ -71,12 +70,3 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
         talk.note(f"above --max-loss: {reason}, allowed {max_loss:.2%}")
         return DIFFERENT
     return 0 if session.match else DIFFERENT
-
-
-def _check_writable(report: Path) -> None:
-    """A report that cannot be written is told before the work, not after it."""
-    there = next(path for path in (report, *report.absolute().parents) if path.exists())
-    if report == Path() or not os.access(there, os.W_OK) or (there != report and not there.is_dir()):
-        raise PilotlightError(
-            f"the report cannot be written to {str(report)!r}", hint="give another file with --report", kind="file"
-        )

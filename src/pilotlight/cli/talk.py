@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import re
+import shlex
 import sys
 import threading
 import time
@@ -28,9 +29,10 @@ _PLAIN_WIDTH = 100  # of tables that go to a file or a pipe
 class Talk:
     """verbosity 1: every stage with its time; 2: tracebacks; 3: the commands that are run."""
 
-    def __init__(self, as_json: bool = False, verbosity: int = 0):
+    def __init__(self, as_json: bool = False, verbosity: int = 0, command: str | None = None):
         self.as_json = as_json
         self.verbosity = verbosity
+        self.command = command  # as a shell takes it
         self.out = _console(stderr=False)
         self.err = _console(stderr=True)
         if verbosity < 2:
@@ -43,7 +45,7 @@ class Talk:
     def from_arguments(cls, args: Sequence[str]) -> Talk:
         """Read before the arguments are parsed, so that a mistake in them is told the way the user wants."""
         loud = [len(arg) - 1 for arg in args if re.fullmatch("-v+", arg)]
-        return cls("--json" in args, sum(loud) + list(args).count("--verbose"))
+        return cls("--json" in args, sum(loud) + list(args).count("--verbose"), shlex.join(["pilotlight", *args]))
 
     def result(self, data: dict[str, Any], *shown: RenderableType) -> None:
         """The one object for programs, or tables for people."""

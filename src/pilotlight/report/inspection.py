@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pilotlight import ops
-from pilotlight.boards import Board
 from pilotlight.limits import describe_buffers
 from pilotlight.ops.describe import describe_group
+from pilotlight.report.record import hardware
 from pilotlight.report.style import BAD, GOOD, QUIET, number, share, size, table
 from pilotlight.report.summary import run_title, summary_table
 from pilotlight.session import figures
@@ -28,7 +28,7 @@ def inspect_build(build: Build, info: BuildInfo) -> dict[str, Any]:
     meta, peak = build.module.metadata, build.plan.arena.peak_step
     words = describe_buffers(build.plan)
     return {
-        "name": build.name, "board": build.board.name, "target": build.board.cpu,
+        "name": build.name, "board": build.board.name, "target": build.board.cpu, "hardware": hardware(build.board),
         "fits": not any(use.over for use in info.memory),
         "parameters": sum(p.numel() for p in build.graph.origin.parameters()),
         "captured": _captured(build), "operators": _by_kind(build),
@@ -58,12 +58,12 @@ def _by_kind(build: Build) -> list[dict[str, Any]]:
     return [{"op": kind, "steps": steps[kind], "macs": macs[kind]} for kind in order]
 
 
-def inspection_tables(found: dict[str, Any], board: Board) -> Iterator[RenderableType]:
-    yield run_title(found["name"], board)
+def inspection_tables(found: dict[str, Any]) -> Iterator[RenderableType]:
+    yield run_title(found)
     names = ", ".join(f"{count} {name}" for name, count in found["captured"].items())
     yield Text(f"{number(found['parameters'])} parameters; PyTorch's operators: {names}")
     yield _operators(found)
-    yield summary_table(found, board)
+    yield summary_table(found)
     if found["memory"]:
         yield _memories(found)
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-
-from pilotlight.limits import describe_buffers
-from pilotlight.ops.describe import describe_group, describe_op
-from pilotlight.plan import Plan
+from typing import Any
 
 WIDTH, HEIGHT = 1120, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 12, 26, 38
-_KINDS = 7  # colours; the rest of the kinds shares one more
+KINDS = 7  # colours; the rest of the kinds shares one more
 _TICKS = 6
 _LETTER = 6.6  # width of a character of a label
 
@@ -21,6 +18,7 @@ _LETTER = 6.6  # width of a character of a label
 class Box:
     """A buffer while it is alive."""
 
+    name: str
     x: float
     y: float
     width: float
@@ -28,6 +26,7 @@ class Box:
     colour: int
     title: str
     label: str
+    texts: tuple[str, ...]  # labels that could be there, the longest first
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,16 @@ class Tick:
     at: float
     text: str
     title: str = ""
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The step that needs most."""
+
+    x: float
+    width: float
+    text: str
 
 
 @dataclass(frozen=True)
@@ -49,19 +58,30 @@ class MemoryMap:
     right: float
     top: float
     bottom: float
+    column: float
+    per_byte: float
     arena: Tick
     bound: Tick
-    peak: Box | None
+    peak: Peak | None
     width: int = WIDTH
     height: int = HEIGHT
 
 
-def memory_map(plan: Plan) -> MemoryMap:
+def colours(network: dict[str, Any]) -> dict[str, int]:
+    """A colour for each kind of operator, the most frequent first; what is beyond shares the last one."""
+    count = Counter(b["group"] for b in network["buffers"] if b["bytes"])
+    for step in network["steps"]:
+        count.setdefault(step["group"], 0)
+    return {group: min(number, KINDS) for number, (group, _) in enumerate(count.most_common())}
+
+
+def memory_map(network: dict[str, Any]) -> MemoryMap:
     """Column 0 is before the first step, where the inputs are; the last column is after the last step."""
-    count = len(plan.steps)
+    steps, arena = network["steps"], network["arena"]
+    buffers = [b for b in network["buffers"] if b["bytes"]]
+    count = len(steps)
     column = (WIDTH - _LEFT - _RIGHT) / (count + 2)
-    top = max(plan.arena.size, 1) * 1.04
-    scale = (HEIGHT - _TOP - _BOTTOM) / top
+    scale = (HEIGHT - _TOP - _BOTTOM) / (max(arena["bytes"], 1) * 1.04)
 
     def x(step: int) -> float:
         return round(_LEFT + (step + 1) * column, 2)
@@ -69,56 +89,36 @@ def memory_map(plan: Plan) -> MemoryMap:
     def y(byte: int) -> float:
         return round(HEIGHT - _BOTTOM - byte * scale, 2)
 
-    words, kind_of, modules = describe_buffers(plan), _kinds(plan), _modules(plan)
-    kinds = [kind for kind, _ in Counter(kind_of[b.name] for b in plan.buffers if b.size).most_common()]
-    colours = {kind: min(number, _KINDS) for number, kind in enumerate(kinds)}
-    boxes = []
-    for buffer in sorted((b for b in plan.buffers if b.size), key=lambda b: -b.size):
-        offset = plan.arena.offsets[buffer.name]
-        width, height = x(buffer.last + 1) - x(buffer.first), y(offset) - y(offset + buffer.size)
-        label = _label(f"{buffer.size:,}", modules.get(buffer.name, ""), max(width - column, column), height)
-        title = (
-            f"{words[buffer.name]}\n{buffer.name}: {buffer.size:,} bytes, from byte {offset:,}\n"
-            f"{_when(buffer.first, buffer.last, count)}"
-        )
-        boxes.append(Box(x(buffer.first), y(offset + buffer.size), round(width, 2), round(height, 2),
-                         colours[kind_of[buffer.name]], title, label))
-    step = plan.arena.peak_step
-    peak = None
-    if 0 <= step < count:
-        what = f"peak: step {step}, {describe_op(plan.steps[step])}"
-        peak = Box(x(step), _TOP, round(column, 2), HEIGHT - _TOP - _BOTTOM, 0, what, what)
-    shown = kinds[:_KINDS] + (["other"] if len(kinds) > _KINDS else [])
+    colour = colours(network)
+    boxes = [_box(b, x, y, column, colour[b["group"]], count) for b in sorted(buffers, key=lambda b: -b["bytes"])]
+    at, peak = arena["peak_step"], None
+    if 0 <= at < count:
+        peak = Peak(x(at), round(column, 2), f"peak: step {at}, {steps[at]['what']}")
+    names = [group for group in colour if colour[group] < KINDS and any(b["group"] == group for b in buffers)]
+    others = ["other"] if any(colour[b["group"]] == KINDS for b in buffers) else []
     return MemoryMap(
-        boxes, shown, _step_ticks(plan, x, column),
-        [Tick(y(b), f"{b / 1024:g} KB" if b >= 1024 else str(b)) for b in _marks(plan.arena.size)],
-        _LEFT, WIDTH - _RIGHT, _TOP, HEIGHT - _BOTTOM,
-        Tick(y(plan.arena.size), f"arena {plan.arena.size:,} bytes"),
-        Tick(y(plan.arena.lower_bound), f"no plan needs less than {plan.arena.lower_bound:,} bytes"), peak,
+        boxes, names + others, _step_ticks(steps, x, column),
+        [Tick(y(b), f"{b / 1024:g} KB" if b >= 1024 else str(b)) for b in _marks(arena["bytes"])],
+        _LEFT, WIDTH - _RIGHT, _TOP, HEIGHT - _BOTTOM, column, scale,
+        Tick(y(arena["bytes"]), f"arena {arena['bytes']:,} bytes"),
+        Tick(y(arena["lower_bound"]), f"no plan needs less than {arena['lower_bound']:,} bytes"), peak,
     )
 
 
-def _kinds(plan: Plan) -> dict[str, str]:
-    """Which kind of operator wrote a buffer."""
-    kinds = {port.value.name: "input" for port in plan.graph.inputs}
-    for node in plan.steps:
-        for value in node.outputs:
-            kinds.setdefault(value.name, describe_group(node))
-        scratch = plan.scratch_name(node)
-        if scratch is not None:
-            kinds[scratch] = "scratch"
-    return {b.name: kinds.get(b.name, "other") for b in plan.buffers}
+def _box(
+    buffer: dict[str, Any], x: Callable[[int], float], y: Callable[[int], float], column: float, colour: int, count: int
+) -> Box:
+    first, last, offset, size = (buffer[key] for key in ("first", "last", "offset", "bytes"))
+    width, height = x(last + 1) - x(first), y(offset) - y(offset + size)
+    name = buffer["module"] or (buffer["what"].removeprefix("input ") if buffer["group"] == "input" else "")
+    texts = (f"{name} {size:,}", f"{size:,}") if name else (f"{size:,}",)
+    title = f"{buffer['what']}\n{buffer['name']}: {size:,} bytes, from byte {offset:,}\n{_when(first, last, count)}"
+    return Box(buffer["name"], x(first), y(offset + size), round(width, 2), round(height, 2), colour, title,
+               _label(texts, max(width - column, column), height), texts)
 
 
-def _modules(plan: Plan) -> dict[str, str]:
-    """The module that a buffer came from, or the input that it is."""
-    names = {value.name: node.place.module for node in plan.steps for value in node.outputs}
-    return names | {port.value.name: port.name for port in plan.graph.inputs}
-
-
-def _label(size: str, module: str, width: float, height: float) -> str:
+def _label(texts: tuple[str, ...], width: float, height: float) -> str:
     """As much of name and size as there is room for; the last step is often covered by what comes next."""
-    texts = [f"{module} {size}", size] if module else [size]
     return next((t for t in texts if height >= 20 and width >= _LETTER * len(t) + 8), "")
 
 
@@ -127,14 +127,15 @@ def _when(first: int, last: int, count: int) -> str:
     return f"{start} {'to the end' if last >= count else f'to step {last}'}"
 
 
-def _step_ticks(plan: Plan, x: Callable[[int], float], column: float) -> list[Tick]:
-    """Step numbers under their columns, thinned out until they have room."""
+def _step_ticks(steps: list[dict[str, Any]], x: Callable[[int], float], column: float) -> list[Tick]:
+    """Step numbers under their columns, hidden until they have room."""
     every = 1
     while column * every < 24:
         every *= 2 if str(every)[0] != "2" else 5
-    ticks = [Tick(x(i) + column / 2, str(i), describe_op(node)) for i, node in enumerate(plan.steps)]
-    ends = [Tick(x(-1) + column / 2, "in"), Tick(x(len(ticks)) + column / 2, "out")] if column >= 24 else []
-    return ticks[::every] + ends
+    ticks = [Tick(x(i) + column / 2, str(i), step["what"], bool(i % every)) for i, step in enumerate(steps)]
+    narrow = column < 24
+    return [Tick(x(-1) + column / 2, "in", hidden=narrow), *ticks,
+            Tick(x(len(ticks)) + column / 2, "out", hidden=narrow)]
 
 
 def _marks(top: int) -> list[int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from pilotlight.measure.profile import Profile
-from pilotlight.ops.describe import describe_op
+from pilotlight.ops.describe import describe_op, describe_type
 from pilotlight.report.style import QUIET, number, ratio, share, table
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ def operator_rows(profile: Profile, build: Build) -> list[dict[str, Any]]:
     steps = build.plan.steps
     return [
         {**vars(row), "what": describe_op(steps[row.index]) if row.index < len(steps) else row.op,
+         "type": describe_type(steps[row.index]) if row.index < len(steps) else "",
          "share": row.instructions / profile.instructions if profile.instructions else 0.0}
         for row in profile.rows
     ]
@@ -31,6 +32,9 @@ def profile_table(result: dict[str, Any]) -> Table:
     grid = table(show_footer=True)
     grid.add_column("#", justify="right", style=QUIET)
     grid.add_column("operator", footer="all")
+    types = any(row["type"] != "float32" for row in rows)
+    if types:
+        grid.add_column("type", style=QUIET)
     grid.add_column("instructions", number(total), justify="right", no_wrap=True)
     grid.add_column("share", justify="right", no_wrap=True)
     grid.add_column("per MAC", ratio(total, result["macs_executed"]), justify="right", no_wrap=True)
@@ -43,7 +47,7 @@ def profile_table(result: dict[str, Any]) -> Table:
         grid.caption, grid.caption_justify = f"lines are of {files.pop()}", "left"
     for row in rows:
         count = row["instructions"]
-        cells = [str(row["index"]), row["what"], number(count), share(count, total)]
+        cells = [str(row["index"]), row["what"], *([row["type"]] if types else []), number(count), share(count, total)]
         cells += [ratio(count, row["macs"])]
         cells += [number(row["cycles"])] if cycles else []
         source = row["source"] or ""

@@ -29,8 +29,9 @@ def ratio(part: int | None, whole: int) -> str:
     return f"{part / whole:.2f}" if part is not None and whole else "-"
 
 
-def error_text(value: float) -> str:
-    return "0" if value == 0 else f"{value:.1e}"
+def error_text(value: float | None) -> str:
+    """None stands for infinities and NaN, which JSON has not."""
+    return "not finite" if value is None else "0" if value == 0 else f"{value:.1e}"
 
 
 def milliseconds(cycles: int, clock_hz: int) -> str:

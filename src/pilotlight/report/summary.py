@@ -8,7 +8,6 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from pilotlight.boards import Board
 from pilotlight.report.comparison import fallback_text, layer_text
 from pilotlight.report.saving import add_saving
 from pilotlight.report.style import (
@@ -25,19 +24,21 @@ from pilotlight.report.style import (
 from pilotlight.report.widths import add_widths
 
 
-def run_title(name: str, board: Board) -> Text:
-    return Text.assemble((name, HEAD), " on ", (board.name, HEAD), (f"  {board.title}", QUIET))
+def run_title(figures: dict[str, Any]) -> Text:
+    title = figures["hardware"]["title"]
+    return Text.assemble((figures["name"], HEAD), " on ", (figures["board"], HEAD), (f"  {title}", QUIET))
 
 
-def summary_table(figures: dict[str, Any], board: Board) -> Table:
+def summary_table(figures: dict[str, Any]) -> Table:
     """Everything known of a build, or of a run (then with `match`)."""
-    grid = facts()
+    grid, board = facts(), figures["hardware"]
     if "match" in figures:
         _add_match(grid, figures)
     flash, ram = figures["flash"], figures["ram"]
     harness = f"; the test harness adds {number(flash['harness'])}" if flash["harness"] else ""
-    grid.add_row("flash", number(flash_need(flash)), f"bytes: {flash_text(figures, board)}{harness}")
-    grid.add_row("RAM", number(ram_need(ram)), f"bytes: {ram_text(figures, board)}")
+    usual = board["place"] or {}
+    grid.add_row("flash", number(flash_need(flash)), f"bytes: {flash_text(figures, usual)}{harness}")
+    grid.add_row("RAM", number(ram_need(ram)), f"bytes: {ram_text(figures, usual)}")
     grid.add_row("arena", number(ram["arena"]), f"bytes: {arena_text(ram)}")
     grid.add_row("MACs", number(figures["macs_executed"]), _macs_text(figures))
     add_saving(grid, figures.get("saving"))
@@ -49,7 +50,7 @@ def summary_table(figures: dict[str, Any], board: Board) -> Table:
         grid.add_row("instructions", "-", figures["counts_reason"])
     if figures.get("cycles_estimate") is not None:
         cycles = figures["cycles_estimate"]
-        grid.add_row("cycles", number(cycles), cycles_text(cycles, board))
+        grid.add_row("cycles", number(cycles), cycles_text(cycles, board["clock_hz"]))
     for reason in dict.fromkeys(figures["unknown"]):
         grid.add_row("unknown", "-", reason)
     return grid
@@ -125,23 +126,23 @@ def ram_need(ram: dict[str, int | None]) -> int | None:
     return None if ram["stack"] is None else ram["total"]
 
 
-def flash_text(figures: dict[str, Any], board: Board) -> str:
+def flash_text(figures: dict[str, Any], usual: dict[str, str]) -> str:
     """Such as `code 5,304, weights 24,248 in qspi`: a memory is named where it is not the board's usual one."""
-    moved = _moved(figures, board)
+    moved = _moved(figures, usual)
     if figures["ram"]["weights"]:
         moved.pop("weights", None)  # what is left here are tables, next to the code
     return _parts(figures["flash"], ("code", "weights"), moved)
 
 
-def ram_text(figures: dict[str, Any], board: Board) -> str:
+def ram_text(figures: dict[str, Any], usual: dict[str, str]) -> str:
     """With the weights, if they were put into RAM."""
-    ram, moved = figures["ram"], _moved(figures, board)
+    ram, moved = figures["ram"], _moved(figures, usual)
     parts = ("arena", "state", "static", "stack", *(("weights",) if ram["weights"] else ()))
     return _parts(ram, parts, moved)
 
 
-def _moved(figures: dict[str, Any], board: Board) -> dict[str, str]:
-    usual, chosen = vars(board.place) if board.place else {}, figures["placement"] or {}
+def _moved(figures: dict[str, Any], usual: dict[str, str]) -> dict[str, str]:
+    chosen = figures["placement"] or {}
     moved = {part: memory for part, memory in chosen.items() if memory != usual[part]}
     return moved | ({"state": moved["arena"]} if "arena" in moved else {})
 
@@ -166,7 +167,7 @@ def _macs_text(figures: dict[str, Any]) -> str:
     return "" if captured == figures["macs_executed"] else f"{number(captured)} in the model as captured"
 
 
-def cycles_text(cycles: int, board: Board) -> str:
-    if board.clock_hz is None:
+def cycles_text(cycles: int, clock_hz: int | None) -> str:
+    if clock_hz is None:
         return "estimate"
-    return f"estimate; {milliseconds(cycles, board.clock_hz)} at {board.clock_hz / 1e6:g} MHz"
+    return f"estimate; {milliseconds(cycles, clock_hz)} at {clock_hz / 1e6:g} MHz"

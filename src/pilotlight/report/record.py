@@ -1,0 +1,65 @@
+"""The object that `run --json` prints: what a file of it holds besides figures, and reading one back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from pilotlight.boards import Board
+from pilotlight.errors import PilotlightError, no_file
+
+FORMAT = 1  # of the object; another number is another meaning
+_NEEDED = ("name", "board", "match", "flash", "ram", "network", "hardware", "made")
+_HINT = "write it with `pilotlight run MODEL --json > FILE`"
+
+
+def hardware(board: Board) -> dict[str, Any]:
+    """What a page says of a board, so that it needs no file of it."""
+    return {
+        "title": board.title, "cpu": board.cpu, "clock_hz": board.clock_hz,
+        "place": vars(board.place) if board.place else None,
+    }
+
+
+def read_run(path: Path) -> dict[str, Any]:
+    """A run from a file; whatever else the file holds is an error in one sentence."""
+    if not path.is_file():
+        raise no_file(path)
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        reason = str(error).splitlines()[0] if str(error) else "it is nested too deep"
+        raise PilotlightError(f"{path} is not JSON: {reason}", hint=_HINT, kind="broken-file") from error
+    if isinstance(data, dict) and isinstance(data.get("error"), dict):
+        raise PilotlightError(
+            f"{path} holds an error, not a run: {data['error'].get('message')}", hint="mend that and run again",
+            kind="broken-file",
+        )
+    if not isinstance(data, dict) or ("format" not in data and "operators" not in data):
+        raise PilotlightError(f"{path} is JSON, but not what `pilotlight run --json` prints", hint=_HINT,
+                              kind="broken-file")
+    if data.get("format") != FORMAT:
+        raise PilotlightError(
+            f"{path} has format {data.get('format', 'none')}; expected {FORMAT}",
+            hint="run the model again with this version of Pilotlight", kind="broken-file",
+        )
+    missing = [key for key in _NEEDED if key not in data]
+    if missing:
+        raise PilotlightError(f"{path} is not whole: {', '.join(missing)} is missing", hint=_HINT, kind="broken-file")
+    return data
+
+
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[None]:
+    """Shows a run from a file; parts of it that are not what they should be are an error of the file."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, jinja2.TemplateError) as error:
+        raise PilotlightError(
+            f"{path} is not whole: {type(error).__name__}: {error}", hint=_HINT, kind="broken-file"
+        ) from error
