@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check coverage lint docs sizes bench bench-compile conformance conformance-micropython fuzz micropython-tests micropython-bench clean
+.PHONY: help setup demo test test-report check coverage lint docs sizes bench bench-compile conformance conformance-micropython fuzz micropython-tests micropython-bench clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -37,6 +37,9 @@ docs: setup ## the site of docs/ and of the API in site/; warnings are errors
 
 test: lint ## lint, then all tests on two processes
 	$(PYTHON) -m pytest -n 2 $(PYTEST_ARGS)
+
+test-report: setup ## the report page in a headless Chromium, which has to be installed
+	PYTHONPATH=tests $(PYTHON) -m pytest tests/support/browser_report.py $(PYTEST_ARGS)
 
 sizes: setup ## code, RAM and instructions of example networks; writes benchmarks/sizes.md
 	$(PYTHON) benchmarks/sizes.py
