@@ -194,11 +194,17 @@
     paint(item, x + shift(item, node.w), y + HEAD, into);
   }
 
+  // A step's module as its group sees it; numbers alone say too little.
+  function own(item) {
+    const rest = item.path.slice(item.above.path.length).join(".");
+    return !rest ? "" : /^[0-9.]+$/.test(rest) ? `${item.path.join(".")}: ` : `${rest}: `;
+  }
+
   function paintNode(node, x, y) {
     const item = node.item, many = Boolean(item.inside);
     const name = many ? `▸ ${item.path.join(".")}` : item.port ? `${item.port} ${item.name}` : item.row.what;
     const under = many ? `${number(item.count)} steps, ${part(item.cost)}` :
-      item.port ? item.under : `${item.row.shapes.split("-> ").pop()}, ${part(item.row.cost)}`;
+      item.port ? item.under : `${own(item)}${item.row.shapes.split("-> ").pop()}, ${part(item.row.cost)}`;
     const made = make("g", {
       class: `node${many ? " many" : ""}${item.port ? " port" : ""}`, "data-id": item.id, transform: `translate(${x} ${y})`,
     }, make("title", {}, many ? item.path.join(".") : item.port ? name :
