@@ -109,6 +109,36 @@ def test_boards_without_a_build_are_named():
     assert call_error("micropython", "run", "nothing.py")["kind"] == "no-file"
 
 
+def test_a_board_is_a_toml_file(tmp_path, monkeypatch):
+    """Memory map, flags of the core and serial line of a build are those of its file, wherever that is."""
+    text = (Path(boards.__file__).parent / f"{BOARD}.toml").read_text()
+    for old, new in ((f'name = "{BOARD}"', 'name = "mine"'), ("0x2100_0000", "0x2180_0000"), ("irq = 0", "irq = 4"),
+                     ("uart = 0x4000_4000", "uart = 0x4000_5000"), ("cortex-m4", "cortex-m33"), ("default = true", "")):
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    found = ports.port(str(path), heap=1 << 20)
+    assert found.board is not None and found.name == "mine" and found.compiler == "arm-none-eabi-gcc"
+    files = ports.board_files(found.board)
+    assert "PT_UART = 0x40005000\nPT_IRQ = 4\ninclude $(PT_BOARDS)/cortex-m.mk\n" in files["mpconfigboard.mk"]
+    assert "PT_CPU = -mcpu=cortex-m33 -mthumb" in files["mpconfigboard.mk"]
+    assert "HEAP : ORIGIN = 0x21800000, LENGTH = 0x1000000\n" in files["memory.ld"]
+    assert "mine" not in ports.names()
+    monkeypatch.setenv("PILOTLIGHT_BOARDS", str(tmp_path))
+    assert "mine" in ports.names() and ports.port("mine").board == found.board
+    path.write_text(text.replace('heap = "psram"', 'heap = "flash"'))
+    error = call_error("micropython", "run", __file__, "--board", path)
+    assert error["kind"] == "bad-board" and "micropython.heap: expected a memory of kind ram" in error["message"]
+
+
+def test_no_board_is_named_in_code():
+    source = Path(ports.__file__).parents[1]
+    names = [board.name for board in boards.all_boards() if not board.is_host]
+    files = [*(source / "cli").rglob("*.py"), *(source / "micropython").rglob("*.py")]
+    assert len(files) > 40 and not [(path.name, n) for path in files for n in names if n in path.read_text()]
+
+
 @pytest.mark.parametrize("board", [ports.HOST, BOARD])
 def test_a_prompt(board):
     """Ctrl-C gives a new prompt, Ctrl-D leaves, and the terminal is as it was."""

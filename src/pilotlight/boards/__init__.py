@@ -12,11 +12,14 @@ import difflib
 import os
 from pathlib import Path
 
-from pilotlight.boards.board import Board, Emulator, Memory, Placement
+from pilotlight.boards.board import Board, Emulator, Memory, MicroPython, Placement
 from pilotlight.boards.parse import parse_board
 from pilotlight.errors import PilotlightError
 
-__all__ = ["Board", "Emulator", "Memory", "Placement", "all_boards", "known_boards", "load", "parse_board"]
+__all__ = [
+    "Board", "Emulator", "Memory", "MicroPython", "Placement", "all_boards", "default_board", "known_boards", "load",
+    "parse_board",
+]
 
 
 def load(name_or_path: str | Path) -> Board:
@@ -44,6 +47,11 @@ def load(name_or_path: str | Path) -> Board:
 def all_boards() -> list[Board]:
     """Every board whose file can be used."""
     return known_boards()[0]
+
+
+def default_board() -> str:
+    """The name of the board where none is named: the first whose file says `default = true`."""
+    return next(board.name for board in all_boards() if board.default)
 
 
 def known_boards() -> tuple[list[Board], list[PilotlightError]]:

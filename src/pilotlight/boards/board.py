@@ -40,6 +40,14 @@ class Emulator:
 
 
 @dataclass(frozen=True)
+class MicroPython:
+    """What a build of MicroPython needs besides: the memory of its heap, and the interrupt of the serial line."""
+
+    heap: str
+    irq: int
+
+
+@dataclass(frozen=True)
 class Board:
     name: str
     title: str
@@ -55,6 +63,8 @@ class Board:
     memories: tuple[Memory, ...] = ()
     place: Placement | None = None
     emulator: Emulator | None = None
+    micropython: MicroPython | None = None
+    default: bool = False  # the board where none is named
     path: Path | None = field(default=None, compare=False)
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pilotlight.boards.board import Board, Emulator, Memory, Placement
+from pilotlight.boards.board import Board, Emulator, Memory, MicroPython, Placement
 from pilotlight.errors import PilotlightError
 
 _REQUIRED = {"name": str, "title": str, "vendor": str, "cpu": str, "toolchain": str}
@@ -21,10 +21,13 @@ _OPTIONAL = {
     "memory": list,
     "place": dict,
     "emulator": dict,
+    "micropython": dict,
+    "default": bool,
 }
 _MEMORY = {"name": str, "kind": str, "base": int, "size": int}
 _PLACE = {"code": str, "weights": str, "arena": str, "stack": str}
 _EMULATOR = {"program": str, "package": str, "machine": str, "startup": str}
+_MICROPYTHON = {"heap": str, "irq": int}
 _WORDS = {str: "text", int: "a whole number", list: "a list", dict: "a table", bool: "true or false"}
 
 
@@ -58,6 +61,8 @@ def parse_board(path: Path) -> Board:
         memories=memories,
         place=_place(path, data.get("place"), memories),
         emulator=_emulator(path, data.get("emulator")),
+        micropython=_micropython(path, data, memories),
+        default=data.get("default", False),
         path=path,
     )
 
@@ -128,3 +133,18 @@ def _emulator(path: Path, row: dict[str, Any] | None) -> Emulator | None:
     _check(path, "emulator.", row, _EMULATOR, {"args": list})
     args = _texts(path, "emulator.args", row.get("args", []))
     return Emulator(row["program"], row["package"], row["machine"], row["startup"], args)
+
+
+def _micropython(path: Path, data: dict[str, Any], memories: tuple[Memory, ...]) -> MicroPython | None:
+    row = data.get("micropython")
+    if row is None:
+        return None
+    _check(path, "micropython.", row, _MICROPYTHON, {})
+    ram = [m.name for m in memories if m.kind == "ram"]
+    if row["heap"] not in ram:
+        raise _bad(path, "micropython.heap", f"expected a memory of kind ram, got {row['heap']!r}; there are: "
+                   f"{', '.join(ram) or 'none'}")
+    for key in ("uart", "emulator", "place"):
+        if key not in data:
+            raise _bad(path, key, "missing; a build of MicroPython needs it")
+    return MicroPython(**row)

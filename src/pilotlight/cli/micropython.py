@@ -15,14 +15,14 @@ from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError, no_file
 
 if TYPE_CHECKING:
-    from pilotlight.micropython.ports import Port
+    from pilotlight.micropython.ports import MicroPythonPort
     from pilotlight.micropython.select import Selection
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 board_option = click.option(
     "--board", default="host", show_default=True, metavar="NAME",
-    help="This computer (host), or an emulated board: mps2-an385, mps2-an386, mps2-an500, mps3-an547, riscv32-virt.",
+    help="This computer (host), or an emulated board that MicroPython is built for: a name, or a .toml file.",
 )
 heap_option = click.option(
     "--heap", type=Size(16 << 10, 64 << 30), metavar="SIZE",
@@ -40,7 +40,7 @@ def selection_options(function: _Function) -> _Function:
     return model(inputs(listed(function)))
 
 
-def made(talk: Talk, board: str, heap: int | None, selection: Selection | None = None) -> tuple[Port, Path]:
+def made(talk: Talk, board: str, heap: int | None, selection: Selection | None = None) -> tuple[MicroPythonPort, Path]:
     """The port of a board, and its program: built now if it was not yet."""
     from pilotlight.micropython import ports
 

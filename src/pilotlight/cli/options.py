@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pilotlight.compiler import Build
     from pilotlight.graph import Graph
 
-DEFAULT_BOARD = "mps2-an386"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -140,7 +139,7 @@ class Request:
             raise PilotlightError(
                 f"{board.name} is not emulated, so nothing can be run on it from here",
                 hint=f"choose an emulated board{' with the same core' if alike else ''}: "
-                f"{', '.join(alike or [DEFAULT_BOARD])}",
+                f"{', '.join(alike or [boards.default_board()])}",
                 kind="not-runnable",
             )
         graphs = self.graphs(talk)
@@ -246,8 +245,8 @@ def model_command(function: Callable[..., int | None]) -> Callable[..., int | No
 _MODEL: tuple[Callable[[Any], Any], ...] = (
     click.argument("model"),
     click.option(
-        "--board", default=DEFAULT_BOARD, show_default=True, metavar="NAME",
-        help="A board of `pilotlight boards`, or a .toml file. The default is an emulated Cortex-M4F.",
+        "--board", default=boards.default_board(), show_default=True, metavar="NAME",
+        help="A board of `pilotlight boards`, or a .toml file.",
     ),
     click.option(
         "--input", "inputs", multiple=True, metavar="SHAPE",

@@ -7,27 +7,18 @@ made from, so that two processes, or two versions of this program, never get eac
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
-import subprocess
-import sys
 from functools import cache as cached
 from importlib.metadata import version
 from pathlib import Path
 
-from pilotlight.errors import DoesNotFitError, MissingToolError, PilotlightError
 from pilotlight.micropython import cache, ports
+from pilotlight.micropython.make import compiler_version, mpy_cross, run_make, tool
 from pilotlight.micropython.module import HERE, KERNELS, write_module
-from pilotlight.micropython.ports import Port
+from pilotlight.micropython.ports import MicroPythonPort
 from pilotlight.micropython.report import flash_report
 from pilotlight.micropython.select import ALL, Selection
 from pilotlight.micropython.source import micropython_source
-
-_TELLING = re.compile(
-    r"\b[Ee]rror: (?!ld returned)(.*)|(undefined reference to .*|multiple definition of .*)|\*\*\* (.*)"
-)
-_OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes?")
 
 
 def unix_binary(selection: Selection = ALL, *, sanitize: bool = False) -> Path:
@@ -35,16 +26,17 @@ def unix_binary(selection: Selection = ALL, *, sanitize: bool = False) -> Path:
     return build(ports.unix(sanitize), selection)
 
 
-def build(port: Port, selection: Selection | None = ALL) -> Path:
+def build(port: MicroPythonPort, selection: Selection | None = ALL) -> Path:
     """The program or firmware of a port; with None for the selection, MicroPython alone.
 
     Next to a firmware, `report.json` says what its bytes are for.
     """
     source = micropython_source()
-    compiler = _tool(port.compiler, port.package, port)
-    options = [port.name, str(source), str(port.variables), _version(compiler), str(selection)]
+    compiler = tool(port.compiler, port.package, port.name)
+    options = [port.name, str(source), str(port.variables), compiler_version(compiler), str(selection)]
     makefile = (HERE / "cmodule" / "micropython.mk").read_bytes()  # objects do not follow a change of flags
-    place = cache.digest([*options, makefile, *([cache.files_digest([HERE / "boards"])] if port.board else [])])
+    of_board = [cache.files_digest([ports.BOARDS]), *ports.board_files(port.board).values()] if port.board else []
+    place = cache.digest([*options, makefile, *of_board])
     made_from = [] if selection is None else [_inputs()]
     name = f"{port.name}-{cache.digest([place, *made_from])}"
     product = cache.folder() / f"built-{name}" / port.product
@@ -78,21 +70,13 @@ def _inputs() -> str:
     return cache.digest([cache.files_digest([HERE, KERNELS]), pointwise, version("torch")])
 
 
-@cached
-def _version(compiler: str) -> str:
-    return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout
-
-
-def _tool(name: str, package: str, port: Port) -> str:
-    path = shutil.which(name)
-    if path is None:
-        raise MissingToolError(name, package, f"to build MicroPython for {port.name}")
-    return path
-
-
-def _make(port: Port, source: Path, work: Path, selection: Selection | None) -> Path:
-    cross = _mpy_cross(source)
+def _make(port: MicroPythonPort, source: Path, work: Path, selection: Selection | None) -> Path:
+    cross = mpy_cross(source)
     variables = {**port.variables, "BUILD": str(work / "build"), "MICROPY_MPYCROSS": str(cross), "FROZEN_MANIFEST": ""}
+    if port.board:
+        variables |= {"BOARD_DIR": str(work / "board"), "PT_BOARDS": str(ports.BOARDS)}
+        for name, text in ports.board_files(port.board).items():
+            cache.update(work / "board" / name, text.encode())
     if selection is not None:
         module = work / "module"
         write_module(module, selection)
@@ -106,39 +90,3 @@ def _make(port: Port, source: Path, work: Path, selection: Selection | None) -> 
     (work / "build" / "frozen_content.c").unlink(missing_ok=True)  # depends on all names, which make does not see
     run_make(source / "ports" / port.folder, variables, work / "log.txt", port.name)
     return made
-
-
-def _mpy_cross(source: Path) -> Path:
-    """The compiler to bytecode that freezing needs."""
-    work = cache.folder() / f"mpy-cross-{cache.digest([str(source), _version(_tool('gcc', 'gcc', ports.unix()))])}"
-    program = work / "build" / "mpy-cross"
-    with cache.lock(work.name):
-        if not cache.is_whole(program):
-            with cache.unfinished(work):
-                program.unlink(missing_ok=True)  # else it counts as made
-                run_make(source / "mpy-cross", {"BUILD": str(work / "build")}, work / "log.txt", "mpy-cross")
-            cache.store(program, program)
-    return program
-
-
-def run_make(folder: Path, variables: dict[str, str], log: Path, what: str) -> None:
-    """make, with all it says in a log; the first error line becomes the user's."""
-    _tool("make", "make", ports.unix())
-    log.parent.mkdir(exist_ok=True)
-    arguments = [f"{name}={value}" for name, value in {"PYTHON": sys.executable, **variables}.items()]
-    environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
-    with log.open("wb") as file:
-        done = subprocess.run(["make", "-C", str(folder), "-j2", *arguments], stdin=subprocess.DEVNULL, stdout=file,
-                              stderr=file, env=environment)
-    if done.returncode:
-        text = log.read_text(errors="replace")
-        overflows = {region: int(by) for region, by in _OVERFLOW.findall(text)}
-        if "HEAP" in overflows:
-            raise PilotlightError(
-                f"the heap is {overflows['HEAP']:,} bytes too large for {what}", where=str(log),
-                hint="give less with --heap", kind="does-not-fit",
-            )
-        if overflows:
-            raise DoesNotFitError(overflows, where=str(log))
-        first = next((next(filter(None, m.groups())) for m in _TELLING.finditer(text)), "make failed")
-        raise PilotlightError(f"{what} could not be built: {first}", where=str(log), kind="compiler")

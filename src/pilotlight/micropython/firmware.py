@@ -10,7 +10,7 @@ from typing import Any
 from elftools.elf.elffile import ELFFile
 from rich.table import Table
 
-from pilotlight.micropython.ports import Port
+from pilotlight.micropython.ports import MicroPythonPort
 from pilotlight.report.style import table
 from pilotlight.toolchain.command import run
 
@@ -18,7 +18,7 @@ _LARGEST = 25  # operators that are shown
 _ALLOCATED, _WRITABLE = 2, 1
 
 
-def write_firmware(port: Port, program: Path, folder: Path) -> dict[str, Any]:
+def write_firmware(port: MicroPythonPort, program: Path, folder: Path) -> dict[str, Any]:
     """Copy the program, as .bin and .hex too for a board, and write report.json."""
     folder.mkdir(parents=True, exist_ok=True)
     files = [program.name]

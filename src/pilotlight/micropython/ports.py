@@ -8,6 +8,7 @@ from pathlib import Path
 from pilotlight import boards
 from pilotlight.boards import Board
 from pilotlight.errors import PilotlightError
+from pilotlight.toolchain.find import compilers
 
 BOARDS = Path(__file__).parent / "boards"
 HOST = "host"
@@ -22,8 +23,8 @@ _SANITIZE = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-o
 
 
 @dataclass(frozen=True)
-class Port:
-    """`folder` is of MicroPython's ports, `product` the file that make leaves in its BUILD folder."""
+class MicroPythonPort:
+    """A port with its options: `folder` is of MicroPython's ports, `product` what make leaves in its BUILD folder."""
 
     name: str
     folder: str
@@ -34,7 +35,7 @@ class Port:
     variables: dict[str, str] = field(default_factory=dict)
 
 
-def unix(sanitize: bool = False) -> Port:
+def unix(sanitize: bool = False) -> MicroPythonPort:
     """This computer; with the sanitizers, only the module's own C is checked by the undefined-behaviour one."""
     variables = dict(_UNIX)
     if sanitize:
@@ -43,28 +44,48 @@ def unix(sanitize: bool = False) -> Port:
             # a jump that the sanitizer knows: it leaves frames behind
             "CFLAGS_EXTRA": f"{_UNIX['CFLAGS_EXTRA']} -DMICROPY_NLR_SETJMP=1 -Wno-clobbered",
         }
-    return Port("unix-sanitized" if sanitize else "unix", "unix", "micropython", "gcc", "gcc", None, variables)
+    name = "unix-sanitized" if sanitize else "unix"
+    return MicroPythonPort(name, "unix", "micropython", "gcc", "gcc", None, variables)
 
 
 def names() -> list[str]:
-    """Boards with a definition for MicroPython."""
-    return [HOST, *sorted(path.name for path in BOARDS.glob("*/") if (path / "mpconfigboard.mk").exists())]
+    """Boards that MicroPython is built for."""
+    return [HOST, *(board.name for board in boards.all_boards() if board.micropython)]
 
 
-def port(board: str, heap: int | None = None) -> Port:
-    """The port of a board of Pilotlight's."""
+def port(board: str, heap: int | None = None) -> MicroPythonPort:
+    """The port of a board: by its name, or by its TOML file."""
     if board in (HOST, "unix"):
         return unix()
-    if board not in names():
-        boards.load(board)  # says what is wrong with a name that is none
+    found = boards.load(board)
+    if found.is_host:
+        return unix()
+    if found.micropython is None or found.emulator is None:
         raise PilotlightError(
-            f"there is no MicroPython build for the board {board}",
+            f"there is no MicroPython build for the board {found.name}",
             hint=f"boards with one: {', '.join(names())}; `pilotlight micropython export` writes the module for others",
             kind="not-runnable",
         )
-    found = boards.load(board)
-    prefix = {"arm-none-eabi": "arm-none-eabi-", "riscv64-unknown-elf": "riscv64-unknown-elf-"}[found.toolchain]
-    variables = {"BOARD": board, "BOARD_DIR": str(BOARDS / board)}
+    compiler, package = compilers()[found.toolchain]
+    variables = {"BOARD": found.name}
     if heap is not None:
         variables["MICROPY_HEAP_SIZE"] = str(heap)
-    return Port(board, "qemu", "firmware.elf", f"{prefix}gcc", f"gcc-{found.toolchain}", found, variables)
+    return MicroPythonPort(found.name, "qemu", "firmware.elf", compiler, package or found.toolchain, found, variables)
+
+
+def board_files(board: Board) -> dict[str, str]:
+    """What MicroPython's makefiles read of a board, from its TOML file: names of files and their texts."""
+    assert board.micropython and board.emulator and board.place
+    memories = {"FLASH": board.place.code, "RAM": board.place.stack, "HEAP": board.micropython.heap}
+    values = {
+        "QEMU_MACHINE": board.emulator.machine, "PT_NAME": board.cpu, "PT_CPU": " ".join(board.flags),
+        "PT_UART": f"{board.uart:#x}", "PT_IRQ": board.micropython.irq,
+    }
+    lines = [f"{name} = {value}" for name, value in values.items()]
+    regions = [(region, board.memory(name)) for region, name in memories.items()]
+    return {
+        "mpconfigboard.mk": "\n".join([*lines, f"include $(PT_BOARDS)/{board.emulator.startup}.mk", ""]),
+        "memory.ld": "MEMORY\n{\n" + "".join(
+            f"    {region} : ORIGIN = {memory.base:#010x}, LENGTH = {memory.size:#x}\n" for region, memory in regions
+        ) + "}\n",
+    }

@@ -1,8 +1,8 @@
 QEMU_ARCH = arm
 PT_START = cortex-m
-include $(dir $(lastword $(MAKEFILE_LIST)))common.mk
+include $(PT_BOARDS)/common.mk
 
-LDSCRIPT = $(PT_BOARDS)cortex-m.ld
-CFLAGS += -mthumb
-PT_COLLECTOR ?= gchelper_native.o gchelper_thumb2.o
-SRC_BOARD_O += $(addprefix shared/runtime/,$(PT_COLLECTOR))
+LDSCRIPT = $(PT_BOARDS)/cortex-m.ld
+CFLAGS += $(PT_CPU)
+# The port's faster collector is assembly for one core, which the linker refuses next to others.
+SRC_BOARD_O += shared/runtime/gchelper_generic.o

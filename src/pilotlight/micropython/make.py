@@ -1,0 +1,69 @@
+"""Running make for MicroPython: its ports, and its compiler to bytecode."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache as cached
+from pathlib import Path
+
+from pilotlight.errors import DoesNotFitError, MissingToolError, PilotlightError
+from pilotlight.micropython import cache
+
+_TELLING = re.compile(
+    r"\b[Ee]rror: (?!ld returned)(.*)|(undefined reference to .*|multiple definition of .*)|\*\*\* (.*)"
+)
+_OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes?")
+
+
+def tool(name: str, package: str, what: str) -> str:
+    """Where a program is that building something needs."""
+    path = shutil.which(name)
+    if path is None:
+        raise MissingToolError(name, package, f"to build MicroPython for {what}")
+    return path
+
+
+@cached
+def compiler_version(compiler: str) -> str:
+    return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout
+
+
+def mpy_cross(source: Path) -> Path:
+    """The compiler to bytecode, which freezing and packing need."""
+    version = compiler_version(tool("gcc", "gcc", "this computer"))
+    work = cache.folder() / f"mpy-cross-{cache.digest([str(source), version])}"
+    program = work / "build" / "mpy-cross"
+    with cache.lock(work.name):
+        if not cache.is_whole(program):
+            with cache.unfinished(work):
+                program.unlink(missing_ok=True)  # else it counts as made
+                run_make(source / "mpy-cross", {"BUILD": str(work / "build")}, work / "log.txt", "mpy-cross")
+            cache.store(program, program)
+    return program
+
+
+def run_make(folder: Path, variables: dict[str, str], log: Path, what: str) -> None:
+    """make, with all it says in a log; the first error line becomes the user's."""
+    tool("make", "make", what)
+    log.parent.mkdir(exist_ok=True)
+    arguments = [f"{name}={value}" for name, value in {"PYTHON": sys.executable, **variables}.items()]
+    environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    with log.open("wb") as file:
+        done = subprocess.run(["make", "-C", str(folder), "-j2", *arguments], stdin=subprocess.DEVNULL, stdout=file,
+                              stderr=file, env=environment)
+    if done.returncode:
+        text = log.read_text(errors="replace")
+        overflows = {region: int(by) for region, by in _OVERFLOW.findall(text)}
+        if "HEAP" in overflows:
+            raise PilotlightError(
+                f"the heap is {overflows['HEAP']:,} bytes too large for {what}", where=str(log),
+                hint="give less with --heap", kind="does-not-fit",
+            )
+        if overflows:
+            raise DoesNotFitError(overflows, where=str(log))
+        first = next((next(filter(None, m.groups())) for m in _TELLING.finditer(text)), "make failed")
+        raise PilotlightError(f"{what} could not be built: {first}", where=str(log), kind="compiler")
