@@ -8,7 +8,7 @@ from pathlib import Path
 from pilotlight.kernels.text import kernel_source
 from pilotlight.micropython.operators import kernels
 from pilotlight.micropython.rows import rows_header, rows_source
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 from pilotlight.micropython.tables import header, operator_tables
 
 INTEGER_KERNELS = (
@@ -16,7 +16,7 @@ INTEGER_KERNELS = (
 )  # headers that their float32 ones are written to
 
 
-def generate(folder: Path, chosen: Mapping[str, Kernel] | None = None, *, alone: bool = False) -> None:
+def generate(folder: Path, chosen: Mapping[str, CFunction] | None = None, *, alone: bool = False) -> None:
     """Write `generated/` into a folder of the build, with all operators or with those chosen.
 
     `alone`: there is no Python part, and the C module is called torch.

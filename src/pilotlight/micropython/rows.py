@@ -12,7 +12,7 @@ from functools import cache
 import torch
 import torch.nn.functional as F
 
-from pilotlight.micropython.schemas import Kernel, overloads
+from pilotlight.micropython.schemas import CFunction, overloads
 from pilotlight.micropython.schemas import row as row_data
 from pilotlight.ops.pointwise import ROWS, Row
 
@@ -151,14 +151,14 @@ def rows_header() -> str:
     return "".join(f"extern const pt_pointwise_t pt_row_{row.name};\n" for row, _ in all_rows())
 
 
-def row_kernels() -> dict[str, Kernel]:
+def row_kernels() -> dict[str, CFunction]:
     """The overloads that rows are, in place as well."""
     known = overloads()
-    found: dict[str, Kernel] = {}
+    found: dict[str, CFunction] = {}
     for row, _ in all_rows():
         for aten in row.aten:
             operator, _, overload = aten.partition(".")
-            found[aten] = Kernel("pt_pointwise", row_data(row.name))
+            found[aten] = CFunction("pt_pointwise", row_data(row.name))
             if f"{operator}_.{overload}" in known:
                 found[f"{operator}_.{overload}"] = found[aten]
     return found

@@ -142,7 +142,7 @@ def parameters(overload: Overload) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class CFunction:
     """The C function of an overload, and what it is told: a number, or a row of the pointwise table."""
 
     function: str
@@ -189,10 +189,10 @@ def _in_order(members: Sequence[Overload]) -> list[Overload]:
     return ordered
 
 
-def groups(chosen: Mapping[str, Kernel]) -> dict[str, list[tuple[Overload, Kernel]]]:
+def groups(chosen: Mapping[str, CFunction]) -> dict[str, list[tuple[Overload, CFunction]]]:
     """The overloads of each operator in the order of trying, with their kernels."""
     known = overloads()
-    found: dict[str, dict[str, Kernel]] = {}
+    found: dict[str, dict[str, CFunction]] = {}
     for name, kernel in chosen.items():
         operator, _, overload = name.partition(".")
         if operator in _NUMBERS and overload.startswith("Scalar"):

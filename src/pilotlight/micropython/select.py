@@ -14,8 +14,8 @@ import yaml
 from pilotlight.errors import PilotlightError
 
 if TYPE_CHECKING:
-    from pilotlight.micropython.composed import Unit
-    from pilotlight.micropython.schemas import Kernel
+    from pilotlight.micropython.composed import PackedUnit
+    from pilotlight.micropython.schemas import CFunction
 
 PYTHON = Path(__file__).parent / "python"
 _PREFIXES = ("aten::", "aten.", "torch.nn.functional.", "torch.special.", "torch.", "Tensor.", "F.")
@@ -30,12 +30,12 @@ class Selection:
     operators: tuple[str, ...] | None = None
     python: tuple[str, ...] | None = None
 
-    def kernels(self) -> dict[str, Kernel]:
+    def kernels(self) -> dict[str, CFunction]:
         """Those of C."""
         known = all_kernels()
         return known if self.operators is None else {name: known[name] for name in self.operators if name in known}
 
-    def units(self) -> list[Unit]:
+    def units(self) -> list[PackedUnit]:
         """What there is of the operators that are written in Python."""
         from pilotlight.micropython import composed
 
@@ -54,7 +54,7 @@ class Selection:
 ALL = Selection()
 
 
-def all_kernels() -> dict[str, Kernel]:
+def all_kernels() -> dict[str, CFunction]:
     """Reading the tables takes PyTorch, and so a moment that a build that is there already does not need."""
     from pilotlight.micropython.operators import kernels
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from pilotlight.micropython.by_hand import PYTHON_OPERATORS
-from pilotlight.micropython.schemas import Kernel, Overload, groups, is_variadic, overloads, parameters
+from pilotlight.micropython.schemas import CFunction, Overload, groups, is_variadic, overloads, parameters
 
 # Kernels that apply the row that they are told, where there are but tensors.
 _QUICK = {"pt_pointwise", "pt_do_add", "pt_do_neg", "pt_do_relu"}
@@ -89,7 +89,7 @@ class _Overloads:
         self.entries: list[str] = []
         self.starts: dict[tuple[str, ...], int] = {}
 
-    def text(self, overload: Overload, kernel: Kernel, flags: Sequence[int]) -> str:
+    def text(self, overload: Overload, kernel: CFunction, flags: Sequence[int]) -> str:
         items = parameters(overload)
         positional = len(items) - len(overload.schema.arguments.flat_kwarg_only)
         columns = [self.lists.place(items), len(items), positional, *flags, int(_self_second(overload))]
@@ -99,7 +99,7 @@ class _Overloads:
         function = self.kernels.setdefault(kernel.function, len(self.kernels))
         return f"{function}, {data}, {int(is_row)}, {self.signatures.setdefault(signature, len(self.signatures))}"
 
-    def place(self, members: Sequence[tuple[Overload, Kernel]], as_method: Sequence[bool]) -> int:
+    def place(self, members: Sequence[tuple[Overload, CFunction]], as_method: Sequence[bool]) -> int:
         """Where the overloads of an operator are; operators with the same ones share them."""
         texts = tuple(
             self.text(o, kernel, (o.outs, int(o.is_function), int(method)))
@@ -127,7 +127,7 @@ def _self_second(overload: Overload) -> bool:
     return len(items) > 1 and items[1].name == "self"
 
 
-def _same(one: Iterable[tuple[Overload, Kernel]], other: Iterable[tuple[Overload, Kernel]]) -> bool:
+def _same(one: Iterable[tuple[Overload, CFunction]], other: Iterable[tuple[Overload, CFunction]]) -> bool:
     """Whether an operator in place computes what the functional one does, from the same arguments."""
     return [(parameters(o), kernel) for o, kernel in one] == [(parameters(o), kernel) for o, kernel in other]
 
@@ -135,7 +135,7 @@ def _same(one: Iterable[tuple[Overload, Kernel]], other: Iterable[tuple[Overload
 class _Operator:
     """The overloads of an operator, as functions and as methods."""
 
-    def __init__(self, name: str, members: Sequence[tuple[Overload, Kernel]]) -> None:
+    def __init__(self, name: str, members: Sequence[tuple[Overload, CFunction]]) -> None:
         self.name, self.members = name, members
         self.as_method = [o.is_method and hasattr(torch.Tensor, name) for o, _ in members]
         self.functions = [m for m in members if m[0].is_function and not name.startswith("__")]
@@ -148,7 +148,7 @@ class _Operator:
         )
 
 
-def operator_tables(chosen: Mapping[str, Kernel]) -> Tables:
+def operator_tables(chosen: Mapping[str, CFunction]) -> Tables:
     """C tables of these overloads."""
     operators = {name: _Operator(name, members) for name, members in groups(chosen).items()}
     bases = {  # of operators in place that are the same but for that

@@ -7,13 +7,13 @@ import pkgutil
 from functools import cache
 
 from pilotlight.micropython.rows import row_kernels
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
 
 @cache
-def kernels() -> dict[str, Kernel]:
+def kernels() -> dict[str, CFunction]:
     """Every overload that there is a kernel for; a family's own entry goes before a row of the compiler's."""
-    own: dict[str, Kernel] = {}
+    own: dict[str, CFunction] = {}
     for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
         if module == "aliases":
             continue

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
-KERNELS: dict[str, Kernel] = {"scaled_dot_product_attention.default": Kernel("pt_attention")}
+KERNELS: dict[str, CFunction] = {"scaled_dot_product_attention.default": CFunction("pt_attention")}

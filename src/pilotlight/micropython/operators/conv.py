@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
-KERNELS: dict[str, Kernel] = {
-    "convolution.default": Kernel("pt_conv", 0),
-    **{f"conv{rank}d.default": Kernel("pt_conv", rank) for rank in (1, 2, 3)},
-    **{f"conv{rank}d.padding": Kernel("pt_conv", rank + 4) for rank in (1, 2, 3)},
-    "conv_transpose1d.default": Kernel("pt_conv", 1 + 8),
-    "conv_transpose2d.input": Kernel("pt_conv", 2 + 8),
-    "conv_transpose3d.input": Kernel("pt_conv", 3 + 8),
+KERNELS: dict[str, CFunction] = {
+    "convolution.default": CFunction("pt_conv", 0),
+    **{f"conv{rank}d.default": CFunction("pt_conv", rank) for rank in (1, 2, 3)},
+    **{f"conv{rank}d.padding": CFunction("pt_conv", rank + 4) for rank in (1, 2, 3)},
+    "conv_transpose1d.default": CFunction("pt_conv", 1 + 8),
+    "conv_transpose2d.input": CFunction("pt_conv", 2 + 8),
+    "conv_transpose3d.input": CFunction("pt_conv", 3 + 8),
 }

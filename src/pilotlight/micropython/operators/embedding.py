@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
-KERNELS: dict[str, Kernel] = {"embedding.default": Kernel("pt_embedding")}
+KERNELS: dict[str, CFunction] = {"embedding.default": CFunction("pt_embedding")}

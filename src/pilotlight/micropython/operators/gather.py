@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
 _TAKE, _PUT, _ADD = range(3)  # what becomes of an element that an index names
 _VALUE, _REDUCE = 8, 16  # a number is put; reduce= says how
 
-KERNELS: dict[str, Kernel] = {
-    "gather.default": Kernel("pt_do_gather"), "index_select.default": Kernel("pt_do_index_select"),
-    **{f"{name}.{overload}": Kernel("pt_do_scatter", data)
+KERNELS: dict[str, CFunction] = {
+    "gather.default": CFunction("pt_do_gather"), "index_select.default": CFunction("pt_do_index_select"),
+    **{f"{name}.{overload}": CFunction("pt_do_scatter", data)
        for name in ("scatter", "scatter_")
        for overload, data in (("src", _PUT), ("value", _PUT + _VALUE), ("reduce", _REDUCE),
                               ("value_reduce", _VALUE + _REDUCE))},
-    **{f"{name}{place}.{overload}": Kernel(f"pt_do_{function}", data)
+    **{f"{name}{place}.{overload}": CFunction(f"pt_do_{function}", data)
        for place in ("", "_")
        for name, overload, function, data in (
            ("scatter_add", "default", "scatter", _ADD), ("index_add", "default", "index_add", 0),
        )},
-    "nonzero.default": Kernel("pt_do_nonzero"), "nonzero.numpy": Kernel("pt_do_nonzero_as"),
-    "where.default": Kernel("pt_do_where_true"),
+    "nonzero.default": CFunction("pt_do_nonzero"), "nonzero.numpy": CFunction("pt_do_nonzero_as"),
+    "where.default": CFunction("pt_do_where_true"),
 }

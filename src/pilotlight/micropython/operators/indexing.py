@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
-KERNELS: dict[str, Kernel] = {
-    "__getitem__.default": Kernel("pt_do_getitem"),
-    "__setitem__.default": Kernel("pt_do_setitem"),
-    "index.Tensor": Kernel("pt_do_index"),
-    "index_put.default": Kernel("pt_do_index_put"),
-    "index_put_.default": Kernel("pt_do_index_put"),
+KERNELS: dict[str, CFunction] = {
+    "__getitem__.default": CFunction("pt_do_getitem"),
+    "__setitem__.default": CFunction("pt_do_setitem"),
+    "index.Tensor": CFunction("pt_do_index"),
+    "index_put.default": CFunction("pt_do_index_put"),
+    "index_put_.default": CFunction("pt_do_index_put"),
 }

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
-KERNELS: dict[str, Kernel] = {"cat.default": Kernel("pt_do_cat"), "stack.default": Kernel("pt_do_cat", 1)}
+KERNELS: dict[str, CFunction] = {"cat.default": CFunction("pt_do_cat"), "stack.default": CFunction("pt_do_cat", 1)}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
 _PRODUCTS = {"matmul": 0, "mm": 1, "bmm": 2, "mv": 3, "dot": 4}
 
-KERNELS: dict[str, Kernel] = {
-    **{f"{name}.default": Kernel("pt_matmul", number) for name, number in _PRODUCTS.items()},
-    "outer.default": Kernel("pt_outer"),
-    "linear.default": Kernel("pt_linear"),
+KERNELS: dict[str, CFunction] = {
+    **{f"{name}.default": CFunction("pt_matmul", number) for name, number in _PRODUCTS.items()},
+    "outer.default": CFunction("pt_outer"),
+    "linear.default": CFunction("pt_linear"),
 }

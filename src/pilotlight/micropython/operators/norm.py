@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
-KERNELS: dict[str, Kernel] = {
-    "layer_norm.default": Kernel("pt_layer_norm", 0),
-    "native_layer_norm.default": Kernel("pt_layer_norm", 1),
-    "rms_norm.default": Kernel("pt_rms_norm"),
-    "group_norm.default": Kernel("pt_group_norm"),
-    "batch_norm.default": Kernel("pt_batch_norm", 0),
-    "instance_norm.default": Kernel("pt_batch_norm", 1),
-    "native_batch_norm.default": Kernel("pt_batch_norm", 2),
+KERNELS: dict[str, CFunction] = {
+    "layer_norm.default": CFunction("pt_layer_norm", 0),
+    "native_layer_norm.default": CFunction("pt_layer_norm", 1),
+    "rms_norm.default": CFunction("pt_rms_norm"),
+    "group_norm.default": CFunction("pt_group_norm"),
+    "batch_norm.default": CFunction("pt_batch_norm", 0),
+    "instance_norm.default": CFunction("pt_batch_norm", 1),
+    "native_batch_norm.default": CFunction("pt_batch_norm", 2),
 }

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
-KERNELS: dict[str, Kernel] = {"constant_pad_nd.default": Kernel("pt_constant_pad")}
+KERNELS: dict[str, CFunction] = {"constant_pad_nd.default": CFunction("pt_constant_pad")}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
 _KINDS = ("rnn_tanh", "rnn_relu", "gru", "lstm")
 
-KERNELS: dict[str, Kernel] = {
-    **{f"{name}_cell.default": Kernel("pt_recurrent_cell", kind) for kind, name in enumerate(_KINDS)},
+KERNELS: dict[str, CFunction] = {
+    **{f"{name}_cell.default": CFunction("pt_recurrent_cell", kind) for kind, name in enumerate(_KINDS)},
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
 _ALL, _DIMS, _DIM = range(3)  # what stands behind self: nothing, a list of dimensions, one of them
 
@@ -21,10 +21,10 @@ _FORMS = {
 }
 _VARIANCES = {"var": 0, "std": 4}
 
-KERNELS: dict[str, Kernel] = {
-    **{f"{name}.{overload}": Kernel(f"pt_do_{function}", form)
+KERNELS: dict[str, CFunction] = {
+    **{f"{name}.{overload}": CFunction(f"pt_do_{function}", form)
        for name, (function, forms) in _FORMS.items() for overload, form in forms.items()},
-    **{f"{name}.{overload}": Kernel("pt_do_var", wanted + form)
+    **{f"{name}.{overload}": CFunction("pt_do_var", wanted + form)
        for name, wanted in _VARIANCES.items() for form, overload in enumerate(("default", "dim", "correction"))},
-    "linalg_vector_norm.default": Kernel("pt_do_vector_norm"),
+    "linalg_vector_norm.default": CFunction("pt_do_vector_norm"),
 }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
-KERNELS: dict[str, Kernel] = {
-    "softmax.int": Kernel("pt_softmax", 0),
-    "log_softmax.int": Kernel("pt_log_softmax", 0),
-    "_softmax.default": Kernel("pt_softmax", 1),
-    "_log_softmax.default": Kernel("pt_log_softmax", 1),
+KERNELS: dict[str, CFunction] = {
+    "softmax.int": CFunction("pt_softmax", 0),
+    "log_softmax.int": CFunction("pt_log_softmax", 0),
+    "_softmax.default": CFunction("pt_softmax", 1),
+    "_log_softmax.default": CFunction("pt_log_softmax", 1),
 }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
 _STABLE, _INDICES, _FIRST = 1, 2, 4  # `stable` stands before dim; indices only; k stands before dim
 
-KERNELS: dict[str, Kernel] = {
-    **{f"{name}{place}.default": Kernel(f"pt_do_{name}") for name in ("cumsum", "cumprod") for place in ("", "_")},
-    "sort.default": Kernel("pt_do_sort", 0), "sort.stable": Kernel("pt_do_sort", _STABLE),
-    "argsort.default": Kernel("pt_do_sort", _INDICES), "argsort.stable": Kernel("pt_do_sort", _INDICES + _STABLE),
-    "topk.default": Kernel("pt_do_sort", _FIRST),
+KERNELS: dict[str, CFunction] = {
+    **{f"{name}{place}.default": CFunction(f"pt_do_{name}") for name in ("cumsum", "cumprod") for place in ("", "_")},
+    "sort.default": CFunction("pt_do_sort", 0), "sort.stable": CFunction("pt_do_sort", _STABLE),
+    "argsort.default": CFunction("pt_do_sort", _INDICES), "argsort.stable": CFunction("pt_do_sort", _INDICES + _STABLE),
+    "topk.default": CFunction("pt_do_sort", _FIRST),
 }

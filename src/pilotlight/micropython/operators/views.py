@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotlight.micropython.schemas import Kernel
+from pilotlight.micropython.schemas import CFunction
 
 _SIMPLE = {
     "view.dtype": "view_dtype", "flatten.using_ints": "flatten", "permute.default": "permute", "t.default": "t",
@@ -14,17 +14,17 @@ _SIMPLE = {
     "as_strided.default": "as_strided", "as_strided_.default": "as_strided",
 }
 
-KERNELS: dict[str, Kernel] = {
-    **{name: Kernel(f"pt_do_{function}") for name, function in _SIMPLE.items()},
-    "narrow.Tensor": Kernel("pt_do_narrow", 1),
-    "view.default": Kernel("pt_do_view", 0),
-    "reshape.default": Kernel("pt_do_view", 1),
-    "view_as.default": Kernel("pt_do_view_as", 0),
-    "reshape_as.default": Kernel("pt_do_view_as", 1),
-    **{f"squeeze{place}.{overload}": Kernel("pt_do_squeeze", number)
+KERNELS: dict[str, CFunction] = {
+    **{name: CFunction(f"pt_do_{function}") for name, function in _SIMPLE.items()},
+    "narrow.Tensor": CFunction("pt_do_narrow", 1),
+    "view.default": CFunction("pt_do_view", 0),
+    "reshape.default": CFunction("pt_do_view", 1),
+    "view_as.default": CFunction("pt_do_view_as", 0),
+    "reshape_as.default": CFunction("pt_do_view_as", 1),
+    **{f"squeeze{place}.{overload}": CFunction("pt_do_squeeze", number)
        for place in ("", "_") for number, overload in enumerate(("default", "dim", "dims"))},
-    "chunk.default": Kernel("pt_do_split", 0),
-    "split.Tensor": Kernel("pt_do_split", 1),
-    "split.sizes": Kernel("pt_do_split", 2),
-    "split_with_sizes.default": Kernel("pt_do_split", 2),
+    "chunk.default": CFunction("pt_do_split", 0),
+    "split.Tensor": CFunction("pt_do_split", 1),
+    "split.sizes": CFunction("pt_do_split", 2),
+    "split_with_sizes.default": CFunction("pt_do_split", 2),
 }
