@@ -24,12 +24,11 @@ from pilotlight.micropython.schemas import Overload, argument_kind, is_variadic,
 
 FOR_C = "_for_"  # so begins the name of what an operator in C leaves to Python
 FOLDER = Path(__file__).parent / "python" / "torch" / "operators"
-_WRAPPER = "_wrap"  # around every operator
 _CODES = ("TENSOR", "SCALAR", "INT", "FLOAT", "BOOL", "INTS", "TENSORS", "FLOATS", "DTYPE", "STR", "DEVICE", "IGNORED")
 
 
 @dataclass(frozen=True)
-class Unit:
+class PackedUnit:
     """A function, class or constant, or another name of an operator."""
 
     name: str
@@ -40,7 +39,7 @@ class Unit:
 
 
 @cache
-def units() -> dict[str, Unit]:
+def units() -> dict[str, PackedUnit]:
     """All units; each stands before those that it needs."""
     nodes: dict[str, ast.stmt] = {}
     for path in sorted(FOLDER.glob("*.py")):
@@ -50,8 +49,7 @@ def units() -> dict[str, Unit]:
                 assert name not in nodes, f"{path}: {name} is there twice"
                 nodes[name] = node
     found = {name: _unit(name, node, nodes.keys()) for name, node in nodes.items()}
-    found |= {name: Unit(name, "", (), frozenset((target,)), f"{_forms(name, ALIASES, None)}={target}")
-              for name, target in ALIASES.items()}
+    found |= {name: _alias(name, target, nodes.keys()) for name, target in ALIASES.items()}
     in_c = {name.partition(".")[0] for name in kernels()}
     assert in_c.isdisjoint(found), f"in C and in Python: {sorted(in_c.intersection(found))}"
     return _in_order(found)
@@ -73,11 +71,10 @@ def covered() -> list[str]:
     return [*kernels(), *(overload.name for overload in overloads().values() if overload.operator in names)]
 
 
-def with_needed(names: Iterable[str]) -> list[Unit]:
+def with_needed(names: Iterable[str]) -> list[PackedUnit]:
     """The units of some operators, and what they need."""
     wanted: set[str] = set()
     todo = [name for name in names if name in units()]
-    todo += [_WRAPPER] if todo else []
     while todo:
         name = todo.pop()
         if name in units() and name not in wanted:
@@ -93,20 +90,25 @@ def _defined(node: ast.stmt) -> str:
     return node.targets[0].id
 
 
-def _unit(name: str, node: ast.stmt, known: Collection[str]) -> Unit:
+def _unit(name: str, node: ast.stmt, known: Collection[str]) -> PackedUnit:
     names = _globals(symtable.symtable(ast.unparse(node), name, "exec"))
     words = names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
     needs = tuple(sorted(names.intersection(known) - {name}))
     helper = name[0] == "_" and not schemas(name) and not name.startswith(FOR_C)
     head = "" if helper else f"{_forms(name, known, node)}{_types(name, node)}"
-    return Unit(name, ast.unparse(node), needs, frozenset(words), head)
+    return PackedUnit(name, ast.unparse(node), needs, frozenset(words), head)
 
 
-def _in_order(found: dict[str, Unit]) -> dict[str, Unit]:
+def _alias(name: str, target: str, known: Collection[str]) -> PackedUnit:
+    needs = (target,) if target in known else ()  # which is loaded with it
+    return PackedUnit(name, "", needs, frozenset((target,)), f"{_forms(name, ALIASES, None)}={target}")
+
+
+def _in_order(found: dict[str, PackedUnit]) -> dict[str, PackedUnit]:
     """Each before those that it needs, which follow soon: what is alike is then in one window of the compression."""
     users = Counter(need for unit in found.values() for need in unit.needs)
     ready = [name for name in found if not users[name]]
-    placed: dict[str, Unit] = {}
+    placed: dict[str, PackedUnit] = {}
     while ready:
         name = ready.pop()
         placed[name] = found[name]

@@ -12,10 +12,8 @@ import tempfile
 from pathlib import Path
 
 from pilotlight.micropython import cache
-from pilotlight.micropython.minify import minify
-from pilotlight.micropython.pack import LOADER, pack
+from pilotlight.micropython.pack import pack
 from pilotlight.micropython.select import Selection, modules
-from pilotlight.micropython.texts import take_out
 
 HERE = Path(__file__).parent
 KERNELS = HERE.parent / "csrc" / "kernels" / "portable"
@@ -37,11 +35,10 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
     files = selection.python_files()
     python = {name: path for name, path in modules().items() if path in files}
     wanted = {f"torch/{path.name}": path.read_bytes() for path in sorted((HERE / "cmodule").iterdir())}
-    texts: list[str] = []
-    if LOADER in python:
-        wanted, texts = take_out(wanted)
-    packed = pack(python, selection.units(), texts)
+    packed = pack(python, selection.units())
     wanted["torch/generated/stream.h"] = packed.header.encode()
+    if packed.source:
+        wanted["torch/generated/packed.c"] = packed.source.encode()
     with tempfile.TemporaryDirectory() as temporary:
         generate(Path(temporary), selection.kernels(), alone=selection.alone)
         for path in sorted((Path(temporary) / "generated").iterdir()):
@@ -50,7 +47,7 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
     for path in _included(list(wanted.values())):
         wanted[f"torch/kernels/{path.name}"] = path.read_bytes()
     for path in files:
-        wanted[f"python/{path.relative_to(HERE / 'python')}"] = minify(path.read_text()).encode()
+        wanted[f"python/{path.relative_to(HERE / 'python')}"] = path.read_bytes()
     for name, data in packed.files.items():
         if data:
             wanted[f"python/{name}"] = data

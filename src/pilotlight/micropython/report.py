@@ -22,6 +22,7 @@ from pilotlight.micropython.select import Selection, modules
 
 Section = tuple[str, str]  # object file inside the build folder, name of the section
 _LINE = re.compile(r"^ (\.\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S+\.o)$", re.MULTILINE)
+_BLOCKS = "torch/generated/packed.o"
 _TABLES = (".rodata.pt_kernels", ".rodata.pt_rows")  # refer to every kernel
 
 
@@ -109,7 +110,7 @@ def flash_report(build: Path, map_file: Path, selection: Selection) -> dict[str,
         for name, sections in sorted(needs.items())
     ]
     operators += python_operators(selection)
-    ours = {section: size for section, size in kept.items() if section[0].startswith("torch/")}
+    ours = {s: size for s, size in kept.items() if s[0].startswith("torch/") and s[0] != _BLOCKS}
     tables = sum(size for (file, _), size in ours.items() if file == "torch/generated/tables.o")
     in_operators = sum(size for section, size in ours.items() if section in users)
     python = python_sizes(kept)
@@ -157,7 +158,8 @@ def python_sizes(kept: Mapping[Section, int]) -> dict[str, int]:
         if file == "frozen_content.o":
             own = re.sub(r"^\.rodata\.(fun_data|raw_code|proto_fun|children|const_obj|const_qstr_table_data|"
                          r"const_obj_table_data|frozen_module|mp_frozen)_?", "", section)
-            other = "(packed)" if section == ".rodata" else "(names)"
-            module = next((full for prefix, full in prefixes if own.startswith(prefix)), other)
+            module = next((full for prefix, full in prefixes if own.startswith(prefix)), "(names)")
             found[module] = found.get(module, 0) + size
+        elif file == _BLOCKS:
+            found["(packed)"] = found.get("(packed)", 0) + size
     return dict(sorted(found.items(), key=lambda item: -item[1]))

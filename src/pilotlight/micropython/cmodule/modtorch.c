@@ -55,7 +55,7 @@ static const mp_rom_map_elem_t module_table[] = {
     ENTRY(_nn, elsewhere),
 #if PT_STREAM
     ENTRY(_check, pt_check_obj), ENTRY(_into, pt_into_obj), ENTRY(_named, pt_named_obj),
-    ENTRY(_block, pt_block_obj), ENTRY(_expand, pt_expand_obj),
+    ENTRY(_block, pt_block_obj), ENTRY(_unpack, pt_unpack_obj), ENTRY(_run, pt_run_obj),
 #endif
 #if MICROPY_MODULE_BUILTIN_INIT
     ENTRY(__init__, pt_forget_obj),

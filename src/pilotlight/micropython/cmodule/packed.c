@@ -2,44 +2,80 @@
 #include "packed.h"
 
 #include "py/builtin.h"
+#include "py/persistentcode.h"
 
 #include "call.h"
 
 #if PT_STREAM
+#if !MICROPY_PERSISTENT_CODE_LOAD || !MICROPY_PY_DEFLATE
+#error "torch needs MICROPY_PERSISTENT_CODE_LOAD and MICROPY_PY_DEFLATE"
+#endif
+#include "lib/uzlib/uzlib.h"
 
-/* Two bytes a name say which block it is in, and that most others are in none. */
-static const uint16_t hashes[] = {PT_HASHES}, first_units[] = {PT_FIRST_UNITS}, starts[] = {PT_STARTS};
-
-static int find_block(const byte *name, size_t length)
+/* Two bytes a name say where it is, and that most others are nowhere: the number of the block, and in the lowest byte
+ * the place in it; -1 for a name that is in none. */
+static int find_unit(const byte *name, size_t length)
 {
-    uint16_t hash = PT_SALT;
+    uint16_t hash = pt_salt;
     int block = 0;
     for (; length; length--) {
         hash = (uint16_t)(hash * 33 ^ *name++);
     }
-    for (int k = 0; k < PT_UNITS; k++) {
-        block += k >= first_units[block + 1];
-        if (hashes[k] == hash) {
-            return block;
+    for (int k = 0; k < pt_units; k++) {
+        block += k >= pt_first_units[block + 1];
+        if (pt_unit_hashes[k] == hash) {
+            return block << 8 | (k - pt_first_units[block]);
         }
     }
     return -1;
 }
 
-/* _block(name of a unit, or number of a text): where its block begins; -1 for a name that is in none. */
-static mp_obj_t block(mp_obj_t what)
+/* _block(name of a unit): where it is. */
+static mp_obj_t block(mp_obj_t name)
 {
-    int found;
-    if (mp_obj_is_str(what)) {
-        size_t length;
-        const char *name = mp_obj_str_get_data(what, &length);
-        found = find_block((const byte *)name, length);
-    } else {
-        found = PT_TEXT_BLOCK + MP_OBJ_SMALL_INT_VALUE(what) / PT_TEXT_LINES;
-    }
-    return MP_OBJ_NEW_SMALL_INT(found < 0 ? -1 : (mp_int_t)starts[found]);
+    size_t length;
+    const char *text = mp_obj_str_get_data(name, &length);
+    return MP_OBJ_NEW_SMALL_INT(find_unit((const byte *)text, length));
 }
 MP_DEFINE_CONST_FUN_OBJ_1(pt_block_obj, block);
+
+/* _unpack(number): the bytes of a block. */
+static mp_obj_t unpack(mp_obj_t number)
+{
+    const mp_int_t k = MP_OBJ_SMALL_INT_VALUE(number);
+    vstr_t made;
+    uzlib_uncomp_t *stream = m_new0(uzlib_uncomp_t, 1);
+    vstr_init_len(&made, pt_block_sizes[k]);
+    uzlib_uncompress_init(stream, NULL, 0);
+    stream->source = pt_blocks + pt_block_starts[k];
+    stream->source_limit = pt_blocks + pt_block_starts[k + 1];
+    stream->dest_start = stream->dest = (byte *)made.buf;
+    stream->dest_limit = stream->dest + made.len;
+    uzlib_uncompress(stream);
+    m_del(uzlib_uncomp_t, stream, 1);
+    return mp_obj_new_bytes_from_vstr(&made);
+}
+MP_DEFINE_CONST_FUN_OBJ_1(pt_unpack_obj, unpack);
+
+/* _run(bytecode, names): what the bytecode defines is then in the dictionary. */
+static mp_obj_t run(mp_obj_t code, mp_obj_t names)
+{
+    mp_buffer_info_t buffer;
+    mp_compiled_module_t made = {.context = m_new_obj(mp_module_context_t)};
+    nlr_jump_callback_node_globals_locals_t before = {.globals = mp_globals_get(), .locals = mp_locals_get()};
+    mp_get_buffer_raise(code, &buffer, MP_BUFFER_READ);
+    made.context->module.base.type = &mp_type_module;
+    made.context->module.globals = MP_OBJ_TO_PTR(names);
+    mp_raw_code_load_mem(buffer.buf, buffer.len, &made);
+    const mp_obj_t function = mp_make_function_from_proto_fun(made.rc, made.context, NULL);
+    mp_globals_set(MP_OBJ_TO_PTR(names));
+    mp_locals_set(MP_OBJ_TO_PTR(names));
+    nlr_push_jump_callback(&before.callback, mp_globals_locals_set_from_nlr_jump_callback);
+    mp_call_function_0(function);
+    nlr_pop_jump_callback(true);
+    return mp_const_none;
+}
+MP_DEFINE_CONST_FUN_OBJ_2(pt_run_obj, run);
 
 void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest)
 {
@@ -49,8 +85,8 @@ void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest)
     if (text[0] == '_' && text[1] == '_') {
         return;
     }
-    if (find_block(text, length) < 0) {
-        if (text[length - 1] != '_' || find_block(text, length - 1) < 0) {
+    if (find_unit(text, length) < 0) {
+        if (text[length - 1] != '_' || find_unit(text, length - 1) < 0) {
             return;
         }
         args[0] = mp_obj_new_str((const char *)text, length - 1);

@@ -1,7 +1,7 @@
 #include "record.h"
 
 #ifdef PT_RECORD
-#include "texts.h"
+#include "py/runtime.h"
 
 /* A set that gets the names, or None to stop. */
 static mp_obj_t record(mp_obj_t names)

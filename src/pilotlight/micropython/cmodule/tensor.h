@@ -11,7 +11,7 @@
 #include "py/objtuple.h"
 #include "py/runtime.h"
 
-#include "texts.h"
+#include "generated/stream.h"
 
 /* ---- element types --------------------------------------------------------------------------------- */
 

@@ -1,73 +1,48 @@
-# Rarely used modules, operators that are written in Python, and texts of errors, in compressed blocks; pack.py says how.
-# What is asked for is compiled, alone with what it needs.
-from io import BytesIO
-
+# Rarely used modules, and operators that are written in Python: bytecode in compressed blocks; pack.py says how.
+# What is asked for is loaded, alone with what it needs.
 import _torch
-from deflate import RAW, DeflateIO
 
-_DATA = b""  # a build puts the blocks here
 _loaded = {}  # the names of modules
 _names = {"_torch": _torch}  # of all operators
 _names["_names"] = _names
 _made = {}  # operators by their forms
 
 
-def _open(what):
-    stream = BytesIO(_DATA)
-    stream.seek(_torch._block(what))
-    return DeflateIO(stream, RAW, 12)
-
-
-# a statement at a time
-def _run(stream, size, names):
-    text = b""
-    while size:
-        line = stream.readline()
-        size -= len(line)
-        line = _torch._expand(line)
-        if text and line[0] != 32 and text[0] != 64:
-            exec(text, names)
-            text = b""
-        text += line
-    exec(text, names)
-
-
-# executes a unit and what it needs; `heads` gets what is said of operators
+# Runs a unit and what it needs, which is in the same block or in a later one; `heads` gets what is said of operators.
 def _find(name, names, heads):
-    if _torch._block(name) < 0:
+    waiting = {_torch._block(name): name}
+    if -1 in waiting:
         return False
-    stream = _open(name)
-    skipped = bytearray(64)
-    while True:
-        words = _torch._expand(stream.readline()).decode().split()
-        if not words:
-            return False
-        size = int(words[1])
-        if words[0] == name:
-            break
-        while size:
-            size -= stream.readinto(skipped, min(size, 64))
-    if size:
-        _run(stream, size, names)
-    stream = None
-    for word in words[2:]:
-        if word[0] == ":":
-            heads[name] = word[1:]
-        elif word not in names:
-            try:
-                _find(word, names, heads)
-            except BaseException:  # no memory: next time all of it again
-                names.pop(name, None)
-                raise
+    number = block = None
+    done = []
+    try:
+        while waiting:
+            place = min(waiting)
+            name = waiting.pop(place)
+            if place >> 8 != number:
+                number, block = place >> 8, None
+                block = _torch._unpack(number)
+            at = end = 0
+            for _ in range((place & 255) + 1):
+                at = end + 2
+                end = at + block[end] + 256 * block[end + 1]
+            code = block.find(b"\n", at)
+            words = block[at:code].decode().split()
+            if words[0] != name:  # has but the hash of a unit
+                return False
+            done.append(name)
+            if code + 1 < end:
+                _torch._run(memoryview(block)[code + 1 : end], names)
+            for word in words[1:]:
+                if word[0] == ":":
+                    heads[name] = word[1:]
+                elif word not in names:
+                    waiting[_torch._block(word)] = word
+    except BaseException:  # no memory: next time all of it again
+        for name in done:
+            names.pop(name, None)
+        raise
     return True
-
-
-# of an error
-def text(number):
-    stream = _open(number - 1)
-    for _ in range((number - 1) % 64 + 1):
-        line = stream.readline()
-    return _torch._expand(line).decode()[:-1]
 
 
 # the names of a module; with `names` it is not kept
@@ -87,13 +62,71 @@ def load(name, names=None):
 def operator(name, form, in_place):
     if name not in _made:
         heads = {}
-        if "_wrap" not in _names:
+        if "torch" not in _names:
             _names["torch"] = __import__("torch")
-            _find("_wrap", _names, heads)
         _find(name, _names, heads)
         for known in heads:
-            _made[known] = _names["_wrap"](known, heads[known])
+            _made[known] = _wrap(known, heads[known])
     found = _made.get(name, {}).get("i" if in_place else form)
     if isinstance(found, str) and form != "m":
         found = getattr(_torch if hasattr(_torch, found) else _torch._nn, found)
     return found
+
+
+# How an operator is called: its arguments are checked by their types in the schema, out= and the form in place are made
+# from its result.
+def _wrap(name, head):
+    forms, check, types = head.partition(":")
+    forms, alias, found = forms.partition("=")
+    outs = int(forms[-1])
+    # PyTorch lets these results lie over their arguments anyhow, the next over all but the first
+    free = name in (
+        "diag", "triu", "tril", "masked_scatter", "logsumexp", "frobenius_norm", "norm", "nanmean", "nansum", "aminmax",
+        "median", "nanmedian", "mode", "kthvalue", "quantile", "nanquantile", "log_sigmoid", "linalg_norm",
+        "linalg_matrix_norm", "vdot",
+    )
+    last = 0 if free else 1 if name == "ldexp" else 99
+    # and these may not even be an argument, but for the first
+    apart = 1 if name in ("index_copy", "index_reduce", "scatter_reduce", "put") else 0 if name == "take_along_dim" else 99
+
+    def checked(types):
+        function = _names[name]
+        known = [item.split("=") for item in types.split(",") if item]
+        by_name = dict(known)
+
+        def call(*args, **kwargs):
+            out = kwargs.pop("out", None) if outs else None
+            for k in range(min(2, len(known), len(args))):
+                if known[k][1][0] == "*" and not (args[k] is None or isinstance(args[k], (tuple, list))):
+                    args = args[:k] + (args[k:],)
+                    break
+            args = [_torch._check(name, known[k][0], known[k][1], x) if k < len(known) else x for k, x in enumerate(args)]
+            for key in list(kwargs):
+                x = kwargs.pop(key)
+                key = {"axis": "dim", "keepdims": "keepdim"}.get(key, key)
+                kwargs[key] = _torch._check(name, key, by_name[key], x) if key in by_name else x
+            if outs == 1 and out is not None and "dtype" in by_name:
+                kwargs["dtype"] = kwargs.get("dtype") or out.dtype
+            y = function(*args, **kwargs)
+            if out is None:
+                return y
+            both = list(zip((out,), (y,)) if outs == 1 else zip(out, y))
+            if [t for t, x in both if t.shape != x.shape and [a for a in args if a is t]]:
+                raise RuntimeError("unsupported operation: out= is the input, and of another shape than the result")
+            read = (args + list(kwargs.values()))[:last]
+            both = [_torch._into(t, x, False, read, apart) for t, x in both]
+            return both[0] if outs == 1 else tuple(both)
+
+        return call
+
+    made = dict.fromkeys(forms, found if alias else checked(types) if check else _names[name])
+    if "f" in made and "=*f" in types:  # a function of torch takes them as a list
+        made["f"] = checked(types.replace("*", ""))
+    if "i" in made:
+        plain = made["i"]
+        made["i"] = found + "_" if alias else (
+            lambda self, *args, **kwargs: _torch._into(
+                self, plain(self, *args, **kwargs), True, ((self,) + args + tuple(kwargs.values()))[:last], apart
+            )
+        )
+    return made

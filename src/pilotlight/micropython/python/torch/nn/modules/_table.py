@@ -3,32 +3,23 @@
 # None, `@` without its name, `:` is constant (`!` and in the text), `+` is an attribute that the class has anyway. A count
 # repeats a number; a default `$x` is the argument x. A slash stands before the file of a class that has code of its own.
 
-# Signs in the table for lists that many lines have.
-_LISTS = (
-    ("%", " -size_average=None -reduce=None -reduction='mean'"),
-    ("{", " -size_average=None -ignore_index=-100 -reduce=None -reduction='mean'"),
-    ("&", " kernel_size stride=$kernel_size padding=0 dilation=1 -return_indices=False ceil_mode=False"),
-    ("#", " kernel_size stride=$kernel_size padding=0 -ceil_mode=False -count_include_pad=True -divisor_override=None"),
-    (";", " p=0.5 inplace=False +training"),
-    ("|", " ?inplace=False"),
-)
 _TABLE = """
-ReLU relu|
-ReLU6 relu6|
-LeakyReLU leaky_relu negative_slope=0.01|
-ELU elu alpha=1.0|
-CELU celu alpha=1.0|
-SELU selu|
-SiLU silu|
-Mish mish|
+ReLU relu ?inplace=False
+ReLU6 relu6 ?inplace=False
+LeakyReLU leaky_relu negative_slope=0.01 ?inplace=False
+ELU elu alpha=1.0 ?inplace=False
+CELU celu alpha=1.0 ?inplace=False
+SELU selu ?inplace=False
+SiLU silu ?inplace=False
+Mish mish ?inplace=False
 Hardswish hardswish -inplace=False
 Hardsigmoid hardsigmoid -inplace=False
-Hardtanh hardtanh min_val=-1.0 max_val=1.0|
+Hardtanh hardtanh min_val=-1.0 max_val=1.0 ?inplace=False
 Hardshrink hardshrink @lambd=0.5
 Softshrink softshrink @lambd=0.5
 Softplus softplus beta=1.0 threshold=20.0
-Threshold threshold threshold value|
-RReLU rrelu lower=0.125 upper=0.3333333333333333| +training
+Threshold threshold threshold value ?inplace=False
+RReLU rrelu lower=0.125 upper=0.3333333333333333 ?inplace=False +training
 GELU gelu approximate='none'
 GLU glu dim=-1
 Sigmoid sigmoid
@@ -40,18 +31,18 @@ Softmax softmax dim=None
 Softmax2d softmax :dim=-3
 Softmin softmin dim=None
 LogSoftmax log_softmax dim=None
-Dropout dropout;
-Dropout1d dropout1d;
-Dropout2d dropout2d;
-Dropout3d dropout3d;
-AlphaDropout alpha_dropout;
-FeatureAlphaDropout feature_alpha_dropout;
-MaxPool1d max_pool1d&
-MaxPool2d max_pool2d&
-MaxPool3d max_pool3d&
+Dropout dropout p=0.5 inplace=False +training
+Dropout1d dropout1d p=0.5 inplace=False +training
+Dropout2d dropout2d p=0.5 inplace=False +training
+Dropout3d dropout3d p=0.5 inplace=False +training
+AlphaDropout alpha_dropout p=0.5 inplace=False +training
+FeatureAlphaDropout feature_alpha_dropout p=0.5 inplace=False +training
+MaxPool1d max_pool1d kernel_size stride=$kernel_size padding=0 dilation=1 -return_indices=False ceil_mode=False
+MaxPool2d max_pool2d kernel_size stride=$kernel_size padding=0 dilation=1 -return_indices=False ceil_mode=False
+MaxPool3d max_pool3d kernel_size stride=$kernel_size padding=0 dilation=1 -return_indices=False ceil_mode=False
 AvgPool1d avg_pool1d kernel_size^1 stride^1=$kernel_size padding^1=0 -ceil_mode=False -count_include_pad=True
-AvgPool2d avg_pool2d#
-AvgPool3d avg_pool3d#
+AvgPool2d avg_pool2d kernel_size stride=$kernel_size padding=0 -ceil_mode=False -count_include_pad=True -divisor_override=None
+AvgPool3d avg_pool3d kernel_size stride=$kernel_size padding=0 -ceil_mode=False -count_include_pad=True -divisor_override=None
 LPPool1d lp_pool1d norm_type kernel_size stride=None ceil_mode=False
 LPPool2d lp_pool2d norm_type kernel_size stride=None ceil_mode=False
 AdaptiveAvgPool1d adaptive_avg_pool1d output_size
@@ -88,22 +79,22 @@ CircularPad3d pad @padding^6>pad :mode='circular'
 LocalResponseNorm local_response_norm @size alpha=0.0001 beta=0.75 k=1.0
 CosineSimilarity cosine_similarity -dim=1 -eps=1e-08
 PairwiseDistance pairwise_distance -p=2.0 -eps=1e-06 -keepdim=False
-L1Loss l1_loss%
-MSELoss mse_loss%
-SoftMarginLoss soft_margin_loss%
-SmoothL1Loss smooth_l1_loss% -beta=1.0
+L1Loss l1_loss -size_average=None -reduce=None -reduction='mean'
+MSELoss mse_loss -size_average=None -reduce=None -reduction='mean'
+SoftMarginLoss soft_margin_loss -size_average=None -reduce=None -reduction='mean'
+SmoothL1Loss smooth_l1_loss -size_average=None -reduce=None -reduction='mean' -beta=1.0
 HuberLoss huber_loss -reduction='mean' -delta=1.0
-KLDivLoss kl_div% -log_target=False
-NLLLoss nll_loss -weight=None{
-CrossEntropyLoss cross_entropy -weight=None{ -label_smoothing=0.0
-BCELoss binary_cross_entropy -weight=None%
-BCEWithLogitsLoss binary_cross_entropy_with_logits -weight=None% -pos_weight=None
+KLDivLoss kl_div -size_average=None -reduce=None -reduction='mean' -log_target=False
+NLLLoss nll_loss -weight=None -size_average=None -ignore_index=-100 -reduce=None -reduction='mean'
+CrossEntropyLoss cross_entropy -weight=None -size_average=None -ignore_index=-100 -reduce=None -reduction='mean' -label_smoothing=0.0
+BCELoss binary_cross_entropy -weight=None -size_average=None -reduce=None -reduction='mean'
+BCEWithLogitsLoss binary_cross_entropy_with_logits -weight=None -size_average=None -reduce=None -reduction='mean' -pos_weight=None
 PoissonNLLLoss poisson_nll_loss -log_input=True -full=False -size_average=None -eps=1e-08 -reduce=None -reduction='mean'
 GaussianNLLLoss gaussian_nll_loss -full=False -eps=1e-06 -reduction='mean'
-CosineEmbeddingLoss cosine_embedding_loss -margin=0.0%
-HingeEmbeddingLoss hinge_embedding_loss -margin=1.0%
-MarginRankingLoss margin_ranking_loss -margin=0.0%
-TripletMarginLoss triplet_margin_loss -margin=1.0 -p=2.0 -eps=1e-06 -swap=False%
+CosineEmbeddingLoss cosine_embedding_loss -margin=0.0 -size_average=None -reduce=None -reduction='mean'
+HingeEmbeddingLoss hinge_embedding_loss -margin=1.0 -size_average=None -reduce=None -reduction='mean'
+MarginRankingLoss margin_ranking_loss -margin=0.0 -size_average=None -reduce=None -reduction='mean'
+TripletMarginLoss triplet_margin_loss -margin=1.0 -p=2.0 -eps=1e-06 -swap=False -size_average=None -reduce=None -reduction='mean'
 Embedding /others
 EmbeddingBag /others
 Identity /others
@@ -133,12 +124,7 @@ TransformerDecoderLayer /transformer
 """
 
 
-# the line of a class with its lists written out; empty where there is none
+# the line of a class; empty where there is none
 def find(name):
     start = _TABLE.find("\n" + name + " ")
-    if start < 0:
-        return ""
-    line = _TABLE[start + 1 : _TABLE.find("\n", start + 1)]
-    for sign, text in _LISTS:
-        line = line.replace(sign, text)
-    return line
+    return _TABLE[start + 1 : _TABLE.find("\n", start + 1)] if start >= 0 else ""
