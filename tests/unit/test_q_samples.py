@@ -100,3 +100,16 @@ def test_groups_of_four_as_documented(model: str) -> None:
     assert call_json("run", model, "--input", "1x64", "--board", "host", *choices, "4")["match"]
     refused = call_error("inspect", model, "--input", "1x64", *choices, "5")
     assert refused["hint"] == "give a multiple of 32, or 4, 8 or 16"
+
+
+class _Largest(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x[x > 0].amax() * 2
+
+
+def test_a_sample_that_the_model_fails_on_is_named() -> None:
+    samples = [torch.tensor([1.0, -2.0, 3.0]), torch.tensor([-1.0, -2.0, -3.0])]
+    graph = pl.capture(_Largest(), (samples[0],), "net")
+    with pytest.raises(pl.PilotlightError, match="fails on calibration sample 1: ") as found:
+        pl.quantize(graph, samples)
+    assert found.value.kind == "calibration"

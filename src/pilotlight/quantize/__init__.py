@@ -27,7 +27,7 @@ from pilotlight.quantize import weights
 from pilotlight.quantize.choice import Predicate, among, every, named
 from pilotlight.quantize.far import far_tensors
 from pilotlight.quantize.flat import flat_module, states_of
-from pilotlight.quantize.samples import read_samples
+from pilotlight.quantize.samples import read_samples, run_sample
 from pilotlight.quantize.weights import GROUP, MIN_WEIGHTS
 
 MODES = ("int8", "int16x8", "auto")
@@ -104,8 +104,8 @@ def _convert(
     initial = {name: state.clone() for name, state in states_of(module).items()}
     quantizer = Int8Quantizer(observer, keep_float, wide, far_tensors(module, samples))
     prepared = prepare_pt2e(module, quantizer)
-    for sample in samples:
-        prepared(*sample)
+    for number in range(len(samples)):
+        run_sample(prepared, samples, number)
     # not folded: PT2E would take buffers that the model changes for constants
     with _untrained():
         converted = convert_pt2e(prepared, fold_quantize=False)

@@ -13,6 +13,7 @@ from torch.fx import GraphModule, Interpreter, Node
 
 from pilotlight.quantize.flat import states_of
 from pilotlight.quantize.operators import operator_name
+from pilotlight.quantize.samples import run_sample
 
 SAMPLES = 32
 FAR = 1e4  # numbers from here on may be such
@@ -25,8 +26,8 @@ def far_tensors(flat: GraphModule, samples: list[list[torch.Tensor]]) -> set[str
     """The names of the nodes whose results were seen to hold such numbers."""
     finder = _Finder(flat)
     states = [(state, state.clone()) for state in states_of(flat).values()]
-    for sample in samples[:SAMPLES]:
-        finder.run(*sample)
+    for number in range(len(samples[:SAMPLES])):
+        run_sample(finder.run, samples, number)
     for state, initial in states:
         state.copy_(initial)
     return finder.found

@@ -7,7 +7,7 @@ own is cut into samples; a rest that is smaller than the model's batch is left o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -166,3 +166,15 @@ def _check_values(samples: list[Sample]) -> None:
                     hint="calibrate with real samples",
                     kind="calibration",
                 )
+
+
+def run_sample(model: Callable[..., object], samples: Sequence[Sequence[torch.Tensor]], number: int) -> None:
+    """Run a model on one of the samples; one that PyTorch itself fails on is named."""
+    try:
+        model(*samples[number])
+    except RuntimeError as error:
+        text = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise PilotlightError(
+            f"the model fails on calibration sample {number}: {text}",
+            hint="leave this sample out, or change the model so that it takes it", kind="calibration",
+        ) from error
