@@ -48,11 +48,19 @@ def describe_shapes(node: Node) -> str:
     return f"{inputs} -> {', '.join(_shape(v.shape) for v in node.outputs)}"
 
 
+def describe_kind(node: Node) -> str:
+    """Such as `depthwise conv2d, int8`: the operator in short, and the integers of a quantized model."""
+    return ", ".join(filter(None, (describe_group(node), _integers(node))))
+
+
+def _integers(node: Node) -> str:
+    """The type of a step of a quantized model; nothing of others."""
+    quantized = any(v.dtype in (INT8, INT16) for v in (*node.inputs, *node.outputs) if not v.is_constant)
+    return describe_type(node) if quantized else ""
+
+
 def describe_node(node: Node, *, place: bool = True) -> str:
-    """Such as `conv2d 3x3 + relu, int8, (32, 32, 3) -> (32, 32, 16); features.0.conv, net.py:12`; a type that is no
-    integer of a quantized model is not said."""
-    integers = any(v.dtype in (INT8, INT16) for v in (*node.inputs, *node.outputs) if not v.is_constant)
-    kind = f"{describe_type(node)}, " if integers else ""
-    text = f"{describe_op(node)}, {kind}{describe_shapes(node)}"
+    """Such as `conv2d 3x3 + relu, int8, (32, 32, 3) -> (32, 32, 16); features.0.conv, net.py:12`."""
+    text = ", ".join(filter(None, (describe_op(node), _integers(node), describe_shapes(node))))
     origin = str(node.place) if node.place.module or node.place.source else ""
     return f"{text}; {origin}" if place and origin else text

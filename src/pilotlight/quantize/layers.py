@@ -9,6 +9,7 @@ import torch
 
 from pilotlight.graph import Graph, Node, Value
 from pilotlight.graph.evaluate import trace
+from pilotlight.ops.describe import describe_op
 from pilotlight.passes.pipeline import passes
 from pilotlight.passes.weights import LAYERS
 
@@ -21,7 +22,7 @@ SHRINKING = "drop constant channels"  # changes shapes, so that layers could not
 class LayerSnr:
     """One layer: its signal over the noise that quantization adds up to there, in decibels."""
 
-    op: str
+    op: str  # in words
     module: str
     source: str
     snr_db: float
@@ -43,7 +44,7 @@ def layer_snr(real: Graph, quantized: Graph, samples: list[list[torch.Tensor]]) 
     rows = []
     for (_, _, node), s, n in zip(pairs, signal, noise, strict=True):
         decibels = math.inf if n == 0 else -math.inf if s == 0 else 10 * math.log10(s / n)
-        rows.append(LayerSnr(node.op, node.place.module, node.place.source, decibels))
+        rows.append(LayerSnr(describe_op(node), node.place.module, node.place.source, decibels))
     return sorted(rows, key=lambda row: row.snr_db)
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from pilotlight import ops
 from pilotlight.limits import describe_buffers
-from pilotlight.ops.describe import describe_group
+from pilotlight.ops.describe import describe_kind
 from pilotlight.report.record import hardware
 from pilotlight.report.style import BAD, GOOD, QUIET, number, share, size, table
 from pilotlight.report.summary import run_title, summary_table
@@ -51,7 +51,7 @@ def _by_kind(build: Build) -> list[dict[str, Any]]:
     """What runs, after the passes."""
     steps, macs = Counter[str](), Counter[str]()
     for node in build.plan.steps:
-        kind = describe_group(node)
+        kind = describe_kind(node)
         steps[kind] += 1
         macs[kind] += ops.get(node.op).macs(node)
     order = sorted(steps, key=lambda kind: (-macs[kind], -steps[kind], kind))
