@@ -25,7 +25,7 @@ class Figure:
     name: str
     a: float | None
     b: float | None
-    kind: str = "count"  # "share" of samples, "dB" of signal over noise
+    form: str = "count"  # or "share" of samples, "dB" of signal over noise
     better: str = "less"  # "more", or "" where neither is
 
     @property
@@ -42,7 +42,7 @@ class Figure:
     def shown(self, value: float | None) -> str:
         if value is None:
             return "-"
-        return percent(value) if self.kind == "share" else f"{value:.1f} dB" if self.kind == "dB" else f"{value:,.0f}"
+        return percent(value) if self.form == "share" else f"{value:.1f} dB" if self.form == "dB" else f"{value:,.0f}"
 
     @property
     def change_text(self) -> str:
@@ -51,13 +51,13 @@ class Figure:
             return ""
         if change == 0:
             return "the same"
-        if self.kind == "share":
+        if self.form == "share":
             return f"{100 * change:+.2f} points"
-        return f"{change:+.1f} dB" if self.kind == "dB" else f"{change:+,.0f}"
+        return f"{change:+.1f} dB" if self.form == "dB" else f"{change:+,.0f}"
 
     @property
     def change_share(self) -> str:
-        if self.kind != "count" or not self.change or not self.a:
+        if self.form != "count" or not self.change or not self.a:
             return ""
         return f"{100 * self.change / self.a:+.1f}%"
 
@@ -139,8 +139,8 @@ def _figures(a: Run, b: Run) -> list[Figure]:
         return Figure(name, get(a), get(b), **more)
 
     found = [
-        figure("accuracy", lambda run: run["accuracy"] and run["accuracy"]["board"], kind="share", better="more"),
-        figure("signal over noise", _worst_noise, kind="dB", better="more"),
+        figure("accuracy", lambda run: run["accuracy"] and run["accuracy"]["board"], form="share", better="more"),
+        figure("signal over noise", _worst_noise, form="dB", better="more"),
         figure("instructions", lambda run: run["instructions"]),
         figure("cycles, estimated", lambda run: run["cycles_estimate"]),
         figure("MACs", lambda run: run["macs_executed"], better=""),
