@@ -29,14 +29,13 @@ void board_reset(void);
 /* The floating-point unit, where there is one, is off at reset; nothing may be on the stack before this. */
 __attribute__((naked)) void board_reset(void)
 {
-    __asm volatile(
-        "ldr r0, =0xe000ed88\n"
-        "ldr r1, [r0]\n"
-        "orr r1, r1, #0xf00000\n"
-        "str r1, [r0]\n"
-        "dsb\n"
-        "isb\n"
-        "b Reset_Handler\n");
+    __asm volatile("ldr r0, =0xe000ed88\n"
+                   "ldr r1, [r0]\n"
+                   "orr r1, r1, #0xf00000\n"
+                   "str r1, [r0]\n"
+                   "dsb\n"
+                   "isb\n"
+                   "b Reset_Handler\n");
 }
 
 static void uart_interrupt(void)
@@ -57,9 +56,23 @@ typedef union {
 } vector_t;
 
 __attribute__((section(".board_vectors"), used)) static const vector_t vectors[16 + PT_IRQ + 2] = {
-    {.stack = &_estack}, {board_reset}, {NMI_Handler}, {HardFault_Handler}, {MemManage_Handler}, {BusFault_Handler},
-    {UsageFault_Handler}, {0}, {0}, {0}, {0}, {SVC_Handler}, {DebugMon_Handler}, {0}, {PendSV_Handler},
-    {SysTick_Handler}, [16 + PT_IRQ] = {uart_interrupt},
+    {.stack = &_estack},
+    {board_reset},
+    {NMI_Handler},
+    {HardFault_Handler},
+    {MemManage_Handler},
+    {BusFault_Handler},
+    {UsageFault_Handler},
+    {0},
+    {0},
+    {0},
+    {0},
+    {SVC_Handler},
+    {DebugMon_Handler},
+    {0},
+    {PendSV_Handler},
+    {SysTick_Handler},
+    [16 + PT_IRQ] = {uart_interrupt},
 };
 
 void uart_init(void)

@@ -40,15 +40,14 @@ __attribute__((interrupt("machine"))) void board_external(void)
 /* Exceptions go where the port sends them; entry 11 is the machine's external interrupt. */
 __attribute__((naked, aligned(256))) void board_vectors(void)
 {
-    __asm volatile(
-        ".option push\n"
-        ".option norvc\n"
-        "j mtvec_exception\n"
-        ".rept 10\n"
-        "j .\n"
-        ".endr\n"
-        "j board_external\n"
-        ".option pop\n");
+    __asm volatile(".option push\n"
+                   ".option norvc\n"
+                   "j mtvec_exception\n"
+                   ".rept 10\n"
+                   "j .\n"
+                   ".endr\n"
+                   "j board_external\n"
+                   ".option pop\n");
 }
 
 void uart_init(void)

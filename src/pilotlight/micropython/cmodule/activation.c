@@ -46,7 +46,10 @@ mp_obj_t pt_do_round_decimals(pt_call_t *c)
     int64_t decimals = c->args[1].v.i;
     const pt_pointwise_t *row = decimals < 0 ? &pt_row_round_off : &pt_row_round_to;
     mp_float_t ten = 1;
-    for (decimals = decimals < -40 ? 40 : decimals < 0 ? -decimals : decimals; decimals > 0 && ten < (mp_float_t)1e37; decimals--) {
+    for (decimals = decimals < -40 ? 40
+            : decimals < 0         ? -decimals
+                                   : decimals;
+        decimals > 0 && ten < (mp_float_t)1e37; decimals--) {
         ten *= 10;
     }
     const mp_obj_t operands[] = {c->args[0].object, number(ten)};
@@ -61,8 +64,8 @@ mp_obj_t pt_do_where(pt_call_t *c)
     if (dtype != PT_BOOL && dtype != PT_UINT8) {
         pt_refuse(c, 0);
     }
-    const mp_obj_t operands[] = {MP_OBJ_FROM_PTR(pt_contiguous(c->args[0].v.tensor, PT_BOOL)), c->args[1].object,
-                                 c->args[2].object};
+    const mp_obj_t operands[] = {
+        MP_OBJ_FROM_PTR(pt_contiguous(c->args[0].v.tensor, PT_BOOL)), c->args[1].object, c->args[2].object};
     return MP_OBJ_FROM_PTR(pt_map(c, &pt_row_where, operands));
 }
 
@@ -93,8 +96,8 @@ mp_obj_t pt_do_masked_fill(pt_call_t *c)
 mp_obj_t pt_do_bitwise_not(pt_call_t *c)
 {
     const mp_obj_t operands[] = {c->args[0].object, MP_OBJ_NEW_SMALL_INT(-1)};
-    return MP_OBJ_FROM_PTR(pt_map(c, c->args[0].v.tensor->dtype == PT_BOOL ? &pt_row_logical_not : &pt_row_bitwise_xor,
-        operands));
+    return MP_OBJ_FROM_PTR(
+        pt_map(c, c->args[0].v.tensor->dtype == PT_BOOL ? &pt_row_logical_not : &pt_row_bitwise_xor, operands));
 }
 
 /* fill(value), and zero_() where there is none. */

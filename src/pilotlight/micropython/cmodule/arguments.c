@@ -146,11 +146,13 @@ void pt_accept_default(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg)
     }
     switch (kind->type) {
         case PT_ARG_SCALAR:
-            arg->object = !PT_USES(SCALAR) ? mp_const_none : flags & PT_FLOAT_DEFAULT ? mp_obj_new_float((mp_float_t)kind->value.f)
-                : MP_OBJ_NEW_SMALL_INT(kind->value.i);
+            arg->object = !PT_USES(SCALAR) ? mp_const_none
+                : flags & PT_FLOAT_DEFAULT ? mp_obj_new_float((mp_float_t)kind->value.f)
+                                           : MP_OBJ_NEW_SMALL_INT(kind->value.i);
             break;
         case PT_ARG_FLOAT:
-            arg->v.f = PT_USES(FLOAT) && flags & PT_FLOAT_DEFAULT ? (mp_float_t)kind->value.f : (mp_float_t)kind->value.i;
+            arg->v.f =
+                PT_USES(FLOAT) && flags & PT_FLOAT_DEFAULT ? (mp_float_t)kind->value.f : (mp_float_t)kind->value.i;
             break;
         case PT_ARG_INTS:
             if (PT_USES(INTS)) {

@@ -83,8 +83,9 @@ mp_obj_t pt_do_sub(pt_call_t *c)
 mp_obj_t pt_do_neg(pt_call_t *c)
 {
     if (is_bool(c->args[0].object)) {
-        refuse(MP_ERROR_TEXT("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert "
-                             "a mask, use the `~` or `logical_not()` operator instead."));
+        refuse(
+            MP_ERROR_TEXT("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert "
+                          "a mask, use the `~` or `logical_not()` operator instead."));
     }
     return pt_pointwise(c);
 }
@@ -94,10 +95,13 @@ mp_obj_t pt_do_div_mode(pt_call_t *c)
     const pt_pointwise_t *row = &pt_row_div;
     if (c->args[2].given) {
         const char *mode = mp_obj_str_get_str(c->args[2].object);
-        row = strcmp(mode, "floor") == 0 ? &pt_row_floor_divide : strcmp(mode, "trunc") == 0 ? &pt_row_trunc_divide : NULL;
+        row = strcmp(mode, "floor") == 0 ? &pt_row_floor_divide
+            : strcmp(mode, "trunc") == 0 ? &pt_row_trunc_divide
+                                         : NULL;
         if (!row) {
             mp_raise_msg_varg(&mp_type_RuntimeError,
-                MP_ERROR_TEXT("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'"), mode);
+                MP_ERROR_TEXT("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'"),
+                mode);
         }
     }
     return map(c, row, c->args[0].object, c->args[1].object, MP_OBJ_NULL);
@@ -114,9 +118,12 @@ mp_obj_t pt_do_pow(pt_call_t *c)
         }
         pt_check_fits(exponent, dtype);
         if (pt_tensor(base)->dtype == dtype) { /* exact, and much faster */
-            const pt_pointwise_t *row = e == 2 ? &pt_row_square : !pt_is_float(dtype) ? NULL
-                : e == (mp_float_t)0.5 ? &pt_row_sqrt : e == (mp_float_t)-0.5 ? &pt_row_rsqrt
-                : e == -1 ? &pt_row_reciprocal : NULL;
+            const pt_pointwise_t *row = e == 2 ? &pt_row_square
+                : !pt_is_float(dtype)          ? NULL
+                : e == (mp_float_t)0.5         ? &pt_row_sqrt
+                : e == (mp_float_t)-0.5        ? &pt_row_rsqrt
+                : e == -1                      ? &pt_row_reciprocal
+                                               : NULL;
             if (row) {
                 return map(c, row, base, MP_OBJ_NULL, MP_OBJ_NULL);
             }
@@ -184,7 +191,8 @@ mp_obj_t pt_do_clamp(pt_call_t *c)
     if (!pt_is_tensor(least->object) && !pt_is_tensor(most->object)) {
         return between(c, c->args[0].object, least->object, most->object);
     }
-    return map(c, &pt_row_minimum, step(c, &pt_row_maximum, c->args[0].object, least->object), most->object, MP_OBJ_NULL);
+    return map(
+        c, &pt_row_minimum, step(c, &pt_row_maximum, c->args[0].object, least->object), most->object, MP_OBJ_NULL);
 }
 
 /* clamp_min and clamp_max: the row is maximum or minimum. */

@@ -142,8 +142,7 @@ mp_obj_t pt_attention(pt_call_t *c)
             (const float *)k->data + b * step(k, 4) + kv * step(k, 3),
             (const float *)v->data + b * step(v, 4) + kv * step(v, 3),
             mask && mask->dtype != PT_BOOL ? (const float *)mask->data + m : NULL,
-            mask && mask->dtype == PT_BOOL ? mask->data + m : NULL, scores,
-            (float *)y->data + at * s.rows * s.depth);
+            mask && mask->dtype == PT_BOOL ? mask->data + m : NULL, scores, (float *)y->data + at * s.rows * s.depth);
         pt_poll();
     }
     m_del(float, scores, (size_t)s.keys);

@@ -62,12 +62,12 @@ static bool take_out(pt_call_t *c, const pt_overload_t *o, mp_obj_t value)
     return true;
 }
 
-#define FAIL(...)                     \
-    do {                              \
-        if (loud) {                   \
-            __VA_ARGS__;              \
-        }                             \
-        return false;                 \
+#define FAIL(...)        \
+    do {                 \
+        if (loud) {      \
+            __VA_ARGS__; \
+        }                \
+        return false;    \
     } while (0)
 
 static bool bind_defaults(pt_call_t *c, const pt_overload_t *o, uint32_t seen, bool loud)
@@ -88,8 +88,8 @@ static bool bind_defaults(pt_call_t *c, const pt_overload_t *o, uint32_t seen, b
     return true;
 }
 
-static bool bind_keywords(pt_call_t *c, const pt_overload_t *o, size_t n_kw, const mp_obj_t *args, uint32_t *seen,
-    bool loud)
+static bool bind_keywords(
+    pt_call_t *c, const pt_overload_t *o, size_t n_kw, const mp_obj_t *args, uint32_t *seen, bool loud)
 {
     const pt_op_t *op = c->op;
     c->requires_grad = false;
@@ -100,8 +100,8 @@ static bool bind_keywords(pt_call_t *c, const pt_overload_t *o, size_t n_kw, con
         if (at >= 0) {
             const pt_param_t *p = &pt_params[o->params + at];
             if (*seen & 1u << at) {
-                FAIL(mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q() got multiple values for argument '%q'"),
-                    op->name, name));
+                FAIL(mp_raise_msg_varg(
+                    &mp_type_TypeError, MP_ERROR_TEXT("%q() got multiple values for argument '%q'"), op->name, name));
             }
             if (!pt_accept(c, &pt_kinds[p->kind], &c->args[at], value)) {
                 FAIL(pt_wrong_type(op, p, -1, value));
@@ -117,23 +117,24 @@ static bool bind_keywords(pt_call_t *c, const pt_overload_t *o, size_t n_kw, con
             c->requires_grad = mp_obj_is_true(value);
         #endif
         } else { /* PyTorch says first what is missing */
-            FAIL(bind_defaults(c, o, *seen, true); mp_raise_msg_varg(&mp_type_TypeError,
-                MP_ERROR_TEXT("%q() got an unexpected keyword argument '%q'"), op->name, name));
+            FAIL(bind_defaults(c, o, *seen, true); mp_raise_msg_varg(
+                &mp_type_TypeError, MP_ERROR_TEXT("%q() got an unexpected keyword argument '%q'"), op->name, name));
         }
     }
     return true;
 }
 
 /* Arguments in their places, from the k-th on, that are no plain tensors or not enough. */
-static bool bind_rest(pt_call_t *c, const pt_overload_t *o, size_t k, size_t n, size_t n_kw, const mp_obj_t *args,
-    bool loud)
+static bool bind_rest(
+    pt_call_t *c, const pt_overload_t *o, size_t k, size_t n, size_t n_kw, const mp_obj_t *args, bool loud)
 {
     const pt_op_t *op = c->op;
     const pt_param_t *params = &pt_params[o->params];
     const int self = pt_self(op);
     const bool list = PT_USES(INTS) && o->positional == self + 1 && pt_kinds[params[self].kind].type == PT_ARG_INTS;
     const pt_kind_t *first = o->count ? &pt_kinds[params->kind] : NULL;
-    const bool tensors = PT_HAS_VARIADIC && first && first->type == PT_ARG_TENSORS && first->length && k < n && pt_is_tensor(args[k]);
+    const bool tensors =
+        PT_HAS_VARIADIC && first && first->type == PT_ARG_TENSORS && first->length && k < n && pt_is_tensor(args[k]);
     uint32_t seen = (1u << k) - 1;
     if (n > o->positional && !list && !tensors) {
         FAIL(mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q() takes %d positional argument%s but %d %s given"),
@@ -144,7 +145,8 @@ static bool bind_rest(pt_call_t *c, const pt_overload_t *o, size_t k, size_t n, 
         const int at = self && o->self_second && k < 2 ? 1 - (int)k : (int)k;
         const pt_kind_t *kind = &pt_kinds[params[at].kind];
         seen |= 1u << at;
-        if (list && k == (size_t)self && (n > o->positional || (!kind->length && pt_is_index(args[k])))) { /* view(2, 3) */
+        if (list && k == (size_t)self
+            && (n > o->positional || (!kind->length && pt_is_index(args[k])))) { /* view(2, 3) */
             c->args[at].given = true;
             if (!pt_accept_ints(c, &c->args[at], n - k, args + k)) {
                 FAIL(pt_wrong_type(op, &params[at], (int)k - self, mp_obj_new_tuple(n - k, args + k)));
@@ -256,8 +258,8 @@ mp_obj_t pt_call(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args)
     PT_RECORD_CALL(op->name);
     if (PT_HAS_ROWS && op->quick && n_kw == 0 && n - 1 < 2 && pt_is_tensor(args[0]) && pt_is_tensor(args[n - 1])) {
         const pt_pointwise_t *row = pt_rows[pt_overloads[op->first].data];
-        const mp_obj_t result = row->arity != n ? MP_OBJ_NULL
-            : pt_quick(row, op->in_place, pt_tensor(args[0]), pt_tensor(args[n - 1]));
+        const mp_obj_t result =
+            row->arity != n ? MP_OBJ_NULL : pt_quick(row, op->in_place, pt_tensor(args[0]), pt_tensor(args[n - 1]));
         if (result != MP_OBJ_NULL) {
             return result;
         }
@@ -284,8 +286,8 @@ static void op_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kin
     mp_printf(print, "<built-in method %q>", ((callable_t *)MP_OBJ_TO_PTR(self))->op.name);
 }
 
-static MP_DEFINE_CONST_OBJ_TYPE(op_type, MP_QSTR_builtin_function, MP_TYPE_FLAG_BINDS_SELF, call, op_call, print,
-    op_print);
+static MP_DEFINE_CONST_OBJ_TYPE(
+    op_type, MP_QSTR_builtin_function, MP_TYPE_FLAG_BINDS_SELF, call, op_call, print, op_print);
 
 void pt_describe(mp_obj_t o, mp_print_kind_t kind)
 {
@@ -300,7 +302,9 @@ static const pt_op_t *find(qstr name, int place)
 {
     const pt_op_t *op = pt_ops + (place == PT_IN_PARTS ? PT_OWN_FUNCTIONS : 0);
     const pt_op_t *end = pt_ops
-        + (place == PT_IN_TORCH ? PT_OWN_FUNCTIONS : place == PT_IN_PARTS ? PT_FUNCTIONS : PT_OPERATORS);
+        + (place == PT_IN_TORCH        ? PT_OWN_FUNCTIONS
+                : place == PT_IN_PARTS ? PT_FUNCTIONS
+                                       : PT_OPERATORS);
     while (op < end && (op->name != name || (place == PT_IN_TENSOR && !op->method))) {
         op++;
     }

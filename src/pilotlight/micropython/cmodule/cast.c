@@ -66,8 +66,8 @@ mp_obj_t pt_do_size(pt_call_t *c)
         return all;
     }
     if (t->ndim == 0) {
-        mp_raise_msg_varg(&mp_type_IndexError,
-            MP_ERROR_TEXT("Dimension specified as %d but tensor has no dimensions"), (int)c->args[1].v.i);
+        mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("Dimension specified as %d but tensor has no dimensions"),
+            (int)c->args[1].v.i);
     }
     return mp_obj_new_int(values[pt_dim(c, c->args[1].v.i, t->ndim)]);
 }

@@ -53,8 +53,7 @@ mp_obj_t pt_do_exponential(pt_call_t *c)
         mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("exponential_ expects lambda > 0.0"));
     }
     if (!pt_is_float(c->args[0].v.tensor->dtype)) {
-        mp_raise_msg(&mp_type_NotImplementedError,
-            MP_ERROR_TEXT("exponential_: dtype must be a floating point"));
+        mp_raise_msg(&mp_type_NotImplementedError, MP_ERROR_TEXT("exponential_: dtype must be a floating point"));
     }
     pt_draw(pt_changed(c), draw_exponential, &d, PT_FLOAT32);
     return c->args[0].object;

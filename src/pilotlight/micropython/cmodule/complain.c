@@ -3,8 +3,9 @@
 
 const char *pt_type_name(int type)
 {
-    const char *name = "Tensor\0Number\0int\0float\0bool\0tuple of ints\0tuple of Tensors\0tuple of floats\0torch.dtype\0"
-                       "str\0torch.device\0object";
+    const char *name =
+        "Tensor\0Number\0int\0float\0bool\0tuple of ints\0tuple of Tensors\0tuple of floats\0torch.dtype\0"
+        "str\0torch.device\0object";
     while (type--) {
         name += strlen(name) + 1;
     }
@@ -19,19 +20,23 @@ static NORETURN void wrong_element(const pt_op_t *op, const pt_param_t *p, int p
     pt_sequence(given, &count, &items);
     for (size_t k = 0; k < count; k++) {
         const char *name = mp_obj_get_type_str(items[k]);
-        if (type == PT_ARG_TENSORS ? pt_is_tensor(items[k]) : type == PT_ARG_INTS ? pt_is_index(items[k])
-            : pt_is_number(items[k])) {
+        if (type == PT_ARG_TENSORS    ? pt_is_tensor(items[k])
+                : type == PT_ARG_INTS ? pt_is_index(items[k])
+                                      : pt_is_number(items[k])) {
             continue;
         }
         if (type == PT_ARG_TENSORS) {
-            mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("expected Tensor as element %d in argument %d, but got %s"),
-                (int)k, position, name);
+            mp_raise_msg_varg(&mp_type_TypeError,
+                MP_ERROR_TEXT("expected Tensor as element %d in argument %d, but got %s"), (int)k, position, name);
         }
         mp_raise_msg_varg(&mp_type_TypeError,
-            MP_ERROR_TEXT("%q(): argument '%q' failed to unpack the object at pos %d with error \"type must be %s,but got "
-                          "%s\""), op->name, pt_public_name(p), (int)k + 1, pt_type_name(type), name);
+            MP_ERROR_TEXT(
+                "%q(): argument '%q' failed to unpack the object at pos %d with error \"type must be %s,but got "
+                "%s\""),
+            op->name, pt_public_name(p), (int)k + 1, pt_type_name(type), name);
     }
-    mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q' is too long"), op->name, pt_public_name(p));
+    mp_raise_msg_varg(
+        &mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q' is too long"), op->name, pt_public_name(p));
 }
 
 NORETURN void pt_wrong_type(const pt_op_t *op, const pt_param_t *p, int position, mp_obj_t given)
@@ -47,8 +52,8 @@ NORETURN void pt_wrong_type(const pt_op_t *op, const pt_param_t *p, int position
         mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q' must be %s, not %s"), op->name,
             pt_public_name(p), pt_type_name(type), mp_obj_get_type_str(given));
     }
-    mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q' (position %d) must be %s, not %s"), op->name,
-        pt_public_name(p), position + 1, pt_type_name(type), mp_obj_get_type_str(given));
+    mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("%q(): argument '%q' (position %d) must be %s, not %s"),
+        op->name, pt_public_name(p), position + 1, pt_type_name(type), mp_obj_get_type_str(given));
 }
 
 static void print_default(const mp_print_t *print, const pt_kind_t *kind)
@@ -78,8 +83,8 @@ static void print_overload(const mp_print_t *print, const pt_op_t *op, const pt_
             comma = ", ";
         }
     }
-    mp_print_str(print, o->outs && !pt_self(op) ? o->count == o->positional ? ", *, Tensor out = None)"
-        : ", Tensor out = None)" : ")");
+    mp_print_str(print,
+        o->outs && !pt_self(op) ? o->count == o->positional ? ", *, Tensor out = None)" : ", Tensor out = None)" : ")");
 }
 
 void pt_print_overloads(const mp_print_t *print, const pt_op_t *op)

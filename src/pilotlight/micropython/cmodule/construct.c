@@ -217,8 +217,8 @@ void pt_require_grad(pt_tensor_t *t, bool wanted)
 void pt_set_requires_grad(pt_tensor_t *t, bool wanted)
 {
     if (wanted && !pt_is_float(t->dtype)) {
-        mp_raise_msg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("only Tensors of floating point dtype can require gradients"));
+        mp_raise_msg(
+            &mp_type_RuntimeError, MP_ERROR_TEXT("only Tensors of floating point dtype can require gradients"));
     }
     t->requires_grad = wanted;
 }
@@ -239,7 +239,8 @@ mp_obj_t pt_do_as_tensor(pt_call_t *c)
 {
     const mp_obj_t data = c->args[0].object;
     const int dtype = dtype_or(&c->args[1], -1);
-    return pt_is_tensor(data) && (dtype < 0 || dtype == pt_tensor(data)->dtype) ? data
+    return pt_is_tensor(data) && (dtype < 0 || dtype == pt_tensor(data)->dtype)
+        ? data
         : MP_OBJ_FROM_PTR(pt_from_data(data, dtype));
 }
 
@@ -349,8 +350,8 @@ mp_obj_t pt_parameter_make(const mp_obj_type_t *type, size_t n, size_t n_kw, con
     mp_arg_parse_all_kw_array(n, n_kw, args, MP_ARRAY_SIZE(allowed), allowed, values);
     const mp_obj_t data = values[0].u_obj;
     if (data != mp_const_none && !pt_is_tensor(data)) {
-        mp_raise_msg_varg(&mp_type_AttributeError, MP_ERROR_TEXT("'%s' object has no attribute 'detach'"),
-            mp_obj_get_type_str(data));
+        mp_raise_msg_varg(
+            &mp_type_AttributeError, MP_ERROR_TEXT("'%s' object has no attribute 'detach'"), mp_obj_get_type_str(data));
     }
     pt_tensor_t *from = data == mp_const_none ? pt_new(PT_FLOAT32, 1, none) : pt_tensor(data);
     pt_tensor_t *t = pt_view(from, from->ndim, pt_sizes(from), pt_strides(from), 0);

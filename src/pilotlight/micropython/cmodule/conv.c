@@ -168,8 +168,8 @@ void pt_gather(const pl_volume_t *s, const float *x, int32_t channels, int32_t a
 
 /* One group of one image: x (icg, id, ih, iw), w (ocg, icg, kd, kh, kw), y (ocg, od, oh, ow); `tile` has room for
  * `columns` outputs, NULL where x can be used as it lies. */
-static void convolve(const pl_volume_t *s, const float *x, const float *w, const float *bias, float *y, float *tile,
-    int32_t columns)
+static void convolve(
+    const pl_volume_t *s, const float *x, const float *w, const float *bias, float *y, float *tile, int32_t columns)
 {
     const int32_t in = s->c / s->groups, out = s->oc / s->groups, pixels = s->od * s->oh * s->ow;
     pl_matmul_t g = {.outer = 1, .inner = 1, .m = out, .k = in * s->kd * s->kh * s->kw, .b_col = 1, .y_row = pixels};
@@ -217,14 +217,15 @@ static void convolve_all(const pl_volume_t *s, const float *x, const float *w, c
     int32_t columns = (int32_t)TILE / (k ? k : 1) & ~(int32_t)15;
     columns = columns < (int32_t)LEAST_COLUMNS ? (int32_t)LEAST_COLUMNS : columns;
     columns = columns > pixels ? pixels : columns;
-    float *tile = direct ? NULL : m_new(float, (size_t)columns * (size_t)k);
+    const size_t area = (size_t)columns * (size_t)k;
+    float *tile = direct ? NULL : m_new(float, area);
     for (int32_t at = 0; at < s->n * s->groups; at++) {
         const int32_t n = at / s->groups, g = at % s->groups;
         convolve(s, x + (n * s->c + g * in) * plane, w + g * out * k, bias ? bias + g * out : NULL,
             y + (n * s->oc + g * out) * pixels, tile, columns);
     }
     if (tile) {
-        m_del(float, tile, (size_t)columns * (size_t)k);
+        m_del(float, tile, area);
     }
 }
 
@@ -253,8 +254,9 @@ mp_obj_t pt_conv(pt_call_t *c)
     }
     if (compute == PT_FLOAT32) {
         const float *x = pt_floats(c, 0), *w = pt_floats(c, 1), *bias = pt_floats(c, 2);
-        (v.transposed ? by_planes : v.s.c == v.s.groups && v.s.groups > 1 ? depthwise : convolve_all)(&v.s, x, w, bias,
-            (float *)y->data);
+        (v.transposed                                   ? by_planes
+                : v.s.c == v.s.groups && v.s.groups > 1 ? depthwise
+                                                        : convolve_all)(&v.s, x, w, bias, (float *)y->data);
     } else {
         const mp_obj_t given[] = {c->args[0].object, c->args[1].object, c->args[2].object};
         y = pt_reshape(pt_tensor(pt_integers(c, MP_QSTR__for_conv, &v.s, 3, given)), y->ndim, y->dims);

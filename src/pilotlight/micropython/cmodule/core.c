@@ -3,9 +3,12 @@
 
 /* With a tensor on the right alone, as Python turns comparisons around. */
 static const uint8_t turned[] = {
-    [MP_BINARY_OP_LESS] = MP_BINARY_OP_MORE, [MP_BINARY_OP_MORE] = MP_BINARY_OP_LESS,
-    [MP_BINARY_OP_EQUAL] = MP_BINARY_OP_EQUAL, [MP_BINARY_OP_LESS_EQUAL] = MP_BINARY_OP_MORE_EQUAL,
-    [MP_BINARY_OP_MORE_EQUAL] = MP_BINARY_OP_LESS_EQUAL, [MP_BINARY_OP_NOT_EQUAL] = MP_BINARY_OP_NOT_EQUAL,
+    [MP_BINARY_OP_LESS] = MP_BINARY_OP_MORE,
+    [MP_BINARY_OP_MORE] = MP_BINARY_OP_LESS,
+    [MP_BINARY_OP_EQUAL] = MP_BINARY_OP_EQUAL,
+    [MP_BINARY_OP_LESS_EQUAL] = MP_BINARY_OP_MORE_EQUAL,
+    [MP_BINARY_OP_MORE_EQUAL] = MP_BINARY_OP_LESS_EQUAL,
+    [MP_BINARY_OP_NOT_EQUAL] = MP_BINARY_OP_NOT_EQUAL,
 };
 
 mp_obj_t pt_compare(mp_binary_op_t op, mp_obj_t left, mp_obj_t right)
@@ -14,7 +17,8 @@ mp_obj_t pt_compare(mp_binary_op_t op, mp_obj_t left, mp_obj_t right)
         return mp_binary_op(op, left, right);
     }
     const bool turn = pt_is_tensor(right) && !pt_is_tensor(left);
-    return mp_obj_new_bool(mp_obj_is_true(turn ? mp_binary_op(turned[op], right, left) : mp_binary_op(op, left, right)));
+    return mp_obj_new_bool(
+        mp_obj_is_true(turn ? mp_binary_op(turned[op], right, left) : mp_binary_op(op, left, right)));
 }
 
 bool pt_same_item(mp_obj_t a, mp_obj_t b) { return (a == b && pt_is_tensor(a)) || mp_obj_equal(a, b); }

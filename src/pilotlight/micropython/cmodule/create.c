@@ -34,8 +34,8 @@ mp_obj_t pt_do_full(pt_call_t *c)
     const mp_obj_t value = kind & GIVEN ? (arg++)->object : MP_OBJ_NEW_SMALL_INT(kind & ONES);
     const int dtype = arg->given ? arg->v.dtype : as ? as->dtype : kind & GIVEN ? pt_number_dtype(value) : PT_FLOAT32;
     c->laps = PT_ANYWHERE;
-    const bool preserve = kind & LIKE && !c->out
-        && c->args[c->overload->count - 1].object != MP_OBJ_FROM_PTR(&pt_contiguous_format);
+    const bool preserve =
+        kind & LIKE && !c->out && c->args[c->overload->count - 1].object != MP_OBJ_FROM_PTR(&pt_contiguous_format);
     pt_tensor_t *t = preserve ? pt_new_as(as, dtype) : pt_result(c, dtype, ndim, sizes);
     pt_fill(t, value);
     return MP_OBJ_FROM_PTR(t);
@@ -55,12 +55,14 @@ mp_obj_t pt_do_arange(pt_call_t *c)
         f[at] = mp_obj_get_float(number);
         i[at] = mp_obj_is_float(number) ? pt_whole(f[at]) : pt_int64(number);
         whole = whole && !mp_obj_is_float(number);
-        known = known && (!mp_obj_is_float(number)
-            || (f[at] >= (mp_float_t)INT64_MIN && f[at] < -(mp_float_t)INT64_MIN));
+        known =
+            known && (!mp_obj_is_float(number) || (f[at] >= (mp_float_t)INT64_MIN && f[at] < -(mp_float_t)INT64_MIN));
     }
     const pt_arg_t *chosen = &c->args[given];
-    const int type = chosen->given ? chosen->v.dtype : c->out ? c->out->dtype
-        : whole && !closed ? PT_INT64 : PT_FLOAT32;
+    const int type = chosen->given ? chosen->v.dtype
+        : c->out                   ? c->out->dtype
+        : whole && !closed         ? PT_INT64
+                                   : PT_FLOAT32;
     const bool exact = whole || type == PT_INT64; /* numbers of that type lose their fractions before anything else */
     const bool real = pt_is_float(type) && !whole, still = exact ? i[2] == 0 : f[2] == 0;
     if (exact && !still) {
@@ -86,8 +88,8 @@ mp_obj_t pt_do_arange(pt_call_t *c)
     pt_tensor_t *y = pt_new(type, 1, &n);
     for (int32_t k = 0; k < n; k++) {
         const float value = (float)(f[0] + (mp_float_t)k * f[2]);
-        pt_store(y->data + k * pt_size(type), type, 1, real ? PT_FLOAT32 : PT_INT64,
-            real ? (const void *)&value : i, 1);
+        pt_store(
+            y->data + k * pt_size(type), type, 1, real ? PT_FLOAT32 : PT_INT64, real ? (const void *)&value : i, 1);
         i[0] = (int64_t)((uint64_t)i[0] + (uint64_t)i[2]);
         if (!(k & 1023)) {
             pt_poll();

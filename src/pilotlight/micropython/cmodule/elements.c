@@ -82,8 +82,9 @@ void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *f
             break;
         default: /* from a float to a short integer by way of int32, as PyTorch does */
             for (int k = 0; k < n; k++, data += bytes) {
-                const int64_t v = compute != PT_FLOAT32 ? i64[k]
-                    : dtype == PT_UINT8 || dtype == PT_INT64 ? pt_to_int(f32[k]) : pl_to_i32_f32(f32[k]);
+                const int64_t v = compute != PT_FLOAT32      ? i64[k]
+                    : dtype == PT_UINT8 || dtype == PT_INT64 ? pt_to_int(f32[k])
+                                                             : pl_to_i32_f32(f32[k]);
                 const int32_t low = (int32_t)v;
                 if (dtype == PT_INT64) {
                     memcpy(data, &v, sizeof(v));
@@ -183,7 +184,8 @@ int pt_broadcast(int count, pt_tensor_t *const *operands, int32_t *sizes)
                 if (sizes[d] != 1 && sizes[d] != size) {
                     mp_raise_msg_varg(&mp_type_RuntimeError,
                         MP_ERROR_TEXT("The size of tensor a (%d) must match the size of tensor b (%d) at non-singleton "
-                                      "dimension %d"), (int)sizes[d], (int)size, d);
+                                      "dimension %d"),
+                        (int)sizes[d], (int)size, d);
                 }
                 sizes[d] = size;
             }

@@ -25,8 +25,10 @@ static void combine(int action, int compute, pt_chunk_t *a, const pt_chunk_t *b,
         } else {
             const uint64_t x = (uint64_t)a->i[k], y = (uint64_t)b->i[k];
             const bool other = action == PT_LARGEST ? b->i[k] > a->i[k] : b->i[k] < a->i[k];
-            a->i[k] = (int64_t)(action == PT_ADD ? x + y : action == PT_MULTIPLY ? x * y
-                : action == PT_PUT || other ? y : x);
+            a->i[k] = (int64_t)(action == PT_ADD ? x + y
+                    : action == PT_MULTIPLY      ? x * y
+                    : action == PT_PUT || other  ? y
+                                                 : x);
         }
     }
 }
@@ -73,8 +75,8 @@ void pt_along(pt_tensor_t *full, int dim, pt_tensor_t *index, pt_tensor_t *other
         const int32_t si = w.steps[0][last], so = w.steps[1][last], sf = w.steps[2][last];
         if (si == 0 && (sf != 0 || action <= PT_PUT)) { /* one index for the run, but not sums in one place */
             pt_load(w.data[0], index->dtype, 0, PT_INT64, &ids, 1);
-            meet(full, w.data[2] + (ptrdiff_t)place(ids.i[0], dim, size, in_self) * stride * width, sf, other, w.data[1], so, action,
-                w.run);
+            meet(full, w.data[2] + (ptrdiff_t)place(ids.i[0], dim, size, in_self) * stride * width, sf, other,
+                w.data[1], so, action, w.run);
             pt_poll();
             continue;
         }
@@ -94,8 +96,8 @@ void pt_along(pt_tensor_t *full, int dim, pt_tensor_t *index, pt_tensor_t *other
 void pt_index_type(pt_call_t *c, const pt_tensor_t *index)
 {
     if (index->dtype != PT_INT64 && index->dtype != PT_INT32 && pt_numel(index)) {
-        mp_raise_msg_varg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("%q(): Expected dtype int32/int64 for index"), c->op->name);
+        mp_raise_msg_varg(
+            &mp_type_RuntimeError, MP_ERROR_TEXT("%q(): Expected dtype int32/int64 for index"), c->op->name);
     }
 }
 

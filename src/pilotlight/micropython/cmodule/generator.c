@@ -140,8 +140,8 @@ pt_generator_t *pt_generator(pt_call_t *c, const pt_arg_t *arg)
     if (arg && arg->given) {
         if (!mp_obj_is_type(arg->object, &generator_type)) {
             mp_raise_msg_varg(&mp_type_TypeError,
-                MP_ERROR_TEXT("%q(): argument 'generator' must be torch.Generator, not %s"),
-                c->op->name, mp_obj_get_type_str(arg->object));
+                MP_ERROR_TEXT("%q(): argument 'generator' must be torch.Generator, not %s"), c->op->name,
+                mp_obj_get_type_str(arg->object));
         }
         return MP_OBJ_TO_PTR(arg->object);
     }

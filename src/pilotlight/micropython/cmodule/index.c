@@ -106,8 +106,8 @@ static int64_t slice_number(mp_obj_t o, int64_t otherwise)
         mp_raise_TypeError(MP_ERROR_TEXT("slice indices must be integers or None or have an __index__ method"));
     }
     const mp_obj_t end = mp_obj_new_int(mp_obj_int_sign(o) < 0 ? -INT32_MAX : INT32_MAX);
-    const bool inside = mp_obj_is_true(
-        mp_binary_op(mp_obj_int_sign(o) < 0 ? MP_BINARY_OP_MORE : MP_BINARY_OP_LESS, o, end));
+    const bool inside =
+        mp_obj_is_true(mp_binary_op(mp_obj_int_sign(o) < 0 ? MP_BINARY_OP_MORE : MP_BINARY_OP_LESS, o, end));
     return mp_obj_get_int(inside ? o : end);
 }
 
@@ -117,8 +117,8 @@ static void take_slice(view_t *v, mp_obj_t object)
     const int d = v->dim++;
     const int64_t size = v->sizes[d], step = slice_number(slice->step, 1);
     if (step <= 0) {
-        mp_raise_ValueError(step ? MP_ERROR_TEXT("step must be greater than zero")
-                                 : MP_ERROR_TEXT("slice step cannot be zero"));
+        mp_raise_ValueError(
+            step ? MP_ERROR_TEXT("step must be greater than zero") : MP_ERROR_TEXT("slice step cannot be zero"));
     }
     int64_t start = slice_number(slice->start, 0), stop = slice_number(slice->stop, INT32_MAX);
     start = start < 0 ? start + size : start;
@@ -155,8 +155,10 @@ static int used_by(mp_obj_t item)
         return 1;
     }
     if (!pt_is_tensor(item) && !mp_obj_is_str(item) && !pt_length(item, &length)) {
-        mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("only integers, slices (`:`), ellipsis (`...`), None and "
-            "long or byte Variables are valid indices (got %s)"), mp_obj_get_type_str(item));
+        mp_raise_msg_varg(&mp_type_IndexError,
+            MP_ERROR_TEXT("only integers, slices (`:`), ellipsis (`...`), None and "
+                          "long or byte Variables are valid indices (got %s)"),
+            mp_obj_get_type_str(item));
     }
     return pt_is_tensor(item) && is_mask(pt_tensor(item)) ? pt_tensor(item)->ndim : 1;
 }
@@ -182,8 +184,8 @@ static void apply(view_t *v, mp_obj_t item, int place)
         } else if (is_mask(index)) {
             pick_by_bool(v, index->data[0] != 0);
         } else if (pt_is_float(index->dtype)) {
-            mp_raise_msg(&mp_type_IndexError,
-                MP_ERROR_TEXT("tensors used as indices must be long, int, byte or bool tensors"));
+            mp_raise_msg(
+                &mp_type_IndexError, MP_ERROR_TEXT("tensors used as indices must be long, int, byte or bool tensors"));
         } else {
             take_one(v, pt_int64(pt_item(index, 0)), place);
         }
@@ -218,8 +220,9 @@ static void read_index(view_t *v, pt_tensor_t *t, mp_obj_t index)
         used += used_by(items[k]);
     }
     if (t->ndim == 0 && count == 1 && items == &index && mp_obj_is_int(index) && !mp_obj_is_bool(index)) {
-        mp_raise_msg(&mp_type_IndexError, MP_ERROR_TEXT("invalid index of a 0-dim tensor. Use `tensor.item()` in "
-            "Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"));
+        mp_raise_msg(&mp_type_IndexError,
+            MP_ERROR_TEXT("invalid index of a 0-dim tensor. Use `tensor.item()` in "
+                          "Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"));
     }
     if (used > t->ndim) {
         too_many(t);

@@ -76,9 +76,10 @@ static void check_mask(const pt_tensor_t *t, int dim, const pt_tensor_t *mask)
 {
     for (int d = 0; d < mask->ndim; d++) {
         if (dim + d >= t->ndim || mask->dims[d] != t->dims[dim + d]) {
-            mp_raise_msg_varg(&mp_type_IndexError, MP_ERROR_TEXT("The shape of the mask %s at index %d does not match "
-                "the shape of the indexed tensor %s at index %d"), pt_shape_text(mask->ndim, mask->dims), d,
-                pt_shape_text(t->ndim, t->dims), dim + d);
+            mp_raise_msg_varg(&mp_type_IndexError,
+                MP_ERROR_TEXT("The shape of the mask %s at index %d does not match "
+                              "the shape of the indexed tensor %s at index %d"),
+                pt_shape_text(mask->ndim, mask->dims), d, pt_shape_text(t->ndim, t->dims), dim + d);
         }
     }
 }
@@ -144,8 +145,8 @@ static void pick(picked_t *p, pt_tensor_t *t, int count, pt_tensor_t *const *ind
         if (is_mask(index)) {
             check_mask(t, dim, index);
         } else if (index->dtype != PT_INT64 && index->dtype != PT_INT32) {
-            mp_raise_msg(&mp_type_IndexError,
-                MP_ERROR_TEXT("tensors used as indices must be long, int, byte or bool tensors"));
+            mp_raise_msg(
+                &mp_type_IndexError, MP_ERROR_TEXT("tensors used as indices must be long, int, byte or bool tensors"));
         }
         if (dim + covered > t->ndim) {
             dim += count - k;
@@ -173,8 +174,8 @@ static void pick(picked_t *p, pt_tensor_t *t, int count, pt_tensor_t *const *ind
     }
     p->ndim = p->rest + wide;
     if (p->ndim > PT_MAX_DIMS) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("tensors have at most %d dimensions, got %d"),
-            PT_MAX_DIMS, p->ndim);
+        mp_raise_msg_varg(
+            &mp_type_RuntimeError, MP_ERROR_TEXT("tensors have at most %d dimensions, got %d"), PT_MAX_DIMS, p->ndim);
     }
     p->first = p->first < 0 ? 0 : p->first;
     memcpy(p->sizes, p->rest_sizes, (size_t)p->first * sizeof(int32_t));
@@ -278,12 +279,14 @@ void pt_index_put(pt_tensor_t *t, int count, pt_tensor_t *const *indices, pt_ten
     if (!fits) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("shape mismatch: value tensor of shape %s cannot be broadcast to indexing result of shape "
-                          "%s"), pt_shape_text(values->ndim, values->dims), pt_shape_text(p.ndim, p.sizes));
+                          "%s"),
+            pt_shape_text(values->ndim, values->dims), pt_shape_text(p.ndim, p.sizes));
     }
     if (values->dtype != t->dtype) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("Index put requires the source and destination dtypes "
-            "match, got %s for the destination and %s for the source."), pt_dtypes[t->dtype].type,
-            pt_dtypes[values->dtype].type);
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("Index put requires the source and destination dtypes "
+                          "match, got %s for the destination and %s for the source."),
+            pt_dtypes[t->dtype].type, pt_dtypes[values->dtype].type);
     }
     int given_indices = 0;
     bool filled = !accumulate && pt_numel(values) == 1; /* one mask and one number: PyTorch calls masked_fill_ */

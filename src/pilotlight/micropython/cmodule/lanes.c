@@ -51,7 +51,7 @@ void pt_lanes(pt_tensor_t *x, int dim, pt_lane_t *l, void (*run)(pt_lane_t *l), 
             pt_poll();
         }
     }
-    m_del(uint8_t, l->x, room * width);
+    m_del(uint8_t, l->x, room *width);
     if (l->ids) {
         m_del(int64_t, l->ids, room);
     }

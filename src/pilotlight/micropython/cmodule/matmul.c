@@ -8,8 +8,8 @@
 /* ---- one matrix ---------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target("avx2,fma"), flatten)) static void gemm_avx2(const pl_matmul_t *s, const float *a, const float *b,
-    float *y)
+__attribute__((target("avx2,fma"), flatten)) static void gemm_avx2(
+    const pl_matmul_t *s, const float *a, const float *b, float *y)
 {
     pl_matmul_wide_f32(s, a, b, y);
 }
@@ -98,10 +98,8 @@ static pt_tensor_t *multiply(pt_call_t *c, pt_tensor_t *x, pt_tensor_t *w)
         pt_refuse(c, 1);
     }
     if (a->ndim > 2 || b->ndim > 2) {
-        pt_tensor_t *const both[] = {
-            pt_view(a, a->ndim - 2, a->dims, a->dims + a->ndim, 0),
-            pt_view(b, b->ndim - 2, b->dims, b->dims + b->ndim, 0)
-        };
+        pt_tensor_t *const both[] = {pt_view(a, a->ndim - 2, a->dims, a->dims + a->ndim, 0),
+            pt_view(b, b->ndim - 2, b->dims, b->dims + b->ndim, 0)};
         batch = pt_broadcast(2, both, sizes);
     }
     /* the result: without the dimensions that vectors do not have */
@@ -145,8 +143,8 @@ static pt_tensor_t *multiply(pt_call_t *c, pt_tensor_t *x, pt_tensor_t *w)
         if (compute == PT_FLOAT32) {
             pt_gemm(&s, (const float *)a->data + from_a, (const float *)b->data + from_b, (float *)y->data + to);
         } else {
-            pl_matmul_i64(&s, (const int64_t *)a->data + from_a, (const int64_t *)b->data + from_b,
-                (int64_t *)y->data + to);
+            pl_matmul_i64(
+                &s, (const int64_t *)a->data + from_a, (const int64_t *)b->data + from_b, (int64_t *)y->data + to);
             pt_poll();
         }
     }

@@ -3,7 +3,6 @@
 #include "record.h"
 #include "tensortype.h"
 
-
 static mp_obj_t is_tensor(mp_obj_t o) { return mp_obj_new_bool(pt_is_tensor(o)); }
 static MP_DEFINE_CONST_FUN_OBJ_1(is_tensor_obj, is_tensor);
 
@@ -43,19 +42,37 @@ static const mp_obj_base_t elsewhere = {&elsewhere_type};
 #define ENTRY(name, object) {MP_ROM_QSTR(MP_QSTR_##name), MP_ROM_PTR(&object)}
 static const mp_rom_map_elem_t module_table[] = {
     {MP_ROM_QSTR(MP_QSTR___name__), MP_ROM_QSTR(PT_NAME)},
-    ENTRY(Tensor, pt_tensor_type), ENTRY(Parameter, pt_parameter_type), ENTRY(Size, pt_size_type),
-    ENTRY(device, pt_device_type), ENTRY(dtype, pt_dtype_type),
-    ENTRY(strided, pt_strided), ENTRY(contiguous_format, pt_contiguous_format),
+    ENTRY(Tensor, pt_tensor_type),
+    ENTRY(Parameter, pt_parameter_type),
+    ENTRY(Size, pt_size_type),
+    ENTRY(device, pt_device_type),
+    ENTRY(dtype, pt_dtype_type),
+    ENTRY(strided, pt_strided),
+    ENTRY(contiguous_format, pt_contiguous_format),
     ENTRY(preserve_format, pt_preserve_format),
-    DTYPE(bool, PT_BOOL), DTYPE(uint8, PT_UINT8), DTYPE(int8, PT_INT8), DTYPE(int16, PT_INT16),
-    DTYPE(short, PT_INT16), DTYPE(int32, PT_INT32), DTYPE(int, PT_INT32), DTYPE(int64, PT_INT64),
-    DTYPE(long, PT_INT64), DTYPE(float16, PT_FLOAT16), DTYPE(half, PT_FLOAT16), DTYPE(bfloat16, PT_BFLOAT16),
-    DTYPE(float32, PT_FLOAT32), DTYPE(float, PT_FLOAT32),
+    DTYPE(bool, PT_BOOL),
+    DTYPE(uint8, PT_UINT8),
+    DTYPE(int8, PT_INT8),
+    DTYPE(int16, PT_INT16),
+    DTYPE(short, PT_INT16),
+    DTYPE(int32, PT_INT32),
+    DTYPE(int, PT_INT32),
+    DTYPE(int64, PT_INT64),
+    DTYPE(long, PT_INT64),
+    DTYPE(float16, PT_FLOAT16),
+    DTYPE(half, PT_FLOAT16),
+    DTYPE(bfloat16, PT_BFLOAT16),
+    DTYPE(float32, PT_FLOAT32),
+    DTYPE(float, PT_FLOAT32),
     ENTRY(is_tensor, is_tensor_obj),
     ENTRY(_nn, elsewhere),
 #if PT_STREAM
-    ENTRY(_check, pt_check_obj), ENTRY(_into, pt_into_obj), ENTRY(_named, pt_named_obj),
-    ENTRY(_block, pt_block_obj), ENTRY(_unpack, pt_unpack_obj), ENTRY(_run, pt_run_obj),
+    ENTRY(_check, pt_check_obj),
+    ENTRY(_into, pt_into_obj),
+    ENTRY(_named, pt_named_obj),
+    ENTRY(_block, pt_block_obj),
+    ENTRY(_unpack, pt_unpack_obj),
+    ENTRY(_run, pt_run_obj),
 #endif
 #if MICROPY_MODULE_BUILTIN_INIT
     ENTRY(__init__, pt_forget_obj),

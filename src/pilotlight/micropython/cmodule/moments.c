@@ -75,13 +75,14 @@ static const pt_rule_t norm_rule = {norm_f32, NULL, norm_end, {PT_VALUE}};
 /* ---- the operators ----------------------------------------------------------------------------------------------- */
 
 /* All of them need floats; no dimensions are all of them. */
-static mp_obj_t moment(pt_call_t *c, const pt_rule_t *rule, const pt_fold_t *first, const pt_arg_t *dims, bool keepdim,
-    int dtype)
+static mp_obj_t moment(
+    pt_call_t *c, const pt_rule_t *rule, const pt_fold_t *first, const pt_arg_t *dims, bool keepdim, int dtype)
 {
     pt_tensor_t *x = pt_unwritten(c, 0);
     pt_plan_t plan;
     if (!pt_is_float(x->dtype) || pt_promote(x->dtype, dtype) != dtype) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q(): Expected a floating point dtype that is no narrower"), c->op->name);
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("%q(): Expected a floating point dtype that is no narrower"), c->op->name);
     }
     pt_plan(&plan, x, dims && dims->given && dims->count ? pt_dims(c, dims, x->ndim) : ~0u, keepdim);
     pt_tensor_t *y = pt_result(c, dtype, plan.ndim, plan.sizes);
@@ -105,7 +106,8 @@ mp_obj_t pt_do_var(pt_call_t *c)
     } else if (form < 2) {
         first.p = bias->v.i ? 1.0f : 0.0f;
     }
-    return moment(c, data & 4 ? &std_rule : &var_rule, &first, form ? &c->args[1] : NULL, form && c->args[3].v.i, x->dtype);
+    return moment(
+        c, data & 4 ? &std_rule : &var_rule, &first, form ? &c->args[1] : NULL, form && c->args[3].v.i, x->dtype);
 }
 
 /* linalg_vector_norm: (self, p, dim, keepdim, dtype). */

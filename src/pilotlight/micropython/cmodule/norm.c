@@ -15,8 +15,8 @@ static const float *per_channel(pt_call_t *c, int k, int32_t channels)
 }
 
 /* y = x scale + shift over (rows, n): row r is channel r % channels; either may be NULL, y may be x. */
-static void affine(const float *x, const float *scale, const float *shift, float *y, int32_t rows, int32_t channels,
-    int32_t n)
+static void affine(
+    const float *x, const float *scale, const float *shift, float *y, int32_t rows, int32_t channels, int32_t n)
 {
     for (int32_t r = 0; r < rows; r++, x += n, y += n) {
         const float a = scale ? scale[r % channels] : 1.0f, b = shift ? shift[r % channels] : 0.0f;

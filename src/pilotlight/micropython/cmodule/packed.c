@@ -128,7 +128,8 @@ static mp_obj_t check(size_t n, const mp_obj_t *args)
         c.ints_used = 0;
         if (pt_accept(&c, &kind, &c.args[0], args[3])) {
             return kind.type != PT_ARG_TENSOR && kind.type < PT_ARG_INTS && pt_is_tensor(args[3])
-                ? pt_item(pt_tensor(args[3]), 0) : args[3];
+                ? pt_item(pt_tensor(args[3]), 0)
+                : args[3];
         }
         first = first < 0 ? kind.type : first;
     }

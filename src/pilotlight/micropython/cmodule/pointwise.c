@@ -97,7 +97,8 @@ static int compute_type(pt_call_t *c, const pt_pointwise_t *row, int dtype)
         return PT_INT64;
     }
     const int compute = row->compute == PT_IN_FLOAT ? PT_FLOAT32 : pt_compute(dtype);
-    const bool refused = (dtype == PT_BOOL && row->flags & PT_NO_BOOL) || (!pt_is_float(dtype) && row->flags & PT_NO_INTS);
+    const bool refused =
+        (dtype == PT_BOOL && row->flags & PT_NO_BOOL) || (!pt_is_float(dtype) && row->flags & PT_NO_INTS);
     if (refused || (compute == PT_FLOAT32 ? !row->f32.row : !row->i64)) {
         pt_no_type(c, dtype);
     }
@@ -115,8 +116,8 @@ static int result_type(const pt_pointwise_t *row, int dtype)
 /* ---- elements --------------------------------------------------------------------------------------------------- */
 
 /* y = row(x...): operands of `compute` type are used where they lie, others through chunks. */
-static void run(const pt_pointwise_t *row, int result, int compute, int count, pt_tensor_t *const *operands,
-    const void **x)
+static void run(
+    const pt_pointwise_t *row, int result, int compute, int count, pt_tensor_t *const *operands, const void **x)
 {
     pt_chunk_t chunks[PT_OPERANDS];
     int widths[PT_OPERANDS];
@@ -160,7 +161,8 @@ static void run(const pt_pointwise_t *row, int result, int compute, int count, p
                         chunks[0].i[k] = ((uint8_t *)&chunks[0])[k];
                     }
                 }
-                pt_store(y, operands[0]->dtype, w.steps[0][last], result == PT_BOOL ? PT_INT64 : compute, &chunks[0], n);
+                pt_store(
+                    y, operands[0]->dtype, w.steps[0][last], result == PT_BOOL ? PT_INT64 : compute, &chunks[0], n);
             }
         }
         done += (uint32_t)w.run;
@@ -212,7 +214,10 @@ static pt_tensor_t *prepare(const pt_pointwise_t *row, mp_obj_t o, int common, s
     if (!pt_is_tensor(o)) {
         const int own = pt_number_dtype(o);
         const bool keep = row->flags & PT_WIDE && pt_is_float(common);
-        return pt_scalar(&scalar->tensor, &scalar->value, o, keep ? own : row->compute == PT_IN_BOOL ? PT_BOOL : common);
+        return pt_scalar(&scalar->tensor, &scalar->value, o,
+            keep                             ? own
+                : row->compute == PT_IN_BOOL ? PT_BOOL
+                                             : common);
     }
     pt_tensor_t *t = pt_tensor(o);
     if (row->compute == PT_IN_BOOL) {
@@ -222,7 +227,8 @@ static pt_tensor_t *prepare(const pt_pointwise_t *row, mp_obj_t o, int common, s
         return pt_scalar(&scalar->tensor, &scalar->value, pt_item(t, 0), common);
     }
     return t->dtype >= PT_INT32 && t->dtype <= PT_INT64 && pt_is_float(common) && common != PT_FLOAT32
-        ? pt_contiguous(t, common) : t;
+        ? pt_contiguous(t, common)
+        : t;
 }
 
 pt_tensor_t *pt_map(pt_call_t *c, const pt_pointwise_t *row, const mp_obj_t *given)
@@ -262,7 +268,8 @@ mp_obj_t pt_quick(const pt_pointwise_t *row, bool in_place, pt_tensor_t *a, pt_t
     if (dtype != b->dtype || ndim != b->ndim || row->numbers) {
         return MP_OBJ_NULL;
     }
-    const bool some = dtype == PT_FLOAT32 ? row->f32.row != NULL
+    const bool some = dtype == PT_FLOAT32
+        ? row->f32.row != NULL
         : dtype == PT_INT64 && row->compute == PT_IN_SAME && !(row->flags & (PT_NO_INTS | PT_NO_ZERO)) && row->i64;
     if (!some || (in_place && (row->result || a->read_only || (a->owner == b->owner && a->data != b->data)))) {
         return MP_OBJ_NULL;

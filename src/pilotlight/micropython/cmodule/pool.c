@@ -72,7 +72,9 @@ static void shape(pt_call_t *c, pool_t *v)
 static void check_type(pt_call_t *c, const pool_t *v, int dtype)
 {
     const bool fits = pt_is_float(dtype)
-        || (v->number & ADAPTIVE ? false : v->number & AVERAGE ? dtype == PT_INT64 : dtype != PT_BOOL);
+        || (v->number & ADAPTIVE      ? false
+                : v->number & AVERAGE ? dtype == PT_INT64
+                                      : dtype != PT_BOOL);
     if (!fits) {
         pt_no_type(c, dtype);
     }
@@ -120,8 +122,8 @@ mp_obj_t pt_max_pool(pt_call_t *c)
     if (compute == PT_FLOAT32) {
         const float *x = pt_floats(c, 0);
         for (int32_t p = 0; p < v.s.n * v.s.c; p++) {
-            pl_max_pool3d_f32(&plane, x + p * in, (float *)y->data + p * out,
-                (int64_t *)ids->data + (indices ? p * out : 0));
+            pl_max_pool3d_f32(
+                &plane, x + p * in, (float *)y->data + p * out, (int64_t *)ids->data + (indices ? p * out : 0));
             pt_poll();
         }
         pt_keep(ids);

@@ -45,12 +45,13 @@ mp_obj_t pt_unary(mp_unary_op_t op, mp_obj_t self)
         case MP_UNARY_OP_INT_MAYBE: {
             const mp_obj_t number = one_number(t);
             return mp_obj_is_float(number) ? mp_obj_new_int_from_float(mp_obj_get_float(number))
-                : mp_obj_is_bool(number) ? MP_OBJ_NEW_SMALL_INT(mp_obj_is_true(number)) : number;
+                : mp_obj_is_bool(number)   ? MP_OBJ_NEW_SMALL_INT(mp_obj_is_true(number))
+                                           : number;
         }
         case MP_UNARY_OP_POSITIVE:
             if (t->dtype == PT_BOOL) {
-                mp_raise_msg(&mp_type_RuntimeError,
-                    MP_ERROR_TEXT("The `+` operator, on a bool tensor is not supported."));
+                mp_raise_msg(
+                    &mp_type_RuntimeError, MP_ERROR_TEXT("The `+` operator, on a bool tensor is not supported."));
             }
             return self;
         case MP_UNARY_OP_NEGATIVE:
@@ -70,21 +71,37 @@ mp_obj_t pt_unary(mp_unary_op_t op, mp_obj_t self)
 
 /* Some operators exist under a name of Python's alone, others have a name for the form with numbers on the left. */
 static const pt_op_t *const binary_ops[MP_BINARY_OP_NUM_RUNTIME] = {
-    [MP_BINARY_OP_LESS] = PT_OP_lt, [MP_BINARY_OP_MORE] = PT_OP_gt, [MP_BINARY_OP_EQUAL] = PT_OP_eq,
-    [MP_BINARY_OP_LESS_EQUAL] = PT_OP_le, [MP_BINARY_OP_MORE_EQUAL] = PT_OP_ge, [MP_BINARY_OP_NOT_EQUAL] = PT_OP_ne,
-    [MP_BINARY_OP_OR] = PT_OP_bitwise_or, [MP_BINARY_OP_XOR] = PT_OP_bitwise_xor,
+    [MP_BINARY_OP_LESS] = PT_OP_lt,
+    [MP_BINARY_OP_MORE] = PT_OP_gt,
+    [MP_BINARY_OP_EQUAL] = PT_OP_eq,
+    [MP_BINARY_OP_LESS_EQUAL] = PT_OP_le,
+    [MP_BINARY_OP_MORE_EQUAL] = PT_OP_ge,
+    [MP_BINARY_OP_NOT_EQUAL] = PT_OP_ne,
+    [MP_BINARY_OP_OR] = PT_OP_bitwise_or,
+    [MP_BINARY_OP_XOR] = PT_OP_bitwise_xor,
     [MP_BINARY_OP_AND] = PT_OP_bitwise_and,
-    [MP_BINARY_OP_LSHIFT] = PT_OP_bitwise_left_shift, [MP_BINARY_OP_RSHIFT] = PT_OP_bitwise_right_shift,
-    [MP_BINARY_OP_ADD] = PT_OP_add, [MP_BINARY_OP_SUBTRACT] = PT_OP_sub, [MP_BINARY_OP_MULTIPLY] = PT_OP_mul,
-    [MP_BINARY_OP_FLOOR_DIVIDE] = PT_OP_floor_divide, [MP_BINARY_OP_TRUE_DIVIDE] = PT_OP_div,
-    [MP_BINARY_OP_MODULO] = PT_OP_remainder, [MP_BINARY_OP_POWER] = PT_OP_pow,
+    [MP_BINARY_OP_LSHIFT] = PT_OP_bitwise_left_shift,
+    [MP_BINARY_OP_RSHIFT] = PT_OP_bitwise_right_shift,
+    [MP_BINARY_OP_ADD] = PT_OP_add,
+    [MP_BINARY_OP_SUBTRACT] = PT_OP_sub,
+    [MP_BINARY_OP_MULTIPLY] = PT_OP_mul,
+    [MP_BINARY_OP_FLOOR_DIVIDE] = PT_OP_floor_divide,
+    [MP_BINARY_OP_TRUE_DIVIDE] = PT_OP_div,
+    [MP_BINARY_OP_MODULO] = PT_OP_remainder,
+    [MP_BINARY_OP_POWER] = PT_OP_pow,
     [MP_BINARY_OP_MAT_MULTIPLY] = PT_OP_matmul,
-    [MP_BINARY_OP_INPLACE_OR] = PT_OP_bitwise_or_, [MP_BINARY_OP_INPLACE_XOR] = PT_OP_bitwise_xor_,
-    [MP_BINARY_OP_INPLACE_AND] = PT_OP_bitwise_and_, [MP_BINARY_OP_INPLACE_LSHIFT] = PT_OP_bitwise_left_shift_,
-    [MP_BINARY_OP_INPLACE_RSHIFT] = PT_OP_bitwise_right_shift_, [MP_BINARY_OP_INPLACE_ADD] = PT_OP_add_,
-    [MP_BINARY_OP_INPLACE_SUBTRACT] = PT_OP_sub_, [MP_BINARY_OP_INPLACE_MULTIPLY] = PT_OP_mul_,
-    [MP_BINARY_OP_INPLACE_FLOOR_DIVIDE] = PT_OP_floor_divide_, [MP_BINARY_OP_INPLACE_TRUE_DIVIDE] = PT_OP_div_,
-    [MP_BINARY_OP_INPLACE_MODULO] = PT_OP_remainder_, [MP_BINARY_OP_INPLACE_POWER] = PT_OP_pow_,
+    [MP_BINARY_OP_INPLACE_OR] = PT_OP_bitwise_or_,
+    [MP_BINARY_OP_INPLACE_XOR] = PT_OP_bitwise_xor_,
+    [MP_BINARY_OP_INPLACE_AND] = PT_OP_bitwise_and_,
+    [MP_BINARY_OP_INPLACE_LSHIFT] = PT_OP_bitwise_left_shift_,
+    [MP_BINARY_OP_INPLACE_RSHIFT] = PT_OP_bitwise_right_shift_,
+    [MP_BINARY_OP_INPLACE_ADD] = PT_OP_add_,
+    [MP_BINARY_OP_INPLACE_SUBTRACT] = PT_OP_sub_,
+    [MP_BINARY_OP_INPLACE_MULTIPLY] = PT_OP_mul_,
+    [MP_BINARY_OP_INPLACE_FLOOR_DIVIDE] = PT_OP_floor_divide_,
+    [MP_BINARY_OP_INPLACE_TRUE_DIVIDE] = PT_OP_div_,
+    [MP_BINARY_OP_INPLACE_MODULO] = PT_OP_remainder_,
+    [MP_BINARY_OP_INPLACE_POWER] = PT_OP_pow_,
 };
 
 /* What PyTorch does for a number on the left; `args` are the tensor and the number. */

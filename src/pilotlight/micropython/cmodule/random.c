@@ -80,8 +80,8 @@ mp_obj_t pt_do_uniform(pt_call_t *c)
 {
     const mp_float_t from = c->args[1].v.f, to = c->args[2].v.f;
     if (from > to) {
-        mp_raise_msg(&mp_type_RuntimeError,
-            MP_ERROR_TEXT("uniform_ expects to return a [from, to) range, but found from > to"));
+        mp_raise_msg(
+            &mp_type_RuntimeError, MP_ERROR_TEXT("uniform_ expects to return a [from, to) range, but found from > to"));
     }
     return uniform(c, pt_changed(c), pt_generator(c, &c->args[3]), (float)from, (float)to);
 }

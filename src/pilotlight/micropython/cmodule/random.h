@@ -26,8 +26,8 @@ mp_float_t pt_log_rest(uint64_t k); /* log(1 - k / 2**53) */
 /* Writes numbers of a distribution, n at a time, to all elements in the order of memory. */
 typedef struct {
     pt_generator_t *g;
-    float from, to;      /* or mean and deviation */
-    mp_float_t p;        /* of an element, or the rate */
+    float from, to; /* or mean and deviation */
+    mp_float_t p;   /* of an element, or the rate */
     uint64_t base, range;
     int dtype;
 } pt_draw_t;

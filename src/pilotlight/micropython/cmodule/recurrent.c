@@ -14,10 +14,18 @@ typedef struct {
 } weights_t;
 
 /* y (n, outputs) = x wᵀ + b */
-static void project(const float *x, int32_t n, int32_t inputs, const float *w, const float *b, int32_t outputs, float *y)
+static void project(
+    const float *x, int32_t n, int32_t inputs, const float *w, const float *b, int32_t outputs, float *y)
 {
-    const pl_matmul_t s = {.outer = 1, .inner = 1, .m = n, .k = inputs, .n = outputs, .a_row = inputs, .b_row = 1,
-                           .b_col = inputs, .y_row = outputs};
+    const pl_matmul_t s = {.outer = 1,
+        .inner = 1,
+        .m = n,
+        .k = inputs,
+        .n = outputs,
+        .a_row = inputs,
+        .b_row = 1,
+        .b_col = inputs,
+        .y_row = outputs};
     pt_gemm(&s, x, w, y);
     for (int32_t k = 0; b && k < n * outputs; k++) {
         y[k] += b[k % outputs];
@@ -50,8 +58,9 @@ static void step(const weights_t *w, int kind, const float *x, int32_t batch, fl
 static const float *sized(pt_call_t *c, int k, int32_t rows, int32_t columns)
 {
     const pt_tensor_t *t = c->args[k].v.tensor;
-    if (c->args[k].given && (t->dtype != c->args[0].v.tensor->dtype || t->ndim != (columns ? 2 : 1) || t->dims[0] != rows
-        || (columns && t->dims[1] != columns))) {
+    if (c->args[k].given
+        && (t->dtype != c->args[0].v.tensor->dtype || t->ndim != (columns ? 2 : 1) || t->dims[0] != rows
+            || (columns && t->dims[1] != columns))) {
         pt_refuse(c, k);
     }
     return pt_floats(c, k);

@@ -88,8 +88,8 @@ static void store(const pt_rule_t *rule, int k, const pt_fold_t *s, int compute,
     pt_store(data, y->dtype, 1, real ? PT_FLOAT32 : PT_INT64, &one, 1);
 }
 
-void pt_reduce(const pt_plan_t *p, const pt_rule_t *rule, const pt_fold_t *first, int compute, int count,
-    pt_tensor_t *const *y)
+void pt_reduce(
+    const pt_plan_t *p, const pt_rule_t *rule, const pt_fold_t *first, int compute, int count, pt_tensor_t *const *y)
 {
     pt_tensor_t *x = p->x, *operands[3], *inner;
     int32_t sizes[PT_MAX_DIMS], strides[PT_MAX_DIMS];
@@ -121,8 +121,8 @@ void pt_reduce(const pt_plan_t *p, const pt_rule_t *rule, const pt_fold_t *first
             lane(rule, &s, &w, x->dtype, compute,
                 outer.data[count] + (ptrdiff_t)at * outer.steps[count][last] * outer.width[count]);
             for (int k = 0; k < count; k++) {
-                store(rule, k, &s, compute, y[k],
-                    outer.data[k] + (ptrdiff_t)at * outer.steps[k][last] * outer.width[k]);
+                store(
+                    rule, k, &s, compute, y[k], outer.data[k] + (ptrdiff_t)at * outer.steps[k][last] * outer.width[k]);
             }
             if ((budget += p->lane + 8) > PIECE) {
                 budget = 0;

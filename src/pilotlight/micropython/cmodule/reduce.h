@@ -25,17 +25,17 @@ typedef struct {
 /* The dimensions of a call's reduction and the shape of its result. */
 typedef struct {
     pt_tensor_t *x;
-    uint32_t bits;                /* the dimensions that go */
-    int32_t lane;                 /* elements of a lane */
-    int ndim;                     /* of the result */
-    int32_t sizes[PT_MAX_DIMS];   /* of the result */
-    int32_t kept[PT_MAX_DIMS];    /* of x, with 1 where a dimension goes */
+    uint32_t bits;              /* the dimensions that go */
+    int32_t lane;               /* elements of a lane */
+    int ndim;                   /* of the result */
+    int32_t sizes[PT_MAX_DIMS]; /* of the result */
+    int32_t kept[PT_MAX_DIMS];  /* of x, with 1 where a dimension goes */
 } pt_plan_t;
 
 void pt_plan(pt_plan_t *p, pt_tensor_t *x, uint32_t bits, bool keepdim);
 /* Folds each lane of the plan, elements taken as float32 or int64, into y (one or two tensors of the plan's sizes). */
-void pt_reduce(const pt_plan_t *p, const pt_rule_t *rule, const pt_fold_t *first, int compute, int count,
-    pt_tensor_t *const *y);
+void pt_reduce(
+    const pt_plan_t *p, const pt_rule_t *rule, const pt_fold_t *first, int compute, int count, pt_tensor_t *const *y);
 /* PyTorch's errors for reductions that need an element. */
 void pt_some_elements(pt_call_t *c, const pt_plan_t *p, bool by_dim);
 

@@ -214,8 +214,12 @@ void pt_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind)
 {
     const pt_tensor_t *t = pt_tensor(self);
     const int32_t count = pt_numel(t), threshold = option(THRESHOLD);
-    repr_t r = {.t = t, .summarize = threshold >= 0 && count > threshold, .whole = true, .least = UINT32_MAX,
-        .low = INT64_MAX, .high = INT64_MIN};
+    repr_t r = {.t = t,
+        .summarize = threshold >= 0 && count > threshold,
+        .whole = true,
+        .least = UINT32_MAX,
+        .low = INT64_MAX,
+        .high = INT64_MIN};
     (void)kind;
     if (t->base.type == &pt_parameter_type) {
         mp_print_str(print, "Parameter containing:\n");

@@ -4,7 +4,7 @@
 
 #include "tensor.h"
 
-#define PT_DECIMALS 150                /* a float32 has no digit behind these */
+#define PT_DECIMALS 150            /* a float32 has no digit behind these */
 #define PT_TEXT (PT_DECIMALS + 48) /* characters of the longest text: sign, 39 digits, point, decimals */
 
 #define PT_INT_TEXT 21 /* of an int64, with a zero behind */

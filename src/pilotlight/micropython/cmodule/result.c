@@ -15,11 +15,12 @@ static bool same_sizes(const pt_tensor_t *t, int ndim, const int32_t *sizes)
 
 static NORETURN void refuse(bool itself)
 {
-    mp_raise_msg(&mp_type_RuntimeError, itself
-        ? MP_ERROR_TEXT("unsupported operation: more than one element of the written-to tensor refers to a single "
-                        "memory location. Please clone() the tensor before performing the operation.")
-        : MP_ERROR_TEXT("unsupported operation: some elements of the input tensor and the written-to tensor refer "
-                        "to a single memory location. Please clone() the tensor before performing the operation."));
+    mp_raise_msg(&mp_type_RuntimeError,
+        itself
+            ? MP_ERROR_TEXT("unsupported operation: more than one element of the written-to tensor refers to a single "
+                            "memory location. Please clone() the tensor before performing the operation.")
+            : MP_ERROR_TEXT("unsupported operation: some elements of the input tensor and the written-to tensor refer "
+                            "to a single memory location. Please clone() the tensor before performing the operation."));
 }
 
 /* In one piece and each element once, in whatever order. */
@@ -89,9 +90,10 @@ void pt_check_overlap(const pt_tensor_t *written, const pt_tensor_t *read, bool 
     if (!meet(written, read) || (written != read && (!is_dense(written) || !is_dense(read)))) {
         return;
     }
-    const bool same = written == read || (written->data == read->data && written->ndim == read->ndim
-        && pt_numel(written) * pt_size(written->dtype) == pt_numel(read) * pt_size(read->dtype)
-        && memcmp(written->dims + written->ndim, read->dims + read->ndim, written->ndim * sizeof(int32_t)) == 0);
+    const bool same = written == read
+        || (written->data == read->data && written->ndim == read->ndim
+            && pt_numel(written) * pt_size(written->dtype) == pt_numel(read) * pt_size(read->dtype)
+            && memcmp(written->dims + written->ndim, read->dims + read->ndim, written->ndim * sizeof(int32_t)) == 0);
     if (apart || !same) {
         refuse(false);
     }

@@ -28,8 +28,10 @@ static pt_tensor_t *everywhere(mp_obj_t value, int dtype, int ndim, const int32_
 static int action_of(mp_obj_t reduce)
 {
     const char *name = mp_obj_str_get_str(reduce);
-    const int action = strcmp(name, "add") == 0 ? PT_ADD : strcmp(name, "multiply") == 0 ? PT_MULTIPLY
-        : name[0] == '>' ? PT_LARGEST : PT_LEAST;
+    const int action = strcmp(name, "add") == 0 ? PT_ADD
+        : strcmp(name, "multiply") == 0         ? PT_MULTIPLY
+        : name[0] == '>'                        ? PT_LARGEST
+                                                : PT_LEAST;
     if (action == PT_LEAST && name[0] != '<') {
         mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("reduce argument must be either add or multiply"));
     }
@@ -44,7 +46,8 @@ static bool fits(const pt_tensor_t *x, int dim, const pt_tensor_t *index, const 
     const int ndim = x->ndim ? x->ndim : 1;
     bool fit = (index->ndim ? index->ndim : 1) == ndim && (src->ndim ? src->ndim : 1) == ndim;
     for (int d = 0; fit && d < index->ndim; d++) {
-        fit = (d == dim || index->dims[d] <= (x->ndim ? x->dims[d] : 1)) && index->dims[d] <= (src->ndim ? src->dims[d] : 1);
+        fit = (d == dim || index->dims[d] <= (x->ndim ? x->dims[d] : 1))
+            && index->dims[d] <= (src->ndim ? src->dims[d] : 1);
     }
     return fit;
 }
@@ -55,7 +58,8 @@ mp_obj_t pt_do_scatter(pt_call_t *c)
 {
     const int data = (int)c->overload->data.number;
     pt_tensor_t *x = c->args[0].v.tensor, *index = c->args[2].v.tensor;
-    pt_tensor_t *src = data & 8 ? everywhere(c->args[3].object, x->dtype, index->ndim, index->dims) : c->args[3].v.tensor;
+    pt_tensor_t *src =
+        data & 8 ? everywhere(c->args[3].object, x->dtype, index->ndim, index->dims) : c->args[3].v.tensor;
     const int dim = pt_dim(c, c->args[1].v.i, x->ndim), action = data & 16 ? action_of(c->args[4].object) : data & 7;
     pt_index_type(c, index);
     if (src->dtype != x->dtype || (pt_numel(index) && !fits(x, dim, index, src))) {
@@ -67,7 +71,7 @@ mp_obj_t pt_do_scatter(pt_call_t *c)
     pt_tensor_t *y = changed(c);
     if (pt_numel(index)) {
         src = src->ndim == index->ndim ? pt_view(src, index->ndim, index->dims, pt_strides(src), 0)
-            : pt_reshape(src, index->ndim, index->dims);
+                                       : pt_reshape(src, index->ndim, index->dims);
         pt_along(y, dim, index, src, action, false);
     }
     return MP_OBJ_FROM_PTR(y);

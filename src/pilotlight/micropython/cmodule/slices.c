@@ -6,8 +6,9 @@ void pt_refuse(pt_call_t *c, int k)
     const qstr name = pt_param_name(c->overload, k);
     if (pt_is_tensor(c->args[k].object)) {
         const pt_tensor_t *t = pt_tensor(c->args[k].object);
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q(): argument '%q' of size %s and type %s does not fit"),
-            c->op->name, name, pt_shape_text(t->ndim, t->dims), pt_dtype_name(t->dtype));
+        mp_raise_msg_varg(&mp_type_RuntimeError,
+            MP_ERROR_TEXT("%q(): argument '%q' of size %s and type %s does not fit"), c->op->name, name,
+            pt_shape_text(t->ndim, t->dims), pt_dtype_name(t->dtype));
     }
     mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q(): invalid argument '%q'"), c->op->name, name);
 }

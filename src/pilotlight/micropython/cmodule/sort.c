@@ -18,8 +18,8 @@ static void sort_lane(pt_lane_t *l)
  * before (dim, largest). */
 mp_obj_t pt_do_sort(pt_call_t *c)
 {
-    static const uint16_t names[2][3] = {{MP_QSTR_sort, MP_QSTR_values, MP_QSTR_indices},
-                                         {MP_QSTR_topk, MP_QSTR_values, MP_QSTR_indices}};
+    static const uint16_t names[2][3] = {
+        {MP_QSTR_sort, MP_QSTR_values, MP_QSTR_indices}, {MP_QSTR_topk, MP_QSTR_values, MP_QSTR_indices}};
     const int data = (int)c->overload->data.number, at = data & 5 ? 2 : 1;
     pt_tensor_t *x = pt_unwritten(c, 0), *y = NULL;
     const int dim = pt_dim(c, c->args[at].v.i, x->ndim);
@@ -29,8 +29,9 @@ mp_obj_t pt_do_sort(pt_call_t *c)
     if (data & 4) {
         const int64_t k = c->args[1].v.i;
         if (x->dtype == PT_BOOL || k < 0 || k > l.m) {
-            mp_raise_msg(&mp_type_RuntimeError, x->dtype == PT_BOOL ? MP_ERROR_TEXT("topk not implemented for 'Bool'")
-                : MP_ERROR_TEXT("selected index k out of range"));
+            mp_raise_msg(&mp_type_RuntimeError,
+                x->dtype == PT_BOOL ? MP_ERROR_TEXT("topk not implemented for 'Bool'")
+                                    : MP_ERROR_TEXT("selected index k out of range"));
         }
         l.m = (int32_t)k;
         if (x->ndim) {

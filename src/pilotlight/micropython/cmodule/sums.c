@@ -76,7 +76,8 @@ static mp_obj_t mean(pt_call_t *c, const pt_rule_t *rule)
     if (!pt_is_float(dtype)) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("%q(): could not infer output dtype. Input dtype must be either a floating point or complex "
-                          "dtype. Got: %s"), c->op->name, pt_dtype_name(dtype));
+                          "dtype. Got: %s"),
+            c->op->name, pt_dtype_name(dtype));
     }
     return reduced(c, &r, rule, PT_FLOAT32, dtype);
 }
@@ -197,8 +198,8 @@ enum { LEAST = 4, WHERE = 8, BOTH = 16 };
 
 mp_obj_t pt_do_extreme(pt_call_t *c)
 {
-    static const uint16_t names[2][3] = {{MP_QSTR_max, MP_QSTR_values, MP_QSTR_indices},
-                                         {MP_QSTR_min, MP_QSTR_values, MP_QSTR_indices}};
+    static const uint16_t names[2][3] = {
+        {MP_QSTR_max, MP_QSTR_values, MP_QSTR_indices}, {MP_QSTR_min, MP_QSTR_values, MP_QSTR_indices}};
     const int data = (int)c->overload->data.number;
     const pt_fold_t first = {.p = data & LEAST ? -1.0f : 1.0f};
     request_t r;

@@ -69,8 +69,8 @@ static void contiguous_strides(int ndim, const int32_t *sizes, int32_t *strides)
 static pt_tensor_t *header(int dtype, int ndim, const int32_t *sizes)
 {
     if (ndim > PT_MAX_DIMS) {
-        mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("tensors have at most %d dimensions, got %d"),
-            PT_MAX_DIMS, ndim);
+        mp_raise_msg_varg(
+            &mp_type_RuntimeError, MP_ERROR_TEXT("tensors have at most %d dimensions, got %d"), PT_MAX_DIMS, ndim);
     }
     pt_tensor_t *t = m_new_obj_var(pt_tensor_t, own, int32_t, 2 * ndim);
     t->base.type = &pt_tensor_type;

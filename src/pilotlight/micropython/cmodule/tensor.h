@@ -17,14 +17,23 @@
 
 /* In the order of promotion inside a kind; the numbers are indices of pt_dtypes. */
 typedef enum {
-    PT_BOOL, PT_UINT8, PT_INT8, PT_INT16, PT_INT32, PT_INT64, PT_FLOAT16, PT_BFLOAT16, PT_FLOAT32, PT_DTYPES
+    PT_BOOL,
+    PT_UINT8,
+    PT_INT8,
+    PT_INT16,
+    PT_INT32,
+    PT_INT64,
+    PT_FLOAT16,
+    PT_BFLOAT16,
+    PT_FLOAT32,
+    PT_DTYPES
 } pt_dtype_t;
 
 typedef struct {
     mp_obj_base_t base;
-    uint16_t name; /* a qstr: MP_QSTR_float32 */
-    uint8_t size;  /* bytes of an element */
-    char code;     /* of the buffer protocol */
+    uint16_t name;    /* a qstr: MP_QSTR_float32 */
+    uint8_t size;     /* bytes of an element */
+    char code;        /* of the buffer protocol */
     const char *type; /* in errors: "Float" */
 } pt_dtype_obj_t;
 
@@ -161,8 +170,20 @@ void pt_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind);
 
 /* ---- calls by schema --------------------------------------------------------------------------------- */
 
-enum { PT_ARG_TENSOR, PT_ARG_SCALAR, PT_ARG_INT, PT_ARG_FLOAT, PT_ARG_BOOL, PT_ARG_INTS, PT_ARG_TENSORS, PT_ARG_FLOATS,
-       PT_ARG_DTYPE, PT_ARG_STR, PT_ARG_DEVICE, PT_ARG_IGNORED };
+enum {
+    PT_ARG_TENSOR,
+    PT_ARG_SCALAR,
+    PT_ARG_INT,
+    PT_ARG_FLOAT,
+    PT_ARG_BOOL,
+    PT_ARG_INTS,
+    PT_ARG_TENSORS,
+    PT_ARG_FLOATS,
+    PT_ARG_DTYPE,
+    PT_ARG_STR,
+    PT_ARG_DEVICE,
+    PT_ARG_IGNORED
+};
 enum { PT_OPTIONAL = 1, PT_HAS_DEFAULT = 2, PT_FLOAT_DEFAULT = 4, PT_NONE_DEFAULT = 8, PT_NUMBER = 16, PT_GAPS = 32 };
 
 /* What parameters have in common but for their names. */
@@ -214,11 +235,11 @@ typedef struct {
 /* An operator: the overloads that PyTorch has. One that is a function and a method is called as a function. */
 typedef struct {
     uint16_t name;
-    uint16_t first : 10;      /* of its overloads in pt_overloads */
-    uint16_t quick : 1;       /* the first one is a row of tensors, whatever else it takes */
+    uint16_t first : 10; /* of its overloads in pt_overloads */
+    uint16_t quick : 1;  /* the first one is a row of tensors, whatever else it takes */
     uint16_t in_place : 1;
-    uint16_t method_ : 1;     /* there is a method `name_` that does the same in place */
-    uint16_t function_ : 1;   /* and a function */
+    uint16_t method_ : 1;   /* there is a method `name_` that does the same in place */
+    uint16_t function_ : 1; /* and a function */
     uint16_t function : 1, method : 1;
 } pt_op_t;
 
@@ -233,7 +254,7 @@ extern const pt_op_t pt_ops[];
 static inline qstr pt_param_name(const pt_overload_t *o, int k) { return pt_names[pt_params[o->params + k].name]; }
 
 typedef struct {
-    bool given; /* false: None */
+    bool given;     /* false: None */
     uint16_t count; /* of a list */
     mp_obj_t object;
     union {
@@ -292,9 +313,9 @@ typedef pt_row_t pt_integers_t;
 #else
 typedef int64_t (*pt_integers_t)(const int64_t *v);
 #endif
-int64_t pt_nonzero(int64_t divisor); /* or PyTorch's error */
-enum { PT_SAME, PT_TO_BOOL };                  /* what a row gives */
-enum { PT_IN_SAME, PT_IN_FLOAT, PT_IN_BOOL };  /* what its operands become first */
+int64_t pt_nonzero(int64_t divisor);          /* or PyTorch's error */
+enum { PT_SAME, PT_TO_BOOL };                 /* what a row gives */
+enum { PT_IN_SAME, PT_IN_FLOAT, PT_IN_BOOL }; /* what its operands become first */
 /* What PyTorch does not compute: bool, integers; integers by zero. PT_WIDE: numbers are not rounded to a half first.
  * PT_ONE: a function of one float instead of a loop. */
 enum { PT_NO_BOOL = 1, PT_NO_INTS = 2, PT_NO_ZERO = 4, PT_WIDE = 8, PT_ONE = 16 };
@@ -304,15 +325,15 @@ typedef struct _pt_pointwise_t {
         float (*one)(float x);
     } f32; /* NULL where there is none */
     pt_integers_t i64;
-    uint8_t arity;     /* tensors or numbers */
-    uint8_t numbers;   /* behind them: numbers that every element sees */
+    uint8_t arity;   /* tensors or numbers */
+    uint8_t numbers; /* behind them: numbers that every element sees */
     uint8_t result : 1, compute : 2, flags : 5;
 } pt_pointwise_t;
 
 mp_obj_t pt_pointwise(pt_call_t *c); /* overload->data is the row, its operands are the first arguments */
 /* A row on tensors and numbers, with promotion and broadcasting; `c` says where the result goes. */
 pt_tensor_t *pt_map(pt_call_t *c, const pt_pointwise_t *row, const mp_obj_t *operands);
-void pt_check_fits(mp_obj_t number, int dtype); /* raises where an integer type has no place for a number */
+void pt_check_fits(mp_obj_t number, int dtype);          /* raises where an integer type has no place for a number */
 int pt_result_type(int count, const mp_obj_t *operands); /* PyTorch's promotion of tensors and numbers */
 /* A row of one or two (or twice the same) tensors where nothing needs conversion; else MP_OBJ_NULL. */
 mp_obj_t pt_quick(const pt_pointwise_t *row, bool in_place, pt_tensor_t *a, pt_tensor_t *b);

@@ -15,10 +15,9 @@ static const pt_op_t *const turn_op = PT_OP_transpose; /* NULL: a build without 
 
 /* What PyTorch raises, and also what dir(t) passes over, which asks for every attribute. */
 static const mp_rom_obj_tuple_t both_errors = {
-    {&mp_type_tuple}, 2, {MP_ROM_PTR(&mp_type_RuntimeError), MP_ROM_PTR(&mp_type_AttributeError)}
-};
-static MP_DEFINE_CONST_OBJ_TYPE(refusal_type, MP_QSTR_RuntimeError, MP_TYPE_FLAG_NONE, make_new, mp_obj_exception_make_new,
-    print, mp_obj_exception_print, attr, mp_obj_exception_attr, parent, &both_errors);
+    {&mp_type_tuple}, 2, {MP_ROM_PTR(&mp_type_RuntimeError), MP_ROM_PTR(&mp_type_AttributeError)}};
+static MP_DEFINE_CONST_OBJ_TYPE(refusal_type, MP_QSTR_RuntimeError, MP_TYPE_FLAG_NONE, make_new,
+    mp_obj_exception_make_new, print, mp_obj_exception_print, attr, mp_obj_exception_attr, parent, &both_errors);
 
 /* .T and .H turn all dimensions around, .mT and .mH the last two. */
 static mp_obj_t turned(pt_tensor_t *t, qstr name)
@@ -279,8 +278,9 @@ static mp_obj_t tensor_subscr(mp_obj_t self, mp_obj_t index, mp_obj_t value)
 
 /* ---- the types ------------------------------------------------------------------------------------------------- */
 
-#define TENSOR_FLAGS (MP_TYPE_FLAG_EQ_CHECKS_OTHER_TYPE | MP_TYPE_FLAG_EQ_HAS_NEQ_TEST | \
-    MP_TYPE_FLAG_EQ_NOT_REFLEXIVE | MP_TYPE_FLAG_ITER_IS_GETITER)
+#define TENSOR_FLAGS                                                                                  \
+    (MP_TYPE_FLAG_EQ_CHECKS_OTHER_TYPE | MP_TYPE_FLAG_EQ_HAS_NEQ_TEST | MP_TYPE_FLAG_EQ_NOT_REFLEXIVE \
+        | MP_TYPE_FLAG_ITER_IS_GETITER)
 MP_DEFINE_CONST_OBJ_TYPE(pt_tensor_type, MP_QSTR_Tensor, TENSOR_FLAGS, make_new, tensor_make, attr, pt_attr, print,
     tensor_print, unary_op, pt_unary, binary_op, pt_binary, subscr, tensor_subscr, iter, tensor_iter, buffer,
     tensor_buffer);

@@ -85,8 +85,8 @@ static mp_obj_t device_make(const mp_obj_type_t *type, size_t n, size_t n_kw, co
     return MP_OBJ_FROM_PTR(&pt_cpu);
 }
 
-MP_DEFINE_CONST_OBJ_TYPE(pt_device_type, MP_QSTR_device, MP_TYPE_FLAG_NONE, make_new, device_make, print, device_print,
-    attr, device_attr);
+MP_DEFINE_CONST_OBJ_TYPE(
+    pt_device_type, MP_QSTR_device, MP_TYPE_FLAG_NONE, make_new, device_make, print, device_print, attr, device_attr);
 const mp_obj_base_t pt_cpu = {&pt_device_type};
 
 /* ---- sequences ------------------------------------------------------------------------------------------------- */

@@ -231,8 +231,9 @@ mp_obj_t pt_do_squeeze(pt_call_t *c)
 {
     pt_tensor_t *t = c->args[0].v.tensor;
     const int kind = (int)c->overload->data.number;
-    const uint32_t chosen = kind == 0 ? ~0u : kind == 1 ? 1u << pt_dim(c, c->args[1].v.i, t->ndim)
-        : pt_dims(c, &c->args[1], t->ndim);
+    const uint32_t chosen = kind == 0 ? ~0u
+        : kind == 1                   ? 1u << pt_dim(c, c->args[1].v.i, t->ndim)
+                                      : pt_dims(c, &c->args[1], t->ndim);
     int32_t sizes[PT_MAX_DIMS], strides[PT_MAX_DIMS];
     int ndim = 0;
     for (int d = 0; d < t->ndim; d++) {
@@ -271,7 +272,8 @@ pt_tensor_t *pt_expand(pt_tensor_t *t, int ndim, const int32_t *wanted)
     if (more < 0 || ndim > PT_MAX_DIMS) {
         mp_raise_msg_varg(&mp_type_RuntimeError,
             MP_ERROR_TEXT("expand: the number of sizes provided (%d) must be greater or equal to the number of "
-                          "dimensions in the tensor (%d)"), ndim, (int)t->ndim);
+                          "dimensions in the tensor (%d)"),
+            ndim, (int)t->ndim);
     }
     for (int d = ndim - 1; d >= 0; d--) {
         const int own = d - more;
@@ -280,8 +282,8 @@ pt_tensor_t *pt_expand(pt_tensor_t *t, int ndim, const int32_t *wanted)
         if (sizes[d] < 0 || (size != 1 && sizes[d] != size)) {
             mp_raise_msg_varg(&mp_type_RuntimeError,
                 MP_ERROR_TEXT("The expanded size of the tensor (%d) must match the existing size (%d) at non-singleton "
-                              "dimension %d.  Target sizes: %s.  Tensor sizes: %s"), (int)sizes[d], (int)size, d,
-                pt_shape_text(ndim, wanted), pt_shape_text(t->ndim, t->dims));
+                              "dimension %d.  Target sizes: %s.  Tensor sizes: %s"),
+                (int)sizes[d], (int)size, d, pt_shape_text(ndim, wanted), pt_shape_text(t->ndim, t->dims));
         }
         strides[d] = own < 0 || sizes[d] != size ? 0 : pt_strides(t)[own];
     }
@@ -333,8 +335,7 @@ mp_obj_t pt_do_alias(pt_call_t *c)
 {
     pt_tensor_t *t = c->args[0].v.tensor;
     t->requires_grad = t->requires_grad && !c->in_place;
-    return c->in_place ? c->args[0].object
-        : MP_OBJ_FROM_PTR(pt_view(t, t->ndim, t->dims, pt_strides(t), 0));
+    return c->in_place ? c->args[0].object : MP_OBJ_FROM_PTR(pt_view(t, t->ndim, t->dims, pt_strides(t), 0));
 }
 
 mp_obj_t pt_do_clone(pt_call_t *c)

@@ -15,7 +15,7 @@ static inline float pt_to_float(int64_t x) { return (float)x; }
 
 #else
 
-int64_t pt_to_int(float x); /* toward zero; what has no place in the type, NaN included, becomes its lowest value */
+int64_t pt_to_int(float x);   /* toward zero; what has no place in the type, NaN included, becomes its lowest value */
 float pt_to_float(int64_t x); /* to nearest */
 
 #endif
