@@ -2,14 +2,18 @@
 "use strict";
 (() => {
   const NODE = { w: 236, h: 42 }, PAD = 14, HEAD = 28, MARGIN = 18, FEW = 32;
+  const SMALL = .8; // a wide drawing shrinks to this, then it is scrolled
   const svg = find(".canvas svg"), canvas = find(".canvas");
 
   // ---- the tree and what reads what ------------------------------------------------------------------------------
   const leaves = [];
   data.inputs.forEach((port, k) => leaves.push(
     { id: `in${k}`, order: -2 + k / 1000, path: [], port: "input", name: port.name, under: type(port) }));
-  data.states.forEach((state, k) => leaves.push(
-    { id: `state${k}`, order: -1 + k / 1000, path: [], port: "state", name: state.name, under: type(state) }));
+  data.states.forEach((state, k) => { // in its module, right above the first step that reads it
+    const path = state.name.split("."), reader = data.rows.find((row) => row.reads.includes(state.buffer));
+    const order = (reader ? reader.index : 0) - .5 + k / 1000;
+    leaves.push({ id: `state${k}`, order, path: path.slice(0, -1), port: "state", name: path.pop(), under: type(state) });
+  });
   for (const row of data.rows) {
     leaves.push({ id: `step${row.index}`, order: row.index, path: row.module ? row.module.split(".") : [], row });
   }
@@ -50,7 +54,7 @@
     for (const item of at.inside) finish(item, at);
     at.inside.sort((a, b) => a.order - b.order);
     at.order = Math.min(...at.inside.map((item) => item.order));
-    at.count = at.inside.reduce((sum, item) => sum + (item.inside ? item.count : 1), 0);
+    at.count = at.inside.reduce((sum, item) => sum + (item.inside ? item.count : item.row ? 1 : 0), 0);
     at.cost = at.inside.reduce((sum, item) => sum + (item.inside ? item.cost : item.row ? item.row.cost : 0), 0);
   }
   finish(root, null);
@@ -243,9 +247,10 @@
   function draw() {
     arrange(root, levels());
     const size = root.drawn.size, width = Math.ceil(size.w + 2 * MARGIN), height = Math.ceil(size.h + 2 * MARGIN);
-    const attributes = { width, height, viewBox: `0 0 ${width} ${height}` };
+    const scale = Math.max(SMALL, Math.min(1, canvas.clientWidth / width));
+    const attributes = { width: width * scale, height: height * scale, viewBox: `0 0 ${width} ${height}` };
     for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
-    canvas.classList.toggle("small", height < 560);
+    canvas.classList.toggle("small", height * scale < 560);
     svg.replaceChildren();
     paint(root, MARGIN, MARGIN, svg);
     mark(choice.step);
