@@ -15,17 +15,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pilotlight.errors import PilotlightError
+from pilotlight.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from pilotlight.capture import capture, load_model
-    from pilotlight.compiler import Build, Options, compile, open_board
+    from pilotlight.compiler import Build, compile, open_board
+    from pilotlight.options import Options
     from pilotlight.quantize import quantize
-
-__version__ = "0.1.0"
 
 _WHERE = {
     "capture": "pilotlight.capture", "load_model": "pilotlight.capture", "Build": "pilotlight.compiler",
-    "Options": "pilotlight.compiler", "compile": "pilotlight.compiler", "open_board": "pilotlight.compiler",
+    "Options": "pilotlight.options", "compile": "pilotlight.compiler", "open_board": "pilotlight.compiler",
     "quantize": "pilotlight.quantize",
 }
 

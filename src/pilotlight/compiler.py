@@ -18,34 +18,18 @@ from pilotlight.boards import Board
 from pilotlight.cache import scratch_folder
 from pilotlight.codegen.target import Target
 from pilotlight.emit.module import Module, emit_module
-from pilotlight.errors import DoesNotFitError, PilotlightError
+from pilotlight.errors import DoesNotFitError, MissingToolError, PilotlightError
 from pilotlight.graph import Graph
 from pilotlight.graph.names import model_name
 from pilotlight.graph.ports import describe_port, from_memory, to_memory, visible
-from pilotlight.limits import check_budget, explain_overflow
+from pilotlight.limits import Excess, other_places, over_budget, overflow_text
+from pilotlight.options import Options
 from pilotlight.passes.pipeline import optimize as run_passes
 from pilotlight.passes.prepare import prepare
 from pilotlight.plan import Plan, make_plan
+from pilotlight.quantize.choice import AutoQuantization
 from pilotlight.tune import flash
 from pilotlight.tune.ram import Saving, save_ram
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the user may choose about a build."""
-
-    optimize: str = "speed"  # or "size" or "ram"
-    keep_inputs: bool = False
-    float_io: bool = False  # quantized models: float inputs and outputs in the C API
-    torch_layout: bool = False  # inputs and outputs in PyTorch's order instead of channels last
-    weights_in: str | None = None
-    arena_in: str | None = None
-    max_ram: int | None = None
-    max_flash: int | None = None
-
-    @property
-    def has_budget(self) -> bool:
-        return self.max_ram is not None or self.max_flash is not None
 
 
 @dataclass
@@ -59,6 +43,7 @@ class Build:
     board: Board
     options: Options
     saving: Saving | None = None  # of optimizing for RAM
+    int8: dict[str, Any] | None = None  # metadata of the same model in int8, where a search chose wider results
     written: dict[str, str | bytes] = field(default_factory=dict)  # the files as `write` wrote them
     _folder: Path | None = None
     _temporary: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
@@ -102,7 +87,25 @@ class Build:
                 check, need_compiler,
             )
         except DoesNotFitError as error:
-            raise explain_overflow(error, self) from error
+            raise TooLargeError(error.overflows, self, error.where) from error
+
+    def measured(self) -> toolchain.BuildInfo:
+        """`info`, also of what does not fit the board, or cannot be compiled here."""
+        try:
+            return self.info
+        except (DoesNotFitError, MissingToolError):
+            return self.build_for(self.board, check=False, need_compiler=False)
+
+    def overflow(self, info: toolchain.BuildInfo) -> TooLargeError | None:
+        """The error of a build that was not checked, if it does not fit."""
+        overflows = {use.name: use.over for use in info.memory if use.over}
+        return TooLargeError(overflows, self) if overflows else None
+
+    def check_budget(self) -> None:
+        """Raise an error if the user's own limits are not held, or cannot be checked."""
+        excess = over_budget(self.options, self.measured(), self.plan)
+        if excess is not None:
+            raise BudgetError(excess, self)
 
     def run(
         self, *inputs: Any, on: str | Board | None = None, sanitize: bool = False,
@@ -135,6 +138,33 @@ class Build:
     def close(self) -> None:
         for folder in self._temporary:
             folder.cleanup()
+
+
+class TooLargeError(DoesNotFitError):
+    """A build that its board has no room for: a linker knows bytes only, the plan knows whose they are."""
+
+    def __init__(self, overflows: dict[str, int], build: Build, where: str | None = None):
+        super().__init__(overflows, where or f"board {build.board.name}")
+        place = build.board.placement(build.options.weights_in, build.options.arena_in)
+        self.build = build
+        self.others = other_places(overflows, build.module.metadata, build.board, place)
+        self.message += overflow_text(overflows, build.plan, place)
+        self.hint = "; ".join([*self.others, "make the model smaller"])
+        self.args = (self.message,)
+
+
+class BudgetError(PilotlightError):
+    """A limit of the user's own that is not held, or cannot be checked."""
+
+    def __init__(self, excess: Excess, build: Build):
+        self.excess, self.build = excess, build
+        where = f"board {build.board.name}"
+        super().__init__(excess.text(excess.option), where=where, hint=excess.hint, kind=excess.kind)
+
+    def name_option(self, typed: str) -> None:
+        """On the command line the option is called as it was typed."""
+        self.message = self.excess.text(typed)
+        self.args = (self.message,)
 
 
 class Running:
@@ -193,12 +223,14 @@ def compile(
     lowered = graph.clone()
     if name is not None:
         lowered.name = model_name(name)
-    run_passes(lowered, keep_io=chosen.torch_layout, float_io=chosen.float_io)
+    lowered = run_passes(lowered, keep_io=chosen.torch_layout, float_io=chosen.float_io)
     saving = None
     if chosen.optimize == "ram":
         lowered, plan, saving = save_ram(lowered, target, chosen.keep_inputs)
     else:
         plan = make_plan(prepare(lowered, target), keep_inputs=chosen.keep_inputs)
+
+    int8 = _in_int8(lowered, target_board, chosen)
 
     def build(plan: Plan) -> Build:
         memories = _memories(target_board, chosen)
@@ -206,12 +238,21 @@ def compile(
             plan, target, keep_inputs=chosen.keep_inputs, source=source, memories=memories,
             build_files=toolchain.toolchain_files(target_board),
         )
-        return Build(graph, lowered, plan, module, target_board, chosen, saving)
+        return Build(graph, lowered, plan, module, target_board, chosen, saving, int8)
 
     built = build(plan)
     if chosen.has_budget:
-        check_budget(built)
+        built.check_budget()
     return _faster(built, target, build) if chosen.optimize == "speed" else built
+
+
+def _in_int8(graph: Graph, board: Board, options: Options) -> dict[str, Any] | None:
+    """The metadata of the same model in int8, for what a search's wider results cost."""
+    quantization = graph.quantization
+    if not isinstance(quantization, AutoQuantization) or quantization.int8 is None:
+        return None
+    unlimited = replace(options, max_ram=None, max_flash=None)
+    return compile(quantization.int8, board, name=graph.name, options=unlimited).module.metadata
 
 
 def _faster(small: Build, target: Target, build: Callable[[Plan], Build]) -> Build:
@@ -236,7 +277,7 @@ def _faster(small: Build, target: Target, build: Callable[[Plan], Build]) -> Bui
         fast = build(plan)
         with contextlib.suppress(PilotlightError):
             if options.has_budget:
-                check_budget(fast)
+                fast.check_budget()
             return fast
     return small
 

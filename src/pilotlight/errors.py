@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pilotlight.compiler import Build
 
 
 class PilotlightError(Exception):
@@ -67,7 +63,6 @@ class DoesNotFitError(PilotlightError):
 
     def __init__(self, overflows: dict[str, int], where: str | None = None):
         self.overflows = overflows
-        self.build: Build | None = None  # where it is known whose bytes they are
         parts = ", ".join(f"{memory} by {by:,} bytes" for memory, by in overflows.items())
         super().__init__(
             f"the model does not fit: it exceeds {parts}",

@@ -15,9 +15,10 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from pilotlight import __version__, boards
+from pilotlight import boards
 from pilotlight.cache import cache_folder
 from pilotlight.toolchain.find import compilers
+from pilotlight.version import __version__
 
 _VERSION = re.compile(r"\b\d+(\.\d+)+")
 _PACKAGED = re.compile(r"\([^)]*\)")  # the distribution's own number

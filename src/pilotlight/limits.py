@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from pilotlight import boards
-from pilotlight.errors import DoesNotFitError, MissingToolError, PilotlightError
+from pilotlight.boards import Board, Placement
 from pilotlight.graph import Node
 from pilotlight.ops.describe import describe_op
+from pilotlight.options import Options
 from pilotlight.plan import Plan
 from pilotlight.toolchain import BuildInfo
-
-if TYPE_CHECKING:
-    from pilotlight.compiler import Build
 
 _NAMED = 6  # tensors that a message lists
 
@@ -61,69 +60,57 @@ def _list(rows: Iterable[tuple[int, str]]) -> str:
     return "\n".join(lines)
 
 
-class BudgetError(PilotlightError):
-    """A limit of the user's own that is not held, or cannot be checked. `info` is what was measured."""
-
-    def __init__(self, before: str, option: str, after: str, build: Build, info: BuildInfo, hint: str, kind: str):
-        self.option, self.build, self.info = option, build, info
-        self._around = before, after
-        super().__init__(f"{before}{option}{after}", where=f"board {build.board.name}", hint=hint, kind=kind)
-
-    def name_option(self, typed: str) -> None:
-        """On the command line the option is called as it was typed."""
-        before, after = self._around
-        self.message = f"{before}{typed}{after}"
-        self.args = (self.message,)
+def overflow_text(overflows: Mapping[str, int], plan: Plan, place: Placement) -> str:
+    """Whose bytes overflow the board's memories."""
+    text = ""
+    if place.arena in overflows:
+        text += f"\n  {peak_text(plan)}"
+    if place.weights in overflows and place.weights != place.arena:
+        text += f"\n  {weights_text(plan)}"
+    return text
 
 
-def explain_overflow(error: DoesNotFitError, build: Build) -> DoesNotFitError:
-    """A linker knows bytes only; the plan knows whose they are."""
-    board, place = build.board, build.board.placement(build.options.weights_in, build.options.arena_in)
-    if place.arena in error.overflows:
-        error.message += f"\n  {peak_text(build.plan)}"
-    if place.weights in error.overflows and place.weights != place.arena:
-        error.message += f"\n  {weights_text(build.plan)}"
-    error.where = error.where or f"board {board.name}"
-    error.build = build
-    error.hint = "; ".join([*other_places(error, build), "make the model smaller"])
-    error.args = (error.message,)
-    return error
-
-
-def overflow_of(build: Build, info: BuildInfo) -> DoesNotFitError | None:
-    """The error of a build that was not checked, if it does not fit."""
-    overflows = {use.name: use.over for use in info.memory if use.over}
-    return explain_overflow(DoesNotFitError(overflows), build) if overflows else None
-
-
-def other_places(error: DoesNotFitError, build: Build) -> list[str]:
-    """Memories of this board and other boards with room for it."""
-    meta = build.module.metadata
-    arena, weights = meta["arena_bytes"] + meta["state_bytes"], meta["weights_bytes"]
-    place = build.board.placement(build.options.weights_in, build.options.arena_in)
+def other_places(
+    overflows: Mapping[str, int], metadata: Mapping[str, Any], board: Board, place: Placement
+) -> list[str]:
+    """Memories of this board and other boards with room for a model."""
+    arena, weights = metadata["arena_bytes"] + metadata["state_bytes"], metadata["weights_bytes"]
     ways = []
     for option, at, need, kinds in (
         ("arena", place.arena, arena, ("ram",)), ("weights", place.weights, weights, ("flash", "ram"))
     ):
-        other = [m.name for m in build.board.memories if m.name != at and m.kind in kinds and m.size >= need]
-        if at in error.overflows and other:
+        other = [m.name for m in board.memories if m.name != at and m.kind in kinds and m.size >= need]
+        if at in overflows and other:
             ways.append(f"put the {option} into another memory with --{option}-in {' or '.join(other)}")
     larger = []
-    for board in boards.all_boards():
-        if not board.is_host and board.name != build.board.name:
-            where = board.placement()
-            room = board.memory(where.arena).size - arena, board.memory(where.weights).size - weights
+    for candidate in boards.all_boards():
+        if not candidate.is_host and candidate.name != board.name:
+            where = candidate.placement()
+            room = candidate.memory(where.arena).size - arena, candidate.memory(where.weights).size - weights
             if min(room) > 0:
-                larger.append((sum(room), board.name))
+                larger.append((sum(room), candidate.name))
     if larger:
         names = ", ".join(name for _, name in sorted(larger)[:4])
         ways.append(f"choose a board with room for the arena and the weights, such as {names}")
     return ways
 
 
-def check_budget(build: Build) -> None:
+@dataclass(frozen=True)
+class Excess:
+    """A limit of the user's own that is not held, or cannot be checked: what to say before and after its name."""
+
+    before: str
+    option: str  # the field of Options
+    after: str
+    hint: str
+    kind: str
+
+    def text(self, option: str) -> str:
+        return f"{self.before}{option}{self.after}"
+
+
+def over_budget(options: Options, info: BuildInfo, plan: Plan) -> Excess | None:
     """The user's own limits: RAM is arena, state, static and stack; flash is code and weights, wherever they are."""
-    options, info = build.options, measured(build)
     for what, name, limit, parts in (
         ("RAM", "max_ram", options.max_ram, info.ram), ("flash", "max_flash", options.max_flash, info.flash)
     ):
@@ -135,20 +122,13 @@ def check_budget(build: Build) -> None:
         need = sum(known.values())
         if need > limit:
             listed = ", ".join(f"{part} {size:,}" for part, size in known.items())
-            details = peak_text(build.plan) if what == "RAM" else weights_text(build.plan)
-            raise BudgetError(
+            details = peak_text(plan) if what == "RAM" else weights_text(plan)
+            return Excess(
                 f"the model needs {need:,} bytes of {what} ({listed}{f'; {reason}' if missing else ''}), "
-                f"{need - limit:,} more than the {limit:,} that ", name, f" allows\n  {details}", build, info,
+                f"{need - limit:,} more than the {limit:,} that ", name, f" allows\n  {details}",
                 "make the model smaller, or allow more", "over-budget",
             )
         if missing:
-            raise BudgetError("", name, f" cannot be checked: {reason}", build, info,
-                              "check it for a board whose compiler is installed", "unknown-size")
-
-
-def measured(build: Build) -> BuildInfo:
-    """Also of what does not fit the board, or cannot be compiled here."""
-    try:
-        return build.info
-    except (DoesNotFitError, MissingToolError):
-        return build.build_for(build.board, check=False, need_compiler=False)
+            return Excess("", name, f" cannot be checked: {reason}", "check it for a board whose compiler is installed",
+                          "unknown-size")
+    return None

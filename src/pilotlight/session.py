@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight import __version__
 from pilotlight.capture.agreement import departure
 from pilotlight.capture.exported import capture_exported
 from pilotlight.capture.reference import Reference, example_inputs, functionalize, one_thread, variations
 from pilotlight.compiler import Build
 from pilotlight.errors import DoesNotFitError, PilotlightError, no_file
+from pilotlight.figures.build import figures
+from pilotlight.figures.network import network
+from pilotlight.figures.record import FORMAT, hardware, layer_text
 from pilotlight.graph import Graph, Port
 from pilotlight.graph.arithmetic import Arithmetic, arithmetic
 from pilotlight.graph.dtypes import convert, to_torch
@@ -30,11 +32,7 @@ from pilotlight.measure.compare import OutputMatch, Truth, identical, nearly_sam
 from pilotlight.measure.profile import Profile, profile
 from pilotlight.quantize.fallbacks import fallback_costs
 from pilotlight.quantize.layers import worst_layers
-from pilotlight.quantize.widths import widths
-from pilotlight.report.comparison import layer_text
-from pilotlight.report.network import network
-from pilotlight.report.record import FORMAT, hardware
-from pilotlight.toolchain import BuildInfo
+from pilotlight.version import __version__
 
 INTEGER_REFERENCE = "the integer reference"
 LOW_DB = 10.0  # a quantized model with less signal over noise gets a warning
@@ -269,7 +267,7 @@ def run_session(
     dev = running.device
     measured = profile(build.info, dev.counts) if dev.counts is not None and dev.counts.runs else None
     session = Session(build, outputs, truth, matches, repeated, measured, dev.counts_reason, dev.stack)
-    session.figures = figures(build)
+    session.figures = figures(build, build.info)
     session.figures["instructions"] = measured.instructions if measured else None
     session.figures["cycles_estimate"] = measured.cycles if measured else None
     if build.saving is not None and measured:
@@ -388,21 +386,3 @@ def accuracy(session: Session, inputs: list[list[torch.Tensor]], labels: torch.T
         with one_thread():
             pt2e = right(classes([reference(*row) for row in inputs]))
     return Accuracy(int(known.sum()), right(pytorch), right(board), int((board != pytorch).sum()), pt2e)
-
-
-def figures(build: Build, info: BuildInfo | None = None) -> dict[str, Any]:
-    """Bytes and multiply-accumulates of a build, as far as they are known without running it."""
-    info, plan, meta = info or build.info, build.plan, build.module.metadata
-    sizes = info.sizes
-    bounds = {"arena_lower_bound": plan.arena.lower_bound, "arena_no_overlap": plan.arena.no_overlap}
-    ram = {**info.ram, **bounds, "total": sum(size or 0 for size in info.ram.values())}
-    stored = sum(size or 0 for size in info.flash.values()) + (sizes.harness or 0)
-    flash = {**info.flash, "harness": sizes.harness, "total": None if sizes.code is None else stored}
-    return {
-        "macs": meta["macs"], "macs_executed": meta["macs_executed"],
-        "instructions": None, "cycles_estimate": None,
-        "flash": flash, "ram": ram, "placement": vars(info.place) if info.place else None,
-        "quantization": widths(build),
-        "saving": build.saving.as_dict() if build.saving else None,
-        "unknown": [text for text in (sizes.reason, info.stack_reason) if text],
-    }

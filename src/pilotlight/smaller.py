@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pilotlight.capture.reference import example_inputs, variations
-from pilotlight.compiler import Build, compile
+from pilotlight.compiler import BudgetError, Build, compile
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph
-from pilotlight.limits import BudgetError, measured
 from pilotlight.quantize import quantize
 from pilotlight.toolchain import BuildInfo
 
@@ -88,7 +87,7 @@ def _compiled(build: Build, graph: Graph, optimize: str) -> Build:
 
 
 def _way(options: str, build: Build) -> Way:
-    info = measured(build)
+    info = build.measured()
     sizes = [*info.ram.values(), *info.flash.values()]
     return Way(options, _total(info.ram), _total(info.flash), None not in sizes, _over(build, info))
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pilotlight import boards, device, toolchain
+from pilotlight.device.counts import Counts, Segment, read_counts
+from pilotlight.device.plugin import build_plugin, refuses_plugins, wanted_version
 from pilotlight.errors import PilotlightError
-from pilotlight.measure.counts import Counts, Segment, read_counts
 from pilotlight.measure.estimate import estimate, load_table
-from pilotlight.measure.plugin import build_plugin, refuses_plugins, wanted_version
 from pilotlight.measure.profile import cycles_estimate, profile
 from pilotlight.toolchain.disassembly import Disassembly, Instruction, disassemble
 from pilotlight.toolchain.sizes import functions

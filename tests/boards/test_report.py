@@ -12,9 +12,9 @@ import pytest
 import torch
 
 import pilotlight as pl
+from pilotlight.figures.network import network
 from pilotlight.report.html import render_report
 from pilotlight.report.memory_map import memory_map
-from pilotlight.report.network import network
 from pilotlight.report.style import milliseconds, number, share, size
 from pilotlight.session import Session, run_session
 from support.command_line import NETS, call, call_json

@@ -13,10 +13,10 @@ from rich.console import Console
 from torch import nn
 
 import pilotlight as pl
+from pilotlight.figures.build import widths
 from pilotlight.ops.describe import describe_node, describe_op, describe_type
 from pilotlight.quantize.fallbacks import fallback_costs
 from pilotlight.quantize.layers import worst_layers
-from pilotlight.quantize.widths import widths
 from pilotlight.report.html import render_report
 from pilotlight.report.summary import summary_table
 from pilotlight.session import run_session, snr_db

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from pilotlight import boards, cache, device, toolchain
+from pilotlight.device.plugin import build_plugin
 from pilotlight.device.protocol import Client
 from pilotlight.errors import PilotlightError
-from pilotlight.measure.plugin import build_plugin
 from support.tiny_model import FOLDER
 
 

@@ -10,7 +10,7 @@ from types import FrameType
 from typing import NoReturn, TypeVar
 
 from pilotlight.cli.talk import Talk
-from pilotlight.errors import DoesNotFitError, PilotlightError
+from pilotlight.errors import PilotlightError
 
 T = TypeVar("T")
 SECONDS = 20.0  # that the ways may take together
@@ -18,23 +18,19 @@ SECONDS = 20.0  # that the ways may take together
 
 def advise(error: PilotlightError, args: Sequence[str], talk: Talk) -> None:
     """Adds what would fit to the hint of an error, and calls a budget by the option that was typed."""
-    if isinstance(error, DoesNotFitError):
-        build, others = error.build, []
-        if build is not None:
-            from pilotlight.limits import other_places
+    if error.kind not in ("does-not-fit", "over-budget", "unknown-size"):
+        return
+    from pilotlight.compiler import BudgetError, TooLargeError
 
-            others = other_places(error, build)
-    elif error.kind in ("over-budget", "unknown-size"):
-        from pilotlight.limits import BudgetError
-
-        if not isinstance(error, BudgetError):
-            return
-        option = f"--{error.option.replace('_', '-')}"
+    if isinstance(error, TooLargeError):
+        build, others = error.build, error.others
+    elif isinstance(error, BudgetError):
+        option = f"--{error.excess.option.replace('_', '-')}"
         error.name_option(_typed(option, args))
-        build, others = error.build if error.kind == "over-budget" else None, [f"allow more with {option}"]
+        build, others = error.build, [f"allow more with {option}"]
     else:
         return
-    if build is None:
+    if error.kind == "unknown-size":
         return
     from pilotlight.smaller import candidates, smaller_ways
 

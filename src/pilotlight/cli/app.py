@@ -16,12 +16,12 @@ from typing import Any
 
 import click
 
-from pilotlight import __version__
 from pilotlight.cache import cache_folder
 from pilotlight.cli.advice import advise
 from pilotlight.cli.stopping import StoppedError, stopping
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
+from pilotlight.version import __version__
 
 _COMMANDS = ("boards", "inspect", "compile", "run", "profile", "compare", "report", "repl", "micropython", "doctor")
 _INTERRUPTED = 130

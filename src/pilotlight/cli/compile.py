@@ -32,10 +32,10 @@ def command(talk: Talk, request: Request, output: str, dump: bool) -> None:
     with talk.stage(f"compiling for {build.board.name}"):
         info = build.build_for(build.board, need_compiler=False)
     build.write(folder)
+    from pilotlight.figures.build import figures
+    from pilotlight.figures.record import hardware
     from pilotlight.report.files import file_rows, files_table
-    from pilotlight.report.record import hardware
     from pilotlight.report.summary import summary_table
-    from pilotlight.session import figures
 
     rows, numbers = file_rows(build), figures(build, info)
     data = {"name": build.name, "board": build.board.name, "target": build.board.cpu, "folder": str(folder),

@@ -17,13 +17,12 @@ def command(talk: Talk, request: Request, dump: bool) -> None:
     build = request.compile(talk)
     with talk.stage(f"compiling for {build.board.name}, for its sizes"):
         info = build.build_for(build.board, check=False, need_compiler=False)
-    from pilotlight.limits import overflow_of
     from pilotlight.report.inspection import inspect_build, inspection_tables
 
     found = inspect_build(build, info)
     if dump:
         found["graph"] = str(build.lowered)
-    overflow = overflow_of(build, info)
+    overflow = build.overflow(info)
     if overflow is not None and talk.as_json:
         raise overflow
     talk.result(found, *inspection_tables(found), *([str(build.lowered)] if dump else []))

@@ -22,8 +22,8 @@ def command(talk: Talk, request: Request, timeout: float) -> int:
     """
     build = request.compile(talk, to_run=True)
     from pilotlight.capture.reference import example_inputs
+    from pilotlight.figures.record import hardware
     from pilotlight.report.profile import operator_rows, profile_table
-    from pilotlight.report.record import hardware
     from pilotlight.report.summary import run_title
     from pilotlight.session import run_session
 

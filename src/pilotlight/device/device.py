@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 
 from pilotlight.device.channel import EndedError, StalledError
+from pilotlight.device.counts import Counts
 from pilotlight.device.protocol import Client
 from pilotlight.errors import PilotlightError
-from pilotlight.measure.counts import Counts
 from pilotlight.toolchain import BuildInfo, Port
 
 Array = np.ndarray[Any, np.dtype[Any]]

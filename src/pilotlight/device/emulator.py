@@ -10,13 +10,13 @@ from pathlib import Path
 from pilotlight.boards import Emulator
 from pilotlight.cache import scratch_folder
 from pilotlight.device.channel import PipeChannel
+from pilotlight.device.counts import labels_text, read_counts
 from pilotlight.device.device import Device
+from pilotlight.device.plugin import FIRST_VERSION, build_plugin, refuses_plugins, wanted_version
 from pilotlight.device.process import start, stop, tail
 from pilotlight.device.protocol import Client
 from pilotlight.device.where import describe_step, name_addresses
 from pilotlight.errors import MissingToolError, PilotlightError
-from pilotlight.measure.counts import labels_text, read_counts
-from pilotlight.measure.plugin import FIRST_VERSION, build_plugin, refuses_plugins, wanted_version
 from pilotlight.toolchain import BuildInfo
 
 _PIPES = ("to_board", "from_board")  # also in csrc/device/io_semihosting.c

@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 import torch
 
-from pilotlight import __version__, ops
+from pilotlight import ops
 from pilotlight.codegen.step import Step, Table, c_float
 from pilotlight.codegen.target import Target
 from pilotlight.emit import output
@@ -23,6 +23,7 @@ from pilotlight.kernels.micro import assembly, dispatch
 from pilotlight.kernels.text import kernel_text
 from pilotlight.ops.describe import describe_node
 from pilotlight.plan import Plan
+from pilotlight.version import __version__
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("pilotlight.emit"), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,

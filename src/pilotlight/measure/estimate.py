@@ -10,8 +10,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from pilotlight.device.counts import Counts
 from pilotlight.errors import PilotlightError
-from pilotlight.measure.counts import Counts
 from pilotlight.toolchain.disassembly import Disassembly, Instruction
 from pilotlight.toolchain.flow import register_words
 

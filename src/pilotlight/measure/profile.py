@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pilotlight.device.counts import Counts
 from pilotlight.errors import PilotlightError
-from pilotlight.measure.counts import Counts
 from pilotlight.measure.estimate import estimate, load_table
 from pilotlight.toolchain import BuildInfo
 from pilotlight.toolchain.disassembly import disassemble

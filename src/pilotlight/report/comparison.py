@@ -24,11 +24,6 @@ def comparison_table(result: dict[str, Any]) -> Table:
     return grid
 
 
-def layer_text(row: dict[str, Any]) -> str:
-    """Which layer, and where it stands in the user's model."""
-    return f"{row['op']} {', '.join(part for part in (row['module'], row['source']) if part)}"
-
-
 def fallback_text(row: dict[str, Any]) -> str:
     """Where a float operator stands, why it is float, and what it costs."""
     costs = []

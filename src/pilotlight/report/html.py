@@ -11,7 +11,7 @@ from typing import Any
 
 import jinja2
 
-from pilotlight.report.comparison import layer_text
+from pilotlight.figures.record import layer_text
 from pilotlight.report.memory_map import colours, memory_map
 from pilotlight.report.rows import operator_rows
 from pilotlight.report.style import error_text, number, ratio, size

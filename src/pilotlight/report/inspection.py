@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from pilotlight import ops
+from pilotlight.figures.build import figures
+from pilotlight.figures.record import hardware
 from pilotlight.limits import describe_buffers
 from pilotlight.ops.describe import describe_kind
-from pilotlight.report.record import hardware
 from pilotlight.report.style import BAD, GOOD, QUIET, number, share, size, table
 from pilotlight.report.summary import run_title, summary_table
-from pilotlight.session import figures
 from pilotlight.toolchain import BuildInfo
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The object that `run --json` prints: what a file of it holds besides figures, and reading one back."""
+"""The object that `run --json` prints, read back from a file."""
 
 from __future__ import annotations
 
@@ -10,20 +10,11 @@ from typing import Any
 
 import jinja2
 
-from pilotlight.boards import Board
 from pilotlight.errors import PilotlightError, no_file
+from pilotlight.figures.record import FORMAT
 
-FORMAT = 1  # of the object; another number is another meaning
 _NEEDED = ("name", "board", "match", "flash", "ram", "network", "hardware", "made")
 _HINT = "write it with `pilotlight run MODEL --json > FILE`"
-
-
-def hardware(board: Board) -> dict[str, Any]:
-    """What a page says of a board, so that it needs no file of it."""
-    return {
-        "title": board.title, "cpu": board.cpu, "clock_hz": board.clock_hz,
-        "place": vars(board.place) if board.place else None,
-    }
 
 
 def read_run(path: Path) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from pilotlight.report.comparison import fallback_text, layer_text
+from pilotlight.figures.record import layer_text
+from pilotlight.report.comparison import fallback_text
 from pilotlight.report.saving import add_saving
 from pilotlight.report.style import (
     BAD,

@@ -1,0 +1,51 @@
+"""The figures of a build: they are read from what was built and measured, nothing is compiled for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilotlight import ops
+from pilotlight.compiler import Build
+from pilotlight.graph import INT8, INT16
+from pilotlight.quantize.choice import AutoQuantization
+from pilotlight.toolchain import BuildInfo
+
+_WIDTHS = {INT8: "int8", INT16: "int16x8"}  # by what a layer reads
+
+
+def figures(build: Build, info: BuildInfo) -> dict[str, Any]:
+    """Bytes and multiply-accumulates of a build, as far as they are known without running it."""
+    plan, meta, sizes = build.plan, build.module.metadata, info.sizes
+    bounds = {"arena_lower_bound": plan.arena.lower_bound, "arena_no_overlap": plan.arena.no_overlap}
+    ram = {**info.ram, **bounds, "total": sum(size or 0 for size in info.ram.values())}
+    stored = sum(size or 0 for size in info.flash.values()) + (sizes.harness or 0)
+    flash = {**info.flash, "harness": sizes.harness, "total": None if sizes.code is None else stored}
+    return {
+        "macs": meta["macs"], "macs_executed": meta["macs_executed"],
+        "instructions": None, "cycles_estimate": None,
+        "flash": flash, "ram": ram, "placement": vars(info.place) if info.place else None,
+        "quantization": widths(build),
+        "saving": build.saving.as_dict() if build.saving else None,
+        "unknown": [text for text in (sizes.reason, info.stack_reason) if text],
+    }
+
+
+def widths(build: Build) -> dict[str, Any] | None:
+    """MACs by width; of a search also what it chose, and how many bytes more than int8 that takes."""
+    quantization = build.lowered.quantization
+    if quantization is None:
+        return None
+    macs = {"int8": 0, "int16x8": 0, "float": 0}
+    for node in build.lowered.nodes:
+        for inner, count in ops.get(node.op).work(node):
+            macs[_WIDTHS.get(inner.inputs[0].dtype, "float") if inner.inputs else "float"] += count
+    figures: dict[str, Any] = {"mode": quantization.mode, "macs": macs}
+    if not isinstance(quantization, AutoQuantization):
+        return figures
+    return figures | quantization.as_dict() | {"cost": _cost(build)}
+
+
+def _cost(build: Build) -> dict[str, int]:
+    """Bytes beyond those of the same model in int8."""
+    meta, int8 = build.module.metadata, build.int8
+    return {kind: meta[f"{kind}_bytes"] - int8[f"{kind}_bytes"] if int8 else 0 for kind in ("arena", "weights")}

@@ -1,0 +1,22 @@
+"""Parts of the object that `run --json` prints, which pages and tables are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilotlight.boards import Board
+
+FORMAT = 1  # of the object; another number is another meaning
+
+
+def hardware(board: Board) -> dict[str, Any]:
+    """What a page says of a board, so that it needs no file of it."""
+    return {
+        "title": board.title, "cpu": board.cpu, "clock_hz": board.clock_hz,
+        "place": vars(board.place) if board.place else None,
+    }
+
+
+def layer_text(row: dict[str, Any]) -> str:
+    """Which layer, and where it stands in the user's model."""
+    return f"{row['op']} {', '.join(part for part in (row['module'], row['source']) if part)}"

@@ -1,0 +1,23 @@
+"""What a user may choose about a build."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a model is compiled, where its bytes go, and how many they may be."""
+
+    optimize: str = "speed"  # or "size" or "ram"
+    keep_inputs: bool = False
+    float_io: bool = False  # quantized models: float inputs and outputs in the C API
+    torch_layout: bool = False  # inputs and outputs in PyTorch's order instead of channels last
+    weights_in: str | None = None
+    arena_in: str | None = None
+    max_ram: int | None = None
+    max_flash: int | None = None
+
+    @property
+    def has_budget(self) -> bool:
+        return self.max_ram is not None or self.max_flash is not None
