@@ -8,11 +8,12 @@ Having a lowering keeps an ATen operator whole: capture decomposes only what is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from pilotlight.codegen.step import Step
+from pilotlight.codegen.subplan import Subgraph
 from pilotlight.codegen.target import Target
 from pilotlight.graph import DType, Graph, Node, Quant, Value, operators
 from pilotlight.graph.operators import Operator, Result
@@ -45,6 +46,11 @@ class Op(Operator):
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         """Last rewrite before planning: pack constant weights, choose a kernel."""
+
+    def inside(self, node: Node) -> Mapping[Any, Subgraph]:
+        """Graphs that run inside the prepared node. They are prepared and planned like a model of their own: the plan
+        of each is then in `node.attrs["plans"]`, under the same key."""
+        return {}
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         """For (input, output) pairs the largest safe `out_offset - in_offset` in bytes; absent: never overlap.
@@ -186,3 +192,8 @@ def axis(dim: int, rank: int) -> int:
 
 def unused(**_: Any) -> None:
     """Names the arguments of a schema that do not change an inference result."""
+
+
+def scratch_inside(node: Node) -> int:
+    """Scratch memory for the graphs inside a node, of which one runs at a time."""
+    return max((plan.size for plan in node.attrs.get("plans", {}).values()), default=0)

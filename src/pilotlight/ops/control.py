@@ -12,30 +12,25 @@ from typing import Any
 import torch
 
 from pilotlight.codegen.step import Step
-from pilotlight.codegen.target import Target
+from pilotlight.codegen.subplan import Subgraph
 from pilotlight.graph import Graph, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.evaluate import evaluate
-from pilotlight.ops.base import Op, Result, get, lowers, register
+from pilotlight.ops.base import Op, Result, get, lowers, register, scratch_inside
+from pilotlight.ops.inner import Inner
 
 
 class Control(Op):
     """What all control nodes share: subgraphs that are prepared and planned like a model of their own."""
 
-    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
-        from pilotlight.plan import make_plan
-
-        node.attrs["plans"] = {}
-        for name, inner in node.subgraphs.items():
-            for step in inner.nodes:
-                get(step.op).prepare(step, inner, target)
-            node.attrs["plans"][name] = make_plan(inner, borrow_inputs=True)
+    def inside(self, node: Node) -> dict[str, Subgraph]:
+        return {name: Subgraph(graph) for name, graph in node.subgraphs.items()}
 
     def macs(self, node: Node) -> int:
         return _macs(self.work(node))
 
     def scratch(self, node: Node) -> int:
-        return max((plan.arena.size for plan in node.attrs.get("plans", {}).values()), default=0)
+        return scratch_inside(node)
 
 
 def _work(graph: Graph, times: int = 1) -> list[tuple[Node, int]]:
@@ -76,8 +71,6 @@ class Cond(Control):
         yield from max((_work(inner) for inner in node.subgraphs.values()), key=_macs)
 
     def emit(self, node: Node, c: Step) -> None:
-        from pilotlight.emit.inner import Inner
-
         pred, *operands = node.inputs
         for head, name, tag in ((f"if (*{c.read(pred)})", "then", "t"), ("else", "otherwise", "e")):
             with c.block(head):
@@ -108,8 +101,6 @@ class While(Control):
             yield from _work(inner)
 
     def emit(self, node: Node, c: Step) -> None:
-        from pilotlight.emit.inner import Inner
-
         count = node.attrs["carried"]
         _begin(c, node, count)
         values = [*node.outputs, *node.inputs[count:]]
@@ -151,8 +142,6 @@ class Scan(Control):
         yield from _work(node.attrs["body"], int(node.attrs["length"]))
 
     def emit(self, node: Node, c: Step) -> None:
-        from pilotlight.emit.inner import Inner
-
         count, sliced, length = (node.attrs[k] for k in ("carried", "sliced", "length"))
         _begin(c, node, count)
         turn = f"turn_{c.index}"

@@ -9,25 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from pilotlight.codegen.step import Step
+from pilotlight.codegen.subplan import Subgraph, Subplan
 from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph, Node, Value
 from pilotlight.graph.evaluate import evaluate
-from pilotlight.ops.base import Op, Result, get, register
-from pilotlight.ops.tiles import Cut, Run, Tile
-
-if TYPE_CHECKING:
-    from pilotlight.plan import Plan
+from pilotlight.ops.base import Op, Result, get, register, scratch_inside
+from pilotlight.ops.inner import Inner
+from pilotlight.ops.tiles import Cut, Key, Run
 
 
 @register
 class Patches(Op):
-    """attrs: stage (Graph), rows and columns of a patch in the smallest output, after `prepare` the cut and plans."""
+    """attrs: stage, rows and columns of a patch in the smallest output; after `prepare` the cut and its tiles."""
 
     name = "patches"
 
@@ -54,19 +52,16 @@ class Patches(Op):
         return a["cut"] if "cut" in a else Cut(a["stage"], a["rows"], a["columns"])
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
-        """Build, prepare and plan one patch of each kind."""
-        from pilotlight.plan import make_plan
-
+        """Build one patch of each kind."""
         cut = node.attrs["cut"] = self.cut(node)
-        plans = node.attrs["plans"] = {}
-        for key in cut.kinds():
-            tile = cut.tile(*key)
-            for step in tile.graph.nodes:
-                get(step.op).prepare(step, tile.graph, target)
-            plans[key] = tile, make_plan(tile.graph, borrow_inputs=True, borrowed=tile.stores)
+        node.attrs["tiles"] = {key: cut.tile(*key) for key in cut.kinds()}
+
+    def inside(self, node: Node) -> dict[Key, Subgraph]:
+        tiles: dict[Key, Subgraph] = node.attrs["tiles"]
+        return tiles
 
     def scratch(self, node: Node) -> int:
-        return max((plan.arena.size for _, plan in node.attrs.get("plans", {}).values()), default=0)
+        return scratch_inside(node)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return {pair: self._distances(node, *pair)[0] for pair in self._pairs(node)}
@@ -82,8 +77,8 @@ class Patches(Op):
         """Forward and backward. A patch reads an input before it writes an output where the order of its steps says
         so; otherwise it is taken to do both at once."""
         reads, writes = self.cut(node).reads(source), self.cut(node).writes(target)
-        plans = node.attrs["plans"].values()
-        first = 1 if all(_reads_first(tile, plan, source, target) for tile, plan in plans) else 0
+        tiles, plans = node.attrs["tiles"], node.attrs["plans"]
+        first = 1 if all(_reads_first(tiles[key], plans[key], source, target) for key in tiles) else 0
         size_in, size_out = node.inputs[source].bytes, node.outputs[target].bytes
         later = np.minimum.accumulate(reads[::-1, 0])[::-1][first:]
         forward = (later - np.maximum.accumulate(writes[:, 1])[: len(later)]).min(initial=size_in)
@@ -110,10 +105,9 @@ class Patches(Op):
         blocks.enter_context(c.block(f"for (int32_t {back if c.reverse else up})" if run.count > 1 else ""))
 
     def _patch(self, node: Node, c: Step, vertical: Run, horizontal: Run, names: tuple[str, str]) -> None:
-        from pilotlight.emit.inner import Inner
-
         cut, runs = self.cut(node), (vertical, horizontal)
-        tile, plan = node.attrs["plans"][vertical.first, horizontal.first]
+        key = vertical.first, horizontal.first
+        tile, plan = node.attrs["tiles"][key], node.attrs["plans"][key]
         places: dict[Value, tuple[str, int]] = {}
 
         def pointer(value: Value, kind: str, k: int) -> str:
@@ -146,9 +140,10 @@ class Patches(Op):
             c.call("pl_copy", f"{target} + {line} * {pitch}", f"{source} + {line} * {run}", run)
 
 
-def _reads_first(tile: Tile, plan: Plan, source: int, target: int) -> bool:
+def _reads_first(tile: Subgraph, plan: Subplan, source: int, target: int) -> bool:
     """Whether every step that reads the input comes before every step that writes right into the output."""
     value, stored = tile.graph.inputs[source].value, tile.graph.outputs[target].value
-    reading = [k for k, step in enumerate(plan.steps) if any(plan.home(v).root is value for v in step.inputs)]
-    writing = [k for k, step in enumerate(plan.steps) if stored in tile.stores and stored in step.outputs]
+    nodes = [step.node for step in plan.steps]
+    reading = [k for k, node in enumerate(nodes) if any(plan.roots[v][0] is value for v in node.inputs)]
+    writing = [k for k, node in enumerate(nodes) if stored in tile.stores and stored in node.outputs]
     return max(reading, default=-1) < min(writing, default=len(plan.steps))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, product
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pilotlight.codegen.subplan import Subgraph
 from pilotlight.graph import Graph, Node, Port, Value
 from pilotlight.ops.areas import Area, Part
 from pilotlight.ops.base import get
@@ -23,14 +24,6 @@ class Run:
 
     first: int
     count: int
-
-
-@dataclass
-class Tile:
-    """One patch as a graph of its own. What is in `stores` is computed right in its place in the output."""
-
-    graph: Graph
-    stores: Collection[Value] = ()
 
 
 @dataclass
@@ -160,11 +153,10 @@ class Cut:
 
     # ---- the patch as a graph ----------------------------------------------------------------------------------
 
-    def tile(self, i: int, j: int) -> Tile:
+    def tile(self, i: int, j: int) -> Subgraph:
         """The nodes that compute one patch."""
         found, stage = self._known((i, j)), self.stage
-        tile = Tile(Graph(stage.name), set())
-        graph, made = tile.graph, dict[Value, Value]()
+        graph, made, stores = Graph(stage.name), dict[Value, Value](), set[Value]()
         for port in stage.inputs:
             made[port.value] = _borrow(graph, port, found.areas[port.value])
         for node in stage.nodes:
@@ -181,9 +173,9 @@ class Cut:
             own = self.area(port.value, (i, j))
             value = _part_of(graph, made[port.value], found.areas[port.value], own)
             if value is made[port.value] and value in direct and is_run(own.size, port.value):
-                tile.stores = {*tile.stores, value}
+                stores.add(value)
             graph.outputs.append(Port(port.name, value, value.shape))
-        return tile
+        return Subgraph(graph, stores)
 
     # ---- what it costs -----------------------------------------------------------------------------------------
 

@@ -20,5 +20,14 @@ def prepare(
     for node, original in zip(list(prepared.nodes), graph.nodes, strict=True):
         spent = (scratch or {}).get(original, 0)
         own = replace(target, lean=original in lean, roomy=original in roomy, scratch=spent)
-        ops.get(node.op).prepare(node, prepared, own)
+        prepare_node(node, prepared, own)
     return prepared
+
+
+def prepare_node(node: Node, graph: Graph, target: Target) -> None:
+    """Choose the kernel of one node, and of those that run inside it."""
+    op = ops.get(node.op)
+    op.prepare(node, graph, target)
+    for inner in op.inside(node).values():
+        for step in list(inner.graph.nodes):
+            prepare_node(step, inner.graph, target)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from pilotlight import ops
+from pilotlight.codegen.subplan import Subgraph, Subplan, Substep
 from pilotlight.graph import Graph, Node, State, Value
 from pilotlight.plan.arena import ArenaPlan, plan_arena
 from pilotlight.plan.buffers import Buffer
@@ -13,7 +15,7 @@ from pilotlight.plan.schedule import reorder
 
 ALIGN = 16
 
-__all__ = ["ALIGN", "Plan", "make_plan"]
+__all__ = ["ALIGN", "Plan", "make_plan", "plan_inside"]
 
 
 @dataclass
@@ -67,6 +69,8 @@ def make_plan(
     With `borrow_inputs` the inputs stay where somebody else keeps them: they take no bytes and are never overwritten.
     What is `borrowed` besides is computed in memory of somebody else.
     """
+    for node in graph.nodes:
+        plan_inside(node)
     graph = reorder(graph)
     found = find_lifetimes(graph, keep_inputs=keep_inputs or borrow_inputs)
     if borrow_inputs:
@@ -81,4 +85,22 @@ def make_plan(
         size += -(-state.value.bytes // 8) * 8
     return Plan(
         graph, found.steps, arena, found.buffers, size, offsets, found.homes, found.in_state, found.scratch
+    )
+
+
+def plan_inside(node: Node) -> None:
+    """Plan the graphs that run inside a node: their steps work in its scratch memory."""
+    inside = ops.get(node.op).inside(node)
+    if inside:
+        node.attrs["plans"] = {key: _subplan(subgraph) for key, subgraph in inside.items()}
+
+
+def _subplan(subgraph: Subgraph) -> Subplan:
+    plan = make_plan(subgraph.graph, borrow_inputs=True, borrowed=subgraph.stores)
+    homes = {value: plan.home(value) for value in plan.graph.values()}
+    offsets = {home.root: plan.arena.offsets.get(home.root.name) for home in homes.values()}
+    return Subplan(
+        plan.graph, plan.arena.size, [Substep(n, plan.scratch(n), plan.walks_backward(n)) for n in plan.steps],
+        {value: (home.root, home.offset) for value, home in homes.items()},
+        {root: offset for root, offset in offsets.items() if offset is not None},
     )

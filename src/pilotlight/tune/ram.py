@@ -18,8 +18,8 @@ from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph, Node
 from pilotlight.ops.tiles import Cut
 from pilotlight.passes.patches import join_reshapes, make_stage, patches_node, replaced
-from pilotlight.passes.prepare import prepare
-from pilotlight.plan import ALIGN, Plan, make_plan
+from pilotlight.passes.prepare import prepare, prepare_node
+from pilotlight.plan import ALIGN, Plan, make_plan, plan_inside
 from pilotlight.plan.bounds import find_bounds
 from pilotlight.plan.buffers import usable_overlaps
 from pilotlight.plan.lifetimes import find_lifetimes
@@ -102,7 +102,8 @@ class _Search:
         possible = (c for c in candidates(graph, needs) if _is_short(Cut(c.stage, *c.size)))
         for candidate in islice(possible, TRIED):
             node = patches_node(prepared, candidate.stage, *candidate.size)
-            ops.get(node.op).prepare(node, prepared, lean)
+            prepare_node(node, prepared, lean)
+            plan_inside(node)
             trial = replace(prepared, nodes=replaced(prepared, candidate.start, candidate.stop, node))
             tried.append((self.needs(trial)[node], _work(node), candidate))
         limit = max(needs.values(), default=0)

@@ -1,36 +1,36 @@
-"""The C of a subgraph inside the step of the control node that owns it."""
+"""The C of a subgraph inside the step of the node that owns it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pilotlight import ops
 from pilotlight.codegen.step import Step, pointer
+from pilotlight.codegen.subplan import Subplan
 from pilotlight.graph import Value
 from pilotlight.graph.names import in_comment
+from pilotlight.ops.base import get
 from pilotlight.ops.describe import describe_node
-from pilotlight.plan import Plan
 
 Place = tuple[str, int]  # the name of a base pointer, and bytes from there
 
 
 class Inner:
-    """A planned subgraph that lives in the scratch memory of its control node.
+    """A planned subgraph that lives in the scratch memory of its node.
 
     `inputs` says where the subgraph's inputs are: in the memory of the graph around it, nothing is copied in.
     """
 
-    def __init__(self, c: Step, tag: str, plan: Plan, inputs: Mapping[Value, Place]):
+    def __init__(self, c: Step, tag: str, plan: Subplan, inputs: Mapping[Value, Place]):
         self.c, self.tag, self.plan, self.inputs = c, tag, plan, inputs
 
     def locate(self, value: Value) -> Place:
         if value.is_constant:
             return self.c.locate(value)
-        home = self.plan.home(value)
-        if home.root in self.inputs:
-            base, offset = self.inputs[home.root]
-            return base, offset + home.offset
-        return "a", self.c.scratch_offset + self.plan.locate(value)[1]
+        root, within = self.plan.roots[value]
+        if root in self.inputs:
+            base, offset = self.inputs[root]
+            return base, offset + within
+        return "a", self.c.scratch_offset + self.plan.offsets[root] + within
 
     def read(self, value: Value, ctype: str) -> str:
         base, offset = self.locate(value)
@@ -38,13 +38,12 @@ class Inner:
 
     def write_steps(self) -> None:
         """Every step of the subgraph, one after the other."""
-        for index, node in enumerate(self.plan.steps):
-            scratch = self.plan.scratch(node)
+        for index, (node, scratch, reverse) in enumerate(self.plan.steps):
             step = Step(
                 f"{self.c.index}{self.tag}{index}", self.locate,
-                None if scratch is None else self.c.scratch_offset + scratch, self.plan.walks_backward(node),
+                None if scratch is None else self.c.scratch_offset + scratch, reverse,
             )
-            ops.get(node.op).emit(node, step)
+            get(node.op).emit(node, step)
             self.c.take(step)
             self.c.line(f"/* {in_comment(describe_node(node))} */")
             for line in step.lines:
