@@ -12,9 +12,25 @@ from torch import nn
 
 import pilotlight as pl
 from pilotlight.graph import Graph
+from pilotlight.passes import pipeline
 from pilotlight.passes.fuse import MOST_INPUTS, MOST_ITEMS
+from pilotlight.passes.pipeline import passes
 from support.compiled import check
+from support.golden_models import models as golden_models
 from support.modules import IMAGE, SERIES, Each, lowered
+
+
+def test_what_a_pass_returns_is_what_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass may leave its graph alone and return another."""
+    module, inputs, board = golden_models()["image"]
+    graph = pl.capture(module, inputs, "image")
+    files = pl.compile(graph, board=board).module.files
+
+    def copying(step: pipeline.Pass) -> pipeline.Pass:
+        return lambda graph: step(graph.clone())
+
+    monkeypatch.setattr(pipeline, "passes", lambda *args: [(name, copying(step)) for name, step in passes(*args)])
+    assert pl.compile(graph, board=board).module.files == files
 
 
 def ops_of(graph: Graph) -> list[str]:

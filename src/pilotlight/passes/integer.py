@@ -66,7 +66,7 @@ class _Rewriter:
     nodes: list[Node] = field(default_factory=list)
     reasons: dict[Node, str] = field(default_factory=dict)  # why a node stayed float
 
-    def run(self) -> None:
+    def run(self) -> Graph:
         self.users = users = self.graph.users()
         self.producers = self.graph.producers()
         leaving = self.graph.leaving()
@@ -88,6 +88,7 @@ class _Rewriter:
                 else:
                     self.nodes.append(node)
         self.graph.nodes = self.nodes
+        return self.graph
 
     def _dequantize(self, node: Node) -> None:
         value = node.inputs[0]
@@ -329,12 +330,9 @@ def to_integers(graph: Graph) -> Graph:
     """Rewrite a graph that PT2E quantized; what stays float is in `graph.fallbacks`."""
     wanted = graph.quantization is not None and graph.quantization.mode in ("int8", "int16x8")
     if wanted or any(node.op == "quantize" for node in graph.nodes):
-        quantize_layers(graph)
-        clamps = _clamp_integers(graph)
-        _lift_quantize(graph, clamps)
-        rewriter = _Rewriter(graph, clamps)
-        rewriter.run()
-        remove_dead(graph)
+        graph, clamps = _clamp_integers(quantize_layers(graph))
+        rewriter = _Rewriter(_lift_quantize(graph, clamps), clamps)
+        graph = remove_dead(rewriter.run())
         graph.fallbacks = [
             Fallback(n, rewriter.reasons.get(n, "its result is not quantized")) for n in graph.nodes if _is_real(n)
         ]
@@ -348,7 +346,7 @@ def _is_real(node: Node) -> bool:
     return any(v.dtype.kind == "f" for v in node.outputs) or is_test(node)
 
 
-def _lift_quantize(graph: Graph, clamps: dict[Value, Clamp]) -> None:
+def _lift_quantize(graph: Graph, clamps: dict[Value, Clamp]) -> Graph:
     """Quantize before data is moved instead of behind: then integers are moved."""
     edit = Editor(graph)
     for node in edit:
@@ -364,7 +362,7 @@ def _lift_quantize(graph: Graph, clamps: dict[Value, Clamp]) -> None:
             edit.remove(node)
             edit.exchange(above, first, moved)
             node = first
-    edit.done()
+    return edit.done()
 
 
 def _code(number: Any, quant: Quant, dtype: DType) -> np.ndarray | None:
@@ -379,10 +377,10 @@ def _limits(quantize: Node) -> tuple[int, int]:
     return quantize.attrs["lo"], quantize.attrs["hi"]
 
 
-def _clamp_integers(graph: Graph) -> dict[Value, Clamp]:
+def _clamp_integers(graph: Graph) -> tuple[Graph, dict[Value, Clamp]]:
     """clamp → quantize is quantize with narrower limits: rounding keeps the order of numbers.
 
-    Returns the clamps by the output of the quantize that took them in.
+    Returns also the clamps by the output of the quantize that took them in.
     """
     edit = Editor(graph)
     clamps: dict[Value, Clamp] = {}
@@ -403,8 +401,7 @@ def _clamp_integers(graph: Graph) -> dict[Value, Clamp]:
             edit.read(node, [x])
             edit.remove(above)
             above = edit.producers.get(x)
-    edit.done()
-    return clamps
+    return edit.done(), clamps
 
 
 def integer_ports(graph: Graph) -> Graph:

@@ -51,8 +51,7 @@ def optimize_layout(graph: Graph, *, keep_io: bool = False) -> Graph:
     layout = _Layout(join_shuffles(graph), keep_io)
     while layout.borders() or layout.states() or layout.round() or layout.settle():
         pass
-    layout.edit.done()
-    return remove_dead(split_shuffles(graph))
+    return remove_dead(split_shuffles(layout.edit.done()))
 
 
 class _Layout:

@@ -20,7 +20,7 @@ MOVES = ("reshape", "permute", "slice", "concat", "flip")
 BETWEEN = Affine(1.0 / 128.0, 0)
 
 
-def quantize_layers(graph: Graph) -> None:
+def quantize_layers(graph: Graph) -> Graph:
     """All three rewrites, for layers whose input is quantized."""
     known: set[Value] = set()  # real numbers that were int8 before
     at = 0
@@ -37,6 +37,7 @@ def quantize_layers(graph: Graph) -> None:
             before = _given(graph, node, affine) if node.attrs["initial"] else []
             graph.nodes[at - 1 : at - 1] = before
             at += len(before)
+    return graph
 
 
 def _given(graph: Graph, node: Node, affine: Affine) -> list[Node]:

@@ -33,9 +33,7 @@ def keep_integer_weights(graph: Graph) -> Graph:
     for fallback in graph.fallbacks:
         fallback.node = found.get(fallback.node, fallback.node)
     if found:
-        _fold_scales(graph)
-        fuse_clamps(graph)
-        remove_dead(graph)
+        graph = remove_dead(fuse_clamps(_fold_scales(graph)))
     if graph.quantization is not None and graph.quantization.weights_only:
         graph.fallbacks = [
             Fallback(node, node.attrs.pop(REASON, f"{node.op} has no form with integer weights"))
@@ -112,7 +110,7 @@ def _is_point(node: Node) -> bool:
                                        for k, v in POINT.items())
 
 
-def _fold_scales(graph: Graph) -> None:
+def _fold_scales(graph: Graph) -> Graph:
     """layer → multiply, add, subtract by a constant per output: into its scale and bias."""
     edit = Editor(graph)
     for node in edit:
@@ -127,7 +125,7 @@ def _fold_scales(graph: Graph) -> None:
                 edit.remove(node)
                 edit.replace(node.output, x)
                 break
-    edit.done()
+    return edit.done()
 
 
 def _folded(graph: Graph, node: Node, layer: Node, constant: Value) -> list[Value]:
