@@ -32,6 +32,7 @@ from pilotlight.measure.compare import OutputMatch, Truth, identical, nearly_sam
 from pilotlight.measure.profile import Profile, profile
 from pilotlight.quantize.fallbacks import fallback_costs
 from pilotlight.quantize.layers import worst_layers
+from pilotlight.toolchain import BuildInfo
 from pilotlight.version import __version__
 
 INTEGER_REFERENCE = "the integer reference"
@@ -72,6 +73,7 @@ class Session:
     """What a run on a board showed."""
 
     build: Build
+    info: BuildInfo  # of what ran
     outputs: list[list[torch.Tensor]]
     truth: Truth
     matches: list[OutputMatch]
@@ -143,7 +145,7 @@ class Session:
             "operators": [vars(r) for r in self.profile.rows] if self.profile else None,
             "counts_reason": self.counts_reason,
             "stack_painted": self.painted_stack,
-            "memory": [{**vars(use), "free": use.size - use.used} for use in self.build.info.memory],
+            "memory": [{**vars(use), "free": use.size - use.used} for use in self.info.memory],
             "hardware": hardware(self.build.board),
             "network": network(self.build.plan, self.build.module.metadata),
             "made": self.made,
@@ -153,7 +155,7 @@ class Session:
     def made(self) -> dict[str, Any]:
         """When and how: the command, the options of the build, and the versions of what took part."""
         build, quantization = self.build, self.build.lowered.quantization
-        tools = build.info.toolchain.gcc if build.info.toolchain else None, build.board.emulator
+        tools = self.info.toolchain.gcc if self.info.toolchain else None, build.board.emulator
         return {
             "date": self.date.isoformat(timespec="seconds"), "command": self.command,
             "options": {"quantize": quantization.mode if quantization else None, **asdict(build.options)},
@@ -265,14 +267,11 @@ def run_session(
     else:
         matches = same_bits(build, evaluate_runs(build.lowered, inputs), outputs, names)
     dev = running.device
-    measured = profile(build.info, dev.counts) if dev.counts is not None and dev.counts.runs else None
-    session = Session(build, outputs, truth, matches, repeated, measured, dev.counts_reason, dev.stack)
-    session.figures = figures(build, build.info)
-    session.figures["instructions"] = measured.instructions if measured else None
-    session.figures["cycles_estimate"] = measured.cycles if measured else None
-    if build.saving is not None and measured:
-        before = instructions_for_speed(build, inputs[0], timeout)
-        session.figures["saving"] |= {"instructions_before": before, "instructions": measured.instructions}
+    info = build.info
+    measured = profile(info, dev.counts) if dev.counts is not None and dev.counts.runs else None
+    before = instructions_for_speed(build, inputs[0], timeout) if build.saving is not None and measured else None
+    session = Session(build, info, outputs, truth, matches, repeated, measured, dev.counts_reason, dev.stack)
+    session.figures = figures(build, info, measured, before)
     session.accuracy = accuracy(session, inputs, labels) if labels is not None else None
     if quantization is None and not all(m.match for m in matches):
         session.reasons = late_departure(build.graph, truth, inputs, names)

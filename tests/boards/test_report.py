@@ -12,8 +12,10 @@ import pytest
 import torch
 
 import pilotlight as pl
+from pilotlight import compiler, device, toolchain
 from pilotlight.figures.network import network
 from pilotlight.report.html import render_report
+from pilotlight.report.inspection import inspect_build
 from pilotlight.report.memory_map import memory_map
 from pilotlight.report.style import milliseconds, number, share, size
 from pilotlight.session import Session, run_session
@@ -24,6 +26,18 @@ from support.report_page import Page
 @pytest.fixture(scope="module")
 def session() -> Session:
     return run_session(pl.compile(pl.load_model(f"{NETS}:net"), board="mps2-an386"))
+
+
+def test_figures_and_reports_compile_and_boot_nothing(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("what was built and measured is enough")
+
+    monkeypatch.setattr(toolchain, "build_model", refuse)
+    monkeypatch.setattr(device, "open", refuse)
+    monkeypatch.setattr(compiler, "emit_module", refuse)
+    unbuilt = replace(session.build)  # has no image of its own
+    assert render_report(replace(session, build=unbuilt).as_dict()) == render_report(session.as_dict())
+    assert inspect_build(unbuilt, session.info)["flash"] == session.figures["flash"]
 
 
 def test_the_page_is_whole_and_alone(session: Session) -> None:

@@ -7,14 +7,17 @@ from typing import Any
 from pilotlight import ops
 from pilotlight.compiler import Build
 from pilotlight.graph import INT8, INT16
+from pilotlight.measure.profile import Profile
 from pilotlight.quantize.choice import AutoQuantization
 from pilotlight.toolchain import BuildInfo
 
 _WIDTHS = {INT8: "int8", INT16: "int16x8"}  # by what a layer reads
 
 
-def figures(build: Build, info: BuildInfo) -> dict[str, Any]:
-    """Bytes and multiply-accumulates of a build, as far as they are known without running it."""
+def figures(
+    build: Build, info: BuildInfo, counted: Profile | None = None, for_speed: int | None = None
+) -> dict[str, Any]:
+    """Bytes and multiply-accumulates of a build; what was counted, if it ran; instructions when compiled for speed."""
     plan, meta, sizes = build.plan, build.module.metadata, info.sizes
     bounds = {"arena_lower_bound": plan.arena.lower_bound, "arena_no_overlap": plan.arena.no_overlap}
     ram = {**info.ram, **bounds, "total": sum(size or 0 for size in info.ram.values())}
@@ -22,12 +25,21 @@ def figures(build: Build, info: BuildInfo) -> dict[str, Any]:
     flash = {**info.flash, "harness": sizes.harness, "total": None if sizes.code is None else stored}
     return {
         "macs": meta["macs"], "macs_executed": meta["macs_executed"],
-        "instructions": None, "cycles_estimate": None,
+        "instructions": counted.instructions if counted else None,
+        "cycles_estimate": counted.cycles if counted else None,
         "flash": flash, "ram": ram, "placement": vars(info.place) if info.place else None,
         "quantization": widths(build),
-        "saving": build.saving.as_dict() if build.saving else None,
+        "saving": _saving(build, counted, for_speed),
         "unknown": [text for text in (sizes.reason, info.stack_reason) if text],
     }
+
+
+def _saving(build: Build, counted: Profile | None, for_speed: int | None) -> dict[str, Any] | None:
+    """What optimizing for RAM saved, and what that costs."""
+    if build.saving is None:
+        return None
+    instructions = {"instructions_before": for_speed, "instructions": counted.instructions} if counted else {}
+    return build.saving.as_dict() | instructions
 
 
 def widths(build: Build) -> dict[str, Any] | None:
