@@ -19,10 +19,11 @@ setup:
 demo: setup ## 360 handwritten digits classified on an emulated Cortex-M4 board
 	@$(PYTHON) examples/digits/demo.py
 
-lint: setup ## style and types
+lint: setup ## style, types, and which way imports point
 	$(PYTHON) -m ruff check .
 	find $(C_FOLDERS) -name '*.[ch]' | xargs .venv/bin/clang-format --dry-run -Werror
 	$(PYTHON) -m mypy
+	PYTHONPATH=src .venv/bin/lint-imports --no-cache
 
 check: lint ## the inner loop: lint, then the unit tests
 	$(PYTHON) -m pytest -n 2 $(UNIT) $(PYTEST_ARGS)
