@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.portable_kernels import FOLDER, SANITIZE, VISIBLE, WARNINGS, call, everything, headers
+from support.portable_kernels import FOLDER, SANITIZE, VISIBLE, WARNINGS, call, everything, headers, write_typed
 
 EXAMPLES = 8 if SANITIZE else 40
 EPS = 2.0**-24
@@ -524,6 +524,7 @@ def undefined(compiler: list[str], sources: dict[str, str], folder: Path, *flags
     """Compile each source alone; returns what each object needs that it does not define."""
     for name, text in sources.items():
         (folder / f"{name}.c").write_text(text)
+    write_typed(folder)
     files = [f"{name}.c" for name in sources]
     common = ["-ffreestanding", "-I", str(FOLDER), "-c"]
     subprocess.run([*compiler, *WARNINGS, *VISIBLE, *flags, *common, *files], check=True, cwd=folder)

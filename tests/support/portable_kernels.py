@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pilotlight.kernels.micro import dispatch
+from pilotlight.kernels.text import kernel_source, typed_kernels
 from support.paths import ROOT
 
 FOLDER = ROOT / "src" / "pilotlight" / "csrc" / "kernels" / "portable"
@@ -33,7 +34,14 @@ BINARY = ["atan2", "floor_divide", "fmod", "max", "min", "pow", "remainder"]
 
 def headers() -> list[str]:
     """Those of float models; the kernels of quantized layers have tests of their own."""
-    return sorted(p.name for p in FOLDER.glob("*.h") if not re.search(r"^q_|_s8|rhmul", p.name))
+    files = [p.name for p in FOLDER.glob("*.h") if not re.search(r"^q_|_s8|rhmul", p.name)]
+    return sorted([*files, *(f"{name}.h" for name in typed_kernels())])
+
+
+def write_typed(folder: Path) -> None:
+    """The headers that are not files of their own, for `#include`."""
+    for name in typed_kernels():
+        (folder / f"{name}.h").write_text(kernel_source(name))
 
 
 def everything() -> str:
@@ -60,6 +68,7 @@ def library(*flags: str) -> ctypes.CDLL:
     folder = Path(tempfile.mkdtemp(prefix="pilotlight-kernels-"))
     source, result = folder / "all.c", folder / "all.so"
     source.write_text(everything())
+    write_typed(folder)
     checks = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     extra = checks if SANITIZE else ["-O2"]
     command = ["gcc", *WARNINGS, *VISIBLE, *extra, *flags, "-shared", "-fPIC", "-I", str(FOLDER)]

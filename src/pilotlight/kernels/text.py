@@ -5,11 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypedDict
+
+from jinja2 import Template
 
 PORTABLE = Path(__file__).parents[1] / "csrc" / "kernels" / "portable"
 
 _LOCAL_INCLUDE = re.compile(r'^#include "([^"]+)\.h"\n', re.MULTILINE)
 _GUARD = re.compile(r"\A#ifndef \w+_H\n#define \w+_H\n(.*)#endif\s*\Z", re.DOTALL)
+
+
+class Element(TypedDict):
+    """What a kernel for elements of any type has to know of one: the ending of names, its C type, the number 1."""
+
+    t: str
+    T: str
+    one: str
+
+
+ELEMENTS = {
+    "f32": Element(t="f32", T="float", one="1.0f"),
+    "i64": Element(t="i64", T="int64_t", one="1"),
+}
 
 
 def kernel_text(headers: Iterable[str]) -> str:
@@ -33,11 +50,15 @@ def kernel_text(headers: Iterable[str]) -> str:
 
 
 def kernel_source(name: str) -> str:
-    """A header as text. Kernels that differ in their element type alone are written once: `sort_i64` is `sort_f32`
-    for int64_t, unless there is a header of that name."""
+    """A header as text. `sort_f32` and `sort_i64` are `sort.h.j2`, which is written for elements of any type."""
     file = PORTABLE / f"{name}.h"
     if file.is_file():
         return file.read_text()
-    text = (PORTABLE / f"{name.removesuffix('_i64')}_f32.h").read_text()
-    text = re.sub(r"\bfloat\b", "int64_t", re.sub(r"\b(\d+)\.0f", r"\1", text))
-    return re.sub(r"_f32\b", "_i64", re.sub(r"_F32_H\b", "_I64_H", text))
+    base, _, suffix = name.rpartition("_")
+    return Template((PORTABLE / f"{base}.h.j2").read_text(), keep_trailing_newline=True).render(ELEMENTS[suffix])
+
+
+def typed_kernels() -> list[str]:
+    """The names of all headers that are not files of their own."""
+    bases = sorted(file.name.removesuffix(".h.j2") for file in PORTABLE.glob("*.h.j2"))
+    return [f"{base}_{suffix}" for base in bases for suffix in ELEMENTS]

@@ -11,9 +11,7 @@ from pilotlight.micropython.rows import rows_header, rows_source
 from pilotlight.micropython.schemas import CFunction
 from pilotlight.micropython.tables import header, operator_tables
 
-INTEGER_KERNELS = (
-    "cumprod_i64", "sort_i64",
-)  # headers that their float32 ones are written to
+TYPED_KERNELS = ("cumprod_f32", "cumprod_i64", "sort_f32", "sort_i64")  # headers that are no files of their own
 
 
 def generate(folder: Path, chosen: Mapping[str, CFunction] | None = None, *, alone: bool = False) -> None:
@@ -29,7 +27,7 @@ def generate(folder: Path, chosen: Mapping[str, CFunction] | None = None, *, alo
     _write(target / "tables.h", f"/* Generated from PyTorch's schemas. */\n{guarded}")
     _write(target / "tables.c", f'#include "tensor.h"\n#include "generated/rows.h"\n\n{tables.source}')
     _write(target / "rows.c", rows_source())
-    for name in INTEGER_KERNELS:
+    for name in TYPED_KERNELS:
         _write(target / f"{name}.h", kernel_source(name))
 
 

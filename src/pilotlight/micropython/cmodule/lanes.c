@@ -1,9 +1,9 @@
 /* Walking lanes; running sums and products. */
 #include "lanes.h"
 
+#include "generated/cumprod_f32.h"
 #include "generated/cumprod_i64.h"
 
-#include "cumprod_f32.h"
 #include "cumsum_f32.h"
 #include "cumsum_i64.h"
 

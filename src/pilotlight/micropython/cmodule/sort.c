@@ -1,9 +1,9 @@
 /* Sorting and the first k. */
 #include "lanes.h"
 
+#include "generated/sort_f32.h"
 #include "generated/sort_i64.h"
 
-#include "sort_f32.h"
 
 static void sort_lane(pt_lane_t *l)
 {
