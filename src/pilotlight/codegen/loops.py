@@ -113,7 +113,7 @@ def nest(c: Step, sizes: Sequence[int], body: Sequence[str], reverse: bool = Fal
 
 
 def index_names(rank: int) -> list[str]:
-    return list("ijklmn"[:rank]) if rank <= 6 else [f"i{d}" for d in range(rank)]
+    return list("ijklnp"[:rank]) if rank <= 6 else [f"i{d}" for d in range(rank)]
 
 
 @dataclass(frozen=True)
