@@ -12,8 +12,9 @@ import pilotlight as pl
 from dataset import splits
 from model import digits
 from pilotlight.cli.talk import Talk
+from pilotlight.figures.profile import profile_rows
 from pilotlight.report.html import write_report
-from pilotlight.report.profile import operator_rows, profile_table
+from pilotlight.report.profile import profile_table
 from pilotlight.report.summary import run_title, summary_table
 from pilotlight.session import run_session
 
@@ -35,7 +36,7 @@ def main() -> int:
     report = write_report(result, FOLDER / "report.html", "Handwritten digits on a Cortex-M4F")
     talk.result(result, run_title(result), summary_table(result))
     if session.profile is not None:
-        result["operators"] = operator_rows(session.profile, build)
+        result["operators"] = profile_rows(session.profile, build)
         talk.result(result, "\nWhere the time goes:", profile_table(result))
     talk.result(result, f"The C is in {FOLDER}/, the report in {report}")
     return 0 if session.match and session.accuracy.different == 0 else 1

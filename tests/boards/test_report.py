@@ -13,9 +13,9 @@ import torch
 
 import pilotlight as pl
 from pilotlight import compiler, device, toolchain
+from pilotlight.figures.inspection import inspect_build
 from pilotlight.figures.network import network
 from pilotlight.report.html import render_report
-from pilotlight.report.inspection import inspect_build
 from pilotlight.report.memory_map import memory_map
 from pilotlight.report.style import milliseconds, number, share, size
 from pilotlight.session import Session, run_session

@@ -33,8 +33,9 @@ def command(talk: Talk, request: Request, output: str, dump: bool) -> None:
         info = build.build_for(build.board, need_compiler=False)
     build.write(folder)
     from pilotlight.figures.build import figures
+    from pilotlight.figures.files import file_rows
     from pilotlight.figures.record import hardware
-    from pilotlight.report.files import file_rows, files_table
+    from pilotlight.report.files import files_table
     from pilotlight.report.summary import summary_table
 
     rows, numbers = file_rows(build), figures(build, info)

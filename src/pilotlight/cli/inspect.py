@@ -17,7 +17,8 @@ def command(talk: Talk, request: Request, dump: bool) -> None:
     build = request.compile(talk)
     with talk.stage(f"compiling for {build.board.name}, for its sizes"):
         info = build.build_for(build.board, check=False, need_compiler=False)
-    from pilotlight.report.inspection import inspect_build, inspection_tables
+    from pilotlight.figures.inspection import inspect_build
+    from pilotlight.report.inspection import inspection_tables
 
     found = inspect_build(build, info)
     if dump:

@@ -22,8 +22,9 @@ def command(talk: Talk, request: Request, timeout: float) -> int:
     """
     build = request.compile(talk, to_run=True)
     from pilotlight.capture.reference import example_inputs
+    from pilotlight.figures.profile import profile_rows
     from pilotlight.figures.record import hardware
-    from pilotlight.report.profile import operator_rows, profile_table
+    from pilotlight.report.profile import profile_table
     from pilotlight.report.summary import run_title
     from pilotlight.session import run_session
 
@@ -41,7 +42,7 @@ def command(talk: Talk, request: Request, timeout: float) -> int:
             f"nothing was counted: {session.counts_reason}", where=f"board {build.board.name}",
             kind="not-countable",
         )
-    rows = operator_rows(session.profile, build)
+    rows = profile_rows(session.profile, build)
     result = {
         "name": build.name, "board": build.board.name, "target": build.board.cpu,
         "hardware": hardware(build.board), "match": session.match,

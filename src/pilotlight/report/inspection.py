@@ -1,61 +1,16 @@
-"""What is in a model and what it needs, without running it."""
+"""What is in a model and what it needs, in tables."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pilotlight import ops
-from pilotlight.figures.build import figures
-from pilotlight.figures.record import hardware
-from pilotlight.limits import describe_buffers
-from pilotlight.ops.describe import describe_kind
 from pilotlight.report.style import BAD, GOOD, QUIET, number, share, size, table
 from pilotlight.report.summary import run_title, summary_table
-from pilotlight.toolchain import BuildInfo
-
-if TYPE_CHECKING:
-    from pilotlight.compiler import Build
-
-
-def inspect_build(build: Build, info: BuildInfo) -> dict[str, Any]:
-    """The object that `inspect --json` prints."""
-    meta, peak = build.module.metadata, build.plan.arena.peak_step
-    words = describe_buffers(build.plan)
-    return {
-        "name": build.name, "board": build.board.name, "target": build.board.cpu, "hardware": hardware(build.board),
-        "fits": not any(use.over for use in info.memory),
-        "parameters": sum(p.numel() for p in build.graph.origin.parameters()),
-        "captured": _captured(build), "operators": _by_kind(build),
-        **figures(build, info),
-        "memory": [{**vars(use), "free": use.size - use.used} for use in info.memory],
-        "peak": {"step": peak, "tensors": [{"name": b.name, "bytes": b.size, "what": words[b.name]}
-                                           for b in build.plan.peak()]},
-        "inputs": meta["inputs"], "outputs": meta["outputs"],
-    }
-
-
-def _captured(build: Build) -> dict[str, int]:
-    """PyTorch's operators in the model as it was exported, the most frequent first."""
-    targets = (str(node.target) for node in build.graph.origin.graph.nodes if node.op == "call_function")
-    names = (target.split(".")[1] for target in targets if target.count(".") == 2)
-    return dict(Counter(names).most_common())
-
-
-def _by_kind(build: Build) -> list[dict[str, Any]]:
-    """What runs, after the passes."""
-    steps, macs = Counter[str](), Counter[str]()
-    for node in build.plan.steps:
-        kind = describe_kind(node)
-        steps[kind] += 1
-        macs[kind] += ops.get(node.op).macs(node)
-    order = sorted(steps, key=lambda kind: (-macs[kind], -steps[kind], kind))
-    return [{"op": kind, "steps": steps[kind], "macs": macs[kind]} for kind in order]
 
 
 def inspection_tables(found: dict[str, Any]) -> Iterator[RenderableType]:

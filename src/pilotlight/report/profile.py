@@ -1,28 +1,12 @@
-"""Instructions by operator."""
+"""Instructions by operator, in a table."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table
 
-from pilotlight.measure.profile import Profile
-from pilotlight.ops.describe import describe_op, describe_type
 from pilotlight.report.style import QUIET, number, ratio, share, table
-
-if TYPE_CHECKING:
-    from pilotlight.compiler import Build
-
-
-def operator_rows(profile: Profile, build: Build) -> list[dict[str, Any]]:
-    """One row a step, with what it does in words."""
-    steps = build.plan.steps
-    return [
-        {**vars(row), "what": describe_op(steps[row.index]) if row.index < len(steps) else row.op,
-         "type": describe_type(steps[row.index]) if row.index < len(steps) else "",
-         "share": row.instructions / profile.instructions if profile.instructions else 0.0}
-        for row in profile.rows
-    ]
 
 
 def profile_table(result: dict[str, Any]) -> Table:
