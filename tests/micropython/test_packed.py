@@ -6,6 +6,7 @@ import zlib
 from itertools import pairwise
 
 from pilotlight.micropython import pack
+from pilotlight.micropython.bytecode import bytecode_version
 from pilotlight.micropython.composed import units
 from pilotlight.micropython.select import ALL, modules
 from support.micropython_scripts import output, run_script
@@ -35,6 +36,11 @@ def test_every_unit_is_in_a_block_before_those_that_it_needs() -> None:
     assert set(places) == {*(f".{name}" for name in pack.PACKED), *units()}
     for words in heads:
         assert all(places[need] > places[words[0]] for need in words[1:] if need[0] != ":")
+
+
+def test_another_version_of_bytecode_is_refused_when_built() -> None:
+    source = pack.pack(modules(), ALL.units()).source
+    assert f"#if MPY_VERSION != {bytecode_version()}\n#error" in source and bytecode_version() >= 6
 
 
 def test_operators_and_modules_are_loaded_once_and_alone() -> None:

@@ -25,3 +25,8 @@ def compile_all(texts: Iterable[str]) -> list[bytes]:
     program = str(mpy_cross(micropython_source()))
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(lambda text: _compile(program, text) if text else b"", texts))
+
+
+def bytecode_version() -> int:
+    """The version of .mpy files, which a firmware has to have too."""
+    return compile_all(["pass"])[0][1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import symtable
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from pilotlight.micropython.operators.aliases import ALIASES
 from pilotlight.micropython.schemas import Overload, argument_kind, is_variadic, overloads
 
 FOR_C = "_for_"  # so begins the name of what an operator in C leaves to Python
+_MANY = 6  # units that need a helper which then is at the end
 FOLDER = Path(__file__).parent / "python" / "torch" / "operators"
 _CODES = ("TENSOR", "SCALAR", "INT", "FLOAT", "BOOL", "INTS", "TENSORS", "FLOATS", "DTYPE", "STR", "DEVICE", "IGNORED")
 
@@ -105,18 +106,31 @@ def _alias(name: str, target: str, known: Collection[str]) -> PackedUnit:
 
 
 def _in_order(found: dict[str, PackedUnit]) -> dict[str, PackedUnit]:
-    """Each before those that it needs, which follow soon: what is alike is then in one window of the compression."""
+    """Each before those that it needs, which follow soon; helpers that many need are together at the end."""
     users = Counter(need for unit in found.values() for need in unit.needs)
+    common = _closure([name for name, count in users.items() if count >= _MANY and not found[name].head], found)
     ready = [name for name in found if not users[name]]
-    placed: dict[str, PackedUnit] = {}
+    placed: list[str] = []
     while ready:
         name = ready.pop()
-        placed[name] = found[name]
+        placed.append(name)
         for need in found[name].needs:
             users[need] -= 1
             ready += [] if users[need] else [need]
-    assert len(placed) == len(found), f"units that need each other: {sorted(found.keys() - placed.keys())}"
-    return placed
+    assert len(placed) == len(found), f"units that need each other: {sorted(found.keys() - set(placed))}"
+    return {name: found[name] for name in sorted(placed, key=lambda name: name in common)}
+
+
+def _closure(names: Iterable[str], found: Mapping[str, PackedUnit]) -> set[str]:
+    """Units with all that they need."""
+    seen: set[str] = set()
+    todo = list(names)
+    while todo:
+        name = todo.pop()
+        if name not in seen:
+            seen.add(name)
+            todo += found[name].needs
+    return seen
 
 
 def _globals(table: symtable.SymbolTable) -> set[str]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pilotlight.micropython.bytecode import compile_all
+from pilotlight.micropython.bytecode import bytecode_version, compile_all
 
 if TYPE_CHECKING:
     from pilotlight.micropython.composed import PackedUnit
@@ -33,9 +33,14 @@ PACKED = (
 )
 _PUBLIC = ("torch.nn.init", "copy", "dataclasses", "itertools", "functools", "contextlib")  # programs import these
 # Bytes of a block before compression: larger ones are smaller in flash, and take longer and more RAM to unpack.
-_MODULES, _OPERATORS = 8000, 5000
+_MODULES, _OPERATORS = 8000, 4800
 _STUB = "from torch import _packed\n\n_packed.load(__name__, globals())\n"
 LOADER = "torch._packed"
+_GUARD = """\
+#if MPY_VERSION != {version}
+#error "torch was exported for another version of .mpy files: set MICROPY_DIR to this MicroPython, and export again"
+#endif
+"""
 _MODULE = "."  # before the names of modules, which no attribute has
 
 
@@ -132,4 +137,5 @@ def _source(names: list[list[str]], blocks: list[bytes]) -> str:
     }
     lines = [f"const {array}[] = {{{', '.join(map(str, values)) or 0}}};" for array, values in arrays.items()]
     counts = f"const uint16_t pt_salt = {salt}, pt_units = {len(flat)};"
-    return "\n".join(['#include "packed.h"', "", counts, *lines, ""])
+    guard = _GUARD.format(version=bytecode_version())
+    return "\n".join(['#include "py/persistentcode.h"', "", '#include "packed.h"', "", guard, counts, *lines, ""])

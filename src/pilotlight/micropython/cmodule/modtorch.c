@@ -71,7 +71,8 @@ static const mp_rom_map_elem_t module_table[] = {
     ENTRY(_into, pt_into_obj),
     ENTRY(_named, pt_named_obj),
     ENTRY(_block, pt_block_obj),
-    ENTRY(_unpack, pt_unpack_obj),
+    ENTRY(_open, pt_open_obj),
+    ENTRY(_unit, pt_unit_obj),
     ENTRY(_run, pt_run_obj),
 #endif
 #if MICROPY_MODULE_BUILTIN_INIT

@@ -39,23 +39,53 @@ static mp_obj_t block(mp_obj_t name)
 }
 MP_DEFINE_CONST_FUN_OBJ_1(pt_block_obj, block);
 
-/* _unpack(number): the bytes of a block. */
-static mp_obj_t unpack(mp_obj_t number)
+/* A block as far as it is unpacked. */
+typedef struct {
+    mp_obj_base_t base;
+    uzlib_uncomp_t stream;
+    int units;
+} packed_block_t;
+
+static MP_DEFINE_CONST_OBJ_TYPE(block_type, MP_QSTR_block, MP_TYPE_FLAG_NONE);
+
+/* _open(number of a block) */
+static mp_obj_t open_block(mp_obj_t number)
 {
     const mp_int_t k = MP_OBJ_SMALL_INT_VALUE(number);
-    vstr_t made;
-    uzlib_uncomp_t *stream = m_new0(uzlib_uncomp_t, 1);
-    vstr_init_len(&made, pt_block_sizes[k]);
-    uzlib_uncompress_init(stream, NULL, 0);
-    stream->source = pt_blocks + pt_block_starts[k];
-    stream->source_limit = pt_blocks + pt_block_starts[k + 1];
-    stream->dest_start = stream->dest = (byte *)made.buf;
-    stream->dest_limit = stream->dest + made.len;
-    uzlib_uncompress(stream);
-    m_del(uzlib_uncomp_t, stream, 1);
-    return mp_obj_new_bytes_from_vstr(&made);
+    packed_block_t *b = mp_obj_malloc(packed_block_t, &block_type);
+    b->units = 0;
+    memset(&b->stream, 0, sizeof(b->stream));
+    uzlib_uncompress_init(&b->stream, NULL, 0);
+    b->stream.source = pt_blocks + pt_block_starts[k];
+    b->stream.source_limit = pt_blocks + pt_block_starts[k + 1];
+    b->stream.dest_start = b->stream.dest = m_new(byte, pt_block_sizes[k]);
+    return MP_OBJ_FROM_PTR(b);
 }
-MP_DEFINE_CONST_FUN_OBJ_1(pt_unpack_obj, unpack);
+MP_DEFINE_CONST_FUN_OBJ_1(pt_open_obj, open_block);
+
+static byte *read_block(packed_block_t *b, size_t size)
+{
+    byte *start = b->stream.dest;
+    b->stream.dest_limit = start + size;
+    uzlib_uncompress(&b->stream);
+    return start;
+}
+
+/* _unit(block, place in it): the unit; places have to be asked for in their order. */
+static mp_obj_t unit(mp_obj_t block, mp_obj_t place)
+{
+    packed_block_t *b = MP_OBJ_TO_PTR(block);
+    const byte *start = NULL;
+    size_t size = 0;
+    while (b->units <= MP_OBJ_SMALL_INT_VALUE(place)) {
+        const byte *head = read_block(b, 2);
+        size = (size_t)(head[0] | head[1] << 8);
+        start = read_block(b, size);
+        b->units++;
+    }
+    return mp_obj_new_bytes(start, size);
+}
+MP_DEFINE_CONST_FUN_OBJ_2(pt_unit_obj, unit);
 
 /* _run(bytecode, names): what the bytecode defines is then in the dictionary. */
 static mp_obj_t run(mp_obj_t code, mp_obj_t names)

@@ -10,7 +10,7 @@ void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest);
 /* What a function of that stream gives; MP_OBJ_NULL where it is not in this build. */
 mp_obj_t pt_call_packed(qstr name, size_t n, size_t keywords, const mp_obj_t *args);
 extern const mp_obj_fun_builtin_var_t pt_check_obj, pt_into_obj;
-extern const mp_obj_fun_builtin_fixed_t pt_named_obj, pt_block_obj, pt_unpack_obj, pt_run_obj;
+extern const mp_obj_fun_builtin_fixed_t pt_named_obj, pt_block_obj, pt_open_obj, pt_unit_obj, pt_run_obj;
 /* generated/packed.c */
 extern const uint16_t pt_salt, pt_units, pt_unit_hashes[], pt_first_units[], pt_block_sizes[];
 extern const uint32_t pt_block_starts[];

@@ -8,7 +8,8 @@ _names["_names"] = _names
 _made = {}  # operators by their forms
 
 
-# Runs a unit and what it needs, which is in the same block or in a later one; `heads` gets what is said of operators.
+# Runs a unit and what it needs, which comes later in the same block or in a later one; `heads` gets what is said of
+# operators.
 def _find(name, names, heads):
     waiting = {_torch._block(name): name}
     if -1 in waiting:
@@ -21,18 +22,15 @@ def _find(name, names, heads):
             name = waiting.pop(place)
             if place >> 8 != number:
                 number, block = place >> 8, None
-                block = _torch._unpack(number)
-            at = end = 0
-            for _ in range((place & 255) + 1):
-                at = end + 2
-                end = at + block[end] + 256 * block[end + 1]
-            code = block.find(b"\n", at)
-            words = block[at:code].decode().split()
+                block = _torch._open(number)
+            unit = _torch._unit(block, place & 255)
+            end = unit.find(b"\n") + 1
+            words = unit[:end].decode().split()
             if words[0] != name:  # has but the hash of a unit
                 return False
             done.append(name)
-            if code + 1 < end:
-                _torch._run(memoryview(block)[code + 1 : end], names)
+            if end < len(unit):
+                _torch._run(memoryview(unit)[end:], names)
             for word in words[1:]:
                 if word[0] == ":":
                     heads[name] = word[1:]
