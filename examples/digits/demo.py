@@ -11,34 +11,21 @@ from pathlib import Path
 import pilotlight as pl
 from dataset import splits
 from model import digits
-from pilotlight.cli.talk import Talk
-from pilotlight.figures.profile import profile_rows
-from pilotlight.report.html import write_report
-from pilotlight.report.profile import profile_table
-from pilotlight.report.summary import run_title, summary_table
-from pilotlight.session import run_session
 
 BOARD = "mps2-an386"
 FOLDER = Path("build/digits")
 
 
 def main() -> int:
-    talk = Talk()
     net, example = digits()
     _, (images, labels) = splits()
-    with talk.stage("capturing and planning"):
-        build = pl.compile(pl.capture(net, example, "digits"), board=BOARD, source="examples/digits/model.py")
-        build.write(FOLDER)
-    inputs = [[image] for image in images.split(1)]  # (1, 1, 8, 8) each
-    with talk.stage(f"running {len(inputs)} images on {BOARD}") as stage:
-        session = run_session(build, inputs, labels=labels, progress=stage.done)
-    result = session.as_dict()
-    report = write_report(result, FOLDER / "report.html", "Handwritten digits on a Cortex-M4F")
-    talk.result(result, run_title(result), summary_table(result))
-    if session.profile is not None:
-        result["operators"] = profile_rows(session.profile, build)
-        talk.result(result, "\nWhere the time goes:", profile_table(result))
-    talk.result(result, f"The C is in {FOLDER}/, the report in {report}")
+    build = pl.compile(pl.capture(net, example, "digits"), board=BOARD, source="examples/digits/model.py")
+    build.write(FOLDER)
+    print(f"running {len(images)} images on {BOARD} ...", file=sys.stderr)
+    session = pl.run(build, images.split(1), labels=labels)  # (1, 1, 8, 8) each
+    session.show(operators=True)
+    report = session.report(FOLDER / "report.html", "Handwritten digits on a Cortex-M4F")
+    print(f"The C is in {FOLDER}/, the report in {report}")
     return 0 if session.match and session.accuracy.different == 0 else 1
 
 

@@ -2,10 +2,14 @@
 
     import pilotlight as pl
 
-    graph = pl.capture(module, example_inputs)
-    graph = pl.quantize(graph, calibration=samples)        # int8; leave it out for float32
+    session = pl.run("net.py:net", board="mps2-an386")     # as the command line does
+    session.match, session.figures, session.operators, session.accuracy
+
+    graph = pl.capture(module, example_inputs)              # or pl.load("net.py:net")
+    graph = pl.quantize(graph, calibration=samples)         # int8; omit it for float32
     build = pl.compile(graph, board="mps2-an386")
     y = build.run(x, on="host")
+    build.profile(), build.report("report.html")
     with pl.open_board("mps2-an386", build) as dev:
         y = dev(x)
 """
@@ -18,18 +22,25 @@ from pilotlight.errors import PilotlightError
 from pilotlight.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from pilotlight.capture import capture, load_model
-    from pilotlight.compiler import Build, compile, open_board
+    from pilotlight.api import Build, compile, default_passes, emit_c, load, lower, make_plan, run
+    from pilotlight.capture import capture
+    from pilotlight.compiler import open_board
     from pilotlight.options import Options
     from pilotlight.quantize import quantize
+    from pilotlight.session import Session
 
 _WHERE = {
-    "capture": "pilotlight.capture", "load_model": "pilotlight.capture", "Build": "pilotlight.compiler",
-    "Options": "pilotlight.options", "compile": "pilotlight.compiler", "open_board": "pilotlight.compiler",
-    "quantize": "pilotlight.quantize",
+    **dict.fromkeys(
+        ("Build", "compile", "default_passes", "emit_c", "load", "lower", "make_plan", "run"), "pilotlight.api"
+    ),
+    "Options": "pilotlight.options", "Session": "pilotlight.session", "capture": "pilotlight.capture",
+    "open_board": "pilotlight.compiler", "quantize": "pilotlight.quantize",
 }
 
-__all__ = ["Build", "Options", "PilotlightError", "capture", "compile", "load_model", "open_board", "quantize"]
+__all__ = [
+    "Build", "Options", "PilotlightError", "Session", "capture", "compile", "default_passes", "emit_c", "load",
+    "lower", "make_plan", "open_board", "quantize", "run",
+]
 
 
 def __getattr__(name: str) -> Any:

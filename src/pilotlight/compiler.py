@@ -24,6 +24,7 @@ from pilotlight.graph.names import model_name
 from pilotlight.graph.ports import describe_port, from_memory, to_memory, visible
 from pilotlight.limits import Excess, other_places, over_budget, overflow_text
 from pilotlight.options import Options
+from pilotlight.passes.pipeline import Passes
 from pilotlight.passes.pipeline import optimize as run_passes
 from pilotlight.passes.prepare import prepare
 from pilotlight.plan import Plan, make_plan
@@ -44,6 +45,7 @@ class Build:
     options: Options
     saving: Saving | None = None  # of optimizing for RAM
     int8: dict[str, Any] | None = None  # metadata of the same model in int8, where a search chose wider results
+    passes: Passes | None = None  # in the place of ours
     written: dict[str, str | bytes] = field(default_factory=dict)  # the files as `write` wrote them
     _folder: Path | None = None
     _temporary: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
@@ -129,11 +131,13 @@ class Build:
             yield Running(dev, build.lowered)
 
     def _recompiled(self, board: Board) -> Build:
-        return compile(self.graph, board=board, options=replace(self.options, weights_in=None, arena_in=None))
+        elsewhere = replace(self.options, weights_in=None, arena_in=None)
+        return compile(self.graph, board=board, options=elsewhere, passes=self.passes)
 
     def for_speed(self) -> Build:
         """The same model compiled for speed, whatever it needs."""
-        return compile(self.graph, self.board, options=replace(self.options, optimize="speed", max_ram=None))
+        fast = replace(self.options, optimize="speed", max_ram=None)
+        return compile(self.graph, self.board, options=fast, passes=self.passes)
 
     def close(self) -> None:
         for folder in self._temporary:
@@ -212,9 +216,10 @@ class Running:
 
 def compile(
     graph: Graph, board: str | Board = "host", *, name: str | None = None, options: Options | None = None,
-    source: str = "", **choices: Any,
+    source: str = "", passes: Passes | None = None, **choices: Any,
 ) -> Build:
-    """Plan and write a captured graph for a board; `choices` are fields of Options."""
+    """Plan and write a captured graph for a board; `choices` are fields of Options. `passes` take the place of ours;
+    the graph is checked after each."""
     chosen = replace(options or Options(), **choices)
     target_board = boards.load(board) if isinstance(board, str) else board
     if chosen.weights_in is not None or chosen.arena_in is not None:
@@ -223,7 +228,9 @@ def compile(
     lowered = graph.clone()
     if name is not None:
         lowered.name = model_name(name)
-    lowered = run_passes(lowered, keep_io=chosen.torch_layout, float_io=chosen.float_io)
+    lowered = run_passes(
+        lowered, keep_io=chosen.torch_layout, float_io=chosen.float_io, check=passes is not None, chosen=passes
+    )
     saving = None
     if chosen.optimize == "ram":
         lowered, plan, saving = save_ram(lowered, target, chosen.keep_inputs)
@@ -238,7 +245,7 @@ def compile(
             plan, target, keep_inputs=chosen.keep_inputs, source=source, memories=memories,
             build_files=toolchain.toolchain_files(target_board),
         )
-        return Build(graph, lowered, plan, module, target_board, chosen, saving, int8)
+        return Build(graph, lowered, plan, module, target_board, chosen, saving, int8, passes)
 
     built = build(plan)
     if chosen.has_budget:

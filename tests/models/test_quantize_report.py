@@ -172,10 +172,10 @@ def test_noise_without_signal_is_not_silence() -> None:
     session = run_session(build, samples)
     for row in session.truth.exact:
         row[0].zero_()
-    assert snr_db(session) == [-200.0]
+    assert snr_db(session.truth, session.outputs) == [-200.0]
     for row in session.outputs:
         row[0].fill_(float("nan"))
-    assert snr_db(session) == [-200.0]
+    assert snr_db(session.truth, session.outputs) == [-200.0]
 
 
 class Image(nn.Sequential):

@@ -10,8 +10,6 @@ from pilotlight.cli.options import Request, Seconds, check_writable, model_comma
 from pilotlight.cli.talk import Talk
 
 DIFFERENT = 1
-CALIBRATION_RUNS = 16  # of a quantized model, where no --inputs are given and no labels
-LABELLED_RUNS = 512  # with labels
 
 
 @click.command("run", short_help="Build a model, boot the board, run it, compare with PyTorch.")
@@ -36,13 +34,14 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
     from pilotlight.capture.reference import example_inputs
     from pilotlight.report.summary import run_title, summary_table
     from pilotlight.session import read_inputs, run_session
+    from pilotlight.session.inputs import calibration_runs
 
     inputs, labels = read_inputs(data, build.graph.inputs) if data is not None else (None, None)
     if data is None and graphs.samples:
-        count = CALIBRATION_RUNS if graphs.labels is None else LABELLED_RUNS
-        inputs, labels = graphs.samples[:count], None if graphs.labels is None else graphs.labels[:count]
+        inputs, labels = calibration_runs(graphs.samples, graphs.labels)
         if labels is not None and len(labels) < len(graphs.samples):
-            talk.note(f"accuracy is that of the first {count} of {len(graphs.samples):,} samples; --inputs runs all")
+            talk.note(f"accuracy is that of the first {len(labels)} of {len(graphs.samples):,} samples; "
+                      "--inputs runs all")
     with talk.stage(f"compiling for {build.board.name}"):
         _ = build.info
     with talk.stage(f"running on {build.board.name}") as stage:

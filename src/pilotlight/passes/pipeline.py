@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pilotlight.graph import Graph, verify
 from pilotlight.passes.activation import absorb_padding, fuse_clamps
@@ -16,9 +16,11 @@ from pilotlight.passes.weights import keep_integer_weights
 from pilotlight.passes.windows import absorb_windows
 
 Pass = Callable[[Graph], Graph]
+Passes = Sequence[tuple[str, Pass]]
 
 
 def passes(keep_io: bool = False, float_io: bool = False) -> list[tuple[str, Pass]]:
+    """Names and passes in order: a list to put passes of one's own into, for `compile(graph, passes=...)`."""
     return [
         ("fold constants", fold_constants),
         ("remove dead code", remove_dead),
@@ -38,12 +40,15 @@ def passes(keep_io: bool = False, float_io: bool = False) -> list[tuple[str, Pas
     ]
 
 
-def optimize(graph: Graph, *, keep_io: bool = False, float_io: bool = False, check: bool = False) -> Graph:
-    """Run every pass, on subgraphs first; with `check` the graph is verified after each."""
+def optimize(
+    graph: Graph, *, keep_io: bool = False, float_io: bool = False, check: bool = False, chosen: Passes | None = None
+) -> Graph:
+    """Run every pass, on subgraphs first; with `check` the graph is verified after each. Passes that were `chosen` take
+    the place of ours for the graph itself."""
     for node in graph.nodes:
         for attribute, inner in node.subgraphs.items():
             node.attrs[attribute] = optimize(inner, keep_io=True, float_io=True, check=check)
-    for name, step in passes(keep_io, float_io):
+    for name, step in passes(keep_io, float_io) if chosen is None else chosen:
         graph = step(graph)
         if check:
             verify(graph, after=name)

@@ -31,12 +31,13 @@ from pilotlight.quantize.samples import read_samples, run_sample
 from pilotlight.quantize.weights import GROUP, MIN_WEIGHTS
 
 MODES = ("int8", "int16x8", "auto")
+LIMIT = 512  # samples
 MAX_LOSS = 0.005  # of the accuracy, or of each output's size where there are no labels
 Progress = Callable[[int, int], None]
 
 
 def quantize(
-    graph: Graph, calibration: Iterable[Any] = (), mode: str = "int8", *, observer: str = "minmax", limit: int = 512,
+    graph: Graph, calibration: Iterable[Any] = (), mode: str = "int8", *, observer: str = "minmax", limit: int = LIMIT,
     min_weights: int = MIN_WEIGHTS, group: int = GROUP, wide: Sequence[str] = (), keep_float: Sequence[str] = (),
     labels: torch.Tensor | None = None, max_loss: float = MAX_LOSS, progress: Progress | None = None,
 ) -> Graph:

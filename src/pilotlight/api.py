@@ -1,0 +1,173 @@
+"""What scripts and notebooks use: load, compile, run, and look at the result.
+
+The stages can also be called one by one: `load` or `capture` give a `Graph`, `quantize` another one, `lower` runs the
+passes, `make_plan` places every byte, `emit_c` writes the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from pilotlight import boards, compiler
+from pilotlight.boards import Board
+from pilotlight.capture import load_model
+from pilotlight.capture.reference import example_inputs
+from pilotlight.codegen.target import Target
+from pilotlight.emit.module import Module, emit_module
+from pilotlight.errors import PilotlightError
+from pilotlight.figures.build import figures
+from pilotlight.figures.record import hardware
+from pilotlight.graph import Graph
+from pilotlight.measure.profile import Profile
+from pilotlight.options import Options
+from pilotlight.passes.pipeline import Pass, Passes, optimize
+from pilotlight.passes.pipeline import passes as pipeline
+from pilotlight.passes.prepare import prepare
+from pilotlight.plan import Plan
+from pilotlight.plan import make_plan as place
+from pilotlight.quantize import LIMIT, quantize
+from pilotlight.quantize.samples import read_samples
+from pilotlight.quantize.weights import MODES as WEIGHTS_ONLY
+from pilotlight.report.notebook import as_html
+from pilotlight.report.summary import run_title, summary_table
+from pilotlight.session import Session, read_inputs, run_session
+from pilotlight.session.inputs import calibration_runs
+
+Progress = Callable[[int, int], None]
+__all__ = ["Build", "compile", "default_passes", "emit_c", "load", "lower", "make_plan", "run"]
+
+
+def load(
+    model: str, inputs: Sequence[str] = (), *, name: str | None = None, init: Mapping[str, Any] | None = None,
+    weights: Path | str | None = None,
+) -> Graph:
+    """The graph of `file.py:name`, `package.module:name` or `file.pt2`, as the command line reads it.
+
+    `inputs` are shapes such as "1x3x96x96:int8" or "mask=1x96" where the file has no example inputs, `init` are
+    arguments of the class or function, `weights` is a file with the module's state_dict.
+    """
+    return load_model(model, inputs, name, init=init, weights=weights)
+
+
+class Build(compiler.Build):
+    """A compiled model: its files, its plan, and images of it for boards."""
+
+    def session(
+        self, inputs: Iterable[Any] | Path | str | None = None, *, labels: torch.Tensor | None = None,
+        timeout: float = 120.0, progress: Progress | None = None,
+    ) -> Session:
+        """Boot the board, run the example and seven variations or the given inputs, and compare with PyTorch."""
+        rows, found = _rows(inputs, self.graph)
+        return run_session(self, rows, labels=found if labels is None else labels, timeout=timeout, progress=progress)
+
+    def profile(self, board: str | Board | None = None) -> Profile:
+        """Instructions (and estimated cycles) of every operator in one run of the example on an emulated board."""
+        build = self if board is None else compile(self.graph, board, options=self.options, passes=self.passes)
+        found = run_session(build, [example_inputs(build.graph.origin)])
+        if found.profile is None:
+            raise PilotlightError(
+                f"nothing was counted on {build.board.name}: {found.counts_reason}",
+                hint="choose an emulated board of `pilotlight boards`", kind="not-countable",
+            )
+        return found.profile
+
+    def report(self, path: Path | str, title: str | None = None) -> Path:
+        """Run on the board and write the page of that run."""
+        return self.session().report(path, title)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what is known without running it."""
+        facts = {"name": self.name, "board": self.board.name, "hardware": hardware(self.board)}
+        return as_html(run_title(facts), summary_table(facts | figures(self, self.info)))
+
+
+def compile(
+    graph: Graph, board: str | Board = "host", *, name: str | None = None, options: Options | None = None,
+    source: str = "", passes: Passes | None = None, **choices: Any,
+) -> Build:
+    """Plan and write a captured graph for a board; `choices` are fields of `Options`.
+
+    `passes` take the place of ours: a list made with `default_passes()`, into which a pass of one's own was put. A
+    pass is a function from a `Graph` to a `Graph`; the graph is checked after each.
+    """
+    made = compiler.compile(graph, board, name=name, options=options, source=source, passes=passes, **choices)
+    return Build(**{field.name: getattr(made, field.name) for field in fields(made)})
+
+
+def run(
+    model: str | Graph | compiler.Build, inputs: Iterable[Any] | Path | str | None = None, *,
+    board: str | Board = "mps2-an386", quantize: str | None = None, calibration: Any = (),
+    labels: torch.Tensor | None = None, timeout: float = 120.0, progress: Progress | None = None, **choices: Any,
+) -> Session:
+    """Build a model, boot the board, run it and compare with PyTorch, as `pilotlight run` does.
+
+    `model` is what `load` takes, a graph, or a build (then `board`, `quantize` and `choices` are not used). `inputs`
+    are samples, each a tensor or what forward takes, or an .npz file with one array for each input and, if there are
+    labels, one called label; without them the example and seven variations are run, or calibration samples of a
+    quantized model (16, up to 512 where they have labels). `calibration` is an .npz file too, or any iterable that
+    `quantize` takes.
+    """
+    if isinstance(model, compiler.Build):
+        build = model
+    else:
+        graph = load(model) if isinstance(model, str) else model
+        if quantize is not None:
+            graph, inputs, labels = _quantized(graph, quantize, calibration, inputs, labels)
+        build = compile(graph, board, source=model if isinstance(model, str) else "", **choices)
+    rows, found = _rows(inputs, build.graph)
+    return run_session(build, rows, labels=found if labels is None else labels, timeout=timeout, progress=progress)
+
+
+def default_passes() -> list[tuple[str, Pass]]:
+    """Names and passes in the order in which they run."""
+    return pipeline()
+
+
+def lower(graph: Graph, passes: Passes | None = None) -> Graph:
+    """What the passes make of a graph; the graph itself stays as it is."""
+    return optimize(graph.clone(), check=True, chosen=passes)
+
+
+def make_plan(lowered: Graph, board: str | Board = "host") -> Plan:
+    """Order and offsets of a lowered graph with the kernels of a board."""
+    return place(prepare(lowered, _target(board)))
+
+
+def emit_c(plan: Plan, board: str | Board = "host") -> Module:
+    """The C files of a plan for the board it was made for; `write(folder)` writes them."""
+    return emit_module(plan, _target(board))
+
+
+def _target(board: str | Board) -> Target:
+    return Target.of(boards.load(board) if isinstance(board, str) else board)
+
+
+def _quantized(
+    graph: Graph, mode: str, calibration: Any, inputs: Any, labels: torch.Tensor | None
+) -> tuple[Graph, Any, torch.Tensor | None]:
+    """The quantized graph, and what to run where no inputs are given."""
+    samples: list[list[torch.Tensor]] = []
+    known = None
+    if isinstance(calibration, str | Path):
+        samples, known = read_inputs(Path(calibration), graph.inputs)
+    elif mode not in WEIGHTS_ONLY:
+        samples = read_samples(graph, calibration, LIMIT)
+    if inputs is None and samples:
+        inputs, known_runs = calibration_runs(samples, known)
+        labels = known_runs if labels is None else labels
+    return quantize(graph, samples, mode, labels=known), inputs, labels
+
+
+def _rows(inputs: Any, graph: Graph) -> tuple[list[list[torch.Tensor]] | None, torch.Tensor | None]:
+    """Samples as flat tensors, and labels where a file has them."""
+    if inputs is None:
+        return None, None
+    if isinstance(inputs, str | Path):
+        return read_inputs(Path(inputs), graph.inputs)
+    return [pytree.tree_leaves(item) for item in inputs], None

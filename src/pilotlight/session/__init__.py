@@ -1,0 +1,9 @@
+"""A model on a board: boot, run, compare, and every figure."""
+
+from pilotlight.session.accuracy import Accuracy, snr_db
+from pilotlight.session.inputs import read_inputs
+from pilotlight.session.matching import same_bits
+from pilotlight.session.result import Session
+from pilotlight.session.run import run_session
+
+__all__ = ["Accuracy", "Session", "read_inputs", "run_session", "same_bits", "snr_db"]

@@ -1,0 +1,47 @@
+"""Is what the board computed what it should be, and if not, whose doing is it?"""
+
+from __future__ import annotations
+
+import torch
+
+from pilotlight.capture.agreement import departure
+from pilotlight.capture.reference import Reference, functionalize, one_thread
+from pilotlight.compiler import Build
+from pilotlight.graph import Graph
+from pilotlight.graph.arithmetic import Arithmetic, arithmetic
+from pilotlight.measure.compare import OutputMatch, Truth, nearly_same_numbers, same_numbers
+
+ROUNDING = 1e-5  # of the largest: how far a float result may be from the reference on the host
+
+
+def same_bits(
+    build: Build, want: list[list[torch.Tensor]], outputs: list[list[torch.Tensor]], names: list[str]
+) -> list[OutputMatch]:
+    """A quantized model matches when the board's bytes are those of the integer reference on the host.
+
+    An output that the model computes in float may differ by rounding, and one that it computes from floats which were
+    quantized by what such a rounding makes of an integer.
+    """
+    kinds = arithmetic(build.lowered)
+    rows = []
+    for k, (name, port) in enumerate(zip(names, [p for p in build.lowered.outputs if not p.is_size], strict=True)):
+        got, expected = ([row[k] for row in runs] for runs in (outputs, want))
+        kind = kinds.get(port.value, Arithmetic.EXACT)
+        if kind is Arithmetic.QUANTIZED_FLOAT:
+            rows.append(nearly_same_numbers(name, got, expected, ROUNDING))
+        else:
+            rows.append(same_numbers(name, got, expected, ROUNDING if kind is Arithmetic.FLOAT else 0.0))
+    return rows
+
+
+def late_departure(graph: Graph, truth: Truth, inputs: list[list[torch.Tensor]], names: list[str]) -> list[str]:
+    """Whether torch.export's program itself leaves the module, later than capture looked."""
+    if graph.eager is None:
+        return []
+    program = Reference(functionalize(graph.origin))
+    with one_thread():
+        place = departure([program(*row) for row in inputs], truth.single)
+    if place is None:
+        return []
+    return [f"output {names[place[1]]} of call {place[0] + 1} is not what the module itself gives: torch.export "
+            "captured what it does at the first call; keep what changes between calls in registered buffers"]
