@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -43,6 +43,7 @@ class Part:
     where: str | None
     use: str
     install: str | None = None
+    small: bool = False  # one of several that are shown together
 
 
 def parts() -> list[Part]:
@@ -56,7 +57,7 @@ def _python() -> Iterator[Part]:
     yield Part("pilotlight", __version__, str(Path(__file__).parent), "")
     yield Part("Python", platform.python_version(), sys.executable, f"{platform.system()} {platform.machine()}")
     for name in _PACKAGES:
-        yield _package(name, "everything", f"pip install {name}")
+        yield replace(_package(name, "everything", f"pip install {name}"), small=name != "torch")
     yield _package("torchao", "--quantize int8, int16x8 and auto", "pip install --no-deps torchao==0.18.0")
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 import pilotlight as pl
+from pilotlight.graph import Graph
 from pilotlight.session import read_inputs, run_session
 from support.compiled import zoo_build, zoo_graph
 from zoo import load
@@ -40,7 +41,7 @@ def test_the_example_of_the_front_page(build: pl.Build) -> None:
 
 
 def test_names_offered() -> None:
-    assert set(pl.__all__) >= {"Build", "Options", "PilotlightError", "capture", "compile", "load_model", "open_board"}
+    assert set(pl.__all__) >= {"Build", "Options", "PilotlightError", "capture", "compile", "load", "open_board"}
     assert all(getattr(pl, name) is not None for name in pl.__all__)
     with pytest.raises(AttributeError, match="frobnicate"):
         _ = pl.frobnicate  # type: ignore[attr-defined]
@@ -152,9 +153,9 @@ def test_builds_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PILOTLIGHT_CACHE", str(tmp_path))
     made = pl.compile(pl.capture(net(), (X,), "net"))
     made.run(X)
-    assert list(tmp_path.glob("scratch/*/net-*"))
+    assert list(tmp_path.glob("work/*/net-*"))
     made.close()
-    assert not list(tmp_path.glob("scratch/*/net-*"))
+    assert not list(tmp_path.glob("work/*/net-*"))
 
 
 def test_session_compares_and_measures(build: pl.Build) -> None:
@@ -197,3 +198,71 @@ def test_samples_from_a_file(build: pl.Build, tmp_path: Path) -> None:
     (tmp_path / "text.npz").write_text("no")
     with pytest.raises(pl.PilotlightError, match="cannot be read"):
         read_inputs(tmp_path / "text.npz", ports)
+
+
+def test_run_is_one_call(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("import torch\nfrom torch import nn\n\ntorch.manual_seed(0)\n"
+                                     "layers = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))\n"
+                                     "net = layers, (torch.randn(1, 4),)\n")
+    name = f"{tmp_path / 'net.py'}:net"
+    samples = torch.randn(40, 1, 4, generator=torch.Generator().manual_seed(1))
+    labels = torch.arange(40) % 3
+    real = pl.run(name, samples, labels=labels)
+    assert real.match and len(real.outputs) == 40 and real.compared_with == "PyTorch"
+    assert real.accuracy is not None and real.accuracy.samples == 40
+    assert sum(row.instructions for row in real.operators) == real.figures["instructions"] > 0
+    int8 = pl.run(pl.load(name), board="host", quantize="int8", calibration=samples)
+    assert int8.match and int8.compared_with == "the integer reference" and len(int8.outputs) == 16
+    assert int8.snr_db is not None and int8.snr_db[0] is not None and int8.snr_db[0] > 20
+    np.savez(tmp_path / "data.npz", x=samples.numpy(), label=labels.numpy())
+    again = pl.run(name, board="host", quantize="int8", calibration=tmp_path / "data.npz")
+    assert again.accuracy is not None and again.accuracy.samples == 40
+    assert pl.run(name, board="host", quantize="weights-int8").match
+
+
+def test_a_build_profiles_and_reports(build: pl.Build, tmp_path: Path) -> None:
+    counted = build.profile("mps2-an386")
+    assert counted.instructions == sum(row.instructions for row in counted.rows) > 0
+    with pytest.raises(pl.PilotlightError, match="nothing was counted on host"):
+        build.profile()
+    page = build.report(tmp_path / "pages" / "net.html").read_text()
+    assert page.startswith("<!doctype html>") and "net" in page
+    assert "<pre" in build._repr_html_() and "weights" in build._repr_html_()
+    assert "match" in build.session([X, 2 * X])._repr_html_()
+
+
+def test_the_stages_one_by_one(tmp_path: Path) -> None:
+    lowered = pl.lower(pl.capture(net(), (X,), "net"))
+    plan = pl.make_plan(lowered, "mps2-an386")
+    module = pl.emit_c(plan, "mps2-an386")
+    assert module.metadata["arena_bytes"] == plan.arena.size
+    module.write(tmp_path / "net")
+    assert (tmp_path / "net" / "net.c").read_text() == pl.compile(
+        pl.capture(net(), (X,), "net"), "mps2-an386").module.files["net.c"]
+
+
+def test_a_pass_of_ones_own() -> None:
+    seen = []
+
+    def without_relu(graph: Graph) -> Graph:
+        seen.append(len(graph.nodes))
+        for node in list(graph.nodes):
+            if node.op == "clamp_min":
+                graph.nodes.remove(node)
+                graph.replace(node.output, node.inputs[0])
+        return graph
+
+    passes = pl.default_passes()
+    names = [name for name, _ in passes]
+    passes.insert(names.index("optimize layout"), ("without relu", without_relu))
+    changed = pl.compile(pl.capture(net(), (X,), "net"), passes=passes)
+    plain = net()
+    torch.testing.assert_close(changed.run(X), plain[2](plain[0](X)), rtol=1e-5, atol=1e-6)
+    assert len(seen) == 1
+
+    def broken(graph: Graph) -> Graph:
+        graph.nodes.pop(0)
+        return graph
+
+    with pytest.raises(pl.PilotlightError, match="after broken: "):
+        pl.compile(pl.capture(net(), (X,), "net"), passes=[("broken", broken), *passes])

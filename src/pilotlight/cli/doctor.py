@@ -29,8 +29,12 @@ def command(talk: Talk) -> None:
         "cache": cache, "micropython": source, "boards": len(known), "bad_boards": [e.as_dict() for e in bad],
     }
     grid = facts()
+    there = [part for part in found if part.version is not None and part.small]
     for part in found:
-        grid.add_row(part.name, _version(part), _about(part))
+        if part not in there:
+            grid.add_row(part.name, _version(part), _about(part))
+        elif part is there[0]:
+            grid.add_row("packages", str(len(there)), ", ".join(f"{p.name} {p.version}" for p in there))
     grid.add_row("boards", str(len(known)), "; ".join(f"{e.where} is bad: {e.message}" for e in bad) or "no bad files")
     writable = Text("writable", GOOD) if cache["writable"] else Text("read only", BAD)
     grid.add_row("cache", writable, str(cache["folder"]))

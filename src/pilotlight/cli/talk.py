@@ -20,10 +20,10 @@ from rich.status import Status
 from rich.text import Text
 
 from pilotlight.errors import PilotlightError
+from pilotlight.report.style import console
 
 PATIENCE = 2.0  # seconds before a stage that takes long says so
 _REPEAT = 10.0  # seconds between lines where there is no terminal
-_PLAIN_WIDTH = 100  # of tables that go to a file or a pipe
 
 
 class Talk:
@@ -33,8 +33,8 @@ class Talk:
         self.as_json = as_json
         self.verbosity = verbosity
         self.command = command  # as a shell takes it
-        self.out = _console(stderr=False)
-        self.err = _console(stderr=True)
+        self.out = console(sys.stdout)
+        self.err = console(sys.stderr)
         if verbosity < 2:
             warnings.simplefilter("ignore")  # PyTorch's, about itself
         if verbosity >= 3:
@@ -136,12 +136,6 @@ class Stage:
         with Status(Text(self.line()), console=self.console, spinner="dots") as status:
             while not self._over.wait(0.25):
                 status.update(Text(self.line()))
-
-
-def _console(*, stderr: bool) -> Console:
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else _PLAIN_WIDTH
-    return Console(file=stream, highlight=False, width=width)
 
 
 def _finite(item: Any) -> Any:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TextIO
+
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
+PLAIN_WIDTH = 100  # of tables that go to a file or a pipe
 GOOD, BAD, QUIET, HEAD = "green", "bold red", "dim", "bold"
+
+
+def console(stream: TextIO) -> Console:
+    """What prints tables on a terminal, or in one width to a file."""
+    return Console(file=stream, highlight=False, width=None if stream.isatty() else PLAIN_WIDTH)
 
 
 def number(value: int | None) -> str:

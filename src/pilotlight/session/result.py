@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import platform
+import sys
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
 
 from pilotlight.compiler import Build
 from pilotlight.figures.network import network
+from pilotlight.figures.profile import profile_rows
 from pilotlight.figures.record import FORMAT, hardware, layer_text
 from pilotlight.installed import named_version
 from pilotlight.measure.compare import OutputMatch, Truth
@@ -20,7 +21,8 @@ from pilotlight.measure.profile import Profile, Row
 from pilotlight.quantize.fallbacks import fallback_costs
 from pilotlight.report.html import write_report
 from pilotlight.report.notebook import as_html
-from pilotlight.report.profile import operator_rows, profile_table
+from pilotlight.report.profile import profile_table
+from pilotlight.report.style import console
 from pilotlight.report.summary import run_title, summary_table
 from pilotlight.session.accuracy import Accuracy
 from pilotlight.toolchain import BuildInfo
@@ -125,11 +127,11 @@ class Session:
 
     def show(self, *, operators: bool = False) -> None:
         """Print the facts, as `pilotlight run` does; with `operators` also what each of them took."""
-        figures, console = self.as_dict(), Console()
-        console.print(run_title(figures), summary_table(figures))
+        figures, out = self.as_dict(), console(sys.stdout)
+        out.print(run_title(figures), summary_table(figures))
         if operators and self.profile is not None:
-            figures["operators"] = operator_rows(self.profile, self.build)
-            console.print("\nWhere the time goes:", profile_table(figures))
+            figures["operators"] = profile_rows(self.profile, self.build)
+            out.print("\nWhere the time goes:", profile_table(figures))
 
     def _repr_html_(self) -> str:
         """For notebooks: the facts that a terminal shows."""
