@@ -52,7 +52,7 @@ Table = dict[tuple[str, str], Sizes]  # by network and type
 
 def measure(name: str, mode: str) -> Sizes:
     """Of one run on the board, whose outputs are compared: figures of a wrong answer are worth nothing."""
-    graph = pl.load_model(str(ROOT / "examples" / MODELS[name]))
+    graph = pl.load(str(ROOT / "examples" / MODELS[name]))
     inputs = example_inputs(graph.origin)
     if mode == "int8":
         graph = pl.quantize(graph, [inputs, *variations(inputs)])

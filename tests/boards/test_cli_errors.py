@@ -220,7 +220,7 @@ def test_what_else_would_fit_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_budget_counts_code_and_stack() -> None:
     """The weights and the arena alone would fit."""
-    graph = pl.load_model(NET)
+    graph = pl.load(NET)
     build = pl.compile(graph, board="mps2-an386")
     sizes, stack = build.info.sizes, build.info.stack
     assert sizes.code is not None and stack is not None

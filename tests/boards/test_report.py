@@ -25,7 +25,7 @@ from support.report_page import Page
 
 @pytest.fixture(scope="module")
 def session() -> Session:
-    return run_session(pl.compile(pl.load_model(f"{NETS}:net"), board="mps2-an386"))
+    return run_session(pl.compile(pl.load(f"{NETS}:net"), board="mps2-an386"))
 
 
 def test_figures_and_reports_compile_and_boot_nothing(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ def test_trained_with_fake_quantization(digits: tuple[nn.Module, Split, Split], 
     converted = convert_pt2e(prepared)
     torch.export.save(torch.export.export(converted, (images[:1],)), tmp_path / "digits.pt2")
     for board in ("host", "mps2-an386"):
-        build = pl.compile(pl.load_model(str(tmp_path / "digits.pt2")), board=board)
+        build = pl.compile(pl.load(str(tmp_path / "digits.pt2")), board=board)
         check(converted, test_images[:100], test_labels[:100], build)
 
 

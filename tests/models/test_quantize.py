@@ -191,7 +191,7 @@ def test_what_stays_float_is_named() -> None:
 
 def test_command_line(tmp_path: Path) -> None:
     data = tmp_path / "data.npz"
-    shape = pl.load_model(f"{NETS}:net").inputs[0].shape
+    shape = pl.load(f"{NETS}:net").inputs[0].shape
     x = np.random.default_rng(0).standard_normal((6, *shape)).astype(np.float32)
     np.savez(data, x=x, label=np.zeros(6, np.int64))
     result = call_json("run", f"{NETS}:net", "--board", "host", "--quantize", "int8", "--calibrate", data)
@@ -213,7 +213,7 @@ def test_a_model_quantized_elsewhere_with_pt2e_compiles_as_it_is(tmp_path: Path)
         prepared(*sample)
     converted = convert_pt2e(prepared)
     torch.export.save(torch.export.export(converted, tuple(samples[0])), tmp_path / "small.pt2")
-    build = pl.compile(pl.load_model(str(tmp_path / "small.pt2")))
+    build = pl.compile(pl.load(str(tmp_path / "small.pt2")))
     assert {"qconv2d", "qlinear", "qsoftmax"} <= {node.op for node in build.lowered.nodes}
     assert not build.lowered.fallbacks
     session = run_session(build, samples)

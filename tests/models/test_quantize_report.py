@@ -88,7 +88,7 @@ def data(path: Path, x: np.ndarray, **more: Any) -> Path:
 
 
 def shape() -> tuple[int, ...]:
-    return pl.load_model(f"{NETS}:net").inputs[0].shape
+    return pl.load(f"{NETS}:net").inputs[0].shape
 
 
 def test_command_line_names_the_worst_layers(tmp_path: Path) -> None:
