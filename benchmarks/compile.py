@@ -66,7 +66,7 @@ class Steps(nn.Module):
 
 
 def network(layers: int) -> tuple[nn.Module, torch.Tensor]:
-    """A classifier with so many convolutions and linear layers, or the graph of 2,000 small operators."""
+    """A classifier with this many convolutions and linear layers, or a graph of 2,000 small operators."""
     torch.manual_seed(0)
     if layers >= STEPS:
         return Steps(layers).eval(), torch.randn(1, 4, 6)

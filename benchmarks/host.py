@@ -174,7 +174,7 @@ def markdown(rows: list[Host]) -> str:
         for system, reason in row.missing.items():
             reasons.setdefault(f"{system}, {row.mode}: {reason}", []).append(row.network)
     text = [
-        "One thread, medians of one run. A number behind Pilotlight's time says how many times as long the other",
+        "One thread, medians of one run. A number after Pilotlight's time says how many times as long the other",
         "system takes: below 1 it is faster. Pilotlight's C is what a board without vector instructions gets, compiled",
         "with `-O2` for any x86-64; the others have kernels written for this processor's vector extensions.",
     ]

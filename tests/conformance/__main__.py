@@ -26,7 +26,7 @@ def main() -> int:
     parser.add_argument("--resume", action="store_true", help="keep the results that are there")
     parser.add_argument("--again", action="store_true", help="like --resume, but repeat what was refused or wrong")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--limit", type=int, help="at most so many samples of an operator and dtype")
+    parser.add_argument("--limit", type=int, help="at most N samples of an operator and dtype")
     parser.add_argument("--boards", type=int, default=300, metavar="COUNT", help="samples that also run on boards")
     parser.add_argument("--layout", action="append", choices=["dense", *LAYOUTS, "mixed"],
                         help="tensors in this layout (repeatable; mixed: each sample in one of them); default: dense, "

@@ -17,7 +17,7 @@ from support.paths import ROOT
 def main() -> int:
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument("--count", type=int, default=100, help="so many models")
+    parser.add_argument("--count", type=int, default=100, help="how many models; default: 100")
     parser.add_argument("--kind", choices=list(KINDS))
     parser.add_argument(
         "--mode", choices=MODES, help="float or a quantization; without it half of the models are quantized"

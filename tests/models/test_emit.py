@@ -275,7 +275,7 @@ def test_no_heap_no_libc_no_static_memory_in_the_source() -> None:
 
 
 def test_a_name_that_is_a_c_keyword_still_compiles(tmp_path: Path) -> None:
-    """Names stand in front of _run, _t and so on; none of these is a keyword."""
+    """Names come before _run, _t and so on; none of these is a keyword."""
     build = pl.compile(pl.capture(nn.ReLU(), (torch.zeros(2),), "int"))
     folder = folder_of(build, tmp_path)
     compile_c(["gcc", *STRICT, "-O2", "-c", f"{build.name}.c", "-o", "x.o"], folder)

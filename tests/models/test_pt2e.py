@@ -26,7 +26,7 @@ STEPS: dict[cases.Make, int] = {
 def side_by_side(
     make: cases.Make, count: int, ordinary: bool = False
 ) -> tuple[Graph, cases.Branches, list[cases.Tensors]]:
-    """So many random layers, quantized, and rows of inputs: those of the calibration, and larger ones that saturate."""
+    """`count` random layers, quantized, and rows of inputs: those of the calibration, and larger ones that saturate."""
     rng = np.random.default_rng(zlib.crc32(make.__name__.encode()))
     torch.manual_seed(int(rng.integers(1 << 30)))
     model = cases.Branches([make(rng) for _ in range(count)]).eval()

@@ -68,7 +68,7 @@ class ReturnsState(Stateful):
 
 
 class ReadsOldValueLater(Stateful):
-    """The update stands in the middle; behind it the old value is still needed."""
+    """The update is in the middle; after it the old value is still needed."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         old = self.h.clone()

@@ -67,7 +67,7 @@ def check(module: torch.nn.Module, inputs: Sequence[Any], runs: int = 3, **choic
 class Library:
     """A build as a shared library in this process, called step by step.
 
-    `between(n)` is called in front of every step. The arena and the state lie between guard bytes.
+    `between(n)` is called before every step. The arena and the state lie between guard bytes.
     """
 
     GUARD = 4096

@@ -37,7 +37,7 @@ class _Linear(ctypes.Structure):
 
 
 def source(prefix: str = "test") -> str:
-    """All drivers behind exported functions."""
+    """All drivers as exported functions."""
     text = "".join(f'#include "{name}_f32.h"\n' for name in ("conv2d", "linear"))
     text += dispatch(ALL_BLOCKS, prefix)
     for name in ("conv2d", "linear"):

@@ -1,7 +1,7 @@
 """A run in which every byte that is not alive is destroyed before each step, and every write is watched.
 
-The plan says which buffers a step may read and which it may write. Here it is held to that: in front of step n
-all bytes of the arena that no later step may read are overwritten, and behind it nothing may have changed but
+The plan says which buffers a step may read and which it may write. Here it is held to that: before step n
+all bytes of the arena that no later step may read are overwritten, and after it nothing may have changed but
 what the step writes. Outputs that come out right then owe nothing to dead bytes.
 """
 

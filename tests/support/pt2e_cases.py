@@ -54,7 +54,7 @@ def spread(layer: nn.Module, rng: np.random.Generator) -> nn.Module:
 
 
 def followed(layer: nn.Module, rng: np.random.Generator) -> nn.Module:
-    """Half of the layers have an activation behind them that becomes part of them."""
+    """Half of the layers are followed by an activation that becomes part of them."""
     return nn.Sequential(layer, [nn.ReLU(), nn.ReLU6()][draw(rng, 0, 1)]) if rng.random() < 0.5 else layer
 
 

@@ -124,8 +124,8 @@ def test_clamps_go_into_the_layer(name: str) -> None:
 SHARED = {
     "read twice": lambda conv, x: F.relu(y := conv(x)) + y,
     "an output": lambda conv, x: (y := conv(x), F.relu(y)),
-    "clamped once more behind another reader": lambda conv, x: (y := F.relu(conv(x))).clamp(max=0.1) + y,
-    "clamped once more behind an output": lambda conv, x: (y := F.relu(conv(x)), y.clamp(max=0.1)),
+    "clamped once more after another reader": lambda conv, x: (y := F.relu(conv(x))).clamp(max=0.1) + y,
+    "clamped once more after an output": lambda conv, x: (y := F.relu(conv(x)), y.clamp(max=0.1)),
     "two clamps of one layer": lambda conv, x: F.relu(y := conv(x)) + y.clamp(max=0.1),
 }
 

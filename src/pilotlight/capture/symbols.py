@@ -2,8 +2,8 @@
 
 A dimension whose size the data decides is planned at the largest size that torch.export proves for it; the number of
 rows that count is a value of the graph. An operator may read such a tensor when its first rows do not depend on the
-rows behind them. PyTorch itself is asked: the operator is run on full tensors and on shortened ones, and the results
-have to agree. Reductions over such a dimension first overwrite the rows behind with what does not change the result.
+rows after them. PyTorch itself is asked: the operator is run on full tensors and on shortened ones, and the results
+have to agree. Reductions over such a dimension first overwrite the rows after them with what does not change it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Element types that are stored but not computed with: 16-bit floats, and float64 constants.
 
 PyTorch's kernels compute float16 and bfloat16 in float32 and round once, at the end of each operator. So does a
-captured operator: halves are cast to float32 in front of its lowering and its results are cast back. Operators that
+captured operator: halves are cast to float32 before its lowering and its results are cast back. Operators that
 only move data (`ops.base.moves`) see the 16 bits as they are. Constants become float32 where they are computed with:
 a cast while the model runs would need RAM, and kernels pack weights as float32 anyway.
 

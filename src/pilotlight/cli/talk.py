@@ -110,7 +110,7 @@ class Stage:
         self._thread.join()
 
     def done(self, count: int, of: int) -> None:
-        """So many of so many parts are done; the estimate counts from the first call, set-up apart."""
+        """Report `count` of `of` parts done; the estimate starts at the first call, so it leaves out set-up."""
         self._progress = (count, of)
         self._first = self._first or (count, time.monotonic())
 

@@ -179,7 +179,7 @@ def _text(overload: Overload) -> str:
 
 
 def _in_order(members: Sequence[Overload]) -> list[Overload]:
-    """By their texts, each behind those that it yields to."""
+    """By their texts, each after those that it yields to."""
     waiting = sorted(members, key=_text)
     ordered: list[Overload] = []
     while waiting:

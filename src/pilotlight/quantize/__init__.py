@@ -46,8 +46,8 @@ def quantize(
 
     `wide` names modules (and inputs) whose results have 16 bits in a mode that is int8 otherwise; those of
     `keep_float` are not quantized at all. `labels` and `max_loss` are for the mode "auto", which chooses both.
-    `min_weights` and `group` are for the weight-only modes: layers with fewer weights stay float, and so many
-    int4 weights share a scale.
+    `min_weights` and `group` are for the weight-only modes: layers with fewer than `min_weights` weights
+    stay float, and `group` is the number of int4 weights per scale.
     """
     _check_weights(graph)
     if mode in weights.MODES:

@@ -71,7 +71,7 @@ def _is_pure(node: Node) -> bool:
 
 
 def masked_scores(constant: Constants, node: Node, name: str) -> Node | None:
-    """The scores of which a node hides some from the softmax behind it: filled with, or added to, very low numbers."""
+    """The scores of which a node hides some from the softmax after it: filled with, or added to, very low numbers."""
     if name == "masked_fill.Scalar":
         x, _, low = node.args
         return x if isinstance(x, Node) and isinstance(low, float | int) and low <= LOW else None

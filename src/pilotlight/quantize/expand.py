@@ -49,7 +49,7 @@ def _value(node: Any) -> torch.Tensor | None:
 
 
 def _parameter(model: GraphModule, node: Node, value: torch.Tensor, at: int = 1) -> Node:
-    """A constant of its own in front of a node."""
+    """A new constant before a node."""
     name = f"_argument_{at}_of_{node.name}"
     model.register_buffer(name, value.contiguous().clone())
     with model.graph.inserting_before(node):
@@ -79,7 +79,7 @@ def _linear(constant: Constants, node: Node, x: Any, weight: Any, bias: Any = No
 
 
 def _maker(model: GraphModule, node: Node) -> Make:
-    """Puts operators in front of a node; each knows what the node knew."""
+    """Inserts operators before a node; each gets the node's metadata."""
 
     def make(target: Any, *args: Any, **kwargs: Any) -> Node:
         with model.graph.inserting_before(node):

@@ -17,7 +17,7 @@ from pilotlight.quantize.samples import run_sample
 
 SAMPLES = 32
 FAR = 1e4  # numbers from here on may be such
-GAP = 256  # and are, where they are so many times larger than all others
+GAP = 256  # and are, where they are this many times larger than all others
 MAXIMA = {"adaptive_max_pool2d.default", "amax.default", "max.default", "max.dim", "max_pool1d.default",
           "max_pool2d.default"}
 

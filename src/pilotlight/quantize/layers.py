@@ -63,7 +63,7 @@ def _lowered(graph: Graph) -> Graph:
 
 
 def _behind_clamps(value: Value, users: dict[Value, list[Node]]) -> Value:
-    """A clamp is part of the integer operator in front of it."""
+    """A clamp is part of the integer operator before it."""
     readers = users.get(value, [])
     while len(readers) == 1 and readers[0].op in ("clamp_min", "clamp_max"):
         value = readers[0].output

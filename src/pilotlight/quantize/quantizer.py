@@ -55,7 +55,7 @@ class Int8Quantizer(Quantizer):
         self.bits: dict[Node, int] = {}  # of results that are quantized
         self.given: set[Node] = set()  # depend on the model's inputs or states
         self.source: dict[Node, Node] = {}  # of pointwise operators: the one tensor that they are a function of
-        self.maker: dict[Node, Node] = {}  # of a clamp's result: the operator in front of it
+        self.maker: dict[Node, Node] = {}  # of a clamp's result: the operator before it
 
     def annotate(self, model: GraphModule) -> GraphModule:
         constant = Constants(model)
@@ -97,7 +97,7 @@ class Int8Quantizer(Quantizer):
         return model
 
     def _is_mask(self, constant: Constants, node: Node, name: str) -> bool:
-        """A mask in front of a softmax goes into that: its low numbers get no scale."""
+        """A mask before a softmax becomes part of it: its low numbers get no scale."""
         x = masked_scores(constant, node, name)
         if x is None or not node.users or any(operator_name(user) != "softmax.int" for user in node.users):
             return False
@@ -158,7 +158,7 @@ class Int8Quantizer(Quantizer):
         return self.specs[self.bits.get(x, reader)]
 
     def _annotate(self, node: Node, inputs: dict[Node, Any], clamp: Node | None, output: Any = None) -> None:
-        """An operator and the clamp behind it, whose result is then the only one quantized."""
+        """An operator and the clamp after it, whose result is then the only one quantized."""
         last = clamp or node
         self.bits[last] = self._chosen(node, last)
         spec = output or self.specs[self.bits[last]]

@@ -147,7 +147,7 @@ def _replaced(program: ExportedProgram, made: dict[str, Steps]) -> ExportedProgr
 
 
 def _annotate(graph: Graph, made: Iterable[Steps], min_weights: int) -> None:
-    """Tell the layers that read such a weight its scales, by whose numbers they know it; tell the others why not."""
+    """Attach its scales to every layer that reads a quantized weight (found by its numbers); to others, the reason."""
     known = {steps.real.tobytes(): steps for steps in made}
     for node in graph.nodes:
         at = WEIGHT_INPUT.get(node.op)

@@ -44,7 +44,7 @@ def error_text(value: float | None) -> str:
 
 
 def milliseconds(cycles: int, clock_hz: int) -> str:
-    """Time of so many cycles at a clock."""
+    """The time that cycles take at a clock."""
     ms = 1000 * cycles / clock_hz
     return f"{ms:,.1f} ms" if ms >= 10 else f"{ms:.2f} ms"
 

@@ -59,7 +59,7 @@ def main() -> int:
     parser.add_argument("--resume", action="store_true", help="keep the results that are there")
     parser.add_argument("--again", action="store_true", help="like --resume, but repeat what was refused or wrong")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--limit", type=int, help="at most so many samples of an operator and dtype")
+    parser.add_argument("--limit", type=int, help="at most N samples of an operator and dtype")
     parser.add_argument("--board", type=int, default=300, metavar="COUNT", help="samples that also run on a board")
     parser.add_argument("--sanitize", action="store_true", help="on a build with sanitizers")
     parser.add_argument("--binary", type=Path, help="a MicroPython with the module, instead of building one")

@@ -203,7 +203,7 @@ bool pt_overload(const pt_op_t *op, int number, pt_overload_t *o)
     return op->function ? o->function : o->method;
 }
 
-/* PyTorch explains what is wrong with the only overload that so many arguments can mean, else it lists them all. */
+/* PyTorch explains what is wrong with the only overload that takes this many arguments, else it lists them all. */
 static NORETURN void complain(pt_call_t *c, size_t n, size_t n_kw, const mp_obj_t *args)
 {
     pt_overload_t o, plausible, only;

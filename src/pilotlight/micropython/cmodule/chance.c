@@ -1,9 +1,9 @@
-/* Yes or no, and waiting times. */
+/* Bernoulli and exponential sampling. */
 #include "random.h"
 
 #include "generated/rows.h"
 
-/* ---- yes or no --------------------------------------------------------------------------------------------------- */
+/* ---- Bernoulli --------------------------------------------------------------------------------------------------- */
 
 /* 1 with probability p, else 0. */
 static void draw_one(const pt_draw_t *d, pt_chunk_t *to, int n)

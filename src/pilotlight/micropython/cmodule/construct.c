@@ -253,7 +253,7 @@ static pt_tensor_t *from_buffer(mp_obj_t buffer, int dtype, int64_t count, int64
         mp_raise_ValueError(MP_ERROR_TEXT("object does not implement Python buffer protocol."));
     }
     const int32_t length = (int32_t)info.len;
-    const bool whole = count < 0; /* all that there is behind the offset */
+    const bool whole = count < 0; /* all that follows the offset */
     const int32_t rest = length - (int32_t)offset, elements = whole ? rest / size : (int32_t)count;
     if (!count || offset < 0 || offset >= length || count > rest || elements * size > rest
         || (whole && elements * size != rest)) {

@@ -15,7 +15,7 @@ typedef struct {
     pl_volume_t s;
     int rank;
     bool transposed, batched;
-    int32_t behind[3]; /* padding behind the input, and what is added to the output of transposed convolution */
+    int32_t behind[3]; /* padding after the input, and what is added to the output of transposed convolution */
 } conv_t;
 
 static void check(pt_call_t *c, const conv_t *v)
@@ -34,7 +34,7 @@ static void check(pt_call_t *c, const conv_t *v)
     }
 }
 
-/* padding="same": as much as keeps the size, the odd one behind. */
+/* padding="same": as much as keeps the size, the odd one at the end. */
 static void padding_by_name(pt_call_t *c, conv_t *v)
 {
     const char *text = c->args[4].given ? mp_obj_str_get_str(c->args[4].object) : "valid";

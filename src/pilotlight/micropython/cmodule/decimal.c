@@ -1,11 +1,11 @@
 /* Exact decimal text of float32 and int64, by integer arithmetic alone: the same on every port. */
 #include "repr.h"
 
-/* A float32 is a whole number of 2^-149: 128 bits before the point, 160 behind it. */
+/* A float32 is a whole number of 2^-149: 128 bits before the point, 160 after it. */
 #define WHOLE 4
 #define WORDS (WHOLE + 5)
 #define BEFORE 45  /* decimal digits before the point, in groups of 9: more than the 39 there can be */
-#define BEHIND 153 /* and behind it */
+#define BEHIND 153 /* and after it */
 #define GROUP 1000000000u
 
 static void group(uint32_t value, char *digits)

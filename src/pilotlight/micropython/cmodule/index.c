@@ -165,7 +165,7 @@ static int used_by(mp_obj_t item)
 
 static void apply(view_t *v, mp_obj_t item, int place)
 {
-    if (v->dim >= v->ndim && item != mp_const_none && used_by(item)) { /* behind a sequence that is a mask */
+    if (v->dim >= v->ndim && item != mp_const_none && used_by(item)) { /* after a sequence that is a mask */
         too_many(v->t);
     }
     if (mp_obj_is_bool(item)) {

@@ -5,7 +5,7 @@
 
 #define SLICE 8192 /* elements between two looks at pending interrupts */
 
-/* n elements of a row; those of its operands lie one behind the other. */
+/* n elements of a row; those of its operands lie one after the other. */
 static inline void apply(const pt_pointwise_t *row, int compute, const void *const *x, void *y, int n)
 {
 #if PT_LOOPS

@@ -43,7 +43,7 @@ static void look(repr_t *r, const uint8_t *data)
     if (magnitude == 0 || magnitude >= 0x7f800000) {
         return;
     }
-    const int shift = 150 - (int)(magnitude >> 23); /* bits behind the point */
+    const int shift = 150 - (int)(magnitude >> 23); /* bits after the point */
     r->seen = true;
     r->whole = r->whole && (shift <= 0 || (shift < 24 && (magnitude & ((1u << shift) - 1)) == 0));
     r->least = magnitude < r->least ? magnitude : r->least;

@@ -4,7 +4,7 @@
 #include "number_f32.h"
 #include "sum_f32.h"
 
-/* How an overload says what to reduce (the lower bits of its data): nothing, a list or an int behind self; keepdim and
+/* How an overload says what to reduce (the lower bits of its data): nothing, a list or an int after self; keepdim and
  * dtype follow. */
 enum { ALL, DIMS, DIM, KIND = 3 };
 

@@ -147,7 +147,7 @@ void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *f
 
 /* Walks tensors of one broadcast shape, the last dimension as a run: `while (pt_next(&w)) use w.data[k]`. */
 #define PT_OPERANDS 4
-#define PT_NUMBERS 3 /* behind the operands of a row */
+#define PT_NUMBERS 3 /* after the operands of a row */
 typedef struct {
     int ndim, count;
     int32_t sizes[PT_MAX_DIMS], at[PT_MAX_DIMS];
@@ -158,7 +158,7 @@ typedef struct {
     bool started;
 } pt_walk_t;
 
-/* Operand 0 has the full shape; dimensions that lie one behind the other for all operands become one. */
+/* Operand 0 has the full shape; dimensions that lie one after the other for all operands become one. */
 void pt_walk(pt_walk_t *w, int count, pt_tensor_t *const *operands);
 bool pt_next(pt_walk_t *w);
 /* The broadcast shape of some tensors; raises PyTorch's RuntimeError. Returns the number of dimensions. */
@@ -326,7 +326,7 @@ typedef struct _pt_pointwise_t {
     } f32; /* NULL where there is none */
     pt_integers_t i64;
     uint8_t arity;   /* tensors or numbers */
-    uint8_t numbers; /* behind them: numbers that every element sees */
+    uint8_t numbers; /* after them: numbers that every element sees */
     uint8_t result : 1, compute : 2, flags : 5;
 } pt_pointwise_t;
 

@@ -66,7 +66,7 @@ static bool view_strides(const pt_tensor_t *t, int ndim, const int32_t *sizes, i
     }
     int to = ndim - 1, from = t->ndim - 1;
     while (from >= 0) {
-        /* dimensions that lie one behind the other are one piece, which some of the new sizes must fill */
+        /* dimensions that lie one after the other are one piece, which some of the new sizes must fill */
         int32_t piece = t->dims[from], filled = 1;
         step = t->dims[t->ndim + from];
         while (from > 0 && (t->dims[from - 1] == 1 || t->dims[t->ndim + from - 1] == step * piece)) {

@@ -1,4 +1,4 @@
-"""Random tensors and the generator behind them."""
+"""Random tensors and their generator."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilotlight.micropython.schemas import CFunction
 
-_ALL, _DIMS, _DIM = range(3)  # what stands behind self: nothing, a list of dimensions, one of them
+_ALL, _DIMS, _DIM = range(3)  # what comes after self: nothing, a list of dimensions, one of them
 
 _ALL_OF = _PROD = _LEAST = 4  # the other one of two
 _WHERE, _BOTH = 8, 16  # the index of an extreme, or the value and the index

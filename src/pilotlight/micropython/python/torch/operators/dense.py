@@ -59,7 +59,7 @@ def _resized(input, size, scales, kind, corners=False):
             step = n / m if rank == 2 and kind == 0 and m in (n, 2 * n) else step
             y = y.index_select(k, ((at + 0.5 * kind) * step).long().clamp_max(n - 1))
             continue
-        if corners or step == n / m:  # a fraction: what is behind the point is exact
+        if corners or step == n / m:  # a fraction: what is after the point is exact
             at = _torch.arange(m)
             at, step = (at * (n - 1), max(m - 1, 1)) if corners else ((2 * at + 1) * n - m, 2 * m)
         else:
@@ -73,7 +73,7 @@ def _resized(input, size, scales, kind, corners=False):
         )
         total = 0
         one = 1
-        if bytes:  # weights of 16 bits, as many behind the point as the largest of them leaves
+        if bytes:  # weights of 16 bits, as many after the point as the largest of them leaves
             largest = max([weight.max().item() for _, weight in taps])
             while int(largest * one * 2 + 0.5) < 32768 and one < 1 << 22:
                 one *= 2
