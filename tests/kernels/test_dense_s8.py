@@ -21,7 +21,7 @@ from support import dense_s8_cases as dense
 
 CASES = 300
 FAMILIES = {"portable": Portable(), "dsp": Dsp(), "rv32": Rv32()}
-LEAN = {"lean portable": Portable(lean=True), "lean dsp": Dsp(lean=True)}
+LOW_SCRATCH = {"low-scratch portable": Portable(low_scratch=True), "low-scratch dsp": Dsp(low_scratch=True)}
 
 
 def build(folder: Path, family: Family, reverse: bool, *flags: str) -> Path:
@@ -34,9 +34,9 @@ def library(folder: Path, family: Family, reverse: bool) -> ctypes.CDLL:
     return ctypes.CDLL(str(build(folder, family, reverse)))
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, *LEAN])
+@pytest.mark.parametrize("name", [*FAMILIES, *LOW_SCRATCH])
 def test_kernels_equal_the_reference_apart_and_at_the_distance(name: str, tmp_path: Path) -> None:
-    family = (FAMILIES | LEAN)[name]
+    family = (FAMILIES | LOW_SCRATCH)[name]
     forward = library(tmp_path, family, False)
     for seed in range(CASES):
         layer, x = dense.random_layer(seed)
@@ -48,9 +48,9 @@ def test_kernels_equal_the_reference_apart_and_at_the_distance(name: str, tmp_pa
             assert np.array_equal(near, want), (seed, layer.shape)
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, *LEAN])
+@pytest.mark.parametrize("name", [*FAMILIES, *LOW_SCRATCH])
 def test_kernels_walk_backward(name: str, tmp_path: Path) -> None:
-    family = (FAMILIES | LEAN)[name]
+    family = (FAMILIES | LOW_SCRATCH)[name]
     backward = library(tmp_path, family, True)
     for seed in range(CASES):
         layer, x = dense.random_layer(seed)
@@ -60,10 +60,10 @@ def test_kernels_walk_backward(name: str, tmp_path: Path) -> None:
             assert np.array_equal(near, dense.reference(layer, x)), (seed, layer.shape)
 
 
-@pytest.mark.parametrize(("name", "lean"), [("portable", "lean portable"), ("dsp", "lean dsp")])
-def test_lean_kernels_need_no_more_scratch(name: str, lean: str) -> None:
+@pytest.mark.parametrize(("name", "low_scratch"), [("portable", "low-scratch portable"), ("dsp", "low-scratch dsp")])
+def test_low_scratch_kernels_need_no_more_scratch(name: str, low_scratch: str) -> None:
     layers = [dense.random_layer(seed)[0] for seed in range(CASES)]
-    both = [(LEAN[lean].plan(layer).scratch, FAMILIES[name].plan(layer).scratch) for layer in layers]
+    both = [(LOW_SCRATCH[low_scratch].plan(layer).scratch, FAMILIES[name].plan(layer).scratch) for layer in layers]
     assert all(less <= more for less, more in both) and any(less < more for less, more in both)
 
 

@@ -128,6 +128,6 @@ def test_what_could_leave_32_bits_is_refused() -> None:
 def test_it_is_chosen_where_it_pays() -> None:
     large = Conv2d(1, 8, 8, 16, 8, 8, 16, 3, 3, 1, 1, 1, 1)
     small = replace(large, ih=3, iw=3, oh=1, ow=1, pt=0, pl=0)  # one pixel of two tiles
-    assert Dsp(roomy=True).plan(layer_of(small)).driver == "pl_conv_dsp_s8"
-    assert Dsp(roomy=True).plan(layer_of(large)).driver == "pl_winograd_dsp_s8"
+    assert Dsp(large_flash=True).plan(layer_of(small)).driver == "pl_conv_dsp_s8"
+    assert Dsp(large_flash=True).plan(layer_of(large)).driver == "pl_winograd_dsp_s8"
     assert Dsp().plan(layer_of(large)).driver == "pl_conv_dsp_s8"

@@ -17,7 +17,7 @@ from pilotlight.ops.q16_norm import make_qnorm16
 from pilotlight.ops.q16_pool import make_qmean16
 from pilotlight.ops.q16_requantize import make_rescale
 from pilotlight.ops.q16_table import make_qtable16
-from pilotlight.ops.q_recipe import Affine, Recipe
+from pilotlight.ops.q_spec import Affine, NodeSpec
 from support.compiled import Library
 from support.q16_cases import MAKERS
 from support.q_cases import KINDS, dequantized, expected, graph_of
@@ -44,7 +44,7 @@ def test_reference_is_near_float(name: str) -> None:
             limits = torch.iinfo(y.dtype)
             want = (real / case.out.scale).round().add(case.out.zero).clamp(limits.min, limits.max)
             off = int((y.double() - want.reshape(y.shape)).abs().max())
-            assert off <= case.steps, f"{case.recipe}: {off} steps with {kind} inputs"
+            assert off <= case.steps, f"{case.spec}: {off} steps with {kind} inputs"
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -62,7 +62,7 @@ def test_nothing_is_touched_that_should_not_be(name: str, tmp_path: Path) -> Non
 
 
 def test_accumulators_of_both_widths_are_tried() -> None:
-    attrs = [case.recipe.attrs for name in ("linear", "conv") for case in cases_of(MAKERS, name, 100)]
+    attrs = [case.spec.attrs for name in ("linear", "conv") for case in cases_of(MAKERS, name, 100)]
     assert sum(a["down"] > 0 for a in attrs) >= 20 and sum(a["down"] == 0 for a in attrs) >= 20
     assert sum(a["narrow"] for a in attrs) >= 20 and sum(a["shift"] > 0 for a in attrs) >= 5
 
@@ -90,7 +90,7 @@ def test_boards_give_the_same_bytes(board: str) -> None:
     check_board(MAKERS, board)
 
 
-REFUSED: dict[str, Callable[[], Recipe]] = {
+REFUSED: dict[str, Callable[[], NodeSpec]] = {
     "add": lambda: make_qadd16((100.0, 0), (1.0, 0), (0.0001, 0)),
     "mul": lambda: make_qmul16((1.0, 0), (1.0, 0), (1.0, 0)),
     "mean": lambda: make_qmean16((1000.0, 0), (1e-6, 0), (1, 4), (1,)),

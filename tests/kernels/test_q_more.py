@@ -13,8 +13,8 @@ from pilotlight.ops.q_bicubic import make_qbicubic2d
 from pilotlight.ops.q_cumsum import make_qcumsum
 from pilotlight.ops.q_div import make_qdiv
 from pilotlight.ops.q_log_softmax import make_qlog_softmax
-from pilotlight.ops.q_recipe import Affine, Recipe
 from pilotlight.ops.q_scale import make_qscale
+from pilotlight.ops.q_spec import Affine, NodeSpec
 from support.q_cases import Case
 from support.q_checks import (
     BOARDS,
@@ -37,7 +37,7 @@ def test_reference_is_near_float(name: str) -> None:
         assert_near_float(case, seed)
 
 
-@pytest.mark.parametrize("case", large(), ids=lambda case: case.recipe.op)
+@pytest.mark.parametrize("case", large(), ids=lambda case: case.spec.op)
 def test_large_sizes(case: Case) -> None:
     check_large(case)
 
@@ -70,7 +70,7 @@ def test_boards_give_the_same_bytes(board: str) -> None:
 
 
 CUBIC = {"mode": "bicubic", "out": (4, 4), "align": False, "scale": (0.5, 0.5), "factors": None}
-REFUSED: dict[str, Callable[[], Recipe]] = {
+REFUSED: dict[str, Callable[[], NodeSpec]] = {
     "log_softmax": lambda: make_qlog_softmax(Affine(1.0, 0), Affine(1e-7, 0), 10, 0),
     "scale": lambda: make_qscale(Affine(1e4, 0), Affine(1e-4, 0), (0, 1), np.ones(3), np.ones(3), np.ones(3)),
     "cumsum": lambda: make_qcumsum(Affine(1000.0, 0), Affine(1e-6, 0), (8,), 0),

@@ -23,9 +23,9 @@ from pilotlight.ops.q_conv_transpose import make_qconv_transpose2d
 from pilotlight.ops.q_matmul import make_qmatmul
 from pilotlight.ops.q_mean import make_qmean
 from pilotlight.ops.q_norm import make_qnorm
-from pilotlight.ops.q_recipe import Affine, Recipe
 from pilotlight.ops.q_recurrent import make_qgru, make_qlstm
 from pilotlight.ops.q_resize import make_qresize2d
+from pilotlight.ops.q_spec import Affine, NodeSpec
 from support.portable_kernels import FOLDER, pointer
 from support.q_cases import MAKERS, Case, dequantized, expected, graph_of, large, quantized
 from support.q_checks import (
@@ -47,7 +47,7 @@ def test_reference_is_near_float(name: str) -> None:
         assert_near_float(case, seed)
 
 
-@pytest.mark.parametrize("case", large(), ids=lambda case: case.recipe.op)
+@pytest.mark.parametrize("case", large(), ids=lambda case: case.spec.op)
 def test_large_sizes(case: Case) -> None:
     check_large(case)
 
@@ -132,7 +132,7 @@ def test_one_wrong_instruction_is_found_on_boards(board: str, name: str, old: st
 
 
 @pytest.mark.parametrize(("kind", "make"), [("LSTM", make_qlstm), ("GRU", make_qgru)])
-def test_recurrent_layers_keep_their_signal(kind: str, make: Callable[..., Recipe]) -> None:
+def test_recurrent_layers_keep_their_signal(kind: str, make: Callable[..., NodeSpec]) -> None:
     """Forty steps of a layer of PyTorch's, with the scales its own ranges ask for."""
     torch.manual_seed(1)
     layer = getattr(torch.nn, kind)(16, 32)
@@ -141,8 +141,8 @@ def test_recurrent_layers_keep_their_signal(kind: str, make: Callable[..., Recip
         real = layer(x)[0]
     sx, sy = Affine(6 / 255, 0), Affine(float(real.max() - real.min()) / 255, 0)
     weights = [p.detach().numpy() for p in layer.parameters()]
-    recipe = make(sx, sy, *weights[:2], np.stack(weights[2:]))
-    case = Case(recipe, (tuple(x.shape),), (sx,), sy, torch.clone)
+    spec = make(sx, sy, *weights[:2], np.stack(weights[2:]))
+    case = Case(spec, (tuple(x.shape),), (sx,), sy, torch.clone)
     (y, *_) = expected(graph_of([case]), [quantized(x, sx)])
     assert snr(dequantized(y, sy), real) > 33.0
 
@@ -178,7 +178,7 @@ def test_rounded_high_multiply_in_every_form(tmp_path: Path) -> None:
         np.testing.assert_array_equal(y, rhmul(a, b))
 
 
-REFUSED: dict[str, Callable[[], Recipe]] = {
+REFUSED: dict[str, Callable[[], NodeSpec]] = {
     "add": lambda: make_qadd((100.0, 0), (1.0, 0), (0.001, 0)),
     "mul": lambda: make_qmul((100.0, 0), (100.0, 0), (0.001, 0)),
     "mean": lambda: make_qmean((1000.0, 0), (1e-6, 0), (1, 4), (1,)),

@@ -19,7 +19,7 @@ from pilotlight.ops.q16_requantize import make_rescale
 from pilotlight.ops.q16_resize import make_qresize16
 from pilotlight.ops.q16_softmax import OUTPUT, make_qsoftmax16
 from pilotlight.ops.q16_table import ERROR, make_qtable16
-from pilotlight.ops.q_recipe import Affine, Recipe
+from pilotlight.ops.q_spec import Affine, NodeSpec
 from support import q_cases
 from support.q_cases import Make
 
@@ -69,9 +69,9 @@ def table(rng: np.random.Generator) -> Case:
     x, shape = scale(rng), (int(rng.integers(1, 12)), int(rng.integers(1, 6)))
     function = q_cases.FUNCTIONS[int(rng.integers(len(q_cases.FUNCTIONS) - 1))]
     y = Affine(float(function(torch.linspace(-1, 1, 999) * 32768 * x.scale).abs().max()) / 32767, 0)
-    recipe = make_qtable16(x, y, function)
-    assert recipe is not None, function
-    return Case(recipe, (shape,), (x,), y, lambda v: function(v.double()), ERROR)
+    spec = make_qtable16(x, y, function)
+    assert spec is not None, function
+    return Case(spec, (shape,), (x,), y, lambda v: function(v.double()), ERROR)
 
 
 def add(rng: np.random.Generator) -> Case:
@@ -91,15 +91,15 @@ def mul(rng: np.random.Generator) -> Case:
 def pool(rng: np.random.Generator) -> Case:
     """The windows of an int8 case."""
     like = q_cases.pool(rng) if rng.random() < 0.6 else q_cases.adaptive_pool(rng)
-    (shape,), adaptive, x = like.shapes, "adaptive" in like.recipe.op, scale(rng)
-    average = "avg" in like.recipe.op or "mean" in like.recipe.op
-    if "mean" in like.recipe.op:
+    (shape,), adaptive, x = like.shapes, "adaptive" in like.spec.op, scale(rng)
+    average = "avg" in like.spec.op or "mean" in like.spec.op
+    if "mean" in like.spec.op:
         return Case(make_qmean16(x, x, shape, (1, 2)), (shape,), (x,), x, lambda v: v.double().mean((1, 2), True))
     y = near(rng, x) if average else x
-    pool = {k: v for k, v in like.recipe.attrs.items()
+    pool = {k: v for k, v in like.spec.attrs.items()
             if k in ("kernel", "stride", "pad", "dilation", "count_padding", "divisor", "size")}
-    recipe = make_qavg_pool16(x, y, shape, pool, adaptive) if average else make_qmax_pool16(pool, adaptive)
-    return Case(recipe, (shape,), (x,), y, lambda v: like.real(v.double()), int(average))
+    spec = make_qavg_pool16(x, y, shape, pool, adaptive) if average else make_qmax_pool16(pool, adaptive)
+    return Case(spec, (shape,), (x,), y, lambda v: like.real(v.double()), int(average))
 
 
 def mean(rng: np.random.Generator) -> Case:
@@ -179,14 +179,14 @@ def _dense(rng: np.random.Generator, real: q_cases.Float, shape: tuple[int, ...]
     if rng.random() < 0.3:
         lo = y.zero
     numbers = {"channels": channels, "zy": y.zero, "shift": m.shift, "down": m.down, "lo": lo, "hi": hi}
-    recipe = Recipe(op, {**attrs, **numbers, "narrow": narrow}, (integers, offset, m.value))
+    spec = NodeSpec(op, {**attrs, **numbers, "narrow": narrow}, (integers, offset, m.value))
     shaped = floor.reshape((-1,) + (1,) * (len(w) - 1))
     dequantized = torch.from_numpy(integers * shaped), torch.from_numpy(offset * x.scale * floor)
 
     def limited(v: torch.Tensor) -> torch.Tensor:
         return real(v.double(), *dequantized).clamp((lo - y.zero) * y.scale, (hi - y.zero) * y.scale)
 
-    return Case(recipe, (shape,), (x,), y, limited)
+    return Case(spec, (shape,), (x,), y, limited)
 
 
 def linear(rng: np.random.Generator) -> Case:
@@ -217,25 +217,25 @@ def conv(rng: np.random.Generator) -> Case:
 def conv_transpose(rng: np.random.Generator) -> Case:
     """The shape of an int8 case."""
     like = q_cases.conv_transpose(rng)
-    a = {k: like.recipe.attrs[k] for k in ("kernel", "stride", "pad", "extra", "dilation", "groups", "channels")}
+    a = {k: like.spec.attrs[k] for k in ("kernel", "stride", "pad", "extra", "dilation", "groups", "channels")}
     x, channels, groups = scale(rng), a["channels"], a["groups"]
     (shape,) = like.shapes
     w = rng.uniform(-1, 1, (shape[3], *a["kernel"], channels // groups))
     bias = rng.standard_normal(channels) * float(rng.choice([0.1, 1000.0]))
     scales = np.full(channels, 1 / 127)
     y = Affine(x.scale * float(rng.uniform(0.5, 2)), 0)
-    recipe = make_transposed(Node("conv", [], []), x.scale, y.scale, w, scales, bias, a, (-32768, 32767))
+    spec = make_transposed(Node("conv", [], []), x.scale, y.scale, w, scales, bias, a, (-32768, 32767))
     floor = np.maximum(scales, np.abs(bias) / (x.scale * 2.0**30))
-    weight = torch.from_numpy(recipe.constants[0] * floor[:, None, None, None])  # (O, KH, KW, I / groups)
+    weight = torch.from_numpy(spec.constants[0] * floor[:, None, None, None])  # (O, KH, KW, I / groups)
     weight = weight.reshape(groups, -1, *weight.shape[1:]).permute(0, 4, 1, 2, 3).flatten(0, 1)
-    offset = torch.from_numpy(recipe.constants[1] * x.scale * floor)
+    offset = torch.from_numpy(spec.constants[1] * x.scale * floor)
 
     def real(v: torch.Tensor) -> torch.Tensor:
         image = v.double().permute(0, 3, 1, 2)
         z = F.conv_transpose2d(image, weight, offset, a["stride"], a["pad"], a["extra"], groups, a["dilation"])
         return z.permute(0, 2, 3, 1)
 
-    return Case(recipe, (shape,), (x,), y, real)
+    return Case(spec, (shape,), (x,), y, real)
 
 
 MAKERS: dict[str, Make] = {

@@ -22,10 +22,10 @@ from pilotlight.ops.q_mean import make_qmean
 from pilotlight.ops.q_norm import make_qnorm
 from pilotlight.ops.q_pool import make_qavg_pool2d, make_qmax_pool2d
 from pilotlight.ops.q_quantize import make_dequantize, make_quantize
-from pilotlight.ops.q_recipe import Affine, Recipe
 from pilotlight.ops.q_recurrent import make_qgru, make_qlstm
 from pilotlight.ops.q_resize import make_qresize2d
 from pilotlight.ops.q_softmax import OUTPUT, make_qsoftmax
+from pilotlight.ops.q_spec import Affine, NodeSpec
 from pilotlight.ops.q_table import make_qtable, make_requantize
 from pilotlight.ops.resize import _scale as resize_scale
 
@@ -37,7 +37,7 @@ Shape = tuple[int, ...]
 class Case:
     """A node, its inputs with their scales, and the float operator it stands for."""
 
-    recipe: Recipe
+    spec: NodeSpec
     shapes: tuple[Shape, ...]
     scales: tuple[Affine, ...]
     out: Affine
@@ -91,7 +91,7 @@ def graph_of(cases: Sequence[Case], name: str = "net") -> Graph:
             value = graph.fresh(f"x{k}_{i}", case.types[i], shape)
             graph.inputs.append(Port(value.name, value, value.shape))
             inputs.append(value)
-        for i, out in enumerate(case.recipe.build(b, *inputs)):
+        for i, out in enumerate(case.spec.build(b, *inputs)):
             graph.outputs.append(Port(f"y{k}_{i}", out, out.shape))
     return graph
 
@@ -194,8 +194,8 @@ def pool(rng: np.random.Generator) -> Case:
     y = near(rng, x) if kind == "avg" else x
     real = _pool_real(kind, attrs, ceil)
     attrs["size"] = tuple(real(torch.zeros(shape)).shape[1:3])
-    recipe = make_qavg_pool2d(x, y, shape, attrs) if kind == "avg" else make_qmax_pool2d(attrs)
-    return Case(recipe, (shape,), (x,), y, real, 1 if kind == "avg" else 0)
+    spec = make_qavg_pool2d(x, y, shape, attrs) if kind == "avg" else make_qmax_pool2d(attrs)
+    return Case(spec, (shape,), (x,), y, real, 1 if kind == "avg" else 0)
 
 
 def adaptive_pool(rng: np.random.Generator) -> Case:
@@ -204,8 +204,8 @@ def adaptive_pool(rng: np.random.Generator) -> Case:
     attrs = {"size": tuple(int(rng.integers(1, n + 1)) for n in shape[1:3])}
     x = scale(rng)
     y = near(rng, x) if kind.endswith("avg") else x
-    recipe = make_qavg_pool2d(x, y, shape, attrs, True) if kind.endswith("avg") else make_qmax_pool2d(attrs, True)
-    return Case(recipe, (shape,), (x,), y, _pool_real(kind, attrs, False), 1 if kind.endswith("avg") else 0)
+    spec = make_qavg_pool2d(x, y, shape, attrs, True) if kind.endswith("avg") else make_qmax_pool2d(attrs, True)
+    return Case(spec, (shape,), (x,), y, _pool_real(kind, attrs, False), 1 if kind.endswith("avg") else 0)
 
 
 def mean(rng: np.random.Generator) -> Case:
@@ -316,8 +316,8 @@ def conv_transpose(rng: np.random.Generator) -> Case:
                                dilation)
         return y.permute(0, 2, 3, 1)
 
-    recipe = make_qconv_transpose2d(x, y, weight, scales, bias, attrs)
-    return Case(recipe, (shape,), (x,), y, real)
+    spec = make_qconv_transpose2d(x, y, weight, scales, bias, attrs)
+    return Case(spec, (shape,), (x,), y, real)
 
 
 def attention(rng: np.random.Generator) -> Case:
@@ -342,8 +342,8 @@ def attention(rng: np.random.Generator) -> Case:
         scores = (a @ b.transpose(-1, -2) * factor).masked_fill(~seen, -torch.inf)
         return torch.softmax(scores, -1).nan_to_num(0.0) @ c
 
-    recipe = make_qattention(q, k, v, y, width, keys, factor, causal)
-    return Case(recipe, shapes, (q, k, v), y, real, 1, dtypes)
+    spec = make_qattention(q, k, v, y, width, keys, factor, causal)
+    return Case(spec, shapes, (q, k, v), y, real, 1, dtypes)
 
 
 def _recurrent(rng: np.random.Generator, kind: str) -> Case:
@@ -354,7 +354,7 @@ def _recurrent(rng: np.random.Generator, kind: str) -> Case:
     biases = rng.standard_normal((2, gates * hidden)) / 2 if rng.random() < 0.8 else None
     options = {key: bool(rng.random() < 0.5) for key in ("reverse", "batch_first", "initial")}
     make = make_qlstm if kind == "lstm" else make_qgru
-    recipe = make(x, y, w_x, w_h, biases, **options)
+    spec = make(x, y, w_x, w_h, biases, **options)
     shapes: tuple[Shape, ...] = ((batch, steps, width) if options["batch_first"] else (steps, batch, width),)
     scales: tuple[Affine, ...] = (x,)
     if options["initial"]:
@@ -372,7 +372,7 @@ def _recurrent(rng: np.random.Generator, kind: str) -> Case:
         return out[0].flip(time) if options["reverse"] else out[0]
 
     dtypes = (INT8, INT8, INT16)[: len(shapes)]
-    return Case(recipe, shapes, scales, y, real, 16, dtypes)
+    return Case(spec, shapes, scales, y, real, 16, dtypes)
 
 
 def lstm(rng: np.random.Generator) -> Case:

@@ -13,7 +13,7 @@ import torch
 
 import pilotlight as pl
 from pilotlight.graph import Graph
-from pilotlight.ops.q_recipe import Recipe
+from pilotlight.ops.q_spec import NodeSpec
 from support.compiled import Library
 from support.poison import Watch
 from support.q_cases import KINDS, Case, dequantized, expected, graph_of, quantized
@@ -57,7 +57,7 @@ def assert_near_float(case: Case, seed: int = 2) -> None:
             torch.testing.assert_close(y, real, rtol=0, atol=0)
             continue
         off = (y.int() - quantized(real, case.out).reshape(y.shape).int()).abs().max()
-        assert int(off) <= case.steps, f"{case.recipe}: {int(off)} steps with {kind} inputs"
+        assert int(off) <= case.steps, f"{case.spec}: {int(off)} steps with {kind} inputs"
 
 
 def check_large(case: Case) -> None:
@@ -102,7 +102,7 @@ def check_board(makers: Makers, board: str) -> None:
             assert_same(graph, row, running.flat(row))
 
 
-def check_overflow_is_refused(make: Callable[[], Recipe]) -> None:
+def check_overflow_is_refused(make: Callable[[], NodeSpec]) -> None:
     with pytest.raises(pl.PilotlightError) as error:
         make()
     assert error.value.kind == "overflow" and error.value.hint

@@ -16,9 +16,9 @@ from pilotlight.ops.q_div import make_qdiv
 from pilotlight.ops.q_group_norm import make_qgroup_norm
 from pilotlight.ops.q_log_softmax import make_qlog_softmax
 from pilotlight.ops.q_masked_softmax import make_qmasked_softmax
-from pilotlight.ops.q_recipe import Affine
 from pilotlight.ops.q_scale import make_qscale
 from pilotlight.ops.q_softmax import OUTPUT
+from pilotlight.ops.q_spec import Affine
 from pilotlight.ops.resize import _scale as resize_scale
 from support.q_cases import Case, _broadcast, near, scale
 
@@ -121,8 +121,8 @@ def biased_attention(rng: np.random.Generator) -> Case:
         scores = (a.double() @ b.double().transpose(-1, -2) * factor + bias).masked_fill(~seen, -torch.inf)
         return torch.softmax(scores, -1).nan_to_num(0.0) @ c.double()
 
-    recipe = make_qattention_bias(q, k, v, y, width, keys, factor, causal)
-    return Case(recipe, shapes, (q, k, v, Affine(STEP, 0)), y, real, 1, (INT8, INT8, INT8, INT16))
+    spec = make_qattention_bias(q, k, v, y, width, keys, factor, causal)
+    return Case(spec, shapes, (q, k, v, Affine(STEP, 0)), y, real, 1, (INT8, INT8, INT8, INT16))
 
 
 def masked_softmax(rng: np.random.Generator) -> Case:

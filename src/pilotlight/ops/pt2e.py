@@ -15,7 +15,7 @@ from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import INT8, INT16
 from pilotlight.ops.base import lowers
 from pilotlight.ops.q_quantize import make_dequantize, make_quantize
-from pilotlight.ops.q_recipe import Affine
+from pilotlight.ops.q_spec import Affine
 
 _RANGES = {(-128, 127): INT8, (-127, 127): INT8, (-32768, 32767): INT16, (-32767, 32767): INT16}
 
@@ -28,8 +28,8 @@ def quantize(
         raise b.refuse(
             f"quantization to {quant_min}..{quant_max} is not supported; expected int8 or int16 over its whole range"
         )
-    recipe = make_quantize(Affine(scale, zero_point), 8 * _RANGES[quant_min, quant_max].size, (quant_min, quant_max))
-    return b.node(recipe.op, [input], **recipe.attrs)
+    spec = make_quantize(Affine(scale, zero_point), 8 * _RANGES[quant_min, quant_max].size, (quant_min, quant_max))
+    return b.node(spec.op, [input], **spec.attrs)
 
 
 @lowers("quantized_decomposed.dequantize_per_tensor.default")
@@ -39,8 +39,8 @@ def dequantize(
 ) -> Value:
     if input.data is not None:
         return b.constant((input.data.astype(np.float64) - zero_point) * scale, FLOAT32, input.name)
-    recipe = make_dequantize(Affine(scale, zero_point))
-    return b.node(recipe.op, [input], **recipe.attrs)
+    spec = make_dequantize(Affine(scale, zero_point))
+    return b.node(spec.op, [input], **spec.attrs)
 
 
 @lowers("quantized_decomposed.quantize_per_channel.default")

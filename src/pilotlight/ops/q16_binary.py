@@ -17,14 +17,14 @@ from pilotlight.fixed import rhmul
 from pilotlight.graph import INT16, Node
 from pilotlight.ops.base import Integer, Result, register
 from pilotlight.ops.pointwise import broadcast_shape
-from pilotlight.ops.q16_recipe import LARGEST, as_int16, constant16, cook, wide_form
+from pilotlight.ops.q16_spec import LARGEST, as_int16, build_node, constant16, wide_form
 from pilotlight.ops.q16_table import table
 from pilotlight.ops.q_binary import Binary
-from pilotlight.ops.q_recipe import (
+from pilotlight.ops.q_spec import (
     LIMIT,
     Affine,
     Limits,
-    Recipe,
+    NodeSpec,
     affine,
     out_attrs,
     out_table,
@@ -78,21 +78,21 @@ class QMul16(Binary16):
         return c.table("pl_q_mul_s16_t", "mul", fields)
 
 
-def make_qadd16(x0: Affine, x1: Affine, y: Affine, alpha: float = 1.0, limits: Limits = LIMITS) -> Recipe:
+def make_qadd16(x0: Affine, x1: Affine, y: Affine, alpha: float = 1.0, limits: Limits = LIMITS) -> NodeSpec:
     """y = x0 + alpha * x1."""
     ratios = [Affine(*x0).scale / Affine(*y).scale, alpha * Affine(*x1).scale / Affine(*y).scale]
     for fraction in range(10, -1, -1):
         a, b = (round(r * 2.0 ** (16 + fraction)) for r in ratios)
         sum_limit = ((abs(a) + abs(b)) * LARGEST >> 16) + 2 + (1 << fraction)
         if max(abs(a), abs(b), sum_limit) < LIMIT:
-            return Recipe("qadd_s16", {"a": a, "b": b, "fraction": fraction, "lo": limits[0], "hi": limits[1]})
+            return NodeSpec("qadd_s16", {"a": a, "b": b, "fraction": fraction, "lo": limits[0], "hi": limits[1]})
     raise overflow(max(map(abs, ratios)))
 
 
-def make_qmul16(x0: Affine, x1: Affine, y: Affine, limits: Limits = LIMITS) -> Recipe:
+def make_qmul16(x0: Affine, x1: Affine, y: Affine, limits: Limits = LIMITS) -> NodeSpec:
     """y = x0 * x1."""
     m = requantizer(Affine(*x0).scale * Affine(*x1).scale / Affine(*y).scale, LARGEST * LARGEST)
-    return Recipe("qmul_s16", {"m": int(m.value[0]), **out_attrs(m, 0, limits)})
+    return NodeSpec("qmul_s16", {"m": int(m.value[0]), **out_attrs(m, 0, limits)})
 
 
 @wide_form("add", "mul", "sub")
@@ -103,6 +103,6 @@ def binary(q: Integer) -> list[Node] | None:
     a, b = (constant16(q, v) for v in q.inputs)
     y = Affine(q.quant.scale, q.quant.zero_point)
     if q.node.op == "mul":
-        return [cook(q, make_qmul16(affine(a), affine(b), y, q.limits), a, b)]
+        return [build_node(q, make_qmul16(affine(a), affine(b), y, q.limits), a, b)]
     alpha = 1.0 if q.node.op == "add" else -1.0
-    return [cook(q, make_qadd16(affine(a), affine(b), y, alpha, q.limits), a, b)]
+    return [build_node(q, make_qadd16(affine(a), affine(b), y, alpha, q.limits), a, b)]

@@ -14,9 +14,9 @@ from pilotlight.codegen.target import Target
 from pilotlight.graph import INT16, Graph, Node
 from pilotlight.ops.base import Integer, Result, register
 from pilotlight.ops.q16_dense import make_dense
-from pilotlight.ops.q16_recipe import as_int16, cook, wide_form
+from pilotlight.ops.q16_spec import as_int16, build_node, wide_form
 from pilotlight.ops.q_conv_transpose import QConvTranspose2d, table_fields
-from pilotlight.ops.q_recipe import Recipe, out_attrs, requantized, wide
+from pilotlight.ops.q_spec import NodeSpec, out_attrs, requantized, wide
 
 
 @register
@@ -53,13 +53,13 @@ class QConvTranspose2d16(QConvTranspose2d):
 def make_transposed(
     node: Node, x_scale: float, y_scale: float, weight: np.ndarray, scales: np.ndarray, bias: np.ndarray,
     conv: dict[str, Any], limits: tuple[int, int],
-) -> Recipe:
+) -> NodeSpec:
     """weight float (I, KH, KW, O / groups) with a scale per output channel."""
     groups, (inputs, kh, kw, _) = conv["groups"], weight.shape
     filters = weight.reshape(groups, inputs // groups, kh, kw, -1).transpose(0, 4, 2, 3, 1)
     filters = filters.reshape(conv["channels"], kh, kw, inputs // groups)
     w, offset, m = make_dense(node, x_scale, y_scale, filters, scales, bias)
-    return Recipe("qconv_transpose2d_s16", {**conv, "down": m.down, **out_attrs(m, 0, limits)}, (w, offset, m.value))
+    return NodeSpec("qconv_transpose2d_s16", {**conv, "down": m.down, **out_attrs(m, 0, limits)}, (w, offset, m.value))
 
 
 @wide_form("conv_transpose2d")
@@ -72,5 +72,5 @@ def conv_transpose(q: Integer) -> list[Node] | None:
         return None
     conv = {k: v for k, v in q.node.attrs.items() if k not in ("weight_scale", "clamp")}
     scales = np.tile(scale, conv["groups"])
-    recipe = make_transposed(q.node, x.quant.scale, q.quant.scale, weight.data, scales, bias.data, conv, q.limits)
-    return [cook(q, recipe, x)]
+    spec = make_transposed(q.node, x.quant.scale, q.quant.scale, weight.data, scales, bias.data, conv, q.limits)
+    return [build_node(q, spec, x)]

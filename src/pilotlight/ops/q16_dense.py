@@ -19,7 +19,7 @@ from pilotlight.graph import INT8, INT16, Graph, Node
 from pilotlight.kernels import dense_s16, pack_f32
 from pilotlight.ops import base
 from pilotlight.ops.base import Integer, Result, register
-from pilotlight.ops.q16_recipe import LARGEST, wide_form
+from pilotlight.ops.q16_spec import LARGEST, wide_form
 from pilotlight.ops.q_dense import Planned, limits
 
 

@@ -11,9 +11,9 @@ from pilotlight.fixed import INT16 as LIMITS
 from pilotlight.fixed import wide_multiplier
 from pilotlight.graph import INT16, Node
 from pilotlight.ops.base import Integer, Result, register
-from pilotlight.ops.q16_recipe import LARGEST, as_int16, cook, wide_form
+from pilotlight.ops.q16_spec import LARGEST, as_int16, build_node, wide_form
 from pilotlight.ops.q_matmul import QMatMul
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, affine, out_attrs, requantized, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, out_attrs, requantized, wide
 
 
 @register
@@ -41,11 +41,11 @@ class QMatMul16(QMatMul):
 
 def make_qmatmul16(
     a: Affine, b: Affine, y: Affine, inner: int, transposed: bool = False, limits: Limits = LIMITS
-) -> Recipe:
+) -> NodeSpec:
     """The product over `inner` elements."""
     m = wide_multiplier(Affine(*a).scale * Affine(*b).scale / Affine(*y).scale, inner * LARGEST * LARGEST)
     numbers = {"m": int(m.value[0]), "down": m.down, **out_attrs(m, 0, limits)}
-    return Recipe("qmatmul_s16", {"transposed": bool(transposed), **numbers})
+    return NodeSpec("qmatmul_s16", {"transposed": bool(transposed), **numbers})
 
 
 @wide_form("matmul")
@@ -54,4 +54,4 @@ def matmul(q: Integer) -> list[Node] | None:
         return None
     a, b = q.inputs
     y, transposed = Affine(q.quant.scale, q.quant.zero_point), bool(q.node.attrs.get("transposed", False))
-    return [cook(q, make_qmatmul16(affine(a), affine(b), y, a.shape[-1], transposed, q.limits), a, b)]
+    return [build_node(q, make_qmatmul16(affine(a), affine(b), y, a.shape[-1], transposed, q.limits), a, b)]

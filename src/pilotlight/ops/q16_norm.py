@@ -13,9 +13,9 @@ from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16
 from pilotlight.graph import Node
 from pilotlight.ops.base import Integer, register
-from pilotlight.ops.q16_recipe import as_int16, cook, wide_form
+from pilotlight.ops.q16_spec import as_int16, build_node, wide_form
 from pilotlight.ops.q_norm import LONGEST, QNorm, affine_numbers, normalized, row_numbers, table_fields
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, affine, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, wide
 
 
 @register
@@ -40,12 +40,12 @@ class QNorm16(QNorm):
 def make_qnorm16(
     x: Affine, y: Affine, size: int, eps: float, weight: np.ndarray | None = None, bias: np.ndarray | None = None,
     center: bool = True, limits: Limits = INT16,
-) -> Recipe:
+) -> NodeSpec:
     """Layer norm over the last `size` numbers, or rms norm without `center`."""
     x, y = Affine(*x), Affine(*y)
     fraction, factors, offsets = affine_numbers(y, size, weight, bias, range(12, -1, -1))
     attrs = {**row_numbers(x, size, eps, center, limits, steps=65535, point=0), "fraction": fraction}
-    return Recipe("qnorm_s16", attrs, (factors, offsets))
+    return NodeSpec("qnorm_s16", attrs, (factors, offsets))
 
 
 @wide_form("layer_norm", "rms_norm")
@@ -57,4 +57,4 @@ def norm(q: Integer) -> list[Node] | None:
     given = iter(v.data for v in q.inputs[1:])
     weight, bias, *_ = [next(given) if has else None for has in a["affine"]] + [None]
     y, center = Affine(q.quant.scale, q.quant.zero_point), q.node.op == "layer_norm"
-    return [cook(q, make_qnorm16(affine(x), y, a["size"], a["eps"], weight, bias, center, q.limits), x)]
+    return [build_node(q, make_qnorm16(affine(x), y, a["size"], a["eps"], weight, bias, center, q.limits), x)]

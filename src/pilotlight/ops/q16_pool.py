@@ -17,11 +17,11 @@ from pilotlight.codegen.step import Fields, Step
 from pilotlight.fixed import INT16 as LIMITS
 from pilotlight.graph import INT16, Node, Shape
 from pilotlight.ops.base import Integer, Result, add_op, register
-from pilotlight.ops.q16_recipe import LARGEST, as_int16, cook, scaled_distances, wide_form
 from pilotlight.ops.q16_requantize import make_rescale
+from pilotlight.ops.q16_spec import LARGEST, as_int16, build_node, scaled_distances, wide_form
 from pilotlight.ops.q_mean import QMean
 from pilotlight.ops.q_pool import QPool, cells
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, affine, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, out_attrs, out_table, requantized, requantizer, wide
 
 MOST = 65535  # numbers of a sum
 
@@ -79,17 +79,17 @@ for _kind in ("avg", "max", "adaptive_avg", "adaptive_max"):
     add_op(f"q{_kind}_pool2d_s16", QPool16(_kind))
 
 
-def make_qmean16(x: Affine, y: Affine, shape: Shape, axes: Sequence[int], limits: Limits = LIMITS) -> Recipe:
+def make_qmean16(x: Affine, y: Affine, shape: Shape, axes: Sequence[int], limits: Limits = LIMITS) -> NodeSpec:
     """The mean over `axes`, which have to be neighbours."""
     axes = tuple(sorted(a % len(shape) for a in axes))
     count = int(np.prod([shape[a] for a in axes]))
     m = requantizer(Affine(*x).scale / Affine(*y).scale / count, LARGEST * count)
-    return Recipe("qmean_s16", {"axes": axes, "m": int(m.value[0]), **out_attrs(m, 0, limits)})
+    return NodeSpec("qmean_s16", {"axes": axes, "m": int(m.value[0]), **out_attrs(m, 0, limits)})
 
 
 def make_qavg_pool16(
     x: Affine, y: Affine, shape: Shape, pool: dict[str, Any], adaptive: bool = False, limits: Limits = LIMITS
-) -> Recipe:
+) -> NodeSpec:
     """`shape` is x's (N, H, W, C). One window that is the whole image is a mean."""
     found = list(cells(shape, pool, adaptive))
     counts = [cell.count for cell in found]
@@ -98,12 +98,12 @@ def make_qavg_pool16(
         return make_qmean16(x, y, shape, (1, 2), limits)
     m = requantizer(Affine(*x).scale / Affine(*y).scale / np.arange(first, max(counts) + 1), LARGEST * taps)
     attrs = {**pool, **out_attrs(m, 0, limits), "zx": 0, "first": first}
-    return Recipe(f"q{'adaptive_' * adaptive}avg_pool2d_s16", attrs, (m.value,))
+    return NodeSpec(f"q{'adaptive_' * adaptive}avg_pool2d_s16", attrs, (m.value,))
 
 
-def make_qmax_pool16(pool: dict[str, Any], adaptive: bool = False, limits: Limits = LIMITS) -> Recipe:
+def make_qmax_pool16(pool: dict[str, Any], adaptive: bool = False, limits: Limits = LIMITS) -> NodeSpec:
     """y has x's scale."""
-    return Recipe(f"q{'adaptive_' * adaptive}max_pool2d_s16", {**pool, "lo": limits[0], "hi": limits[1]})
+    return NodeSpec(f"q{'adaptive_' * adaptive}max_pool2d_s16", {**pool, "lo": limits[0], "hi": limits[1]})
 
 
 @wide_form("mean")
@@ -111,7 +111,7 @@ def mean(q: Integer) -> list[Node] | None:
     x, axes = q.inputs[0], q.node.attrs["axes"]
     if np.prod([x.shape[a] for a in axes]) > MOST:
         return None
-    return [cook(q, make_qmean16(affine(x), _result(q), x.shape, axes, q.limits), x)]
+    return [build_node(q, make_qmean16(affine(x), _result(q), x.shape, axes, q.limits), x)]
 
 
 @wide_form("avg_pool2d", "adaptive_avg_pool2d")
@@ -119,7 +119,7 @@ def average_pool(q: Integer) -> list[Node] | None:
     x, adaptive = q.inputs[0], q.node.op.startswith("adaptive")
     if x.shape[1] * x.shape[2] > MOST:
         return None
-    return [cook(q, make_qavg_pool16(affine(x), _result(q), x.shape, q.node.attrs, adaptive, q.limits), x)]
+    return [build_node(q, make_qavg_pool16(affine(x), _result(q), x.shape, q.node.attrs, adaptive, q.limits), x)]
 
 
 @wide_form("max_pool2d", "adaptive_max_pool2d")
@@ -127,9 +127,9 @@ def max_pool(q: Integer) -> list[Node] | None:
     """The largest integer is the largest number; another scale is taken on behind it."""
     x, adaptive = q.inputs[0], q.node.op.startswith("adaptive")
     if x.quant == q.quant:
-        return [cook(q, make_qmax_pool16(q.node.attrs, adaptive, q.limits), x)]
-    pool = cook(q, make_qmax_pool16(q.node.attrs, adaptive), x, quant=x.quant)
-    return [pool, cook(q, make_rescale(affine(x), _result(q), 16, q.limits), pool.output)]
+        return [build_node(q, make_qmax_pool16(q.node.attrs, adaptive, q.limits), x)]
+    pool = build_node(q, make_qmax_pool16(q.node.attrs, adaptive), x, quant=x.quant)
+    return [pool, build_node(q, make_rescale(affine(x), _result(q), 16, q.limits), pool.output)]
 
 
 def _result(q: Integer) -> Affine:

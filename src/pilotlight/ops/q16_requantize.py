@@ -12,11 +12,11 @@ import torch
 from pilotlight.codegen.step import Step
 from pilotlight.graph import INT8, INT16, Node, Quant, Value
 from pilotlight.ops.base import Integer, Op, Result, register
-from pilotlight.ops.q16_recipe import cook
-from pilotlight.ops.q_recipe import (
+from pilotlight.ops.q16_spec import build_node
+from pilotlight.ops.q_spec import (
     Affine,
     Limits,
-    Recipe,
+    NodeSpec,
     affine,
     narrow,
     out_attrs,
@@ -64,13 +64,13 @@ class Requantize(Op):
         c.call(f"pl_q_requantize_{kinds}", table, c.read(x), c.write(node.output), *numbers)
 
 
-def make_rescale(x: Affine, y: Affine, bits: int, limits: Limits | None = None) -> Recipe:
+def make_rescale(x: Affine, y: Affine, bits: int, limits: Limits | None = None) -> NodeSpec:
     """The same numbers in y's scale, `bits` wide."""
     x, y = Affine(*x), Affine(*y)
     m = requantizer(x.scale / y.scale, 65535)
     top = 1 << (bits - 1)
     numbers = {"zx": int(x.zero), "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits or (-top, top - 1))}
-    return Recipe("qrequantize", {"bits": bits, **numbers})
+    return NodeSpec("qrequantize", {"bits": bits, **numbers})
 
 
 def rescale(q: Integer) -> list[Node]:
@@ -82,11 +82,11 @@ def narrowed(q: Integer, value: Value, quant: Quant | None) -> Node:
     """Integers of the scale `quant` as the result of a form."""
     assert quant is not None
     x, y = Affine(quant.scale, quant.zero_point), Affine(q.quant.scale, q.quant.zero_point)
-    return cook(q, make_rescale(x, y, 8 * q.dtype.size, q.limits), value)
+    return build_node(q, make_rescale(x, y, 8 * q.dtype.size, q.limits), value)
 
 
 def widened(q: Integer, value: Value) -> Node:
     """An int8 input of a form as int16 of the same scale, exactly."""
     assert value.quant is not None
     quant = Quant(value.quant.scale, 0)
-    return cook(q, make_rescale(affine(value), Affine(quant.scale, 0), 16), value, quant=quant)
+    return build_node(q, make_rescale(affine(value), Affine(quant.scale, 0), 16), value, quant=quant)

@@ -15,10 +15,10 @@ from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16 as LIMITS
 from pilotlight.graph import INT16, Node, Shape
 from pilotlight.ops.base import Integer, Result, register
-from pilotlight.ops.q16_recipe import as_int16, cook, scaled_distances, wide_form
 from pilotlight.ops.q16_requantize import make_rescale
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, affine, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q16_spec import as_int16, build_node, scaled_distances, wide_form
 from pilotlight.ops.q_resize import ONE, QResize, make_qresize2d
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, out_attrs, out_table, requantized, requantizer, wide
 
 
 @register
@@ -62,12 +62,12 @@ class QResize16(QResize):
             c.call("pl_q_resize_bilinear_s16", table, c.read(x), *tables, c.write(node.output))
 
 
-def make_qresize16(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> Recipe:
+def make_qresize16(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> NodeSpec:
     """`shape` is x's (N, H, W, C), `resize` the attributes of the float node."""
     narrow = make_qresize2d(Affine(1.0, 0), Affine(1.0, 0), shape, resize)
     m = requantizer(Affine(*x).scale / Affine(*y).scale * 2.0**-15, 1 << 30)
     attrs = {"mode": narrow.attrs["mode"], "out": narrow.attrs["out"], "m": int(m.value[0])}
-    return Recipe("qresize2d_s16", attrs | out_attrs(m, 0, limits), narrow.constants)
+    return NodeSpec("qresize2d_s16", attrs | out_attrs(m, 0, limits), narrow.constants)
 
 
 @wide_form("resize2d")
@@ -77,6 +77,6 @@ def resize(q: Integer) -> list[Node] | None:
         return None
     y = Affine(q.quant.scale, q.quant.zero_point)
     if a["mode"] == "bilinear" or (x.quant == q.quant and q.limits == LIMITS):
-        return [cook(q, make_qresize16(affine(x), y, x.shape, a, q.limits), x)]
-    moved = cook(q, make_qresize16(affine(x), affine(x), x.shape, a), x, quant=x.quant)
-    return [moved, cook(q, make_rescale(affine(x), y, 16, q.limits), moved.output)]
+        return [build_node(q, make_qresize16(affine(x), y, x.shape, a, q.limits), x)]
+    moved = build_node(q, make_qresize16(affine(x), affine(x), x.shape, a), x, quant=x.quant)
+    return [moved, build_node(q, make_rescale(affine(x), y, 16, q.limits), moved.output)]

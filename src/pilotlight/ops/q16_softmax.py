@@ -20,12 +20,13 @@ from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16, multiplier, rhmul
 from pilotlight.graph import Node
 from pilotlight.ops.base import Integer, Op, Result, register, same
-from pilotlight.ops.q16_recipe import as_int16, cook, wide_form
-from pilotlight.ops.q_recipe import (
+from pilotlight.ops.q16_spec import as_int16, build_node, wide_form
+from pilotlight.ops.q_softmax import inverse
+from pilotlight.ops.q_spec import (
     LIMIT,
     Affine,
     Limits,
-    Recipe,
+    NodeSpec,
     affine,
     out_attrs,
     out_table,
@@ -33,7 +34,6 @@ from pilotlight.ops.q_recipe import (
     requantizer,
     wide,
 )
-from pilotlight.ops.q_softmax import inverse
 from pilotlight.ops.softmax import lane_distance, lanes
 
 POLYNOMIAL = (1073741824, -744258156, 257898512, -59395829, 9908876, -1024378)  # 2^-f for 0 <= f < 1, times 2^30
@@ -86,7 +86,7 @@ class QSoftmax16(Op):
         c.call("pl_q_softmax_s16", table, c.read(x), c.write(node.output))
 
 
-def make_qsoftmax16(x: Affine, y: Affine, size: int, axis: int, limits: Limits = INT16) -> Recipe:
+def make_qsoftmax16(x: Affine, y: Affine, size: int, axis: int, limits: Limits = INT16) -> NodeSpec:
     """Softmax along `axis`, which has `size` elements."""
     octaves = Affine(*x).scale * math.log2(math.e)  # of a step
     distance = multiplier(octaves * 65536.0)
@@ -96,11 +96,11 @@ def make_qsoftmax16(x: Affine, y: Affine, size: int, axis: int, limits: Limits =
         "axis": axis, "reach": reach, "up_u": 1 << distance.shift, "factor": int(distance.value[0]),
         "bits": 30 - max(size - 1, 1).bit_length(), "m": int(m.value[0]), **out_attrs(m, 0, limits),
     }
-    return Recipe("qsoftmax_s16", attrs)
+    return NodeSpec("qsoftmax_s16", attrs)
 
 
 @wide_form("softmax")
 def softmax(q: Integer) -> list[Node] | None:
     x, at = q.inputs[0], q.node.attrs["axis"]
     y = Affine(q.quant.scale, q.quant.zero_point)
-    return [cook(q, make_qsoftmax16(affine(x), y, x.shape[at], at, q.limits), x)]
+    return [build_node(q, make_qsoftmax16(affine(x), y, x.shape[at], at, q.limits), x)]

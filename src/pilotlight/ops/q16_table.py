@@ -21,8 +21,8 @@ from pilotlight.graph import Node, Value
 from pilotlight.ops import base
 from pilotlight.ops.base import Integer, Op, Result, register, same
 from pilotlight.ops.pointwise import ROWS
-from pilotlight.ops.q16_recipe import as_int16, cook, wide_form
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, affine, wide
+from pilotlight.ops.q16_spec import as_int16, build_node, wide_form
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, wide
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 ERROR = 24  # steps
@@ -69,7 +69,7 @@ def exact(x: np.ndarray, sx: float, sy: float, function: Function, limits: Limit
 
 def make_qtable16(
     x: Affine, y: Affine, function: Function, limits: Limits = INT16, called: str = "table"
-) -> Recipe | None:
+) -> NodeSpec | None:
     """y = function(x) for a PyTorch function of one tensor; None where lines are too far from it."""
     x, y = Affine(*x), Affine(*y)
     codes = np.arange(-32768, 32769)
@@ -77,7 +77,7 @@ def make_qtable16(
     for shift in SHIFTS:
         table = wanted[:: 1 << shift]
         if np.abs(interpolated(codes[:-1], table, shift) - wanted[:-1]).max() <= ERROR:
-            return Recipe("qtable_s16", {"shift": shift, "called": called}, (table.astype(np.int16),))
+            return NodeSpec("qtable_s16", {"shift": shift, "called": called}, (table.astype(np.int16),))
     return None
 
 
@@ -103,5 +103,5 @@ def table(q: Integer) -> list[Node] | None:
     if found is None:
         return None
     x, function = found
-    recipe = make_qtable16(affine(x), Affine(q.quant.scale, q.quant.zero_point), function, q.limits, q.node.op)
-    return None if recipe is None else [cook(q, recipe, x)]
+    spec = make_qtable16(affine(x), Affine(q.quant.scale, q.quant.zero_point), function, q.limits, q.node.op)
+    return None if spec is None else [build_node(q, spec, x)]

@@ -22,11 +22,12 @@ from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.fixed import multiplier, rhmul
 from pilotlight.graph import INT8, Node
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_recipe import (
+from pilotlight.ops.q_softmax import inverse
+from pilotlight.ops.q_spec import (
     LIMIT,
     Affine,
     Limits,
-    Recipe,
+    NodeSpec,
     narrow,
     out_attrs,
     out_table,
@@ -35,7 +36,6 @@ from pilotlight.ops.q_recipe import (
     requantizer,
     wide,
 )
-from pilotlight.ops.q_softmax import inverse
 
 CUBIC = (1073741824, -742032536, 247053520, -41891888)  # 2^-f for 0 <= f < 1, times 2^30
 
@@ -117,7 +117,7 @@ class QAttention(Op):
 def make_qattention(
     q: Affine, k: Affine, v: Affine, y: Affine, width: int, keys: int, scale: float, causal: bool = False,
     limits: Limits = LIMITS,
-) -> Recipe:
+) -> NodeSpec:
     """softmax(q k^T · scale) v with `keys` keys of `width` numbers."""
     q, k, v, y = (Affine(*x) for x in (q, k, v, y))
     if 2 * 255 * 255 * width >= LIMIT:
@@ -131,4 +131,4 @@ def make_qattention(
         "up_u": 1 << distance.shift, "factor": int(distance.value[0]), "bits": 30 - max(keys - 1, 1).bit_length(),
         "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits),
     }
-    return Recipe("qattention", attrs)
+    return NodeSpec("qattention", attrs)

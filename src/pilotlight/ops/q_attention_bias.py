@@ -17,7 +17,7 @@ from pilotlight.graph import Node, Value
 from pilotlight.ops.base import Integer, register
 from pilotlight.ops.q_attention import QAttention, make_qattention
 from pilotlight.ops.q_quantize import make_quantize
-from pilotlight.ops.q_recipe import LIMIT, Affine, Limits, Recipe, overflow, requantizer
+from pilotlight.ops.q_spec import LIMIT, Affine, Limits, NodeSpec, overflow, requantizer
 
 STEP = 2.0**-10  # of a mask
 HIDDEN = -32768
@@ -48,7 +48,7 @@ class QAttentionBias(QAttention):
 def make_qattention_bias(
     q: Affine, k: Affine, v: Affine, y: Affine, width: int, keys: int, scale: float, causal: bool = False,
     limits: Limits = LIMITS,
-) -> Recipe:
+) -> NodeSpec:
     """softmax(q k^T · scale + mask) v."""
     plain = make_qattention(q, k, v, y, width, keys, scale, causal, limits)
     unit = STEP / (Affine(*q).scale * Affine(*k).scale * scale)
@@ -56,15 +56,15 @@ def make_qattention_bias(
     if 2 * (255 * 255 * width - HIDDEN * unit) >= LIMIT:
         raise overflow(unit)
     extra = {"up_b": 1 << factor.shift, "factor_b": int(factor.value[0])}
-    return Recipe("qattention_bias", plain.attrs | extra)
+    return NodeSpec("qattention_bias", plain.attrs | extra)
 
 
 def integer_mask(q: Integer, mask: Value) -> tuple[Value, list[Node]]:
     """A float mask in int16: a constant, or a quantize in front."""
-    recipe = make_quantize(Affine(STEP, 0), 16)
+    spec = make_quantize(Affine(STEP, 0), 16)
     if mask.data is not None:
         steps = np.clip(np.rint(np.asarray(mask.data, np.float64) / STEP), HIDDEN, -HIDDEN - 1)
         return q.graph.constant(steps.astype(np.int16), mask.name), []
-    node = q.make(recipe.op, [mask], **recipe.attrs)
+    node = q.make(spec.op, [mask], **spec.attrs)
     node.output.quant = None
     return node.output, [node]

@@ -18,7 +18,7 @@ from pilotlight.codegen.walk import forward_distance
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node, Shape
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, requantizer, wide
 
 ROW, COLUMN = 2048, 4096  # one
 
@@ -73,7 +73,7 @@ def _cubic(size: int, out: int, scale: float, align: bool, one: int) -> np.ndarr
     return np.concatenate([places, weights], axis=1).astype(np.int16)
 
 
-def make_qbicubic2d(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> Recipe:
+def make_qbicubic2d(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> NodeSpec:
     """`shape` is x's (N, H, W, C), each below 2^15, `resize` the attributes of the float node."""
     x, y = Affine(*x), Affine(*y)
     sizes = list(zip(shape[1:3], resize["out"], resize["scale"], (ROW, COLUMN), strict=True))
@@ -81,4 +81,4 @@ def make_qbicubic2d(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], 
     reach = [int(np.abs(table[:, 4:].astype(np.int64)).sum(axis=1).max()) for table in (rows, columns)]
     m = requantizer(x.scale / y.scale / (ROW * COLUMN / 4), ((255 * reach[1] + 2) // 4 + 1) * reach[0])
     numbers = {"zx": int(x.zero), "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits)}
-    return Recipe("qbicubic2d", {"out": tuple(resize["out"]), **numbers}, (rows, columns))
+    return NodeSpec("qbicubic2d", {"out": tuple(resize["out"]), **numbers}, (rows, columns))

@@ -21,7 +21,7 @@ from pilotlight.graph import INT8, Node
 from pilotlight.ops.areas import Area, Part, same_part
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.pointwise import broadcast_shape, pointwise_overlaps
-from pilotlight.ops.q_recipe import LIMIT, Affine, Limits, Recipe, narrow, overflow, terms, wide
+from pilotlight.ops.q_spec import LIMIT, Affine, Limits, NodeSpec, narrow, overflow, terms, wide
 
 
 class Binary(Op):
@@ -93,20 +93,20 @@ class QMul(Binary):
         return narrow(np.clip((product + n["c"]) >> n["shift"], n["lo"], n["hi"]))
 
 
-def make_qadd(x0: Affine, x1: Affine, y: Affine, alpha: float = 1.0, limits: Limits = LIMITS) -> Recipe:
+def make_qadd(x0: Affine, x1: Affine, y: Affine, alpha: float = 1.0, limits: Limits = LIMITS) -> NodeSpec:
     """y = x0 + alpha * x1."""
     x0, x1, y = Affine(*x0), Affine(*x1), Affine(*y)
     a, b = (round(s / y.scale * 65536) for s in (x0.scale, alpha * x1.scale))
     c = y.zero * 65536 + 32768 - a * x0.zero - b * x1.zero
     if 128 * (abs(a) + abs(b)) + abs(c) >= LIMIT:
         raise overflow(max(abs(a), abs(b)) / 65536)
-    return Recipe("qadd", {"a": a, "b": b, "c": c, "lo": limits[0], "hi": limits[1]})
+    return NodeSpec("qadd", {"a": a, "b": b, "c": c, "lo": limits[0], "hi": limits[1]})
 
 
-def make_qmul(x0: Affine, x1: Affine, y: Affine, limits: Limits = LIMITS) -> Recipe:
+def make_qmul(x0: Affine, x1: Affine, y: Affine, limits: Limits = LIMITS) -> NodeSpec:
     """y = x0 * x1."""
     x0, x1, y = Affine(*x0), Affine(*x1), Affine(*y)
     t = terms((x0.scale * x1.scale / y.scale,), (255 * 255,), y.zero)
     zeros = {"z0": int(x0.zero), "z1": int(x1.zero)}
     numbers = {"a": t.factors[0], "c": t.offset, "shift": t.shift, "lo": limits[0], "hi": limits[1]}
-    return Recipe("qmul", zeros | numbers)
+    return NodeSpec("qmul", zeros | numbers)

@@ -15,7 +15,7 @@ from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node
 from pilotlight.ops.areas import Area, Part, same_part
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec
 from pilotlight.ops.q_table import lookup, table_of
 
 
@@ -70,17 +70,17 @@ class QConcat(Op):
             start += x.shape[at]
 
 
-def make_qconcat(parts: Sequence[Affine], y: Affine, axis: int, limits: Limits = LIMITS) -> Recipe:
+def make_qconcat(parts: Sequence[Affine], y: Affine, axis: int, limits: Limits = LIMITS) -> NodeSpec:
     """The parts along `axis` in y's scale; equal scales share a table."""
     y, affines = Affine(*y), [Affine(*part) for part in parts]
     scales = [s for s in dict.fromkeys(affines) if s != y or limits != LIMITS]
     tables = tuple(scales.index(s) if s in scales else -1 for s in affines)
     made = tuple(table_of(s, y, lambda v: v, limits) for s in scales)
-    return Recipe("qconcat", {"axis": axis, "tables": tables}, made)
+    return NodeSpec("qconcat", {"axis": axis, "tables": tables}, made)
 
 
-def make_qpad(x: Affine, before: Sequence[int], after: Sequence[int], value: float = 0.0) -> Recipe:
+def make_qpad(x: Affine, before: Sequence[int], after: Sequence[int], value: float = 0.0) -> NodeSpec:
     """A constant around a tensor, in x's own scale."""
     x = Affine(*x)
     code = min(max(round(value / x.scale) + x.zero, -128), 127)
-    return Recipe("pad", {"before": tuple(before), "after": tuple(after), "value": code})
+    return NodeSpec("pad", {"before": tuple(before), "after": tuple(after), "value": code})

@@ -17,7 +17,7 @@ from pilotlight.fixed import check_accumulator, multiplier
 from pilotlight.graph import INT8, Graph, Node
 from pilotlight.ops.areas import Area, Part
 from pilotlight.ops.base import Op, Result, get, register
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, out_attrs, out_table, requantized, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, wide
 
 
 def pack(weight: np.ndarray, groups: int) -> np.ndarray:
@@ -85,7 +85,7 @@ def table_fields(node: Node, zx: int) -> Fields:
 def make_qconv_transpose2d(
     x: Affine, y: Affine, weight: np.ndarray, weight_scale: np.ndarray | float, bias: np.ndarray | None,
     conv: dict[str, Any], limits: Limits = LIMITS,
-) -> Recipe:
+) -> NodeSpec:
     """weight int8 (I, KH, KW, O / groups) with a scale per output channel, bias float (O); `conv` holds the attributes
     of the float node: kernel, stride, pad, extra, dilation, groups, channels."""
     x, y = Affine(*x), Affine(*y)
@@ -98,4 +98,4 @@ def make_qconv_transpose2d(
     m = multiplier(scales / y.scale)
     check_accumulator(w, offset.astype(np.int64), m.shift, 255)
     attrs = {**conv, "zx": int(x.zero), **out_attrs(m, int(y.zero), limits)}
-    return Recipe("qconv_transpose2d", attrs, (w, offset.astype(np.int32), m.value))
+    return NodeSpec("qconv_transpose2d", attrs, (w, offset.astype(np.int32), m.value))

@@ -13,11 +13,11 @@ from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8
 from pilotlight.graph import Node, Shape
 from pilotlight.ops.base import Integer, Op, Result, integer, register, same
-from pilotlight.ops.q_forms import all_int8, cook, result
-from pilotlight.ops.q_recipe import (
+from pilotlight.ops.q_forms import all_int8, build_nodes, result
+from pilotlight.ops.q_spec import (
     Affine,
     Limits,
-    Recipe,
+    NodeSpec,
     affine,
     narrow,
     out_attrs,
@@ -61,16 +61,16 @@ def _numbers(x: Affine, y: Affine, count: int, limits: Limits) -> dict[str, int]
     return {"zx": int(x.zero), "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits)}
 
 
-def make_qcumsum(x: Affine, y: Affine, shape: Shape, axis: int, limits: Limits = INT8) -> Recipe:
+def make_qcumsum(x: Affine, y: Affine, shape: Shape, axis: int, limits: Limits = INT8) -> NodeSpec:
     """Running sums along `axis`."""
-    return Recipe("qcumsum", {"axis": axis, **_numbers(Affine(*x), Affine(*y), shape[axis], limits)})
+    return NodeSpec("qcumsum", {"axis": axis, **_numbers(Affine(*x), Affine(*y), shape[axis], limits)})
 
 
-def make_qsum(x: Affine, y: Affine, shape: Shape, axes: Sequence[int], limits: Limits = INT8) -> Recipe:
+def make_qsum(x: Affine, y: Affine, shape: Shape, axes: Sequence[int], limits: Limits = INT8) -> NodeSpec:
     """The sum over `axes`, which have to be neighbours."""
     axes = tuple(sorted(a % len(shape) for a in axes))
     count = int(np.prod([shape[a] for a in axes]))
-    return Recipe("qmean", {"called": "sum", "axes": axes, **_numbers(Affine(*x), Affine(*y), count, limits)})
+    return NodeSpec("qmean", {"called": "sum", "axes": axes, **_numbers(Affine(*x), Affine(*y), count, limits)})
 
 
 @integer("cumsum")
@@ -78,7 +78,7 @@ def cumsum(q: Integer) -> list[Node] | None:
     x = q.inputs[0]
     if not all_int8(q):
         return None
-    return cook(q, make_qcumsum(affine(x), result(q), x.shape, q.node.attrs["axis"], q.limits), x)
+    return build_nodes(q, make_qcumsum(affine(x), result(q), x.shape, q.node.attrs["axis"], q.limits), x)
 
 
 @integer("sum")
@@ -86,4 +86,4 @@ def total(q: Integer) -> list[Node] | None:
     x = q.inputs[0]
     if not all_int8(q):
         return None
-    return cook(q, make_qsum(affine(x), result(q), x.shape, q.node.attrs["axes"], q.limits), x)
+    return build_nodes(q, make_qsum(affine(x), result(q), x.shape, q.node.attrs["axes"], q.limits), x)

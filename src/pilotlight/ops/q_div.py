@@ -14,7 +14,7 @@ from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import Node
 from pilotlight.ops.base import register
 from pilotlight.ops.q_binary import Binary
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, terms, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, terms, wide
 
 
 @register
@@ -36,10 +36,10 @@ class QDiv(Binary):
         return narrow(np.clip(result, n["lo"], n["hi"]))
 
 
-def make_qdiv(x0: Affine, x1: Affine, y: Affine, limits: Limits = LIMITS) -> Recipe:
+def make_qdiv(x0: Affine, x1: Affine, y: Affine, limits: Limits = LIMITS) -> NodeSpec:
     """y = x0 / x1."""
     x0, x1, y = Affine(*x0), Affine(*x1), Affine(*y)
     t = terms((x0.scale / (x1.scale * y.scale),), (255,), y.zero)
     zeros = {"z0": int(x0.zero), "z1": int(x1.zero)}
     numbers = {"a": t.factors[0], "c": t.offset, "shift": t.shift, "lo": limits[0], "hi": limits[1]}
-    return Recipe("qdiv", zeros | numbers)
+    return NodeSpec("qdiv", zeros | numbers)

@@ -24,18 +24,18 @@ from pilotlight.ops.q_matmul import make_qmatmul
 from pilotlight.ops.q_mean import make_qmean
 from pilotlight.ops.q_norm import make_qnorm
 from pilotlight.ops.q_pool import make_qavg_pool2d, make_qmax_pool2d
-from pilotlight.ops.q_recipe import Affine, Recipe, affine
 from pilotlight.ops.q_recurrent import CELL, make_qgru, make_qlstm
 from pilotlight.ops.q_resize import make_qresize2d
 from pilotlight.ops.q_softmax import make_qsoftmax
+from pilotlight.ops.q_spec import Affine, NodeSpec, affine
 from pilotlight.ops.q_table import make_qtable, make_requantize
 
 
-def cook(q: Integer, recipe: Recipe, *activations: Value) -> list[Node]:
-    """The node of a recipe, with the quantization of the result on its output."""
-    node = Node(recipe.op, recipe.inputs(q.graph, activations), [], dict(recipe.attrs), q.node.place)
-    for dtype, shape in base.get(recipe.op).infer(node):
-        node.outputs.append(q.graph.fresh(recipe.op, dtype, shape))
+def build_nodes(q: Integer, spec: NodeSpec, *activations: Value) -> list[Node]:
+    """The one node of a spec, its output with the quantization of the result."""
+    node = Node(spec.op, spec.inputs(q.graph, activations), [], dict(spec.attrs), q.node.place)
+    for dtype, shape in base.get(spec.op).infer(node):
+        node.outputs.append(q.graph.fresh(spec.op, dtype, shape))
     node.outputs[0].quant = q.quant
     return [node]
 
@@ -50,7 +50,8 @@ def all_int8(q: Integer) -> bool:
 
 @integer("requantize")
 def requantize(q: Integer) -> list[Node] | None:
-    return cook(q, make_requantize(affine(q.inputs[0]), result(q), q.limits), q.inputs[0]) if all_int8(q) else None
+    x = q.inputs[0]
+    return build_nodes(q, make_requantize(affine(x), result(q), q.limits), x) if all_int8(q) else None
 
 
 def _function(q: Integer) -> tuple[Value, Callable[[torch.Tensor], torch.Tensor]] | None:
@@ -77,7 +78,7 @@ def table(q: Integer) -> list[Node] | None:
     if found is None:
         return None
     x, function = found
-    return cook(q, make_qtable(affine(x), result(q), function, q.limits, q.node.op), x)
+    return build_nodes(q, make_qtable(affine(x), result(q), function, q.limits, q.node.op), x)
 
 
 def integer_constant(q: Integer, value: Value) -> Value:
@@ -99,11 +100,11 @@ def binary(q: Integer) -> list[Node] | None:
         return None
     a, b = (integer_constant(q, v) for v in q.inputs)
     if q.node.op == "div":
-        return cook(q, make_qdiv(affine(a), affine(b), result(q), q.limits), a, b)
+        return build_nodes(q, make_qdiv(affine(a), affine(b), result(q), q.limits), a, b)
     if q.node.op == "mul":
-        return cook(q, make_qmul(affine(a), affine(b), result(q), q.limits), a, b)
+        return build_nodes(q, make_qmul(affine(a), affine(b), result(q), q.limits), a, b)
     alpha = 1.0 if q.node.op == "add" else -1.0
-    return cook(q, make_qadd(affine(a), affine(b), result(q), alpha, q.limits), a, b)
+    return build_nodes(q, make_qadd(affine(a), affine(b), result(q), alpha, q.limits), a, b)
 
 
 @integer("max_pool2d", "adaptive_max_pool2d")
@@ -114,10 +115,10 @@ def max_pool(q: Integer) -> list[Node] | None:
         return None
     adaptive = q.node.op.startswith("adaptive")
     if x.quant == q.quant:
-        return cook(q, make_qmax_pool2d(q.node.attrs, adaptive, q.limits), x)
-    pool = cook(q, make_qmax_pool2d(q.node.attrs, adaptive), x)
+        return build_nodes(q, make_qmax_pool2d(q.node.attrs, adaptive, q.limits), x)
+    pool = build_nodes(q, make_qmax_pool2d(q.node.attrs, adaptive), x)
     pool[0].outputs[0].quant = x.quant
-    return pool + cook(q, make_requantize(affine(x), result(q), q.limits), pool[0].output)
+    return pool + build_nodes(q, make_requantize(affine(x), result(q), q.limits), pool[0].output)
 
 
 @integer("avg_pool2d", "adaptive_avg_pool2d")
@@ -125,7 +126,7 @@ def average_pool(q: Integer) -> list[Node] | None:
     if not all_int8(q):
         return None
     x, adaptive = q.inputs[0], q.node.op.startswith("adaptive")
-    return cook(q, make_qavg_pool2d(affine(x), result(q), x.shape, q.node.attrs, adaptive, q.limits), x)
+    return build_nodes(q, make_qavg_pool2d(affine(x), result(q), x.shape, q.node.attrs, adaptive, q.limits), x)
 
 
 @integer("mean")
@@ -133,7 +134,7 @@ def mean(q: Integer) -> list[Node] | None:
     if not all_int8(q):
         return None
     x = q.inputs[0]
-    return cook(q, make_qmean(affine(x), result(q), x.shape, q.node.attrs["axes"], q.limits), x)
+    return build_nodes(q, make_qmean(affine(x), result(q), x.shape, q.node.attrs["axes"], q.limits), x)
 
 
 @integer("softmax")
@@ -141,7 +142,7 @@ def softmax(q: Integer) -> list[Node] | None:
     if not all_int8(q):
         return None
     x, at = q.inputs[0], q.node.attrs["axis"]
-    return cook(q, make_qsoftmax(affine(x), result(q), x.shape[at], at, q.limits), x)
+    return build_nodes(q, make_qsoftmax(affine(x), result(q), x.shape[at], at, q.limits), x)
 
 
 @integer("concat")
@@ -149,7 +150,8 @@ def concat(q: Integer) -> list[Node] | None:
     """Parts with other scales are rescaled on their way."""
     if not all_int8(q) or any(v.is_constant for v in q.inputs):
         return None
-    return cook(q, make_qconcat([affine(v) for v in q.inputs], result(q), q.node.attrs["axis"], q.limits), *q.inputs)
+    spec = make_qconcat([affine(v) for v in q.inputs], result(q), q.node.attrs["axis"], q.limits)
+    return build_nodes(q, spec, *q.inputs)
 
 
 @integer("layer_norm", "rms_norm")
@@ -161,7 +163,7 @@ def norm(q: Integer) -> list[Node] | None:
     given = iter(v.data for v in q.inputs[1:])
     weight, bias, *_ = [next(given) if has else None for has in a["affine"]] + [None]
     center = q.node.op == "layer_norm"
-    return cook(q, make_qnorm(affine(x), result(q), a["size"], a["eps"], weight, bias, center, q.limits), x)
+    return build_nodes(q, make_qnorm(affine(x), result(q), a["size"], a["eps"], weight, bias, center, q.limits), x)
 
 
 @integer("matmul")
@@ -170,7 +172,7 @@ def matmul(q: Integer) -> list[Node] | None:
         return None
     a, b = q.inputs
     transposed = bool(q.node.attrs.get("transposed", False))
-    return cook(q, make_qmatmul(affine(a), affine(b), result(q), a.shape[-1], transposed, q.limits), a, b)
+    return build_nodes(q, make_qmatmul(affine(a), affine(b), result(q), a.shape[-1], transposed, q.limits), a, b)
 
 
 @integer("attention")
@@ -181,14 +183,14 @@ def attention(q: Integer) -> list[Node] | None:
         return None
     a, added = q.node.attrs, [v for v in masks if v.dtype.kind == "f"]
     make = make_qattention_bias if added else make_qattention
-    recipe = make(
+    spec = make(
         affine(query), affine(key), affine(value), result(q), query.shape[3], key.shape[2], a["scale"], a["causal"],
         q.limits,
     )
     if not added:
-        return cook(q, recipe, query, key, value, *masks)
+        return build_nodes(q, spec, query, key, value, *masks)
     mask, before = integer_mask(q, added[0])
-    return before + cook(q, recipe, query, key, value, mask)
+    return before + build_nodes(q, spec, query, key, value, mask)
 
 
 @integer("take", "gather")
@@ -213,7 +215,7 @@ def conv_transpose(q: Integer) -> list[Node] | None:
         return None
     integers = np.clip(np.rint(weight.data / scale), -127, 127).astype(np.int8)
     scales = np.tile(scale, a["groups"])
-    return cook(q, make_qconv_transpose2d(affine(x), result(q), integers, scales, bias.data, a, q.limits), x)
+    return build_nodes(q, make_qconv_transpose2d(affine(x), result(q), integers, scales, bias.data, a, q.limits), x)
 
 
 @integer("resize2d")
@@ -222,12 +224,12 @@ def resize(q: Integer) -> list[Node] | None:
     if not all_int8(q) or max(x.shape[1:3]) >= 1 << 15:
         return None
     if a["mode"] == "bicubic":
-        return cook(q, make_qbicubic2d(affine(x), result(q), x.shape, a, q.limits), x)
+        return build_nodes(q, make_qbicubic2d(affine(x), result(q), x.shape, a, q.limits), x)
     if a["mode"] == "bilinear" or (x.quant == q.quant and q.limits == LIMITS):  # nearest only moves
-        return cook(q, make_qresize2d(affine(x), result(q), x.shape, a, q.limits), x)
-    moved = cook(q, make_qresize2d(affine(x), affine(x), x.shape, a), x)
+        return build_nodes(q, make_qresize2d(affine(x), result(q), x.shape, a, q.limits), x)
+    moved = build_nodes(q, make_qresize2d(affine(x), affine(x), x.shape, a), x)
     moved[0].outputs[0].quant = x.quant
-    return moved + cook(q, make_requantize(affine(x), result(q), q.limits), moved[0].outputs[0])
+    return moved + build_nodes(q, make_requantize(affine(x), result(q), q.limits), moved[0].outputs[0])
 
 
 @integer("lstm", "gru")
@@ -240,11 +242,11 @@ def recurrent(q: Integer) -> list[Node] | None:
         return None
     w_x, w_h, *biases = (np.asarray(v.data) for v in weights)
     make = make_qlstm if q.node.op == "lstm" else make_qgru
-    recipe = make(
+    spec = make(
         affine(x), result(q), w_x, w_h, biases[0] if a["bias"] else None, reverse=a["reverse"],
         batch_first=a["batch_first"], initial=bool(states),
     )
-    made = cook(q, recipe, x, *states)
+    made = build_nodes(q, spec, x, *states)
     for out, quant in zip(made[0].outputs[1:], (q.quant, Quant(CELL.scale, CELL.zero)), strict=False):
         out.quant = quant
     return made

@@ -12,9 +12,9 @@ from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8
 from pilotlight.graph import Node
 from pilotlight.ops.base import Integer, Op, Result, integer, register, same
-from pilotlight.ops.q_forms import all_int8, cook, result
+from pilotlight.ops.q_forms import all_int8, build_nodes, result
 from pilotlight.ops.q_norm import LONGEST, affine_numbers, normalized, row_numbers, table_fields
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, affine, narrow, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, narrow, wide
 
 
 @register
@@ -56,7 +56,7 @@ class QGroupNorm(Op):
 def make_qgroup_norm(
     x: Affine, y: Affine, shape: tuple[int, ...], groups: int, eps: float, weight: np.ndarray | None = None,
     bias: np.ndarray | None = None, limits: Limits = INT8,
-) -> Recipe:
+) -> NodeSpec:
     """`shape` is x's (N, ..., C)."""
     x, y = Affine(*x), Affine(*y)
     channels = shape[-1]
@@ -65,7 +65,7 @@ def make_qgroup_norm(
     b = np.zeros(channels) if bias is None else np.asarray(bias, np.float64).reshape(channels)
     fraction, factors, offsets = affine_numbers(y, size, w, b)
     attrs: dict[str, Any] = {"groups": groups, **row_numbers(x, size, eps, True, limits), "fraction": fraction}
-    return Recipe("qgroup_norm", attrs, (factors, offsets))
+    return NodeSpec("qgroup_norm", attrs, (factors, offsets))
 
 
 @integer("group_norm")
@@ -78,4 +78,5 @@ def group_norm(q: Integer) -> list[Node] | None:
         return None
     given = iter(v.data for v in q.inputs[1:])
     weight, bias = (next(given) if has else None for has in a["affine"])
-    return cook(q, make_qgroup_norm(affine(x), result(q), x.shape, a["groups"], a["eps"], weight, bias, q.limits), x)
+    spec = make_qgroup_norm(affine(x), result(q), x.shape, a["groups"], a["eps"], weight, bias, q.limits)
+    return build_nodes(q, spec, x)

@@ -17,9 +17,9 @@ from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8, rhmul
 from pilotlight.graph import Node
 from pilotlight.ops.base import Integer, integer, register
-from pilotlight.ops.q_forms import all_int8, cook, result
-from pilotlight.ops.q_recipe import LIMIT, Affine, Limits, Recipe, affine, narrow, overflow, requantizer, wide
+from pilotlight.ops.q_forms import all_int8, build_nodes, result
 from pilotlight.ops.q_softmax import QSoftmax, exponentials
+from pilotlight.ops.q_spec import LIMIT, Affine, Limits, NodeSpec, affine, narrow, overflow, requantizer, wide
 from pilotlight.ops.softmax import lanes
 
 CURVE = (1548159479, -760608807, 444051355, -205366558, 47506355)  # log2(1 + f) / f for 0 <= f < 1, times 2^30
@@ -60,7 +60,7 @@ class QLogSoftmax(QSoftmax):
         c.call("pl_q_log_softmax", numbers, c.read(x), c.read(table), c.write(node.output), *shape)
 
 
-def make_qlog_softmax(x: Affine, y: Affine, size: int, axis: int, limits: Limits = INT8) -> Recipe:
+def make_qlog_softmax(x: Affine, y: Affine, size: int, axis: int, limits: Limits = INT8) -> NodeSpec:
     """Log-softmax along `axis`, which has `size` elements."""
     x, y = Affine(*x), Affine(*y)
     m = requantizer(math.log(2.0) / y.scale, LARGEST)
@@ -72,7 +72,7 @@ def make_qlog_softmax(x: Affine, y: Affine, size: int, axis: int, limits: Limits
         "axis": axis, "bits": bits, "step": step, "begin": begin, "up": 1 << m.shift, "m": int(m.value[0]),
         "lo": limits[0], "hi": limits[1],
     }
-    return Recipe("qlog_softmax", attrs, (exponentials(x.scale, bits),))
+    return NodeSpec("qlog_softmax", attrs, (exponentials(x.scale, bits),))
 
 
 @integer("log_softmax")
@@ -80,4 +80,4 @@ def log_softmax(q: Integer) -> list[Node] | None:
     x, at = q.inputs[0], q.node.attrs["axis"]
     if not all_int8(q):
         return None
-    return cook(q, make_qlog_softmax(affine(x), result(q), x.shape[at], at, q.limits), x)
+    return build_nodes(q, make_qlog_softmax(affine(x), result(q), x.shape[at], at, q.limits), x)

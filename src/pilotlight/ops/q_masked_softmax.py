@@ -16,9 +16,9 @@ from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8, rhmul
 from pilotlight.graph import Node, Shape, Value
 from pilotlight.ops.base import Integer, register
-from pilotlight.ops.q_forms import cook, result
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, affine, narrow, out_table, requantized, wide
+from pilotlight.ops.q_forms import build_nodes, result
 from pilotlight.ops.q_softmax import QSoftmax, inverse, make_qsoftmax
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, narrow, out_table, requantized, wide
 from pilotlight.ops.softmax import lanes
 
 LOW = -1e4  # numbers from here down are no scores
@@ -57,10 +57,10 @@ class QMaskedSoftmax(QSoftmax):
         c.call("pl_q_masked_softmax", table, *pointers, *numbers)
 
 
-def make_qmasked_softmax(x: Affine, y: Affine, size: int, axis: int, limits: Limits = INT8) -> Recipe:
+def make_qmasked_softmax(x: Affine, y: Affine, size: int, axis: int, limits: Limits = INT8) -> NodeSpec:
     """Softmax along `axis`, which has `size` elements; the mask comes behind x."""
     plain = make_qsoftmax(x, y, size, axis, limits)
-    return Recipe("qmasked_softmax", plain.attrs, plain.constants)
+    return NodeSpec("qmasked_softmax", plain.attrs, plain.constants)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Masked:
             mask = before[-1].output
         for node in before:
             node.output.quant = None
-        return before + cook(q, make_qmasked_softmax(affine(x), result(q), x.shape[at], at, q.limits), x, mask)
+        return before + build_nodes(q, make_qmasked_softmax(affine(x), result(q), x.shape[at], at, q.limits), x, mask)
 
 
 def _repeats(shape: Shape, whole: Shape) -> bool:

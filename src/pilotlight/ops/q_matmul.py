@@ -13,7 +13,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, requantizer, wide
 
 
 @register
@@ -59,9 +59,9 @@ class QMatMul(Op):
 
 def make_qmatmul(
     a: Affine, b: Affine, y: Affine, inner: int, transposed: bool = False, limits: Limits = LIMITS
-) -> Recipe:
+) -> NodeSpec:
     """The product over `inner` elements."""
     a, b, y = Affine(*a), Affine(*b), Affine(*y)
     m = requantizer(a.scale * b.scale / y.scale, 255 * 255 * inner)
     numbers = {"za": int(a.zero), "zb": int(b.zero), "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits)}
-    return Recipe("qmatmul", {"transposed": bool(transposed), **numbers})
+    return NodeSpec("qmatmul", {"transposed": bool(transposed), **numbers})

@@ -14,7 +14,7 @@ from pilotlight.codegen.walk import forward_distance
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node, Shape
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, requantizer, wide
 from pilotlight.ops.softmax import lanes
 
 
@@ -59,11 +59,11 @@ class QMean(Op):
         c.call("pl_q_mean", table, c.read(node.inputs[0]), c.write(node.output), *numbers)
 
 
-def make_qmean(x: Affine, y: Affine, shape: Shape, axes: Sequence[int], limits: Limits = LIMITS) -> Recipe:
+def make_qmean(x: Affine, y: Affine, shape: Shape, axes: Sequence[int], limits: Limits = LIMITS) -> NodeSpec:
     """The mean over `axes`, which have to be neighbours."""
     x, y = Affine(*x), Affine(*y)
     axes = tuple(sorted(a % len(shape) for a in axes))
     count = int(np.prod([shape[a] for a in axes]))
     m = requantizer(x.scale / y.scale / count, 255 * count)
     numbers = {"zx": int(x.zero), "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits)}
-    return Recipe("qmean", {"axes": axes, **numbers})
+    return NodeSpec("qmean", {"axes": axes, **numbers})

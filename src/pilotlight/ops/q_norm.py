@@ -24,7 +24,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8, rhmul
 from pilotlight.graph import Node
 from pilotlight.ops.base import Op, Result, register, same
-from pilotlight.ops.q_recipe import LIMIT, Affine, Limits, Recipe, narrow, overflow, wide
+from pilotlight.ops.q_spec import LIMIT, Affine, Limits, NodeSpec, narrow, overflow, wide
 
 LONGEST = 1 << 15  # numbers of a row, so that the spread fits 64 bits
 
@@ -95,7 +95,7 @@ class QNorm(Op):
 def make_qnorm(
     x: Affine, y: Affine, size: int, eps: float, weight: np.ndarray | None = None, bias: np.ndarray | None = None,
     center: bool = True, limits: Limits = INT8,
-) -> Recipe:
+) -> NodeSpec:
     """Layer norm over the last `size` numbers, or rms norm without `center`."""
     x, y = Affine(*x), Affine(*y)
     if size > LONGEST:
@@ -105,7 +105,7 @@ def make_qnorm(
         )
     fraction, factors, offsets = affine_numbers(y, size, weight, bias)
     attrs = {**row_numbers(x, size, eps, center, limits), "fraction": fraction}
-    return Recipe("qnorm", attrs, (factors, offsets))
+    return NodeSpec("qnorm", attrs, (factors, offsets))
 
 
 def _bits(size: int) -> int:

@@ -22,7 +22,7 @@ from pilotlight.ops.areas import Area, Part
 from pilotlight.ops.base import Op, Result, add_op
 from pilotlight.ops.pool import pool_part
 from pilotlight.ops.q_mean import make_qmean
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, requantizer, wide
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ for _kind in ("avg", "max", "adaptive_avg", "adaptive_max"):
 
 def make_qavg_pool2d(
     x: Affine, y: Affine, shape: Shape, pool: dict[str, Any], adaptive: bool = False, limits: Limits = LIMITS
-) -> Recipe:
+) -> NodeSpec:
     """`shape` is x's (N, H, W, C); `pool` holds size and, unless adaptive, kernel, stride, pad, dilation,
     count_padding, divisor. One window that is the whole image is a mean."""
     x, y = Affine(*x), Affine(*y)
@@ -140,9 +140,9 @@ def make_qavg_pool2d(
         return make_qmean(x, y, shape, (1, 2), limits)
     m = requantizer(x.scale / y.scale / np.arange(first, max(counts) + 1), 255 * taps)
     attrs = {**pool, **out_attrs(m, int(y.zero), limits), "zx": int(x.zero), "first": first}
-    return Recipe(f"q{'adaptive_' * adaptive}avg_pool2d", attrs, (m.value,))
+    return NodeSpec(f"q{'adaptive_' * adaptive}avg_pool2d", attrs, (m.value,))
 
 
-def make_qmax_pool2d(pool: dict[str, Any], adaptive: bool = False, limits: Limits = LIMITS) -> Recipe:
+def make_qmax_pool2d(pool: dict[str, Any], adaptive: bool = False, limits: Limits = LIMITS) -> NodeSpec:
     """y has x's scale and zero point; `make_requantize` comes behind it where it should not."""
-    return Recipe(f"q{'adaptive_' * adaptive}max_pool2d", {**pool, "lo": limits[0], "hi": limits[1]})
+    return NodeSpec(f"q{'adaptive_' * adaptive}max_pool2d", {**pool, "lo": limits[0], "hi": limits[1]})

@@ -17,7 +17,7 @@ from pilotlight.fixed import INT16 as LIMITS16
 from pilotlight.graph import FLOAT32, INT8, INT16, Node
 from pilotlight.ops.areas import Area, Part, same_part
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec
 
 _DTYPES = {8: INT8, 16: INT16}
 
@@ -86,14 +86,14 @@ class Dequantize(Op):
         c.call(f"pl_q_dequantize_s{8 * x.dtype.size}", c.read(x), c.write(node.output), *numbers)
 
 
-def make_quantize(y: Affine, bits: int = 8, limits: Limits | None = None) -> Recipe:
+def make_quantize(y: Affine, bits: int = 8, limits: Limits | None = None) -> NodeSpec:
     """float32 to int8 or int16."""
     y = Affine(*y)
     lo, hi = limits or (LIMITS8 if bits == 8 else LIMITS16)
-    return Recipe("quantize", {"scale": float(y.scale), "zero": int(y.zero), "bits": bits, "lo": lo, "hi": hi})
+    return NodeSpec("quantize", {"scale": float(y.scale), "zero": int(y.zero), "bits": bits, "lo": lo, "hi": hi})
 
 
-def make_dequantize(x: Affine) -> Recipe:
+def make_dequantize(x: Affine) -> NodeSpec:
     """int8 or int16 to float32."""
     x = Affine(*x)
-    return Recipe("dequantize", {"scale": float(x.scale), "zero": int(x.zero)})
+    return NodeSpec("dequantize", {"scale": float(x.scale), "zero": int(x.zero)})

@@ -23,7 +23,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.fixed import check_accumulator, multiplier, rhmul, weight_scale
 from pilotlight.graph import INT8, INT16, Node
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_recipe import Affine, Recipe, narrow, requantizer, terms, wide
+from pilotlight.ops.q_spec import Affine, NodeSpec, narrow, requantizer, terms, wide
 
 HALF = 1 << 14
 CELL = Affine(2.0**-11, 0)  # what an LSTM's cell stands for: it stays within ±16
@@ -177,20 +177,20 @@ def _rows(
 def _make(
     op: str, gates: int, x: Affine, y: Affine, w_x: np.ndarray, w_h: np.ndarray, biases: np.ndarray,
     attrs: dict[str, Any],
-) -> Recipe:
+) -> NodeSpec:
     hidden = w_h.shape[1]
     rows_x, rows_h = _rows(w_x, biases[0], x), _rows(w_h, biases[1], y)
     packed = [r[0].reshape(gates, hidden, -1).transpose(1, 2, 0) for r in (rows_x, rows_h)]
     numbers = np.stack([rows_x[1], rows_x[2], rows_h[1], rows_h[2]], axis=1).astype(np.int32)  # (G * H, 4)
     packed.append(numbers.reshape(gates, hidden, 4).transpose(1, 0, 2))
     common = {"hidden": hidden, "zh": int(y.zero), "up_x": rows_x[3], "up_h": rows_h[3]}
-    return Recipe(op, {**common, **attrs}, (*(np.ascontiguousarray(p) for p in packed), curves()))
+    return NodeSpec(op, {**common, **attrs}, (*(np.ascontiguousarray(p) for p in packed), curves()))
 
 
 def make_qlstm(
     x: Affine, y: Affine, w_x: np.ndarray, w_h: np.ndarray, biases: np.ndarray | None, *, cell: float = 16.0,
     reverse: bool = False, batch_first: bool = False, initial: bool = False,
-) -> Recipe:
+) -> NodeSpec:
     """PyTorch's float weights (4H, I), (4H, H) and biases (2, 4H); h has y's scale, the cell stays within ±`cell`."""
     x, y = Affine(*x), Affine(*y)
     both = np.zeros((2, len(w_x))) if biases is None else np.asarray(biases, np.float64)
@@ -207,7 +207,7 @@ def make_qlstm(
 def make_qgru(
     x: Affine, y: Affine, w_x: np.ndarray, w_h: np.ndarray, biases: np.ndarray | None, *, reverse: bool = False,
     batch_first: bool = False, initial: bool = False,
-) -> Recipe:
+) -> NodeSpec:
     """PyTorch's float weights (3H, I), (3H, H) and biases (2, 3H); h has y's scale."""
     x, y = Affine(*x), Affine(*y)
     both = np.zeros((2, len(w_x))) if biases is None else np.asarray(biases, np.float64)

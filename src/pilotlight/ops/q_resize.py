@@ -19,7 +19,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node, Shape
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, requantizer, wide
 
 ONE = 2048
 
@@ -81,7 +81,7 @@ def _bilinear(size: int, out: int, scale: float, align: bool) -> np.ndarray:
     return np.stack([a, np.minimum(a + 1, size - 1), np.rint(t * ONE)], axis=1).astype(np.int16)
 
 
-def make_qresize2d(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> Recipe:
+def make_qresize2d(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> NodeSpec:
     """`shape` is x's (N, H, W, C), `resize` the attributes of the float node. Nearest keeps x's scale: where y has
     another, `make_requantize` comes behind it."""
     x, y = Affine(*x), Affine(*y)
@@ -94,4 +94,4 @@ def make_qresize2d(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], l
         tables = tuple(_nearest(*s, 0.5 if mode == "nearest-exact" else 0.0) for s in sizes)
     m = requantizer(x.scale / y.scale / ONE**2, 255 * ONE**2)
     numbers = {"zx": int(x.zero), "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits)}
-    return Recipe("qresize2d", {"mode": mode.removesuffix("-exact"), "out": tuple(resize["out"]), **numbers}, tables)
+    return NodeSpec("qresize2d", {"mode": mode.removesuffix("-exact"), "out": tuple(resize["out"]), **numbers}, tables)

@@ -17,7 +17,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8
 from pilotlight.graph import Node
 from pilotlight.ops.base import Op, Result, register, same
-from pilotlight.ops.q_recipe import LIMIT, Affine, Limits, Recipe, narrow, overflow, wide
+from pilotlight.ops.q_spec import LIMIT, Affine, Limits, NodeSpec, narrow, overflow, wide
 
 
 @register
@@ -55,7 +55,7 @@ class QScale(Op):
 def make_qscale(
     x: Affine, y: Affine, axes: tuple[int, int], below: np.ndarray, above: np.ndarray, offset: np.ndarray,
     limits: Limits = INT8,
-) -> Recipe:
+) -> NodeSpec:
     """y = x · (below or above) + offset, which are per channel; the channels are the axes from `axes[0]` up to but
     not `axes[1]` as one."""
     x, y = Affine(*x), Affine(*y)
@@ -70,4 +70,4 @@ def make_qscale(
         raise overflow(float(np.abs(slopes).max()))
     lines = np.concatenate([factors, begins[:, None]], axis=1).astype(np.int32)
     attrs = {"axes": axes, "zx": int(x.zero), "shift": shift, "lo": limits[0], "hi": limits[1]}
-    return Recipe("qscale", attrs, (lines,))
+    return NodeSpec("qscale", attrs, (lines,))

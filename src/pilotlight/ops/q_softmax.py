@@ -19,7 +19,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8, rhmul
 from pilotlight.graph import Node
 from pilotlight.ops.base import Op, Result, register, same
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, narrow, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, requantizer, wide
 from pilotlight.ops.softmax import lane_distance, lanes
 
 OUTPUT = Affine(1.0 / 256.0, -128)
@@ -75,10 +75,10 @@ def exponentials(scale: float, bits: int) -> np.ndarray:
     return table[: max(int(np.count_nonzero(table)), 1)]
 
 
-def make_qsoftmax(x: Affine, y: Affine, size: int, axis: int, limits: Limits = INT8) -> Recipe:
+def make_qsoftmax(x: Affine, y: Affine, size: int, axis: int, limits: Limits = INT8) -> NodeSpec:
     """Softmax along `axis`, which has `size` elements; y is (1/256, -128) unless calibration says otherwise."""
     x, y = Affine(*x), Affine(*y)
     bits = min(24, 31 - max(size - 1, 1).bit_length())
     m = requantizer(2.0**-28 / y.scale, 1 << 29)
     attrs = {"axis": axis, "bits": bits, "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits)}
-    return Recipe("qsoftmax", attrs, (exponentials(x.scale, bits),))
+    return NodeSpec("qsoftmax", attrs, (exponentials(x.scale, bits),))

@@ -17,7 +17,7 @@ from pilotlight.fixed import INT8
 from pilotlight.graph import BOOL, Node
 from pilotlight.ops.areas import Area, Part, same_part
 from pilotlight.ops.base import Op, Result, register, same
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 CODES = np.arange(256).astype(np.uint8).view(np.int8)  # every int8, in the order of its byte
@@ -86,16 +86,16 @@ def table_of(x: Affine, y: Affine, function: Function, limits: Limits = INT8) ->
 
 def make_qtable(
     x: Affine, y: Affine, function: Function, limits: Limits = INT8, called: str = "table"
-) -> Recipe:
+) -> NodeSpec:
     """y = function(x) for a PyTorch function of one tensor, which people know as `called`."""
-    return Recipe("qtable", {"called": called}, (table_of(x, y, function, limits),))
+    return NodeSpec("qtable", {"called": called}, (table_of(x, y, function, limits),))
 
 
-def make_qtest(x: Affine, function: Function, called: str = "test") -> Recipe:
+def make_qtest(x: Affine, function: Function, called: str = "test") -> NodeSpec:
     """Whether function(x), a PyTorch function of one tensor to bool."""
-    return Recipe("qtest", {"called": called}, (function(_real(Affine(*x))).to(torch.int8).numpy(),))
+    return NodeSpec("qtest", {"called": called}, (function(_real(Affine(*x))).to(torch.int8).numpy(),))
 
 
-def make_requantize(x: Affine, y: Affine, limits: Limits = INT8) -> Recipe:
+def make_requantize(x: Affine, y: Affine, limits: Limits = INT8) -> NodeSpec:
     """The same numbers in another scale."""
     return make_qtable(x, y, lambda v: v, limits, "requantize")

@@ -16,8 +16,8 @@ from pilotlight import ops
 from pilotlight.graph import BOOL, Graph, Node, Quant, Value
 from pilotlight.graph.dtypes import INT8
 from pilotlight.ops.pointwise import is_pointwise
-from pilotlight.ops.q_recipe import Affine, Limits, Recipe, affine
 from pilotlight.ops.q_scale import make_qscale
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine
 from pilotlight.ops.q_table import CODES, make_qtable, make_qtest
 
 LONGEST = 64  # operators of a function
@@ -49,7 +49,7 @@ class Function:
     def constants(self) -> list[Value]:
         return [v for node in self.nodes for v in node.inputs if v.data is not None]
 
-    def recipe(self, graph: Graph, quant: Quant, limits: Limits) -> Recipe | None:
+    def spec(self, graph: Graph, quant: Quant, limits: Limits) -> NodeSpec | None:
         """The integer operator that gives the result in this quantization."""
         y = Affine(quant.scale, quant.zero_point)
         if self.result.shape != self.leaf.shape:
@@ -58,7 +58,7 @@ class Function:
             return make_qtable(affine(self.leaf), y, self, limits, self.called)
         return self._lines(y, limits)
 
-    def _lines(self, y: Affine, limits: Limits) -> Recipe | None:
+    def _lines(self, y: Affine, limits: Limits) -> NodeSpec | None:
         shape = np.broadcast_shapes(*(v.shape for v in self.constants()))
         full = (1,) * (len(self.leaf.shape) - len(shape)) + shape
         wide = [i for i, n in enumerate(full) if n != 1]
@@ -80,7 +80,7 @@ class Function:
             return None
         return make_qscale(x, y, axes, lines[0], lines[1], offset, limits)
 
-    def test(self) -> Recipe | None:
+    def test(self) -> NodeSpec | None:
         """The operator that gives a bool result."""
         if self.result.shape != self.leaf.shape or any(v.elements != 1 for v in self.constants()):
             return None

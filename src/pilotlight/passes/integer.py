@@ -6,7 +6,7 @@ Four rewrites run over the nodes in order, so that integers flow as far as they 
 - quantize after dequantize is nothing, or a table where the scales differ;
 - pointwise operators that depend on one int8 tensor become one table (`passes/functions.py`);
 - an operator that has an integer form (`ops.integer_form`) and whose result is only read by a quantize takes both in.
-An operator of which any input or the result has 16 bits takes its 16-bit form (`q16_recipe`): what has 8 is widened in
+An operator of which any input or the result has 16 bits takes its 16-bit form (`q16_spec`): what has 8 is widened in
 front, exactly, and narrowed behind. What is left in float is named with its reason.
 """
 
@@ -28,11 +28,11 @@ from pilotlight.graph.dtypes import INT8, INT16, DType
 from pilotlight.ops.base import Integer, IntegerForm
 from pilotlight.ops.conv import NO_CLAMP
 from pilotlight.ops.pointwise import is_pointwise
-from pilotlight.ops.q16_recipe import find_wide_form, narrows
 from pilotlight.ops.q16_requantize import narrowed, rescale, widened
+from pilotlight.ops.q16_spec import find_wide_form, narrows
 from pilotlight.ops.q_masked_softmax import Masked, masked
 from pilotlight.ops.q_quantize import make_dequantize
-from pilotlight.ops.q_recipe import affine
+from pilotlight.ops.q_spec import affine
 from pilotlight.passes.clean import remove_dead
 from pilotlight.passes.edit import Editor
 from pilotlight.passes.functions import function_of_one, is_test
@@ -158,18 +158,18 @@ class _Rewriter:
         if node.op == "quantize":
             function = function_of_one(node.inputs[0], self.producers, self.real)
             quant = Quant(node.attrs["scale"], node.attrs["zero"])
-            recipe = None
+            spec = None
             if function is not None and node.output.dtype == INT8:
-                recipe, _ = _tried(partial(function.recipe, self.graph, quant, _limits(node)))
+                spec, _ = _tried(partial(function.spec, self.graph, quant, _limits(node)))
         elif is_test(node):
             function = function_of_one(node.output, self.producers, self.real)
-            quant, recipe = None, function.test() if function else None
+            quant, spec = None, function.test() if function else None
         else:
             return False
-        if function is None or recipe is None:
+        if function is None or spec is None:
             return False
         node.output.quant = quant
-        made = recipe.node(self.graph, [function.leaf], node.outputs, node.place)
+        made = spec.node(self.graph, [function.leaf], node.outputs, node.place)
         _mark(made, self.clamps.get(node.output))
         self.nodes.append(made)
         return True

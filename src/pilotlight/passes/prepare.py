@@ -11,15 +11,15 @@ from pilotlight.graph import Graph, Node
 
 
 def prepare(
-    graph: Graph, target: Target, lean: Container[Node] = (), roomy: Container[Node] = (),
+    graph: Graph, target: Target, low_scratch: Container[Node] = (), large_flash: Container[Node] = (),
     scratch: Mapping[Node, int] | None = None,
 ) -> Graph:
-    """A copy with packed weights and chosen kernels; `lean` nodes get those with the least scratch memory, `roomy`
-    ones the fastest whatever flash they take, those in `scratch` may take so many bytes of it for speed."""
+    """A copy with packed weights and chosen kernels: `low_scratch` nodes get those with the least scratch memory,
+    `large_flash` nodes the fastest whatever flash they take; `scratch` gives the bytes a node may spend on speed."""
     prepared = graph.clone()
     for node, original in zip(list(prepared.nodes), graph.nodes, strict=True):
         spent = (scratch or {}).get(original, 0)
-        own = replace(target, lean=original in lean, roomy=original in roomy, scratch=spent)
+        own = replace(target, low_scratch=original in low_scratch, large_flash=original in large_flash, scratch=spent)
         prepare_node(node, prepared, own)
     return prepared
 

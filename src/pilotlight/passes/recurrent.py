@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from pilotlight.graph import INT8, INT16, Graph, Node, Value
 from pilotlight.ops.q_quantize import make_dequantize, make_quantize
-from pilotlight.ops.q_recipe import Affine
 from pilotlight.ops.q_recurrent import CELL
+from pilotlight.ops.q_spec import Affine
 
 LAYERS = ("lstm", "gru")
 MOVES = ("reshape", "permute", "slice", "concat", "flip")

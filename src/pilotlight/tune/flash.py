@@ -41,7 +41,7 @@ class Bargain:
 
 def bargains(graph: Graph, target: Target) -> list[Bargain]:
     """Layers with a faster kernel, best first."""
-    small, large = dense_s8.family(target), dense_s8.family(replace(target, roomy=True))
+    small, large = dense_s8.family(target), dense_s8.family(replace(target, large_flash=True))
     found = []
     for node in graph.nodes:
         op = ops.get(node.op)
@@ -78,19 +78,19 @@ def spend(
     """The plan with these bargains, but for those that would make the arena larger than `most`, or than a little more
     than that of the `plan` without any. What the arena has to spare in other steps goes to the other layers."""
     limit = plan.arena.size + max(plan.arena.size // GROWTH, LITTLE) if most is None else most
-    roomy = {bargain.node for bargain in taken}
-    bought = _within(graph, target, roomy, {}, limit, keep_inputs)
+    large_flash = {bargain.node for bargain in taken}
+    bought = _within(graph, target, large_flash, {}, limit, keep_inputs)
     room = max((bought or plan).arena.size, most or 0)
-    scratch = _spare(graph, target, roomy, bought or plan, room)
-    return _within(graph, target, roomy, scratch, room, keep_inputs) or bought or plan
+    scratch = _spare(graph, target, large_flash, bought or plan, room)
+    return _within(graph, target, large_flash, scratch, room, keep_inputs) or bought or plan
 
 
 def _within(
-    graph: Graph, target: Target, roomy: set[Node], scratch: dict[Node, int], limit: int, keep_inputs: bool
+    graph: Graph, target: Target, large_flash: set[Node], scratch: dict[Node, int], limit: int, keep_inputs: bool
 ) -> Plan | None:
     """A plan of so many bytes, if need be without some of what was meant to be spent."""
-    while roomy or scratch:
-        prepared = prepare(graph, target, roomy=roomy, scratch=scratch)
+    while large_flash or scratch:
+        prepared = prepare(graph, target, large_flash=large_flash, scratch=scratch)
         back = dict(zip(prepared.nodes, graph.nodes, strict=True))
         plan = make_plan(prepared, keep_inputs=keep_inputs)
         over = plan.arena.size - limit
@@ -102,24 +102,24 @@ def _within(
             scratch[peak] -= over
         elif peak in scratch:
             del scratch[peak]
-        elif peak in roomy:
-            roomy.discard(peak)
+        elif peak in large_flash:
+            large_flash.discard(peak)
         else:
-            some: set[Node] | dict[Node, int] = scratch or roomy
+            some: set[Node] | dict[Node, int] = scratch or large_flash
             least = min(some, key=lambda node: node.output.bytes)
             scratch.pop(least, None)
-            roomy.discard(least)
+            large_flash.discard(least)
     return None
 
 
-def _spare(graph: Graph, target: Target, roomy: set[Node], plan: Plan, room: int) -> dict[Node, int]:
+def _spare(graph: Graph, target: Target, large_flash: set[Node], plan: Plan, room: int) -> dict[Node, int]:
     """Layers that would be enough faster with the scratch memory that is left when they run, if their output lies
     where their input does."""
     small, spare = dense_s8.family(target), {}
     by_output = {node.output.name: (step, node) for step, node in enumerate(plan.steps) if len(node.outputs) == 1}
     for node in graph.nodes:
         op = ops.get(node.op)
-        if isinstance(op, Dense) and node not in roomy and node.output.name in by_output:
+        if isinstance(op, Dense) and node not in large_flash and node.output.name in by_output:
             step, planned = by_output[node.output.name]
             own = plan.scratch_name(planned)
             alive = sum(b.size for b in plan.buffers if b.first <= step <= b.last and b.name != own)

@@ -27,7 +27,7 @@ from pilotlight.tune.stages import CALL, Candidate, candidates, cuts
 
 STAGES = 8  # at most
 TRIED = 12  # candidates that are built for each
-MOST_LEAN = 32  # layers that get another kernel
+MOST_LOW_SCRATCH = 32  # layers that get another kernel
 MOST_STEPS = 100  # that are written for one stage
 CLOSE = 64  # needs that differ by less than this fraction count as equal; then the least work wins
 
@@ -51,7 +51,7 @@ class Saving:
     macs_before: int
     macs: int
     stages: tuple[Stage, ...]
-    lean: int  # layers with a kernel that needs less scratch memory
+    low_scratch: int  # layers with a kernel that needs less scratch memory
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -69,25 +69,25 @@ class _Search:
     def run(self, graph: Graph) -> tuple[Graph, Plan, Saving]:
         before = self.plan(graph)
         cut = join_reshapes(graph.clone())
-        best, least = cut.clone(), self.leanest(cut)
+        best, least = cut.clone(), self.least_arena(cut)
         for _ in range(STAGES):
             if not self.cut_peak(cut):
                 break
-            size = self.leanest(cut)
+            size = self.least_arena(cut)
             if size < least:
                 best, least = cut.clone(), size
         self.relax(best, least)
-        plan, lean = self.lean_plan(best)
+        plan, low_scratch = self.low_scratch_plan(best)
         if plan.arena.size >= before.arena.size:
-            best, plan, lean = graph, before, 0
+            best, plan, low_scratch = graph, before, 0
         stages = tuple(_describe(node) for node in best.nodes if node.op == "patches")
-        return best, plan, Saving(before.arena.size, plan.arena.size, _macs(before), _macs(plan), stages, lean)
+        return best, plan, Saving(before.arena.size, plan.arena.size, _macs(before), _macs(plan), stages, low_scratch)
 
-    def plan(self, graph: Graph, lean: Container[Node] = ()) -> Plan:
-        return make_plan(prepare(graph, self.target, lean), keep_inputs=self.keep_inputs)
+    def plan(self, graph: Graph, low_scratch: Container[Node] = ()) -> Plan:
+        return make_plan(prepare(graph, self.target, low_scratch), keep_inputs=self.keep_inputs)
 
-    def leanest(self, graph: Graph) -> int:
-        """Bytes of arena with lean kernels everywhere."""
+    def least_arena(self, graph: Graph) -> int:
+        """Bytes of arena with low-scratch kernels everywhere."""
         return self.plan(graph, graph.nodes).arena.size
 
     def cut_peak(self, graph: Graph) -> bool:
@@ -97,12 +97,12 @@ class _Search:
         make_plan(prepared, keep_inputs=self.keep_inputs)  # puts the nodes in order
         graph.nodes = [back[node] for node in prepared.nodes]
         needs = {back[node]: need for node, need in self.needs(prepared).items() if node in back}
-        lean = replace(self.target, lean=True)
+        target = replace(self.target, low_scratch=True)
         tried: list[tuple[int, int, Candidate]] = []
         possible = (c for c in candidates(graph, needs) if _is_short(Cut(c.stage, *c.size)))
         for candidate in islice(possible, TRIED):
             node = patches_node(prepared, candidate.stage, *candidate.size)
-            prepare_node(node, prepared, lean)
+            prepare_node(node, prepared, target)
             plan_inside(node)
             trial = replace(prepared, nodes=replaced(prepared, candidate.start, candidate.stop, node))
             tried.append((self.needs(trial)[node], _work(node), candidate))
@@ -125,31 +125,32 @@ class _Search:
                 node.attrs |= {"rows": size[0], "columns": size[1]}
                 if size == found or not _is_short(Cut(stage, *size)) or _work(node) >= work:
                     continue
-                if self.leanest(graph) <= least + least // CLOSE:
+                if self.least_arena(graph) <= least + least // CLOSE:
                     found = size
                     break
             node.attrs |= {"rows": found[0], "columns": found[1]}
 
-    def lean_plan(self, graph: Graph) -> tuple[Plan, int]:
-        """Lean kernels for one step after the other that needs most, until the arena cannot become smaller.
+    def low_scratch_plan(self, graph: Graph) -> tuple[Plan, int]:
+        """Low-scratch kernels for the step that needs most, one after another, until the arena cannot become smaller.
 
         A step below the peak counts as well where its scratch memory keeps the others from their best places.
         """
-        lean: set[Node] = set()
+        low_scratch: set[Node] = set()
         best: tuple[Plan, int] | None = None
         while True:
-            prepared = prepare(graph, self.target, lean)
+            prepared = prepare(graph, self.target, low_scratch)
             back = dict(zip(prepared.nodes, graph.nodes, strict=True))
             plan = make_plan(prepared, keep_inputs=self.keep_inputs)
             if best is None or plan.arena.size < best[0].arena.size:
-                best = plan, len(lean)
+                best = plan, len(low_scratch)
             needs = {back[node]: need for node, need in self.needs(prepared).items() if node in back}
             peak = max(needs.values(), default=0)
-            left = sorted((node for node in needs if node not in lean), key=lambda node: -needs[node])
+            left = sorted((node for node in needs if node not in low_scratch), key=lambda node: -needs[node])
             stuck = all(needs[node] < peak for node in left)
-            if not left or len(lean) == MOST_LEAN or (stuck and best[0].arena.size <= plan.arena.lower_bound):
+            done = stuck and best[0].arena.size <= plan.arena.lower_bound
+            if not left or len(low_scratch) == MOST_LOW_SCRATCH or done:
                 return best
-            lean.add(left[0])
+            low_scratch.add(left[0])
 
     def needs(self, graph: Graph) -> dict[Node, int]:
         """The bytes that each step needs at least, in the order of the graph."""

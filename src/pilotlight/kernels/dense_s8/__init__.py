@@ -27,10 +27,10 @@ def family(target: Target) -> Family:
     if "mve" in target.isa:
         return Helium()
     if {"thumb2", "dsp"} <= target.isa:
-        return Dsp(target.small, target.lean, target.roomy, target.scratch)
+        return Dsp(target.small, target.low_scratch, target.large_flash, target.scratch)
     if {"rv32", "mul"} <= target.isa:
         return Rv32()
-    return Portable(target.lean)
+    return Portable(target.low_scratch)
 
 
 def is_block(name: str) -> bool:

@@ -17,25 +17,25 @@ PIXELS = 3  # of the widest block
 STRIDES = (8, 16, 32, 64, 128, 256, 510)  # values between windows that share nothing: few blocks for many layers
 FEW_STRIDES = (32, 128, 510)
 FARTHEST = 510  # values that a block can reach from one pixel to the next
-DEPTHWISE_BYTES, LEAN_BYTES = 832, 256  # of a depthwise patch
+DEPTHWISE_BYTES, LOW_SCRATCH_BYTES = 832, 256  # of a depthwise patch
 SHARED_BYTES, APART_BYTES = 1024, 768  # as large as a patch grows for fewer turns of its loops
 
 
 class Dsp:
-    """Falls back to portable C where no block fits; `small` makes do with fewer blocks, `lean` with smaller patches,
-    `roomy` spends flash on speed, and `scratch` is how much of that may be spent."""
+    """Falls back to portable C where no block fits; `small` uses fewer blocks, `low_scratch` smaller patches,
+    `large_flash` spends flash on speed, and `scratch` is the bytes of scratch memory that may be spent on it."""
 
-    def __init__(self, small: bool = False, lean: bool = False, roomy: bool = False, scratch: int = 0):
+    def __init__(self, small: bool = False, low_scratch: bool = False, large_flash: bool = False, scratch: int = 0):
         self.strides = FEW_STRIDES if small else STRIDES
-        self.lean = lean
-        self.roomy, self.scratch = roomy, scratch
+        self.low_scratch = low_scratch
+        self.large_flash, self.scratch = large_flash, scratch
 
     def plan(self, layer: Layer) -> Kernel:
         layer = replace(layer, shape=layer.shape.flattened())
         s = layer.shape
         if s.depthwise:
             if s.ic < 4:
-                return Portable(self.lean).plan(layer)
+                return Portable(self.low_scratch).plan(layer)
             fits = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 4
             return self._depthwise(layer) if fits else self._taps(layer)
         if is_row(s) and s.ic % 4 == 0 and packable(layer):
@@ -44,9 +44,9 @@ class Dsp:
 
     def _faster(self, layer: Layer) -> list[Kernel]:
         """What more flash or scratch memory makes possible."""
-        if not (self.roomy or self.scratch) or not winograd.fits(layer):
+        if not (self.large_flash or self.scratch) or not winograd.fits(layer):
             return []
-        stored = winograd.plan(layer, finish_of(layer)) if self.roomy else None
+        stored = winograd.plan(layer, finish_of(layer)) if self.large_flash else None
         unfolded = winograd.plan_unfolded(layer, finish_of(layer), self.scratch)
         return [kernel for kernel in (stored, unfolded) if kernel]
 
@@ -87,7 +87,7 @@ class Dsp:
     def _pixels(self, s: Conv2d, stride: int, column: int, shared: bool) -> int:
         """How many pixels share a patch."""
         pixels = min(PIXELS, s.ow)
-        while pixels < s.ow and not self.lean:
+        while pixels < s.ow and not self.low_scratch:
             more = pixels + PIXELS
             size = 2 * columns(s, more) * column if shared else 2 * more * stride
             if size > (SHARED_BYTES if shared else APART_BYTES):
@@ -113,11 +113,11 @@ class Dsp:
 
     def _depthwise(self, layer: Layer) -> Kernel:
         s = layer.shape
-        rows = 2 if s.sh == 1 and s.oh > 1 and not self.lean else 1
+        rows = 2 if s.sh == 1 and s.oh > 1 and not self.low_scratch else 1
         variant = Block("depthwise", 0, s.sw, finish=finish_of(layer))
         counts = {rows, 1} if s.oh % 2 else {rows}
         pixels = s.ow
-        most = LEAN_BYTES if self.lean else DEPTHWISE_BYTES
+        most = LOW_SCRATCH_BYTES if self.low_scratch else DEPTHWISE_BYTES
         while 32 * ((pixels - 1) * s.sw + 3) > most and pixels > 1:
             pixels = -(-pixels // 2)
         exact = s.ic % 4 == 0  # otherwise the last four channels are read together with those before
@@ -136,7 +136,7 @@ class Dsp:
 
     def _taps(self, layer: Layer) -> Kernel:
         s = layer.shape
-        pixels = depthwise_pixels(s, self.lean)
+        pixels = depthwise_pixels(s, self.low_scratch)
         variant = Block("taps", 4, finish=finish_of(layer))
         walk = Walk(s, pixels)
         return Kernel(

@@ -12,14 +12,14 @@ from pilotlight.kernels.dense_s8.walk import Walk
 from pilotlight.kernels.pack_f32 import Conv2d
 
 BLOCK = 4  # filters
-PIXELS, LEAN_PIXELS = 6, 2  # in a patch: a multiple of what a core computes at once, two or three
+PIXELS, LOW_SCRATCH_PIXELS = 6, 2  # in a patch: a multiple of what a core computes at once, two or three
 
 
 class Portable:
-    """The family that every target has; `lean` makes do with the smallest patches."""
+    """The family that every target has; `low_scratch` makes do with the smallest patches."""
 
-    def __init__(self, lean: bool = False):
-        self.lean = lean
+    def __init__(self, low_scratch: bool = False):
+        self.low_scratch = low_scratch
 
     def plan(self, layer: Layer) -> Kernel:
         layer = replace(layer, shape=layer.shape.flattened())
@@ -32,7 +32,7 @@ class Portable:
     def _conv(self, layer: Layer) -> Kernel:
         s = layer.shape
         column = s.kh * s.ic // s.groups
-        pixels = min(LEAN_PIXELS, s.ow) if self.lean else pixels_at_once(s, PIXELS, column)
+        pixels = min(LOW_SCRATCH_PIXELS, s.ow) if self.low_scratch else pixels_at_once(s, PIXELS, column)
         walk = Walk(s, pixels, groups=s.groups)
         return Kernel(
             header="conv_s8",
@@ -61,7 +61,7 @@ class Portable:
 
     def _depthwise(self, layer: Layer) -> Kernel:
         s = layer.shape
-        pixels = depthwise_pixels(s, self.lean)
+        pixels = depthwise_pixels(s, self.low_scratch)
         width = (pixels - 1) * s.sw + (s.kw - 1) * s.dw + 1
         walk = Walk(s, pixels)
         return Kernel(
@@ -99,10 +99,10 @@ def is_row(s: Conv2d) -> bool:
     return s.flattened() == Conv2d(1, 1, 1, s.ic, 1, 1, s.oc, 1, 1)
 
 
-def depthwise_pixels(s: Conv2d, lean: bool = False) -> int:
+def depthwise_pixels(s: Conv2d, low_scratch: bool = False) -> int:
     """As many pixels of a row as keep the patch small, all channels of the kernel's rows."""
     pixels = 1
-    while pixels < s.ow and not lean and s.kh * (pixels * s.sw + (s.kw - 1) * s.dw + 1) * s.ic <= 2048:
+    while pixels < s.ow and not low_scratch and s.kh * (pixels * s.sw + (s.kw - 1) * s.dw + 1) * s.ic <= 2048:
         pixels += 1
     return pixels
 

@@ -15,7 +15,7 @@ from pilotlight.fixed import INT16 as LIMITS16
 from pilotlight.graph import INT16, Graph, Node, Quant, Value
 from pilotlight.ops import base
 from pilotlight.ops.base import Integer, IntegerForm
-from pilotlight.ops.q_recipe import Recipe, narrow
+from pilotlight.ops.q_spec import NodeSpec, narrow
 
 LARGEST = 32768  # absolute value of an activation
 _WIDE: dict[str, IntegerForm] = {}
@@ -49,15 +49,15 @@ def as_int16(y: np.ndarray) -> torch.Tensor:
     return narrow(y, np.int16)
 
 
-def cook(q: Integer, recipe: Recipe, *activations: Value, quant: Quant | None = None) -> Node:
-    """The node of a recipe; its result has the quantization of the form's result unless `quant` is given."""
-    return node_of(q.graph, recipe, activations, q.node, quant or q.quant)
+def build_node(q: Integer, spec: NodeSpec, *activations: Value, quant: Quant | None = None) -> Node:
+    """The node of a spec; its result has the quantization of the form's result unless `quant` is given."""
+    return node_of(q.graph, spec, activations, q.node, quant or q.quant)
 
 
-def node_of(graph: Graph, recipe: Recipe, activations: tuple[Value, ...], at: Node, quant: Quant) -> Node:
-    node = Node(recipe.op, recipe.inputs(graph, activations), [], dict(recipe.attrs), at.place)
-    for dtype, shape in base.get(recipe.op).infer(node):
-        node.outputs.append(graph.fresh(recipe.op, dtype, shape))
+def node_of(graph: Graph, spec: NodeSpec, activations: tuple[Value, ...], at: Node, quant: Quant) -> Node:
+    node = Node(spec.op, spec.inputs(graph, activations), [], dict(spec.attrs), at.place)
+    for dtype, shape in base.get(spec.op).infer(node):
+        node.outputs.append(graph.fresh(spec.op, dtype, shape))
     node.outputs[0].quant = quant
     return node
 

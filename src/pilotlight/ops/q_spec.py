@@ -1,6 +1,6 @@
 """What the makers of integer nodes share: scales in, integer constants out.
 
-A maker is a pure function: it takes scales and zero points as plain numbers and returns a `Recipe`, the node
+A maker is a pure function: it takes scales and zero points as plain numbers and returns a `NodeSpec`, the node
 without its activations. A real number is `scale * (q - zero)`.
 
 Two ways bring a real factor s into integers, both chosen when the model is compiled:
@@ -41,8 +41,8 @@ def affine(value: Value) -> Affine:
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """An integer node without its activations: the constants come behind them in `inputs`."""
+class NodeSpec:
+    """An integer node without its activations, which come before the constants in `inputs`."""
 
     op: str
     attrs: dict[str, Any]
