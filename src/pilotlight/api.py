@@ -1,7 +1,7 @@
 """What scripts and notebooks use: load, compile, run, and look at the result.
 
-The stages can also be called one by one: `load` or `capture` give a `Graph`, `quantize` another one, `lower` runs the
-passes, `make_plan` places every byte, `emit_c` writes the files.
+The stages can also be called one by one: `load` and `capture` return a `Graph`, `quantize` another one, `lower` runs
+the passes, `make_plan` places every byte, `emit_c` writes the files.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Build(compiler.Build):
         return self.session().report(path, title)
 
     def _repr_html_(self) -> str:
-        """For notebooks: what is known without running it."""
+        """For notebooks: the facts that are known without a run."""
         facts = {"name": self.name, "board": self.board.name, "hardware": hardware(self.board)}
         return as_html(run_title(facts), summary_table(facts | figures(self, self.info)))
 
@@ -93,8 +93,8 @@ def compile(
 ) -> Build:
     """Plan and write a captured graph for a board; `choices` are fields of `Options`.
 
-    `passes` take the place of ours: a list made with `default_passes()`, into which a pass of one's own was put. A
-    pass is a function from a `Graph` to a `Graph`; the graph is checked after each.
+    `passes` replace the default ones: a list made with `default_passes()`, with your own passes inserted. A pass is a
+    function from a `Graph` to a `Graph`; the graph is checked after each.
     """
     made = compiler.compile(graph, board, name=name, options=options, source=source, passes=passes, **choices)
     return Build(**{field.name: getattr(made, field.name) for field in fields(made)})
@@ -108,8 +108,8 @@ def run(
     """Build a model, boot the board, run it and compare with PyTorch, as `pilotlight run` does.
 
     `model` is what `load` takes, a graph, or a build (then `board`, `quantize` and `choices` are not used). `inputs`
-    are samples, each a tensor or what forward takes, or an .npz file with one array for each input and, if there are
-    labels, one called label; without them the example and seven variations are run, or calibration samples of a
+    are samples, each a tensor or the arguments of forward, or an .npz file with one array for each input and, if there
+    are labels, one called label; without `inputs` the example and seven variations are run, or calibration samples of a
     quantized model (16, up to 512 where they have labels). `calibration` is an .npz file too, or any iterable that
     `quantize` takes.
     """
@@ -130,7 +130,7 @@ def default_passes() -> list[tuple[str, Pass]]:
 
 
 def lower(graph: Graph, passes: Passes | None = None) -> Graph:
-    """What the passes make of a graph; the graph itself stays as it is."""
+    """Run the passes on a graph and return the result; the graph itself does not change."""
     return optimize(graph.clone(), check=True, chosen=passes)
 
 

@@ -1,8 +1,8 @@
-"""What is kept on this computer: files that are made once, and folders that end with the process that uses them.
+"""What is kept on this computer: files that are built once, and folders that go away with the process that uses them.
 
-A kept file has a digest next to it. What was cut short, by a full disk or a power cut, is made again. A folder for
-work has a lock that its process holds while it lives; the kernel gives the lock back however the process ends, and the
-next process removes what nobody holds.
+A kept file has a digest next to it, so that one cut short by a full disk or a power cut is built again. A working
+folder has a lock that its process holds while it lives; the kernel releases the lock however the process ends, and the
+next process removes folders that nobody holds.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _LOCK = ".lock"
 
 
 def cache_folder() -> Path:
-    """$PILOTLIGHT_CACHE, or where the system keeps such things: ~/.cache/pilotlight on Linux."""
+    """$PILOTLIGHT_CACHE, or where the system keeps caches: ~/.cache/pilotlight on Linux."""
     return Path(os.environ.get("PILOTLIGHT_CACHE") or user_cache_path("pilotlight", appauthor=False)).absolute()
 
 
 def locked(path: Path) -> FileLock:
-    """Others that want the same lock file wait: `with locked(path): ...`."""
+    """A lock file: `with locked(path): ...` waits until nobody else holds it."""
     return FileLock(path, thread_local=False)
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a kept file is there, and as it was when it was stored."""
+    """Whether a kept file exists and has not changed since it was stored."""
     try:
         return _digest_file(path).read_text() == _digest(path)
     except (OSError, UnicodeDecodeError):
@@ -44,7 +44,7 @@ def is_whole(path: Path) -> bool:
 
 
 def store(partial: Path, path: Path) -> None:
-    """A finished file becomes a kept one in one step; whoever reads it sees all of it or what was there before."""
+    """Move a finished file into place in one step: a reader sees either all of it or the previous file."""
     digest = _digest_file(partial)
     digest.write_text(_digest(partial))
     partial.replace(path)
@@ -73,7 +73,7 @@ def _digest_file(path: Path) -> Path:
 
 
 def scratch_folder(prefix: str) -> tempfile.TemporaryDirectory[str]:
-    """A folder for work; gone when it is cleaned up or collected, at the latest when this process has ended.
+    """A working folder; removed when it is cleaned up or collected, at the latest after this process ends.
 
     It is in the cache, or among the system's temporary files where the cache cannot be written.
     """
@@ -106,7 +106,7 @@ class _Own:
 
 @functools.cache
 def _own_folder(parent: Path, process: int) -> _Own:
-    """One a process: a forked one must not clean up after its parent."""
+    """One per process: a fork must not remove its parent's folder."""
     return _Own(parent)
 
 
@@ -117,7 +117,7 @@ def _remove(path: Path, lock: FileLock, process: int) -> None:
 
 
 def remove_dead(parent: Path) -> None:
-    """Removes the folders of processes that were ended before they could do it themselves."""
+    """Remove the folders of processes that were killed before they could do so."""
     with locked(parent / _LOCK):  # nobody is between making a folder and locking it
         for folder in parent.iterdir():
             if folder.is_dir():

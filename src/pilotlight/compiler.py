@@ -45,7 +45,7 @@ class Build:
     options: Options
     saving: Saving | None = None  # of optimizing for RAM
     int8: dict[str, Any] | None = None  # metadata of the same model in int8, where a search chose wider results
-    passes: Passes | None = None  # in the place of ours
+    passes: Passes | None = None  # instead of the default ones
     written: dict[str, str | bytes] = field(default_factory=dict)  # the files as `write` wrote them
     _folder: Path | None = None
     _temporary: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
@@ -56,14 +56,14 @@ class Build:
 
     @property
     def folder(self) -> Path:
-        """Where the model's files are for the toolchain; written now if they were not yet."""
+        """The folder with the model's files for the toolchain; written on first use."""
         if self._folder is None:
             self._folder = self._scratch() / self.name
             self.module.write(self._folder)
         return self._folder
 
     def write(self, folder: Path | str) -> Path:
-        """Write the files into a folder of the user's; nothing that is not ours is overwritten."""
+        """Write the files into the user's folder; only our own files are overwritten."""
         self.written = self.module.write(Path(folder))
         return Path(folder)
 
@@ -92,7 +92,7 @@ class Build:
             raise TooLargeError(error.overflows, self, error.where) from error
 
     def measured(self) -> toolchain.BuildInfo:
-        """`info`, also of what does not fit the board, or cannot be compiled here."""
+        """`info`, even if the model does not fit the board or cannot be compiled here."""
         try:
             return self.info
         except (DoesNotFitError, MissingToolError):
@@ -104,7 +104,7 @@ class Build:
         return TooLargeError(overflows, self) if overflows else None
 
     def check_budget(self) -> None:
-        """Raise an error if the user's own limits are not held, or cannot be checked."""
+        """Raise an error if the user's limits are exceeded or cannot be checked."""
         excess = over_budget(self.options, self.measured(), self.plan)
         if excess is not None:
             raise BudgetError(excess, self)
@@ -145,7 +145,7 @@ class Build:
 
 
 class TooLargeError(DoesNotFitError):
-    """A build that its board has no room for: a linker knows bytes only, the plan knows whose they are."""
+    """A build that does not fit its board: the linker knows only bytes, the plan knows whose they are."""
 
     def __init__(self, overflows: dict[str, int], build: Build, where: str | None = None):
         super().__init__(overflows, where or f"board {build.board.name}")
@@ -158,7 +158,7 @@ class TooLargeError(DoesNotFitError):
 
 
 class BudgetError(PilotlightError):
-    """A limit of the user's own that is not held, or cannot be checked."""
+    """A limit set by the user that is exceeded or cannot be checked."""
 
     def __init__(self, excess: Excess, build: Build):
         self.excess, self.build = excess, build
@@ -166,7 +166,7 @@ class BudgetError(PilotlightError):
         super().__init__(excess.text(excess.option), where=where, hint=excess.hint, kind=excess.kind)
 
     def name_option(self, typed: str) -> None:
-        """On the command line the option is called as it was typed."""
+        """The command line shows the option as it was typed."""
         self.message = self.excess.text(typed)
         self.args = (self.message,)
 
@@ -218,7 +218,7 @@ def compile(
     graph: Graph, board: str | Board = "host", *, name: str | None = None, options: Options | None = None,
     source: str = "", passes: Passes | None = None, **choices: Any,
 ) -> Build:
-    """Plan and write a captured graph for a board; `choices` are fields of Options. `passes` take the place of ours;
+    """Plan and write a captured graph for a board; `choices` are fields of Options. `passes` replace the default ones;
     the graph is checked after each."""
     chosen = replace(options or Options(), **choices)
     target_board = boards.load(board) if isinstance(board, str) else board
@@ -290,7 +290,7 @@ def _faster(small: Build, target: Target, build: Callable[[Plan], Build]) -> Bui
 
 
 def _memories(board: Board, options: Options) -> dict[str, str]:
-    """The board's memory of each pool; the host has none."""
+    """The board's memory for each pool; the host has none."""
     if board.is_host:
         return {}
     place = board.placement(options.weights_in, options.arena_in)

@@ -35,7 +35,7 @@ class PilotlightError(Exception):
 
 
 def no_file(path: Path, prefix: str = "", hint: str = "check the path") -> PilotlightError:
-    """Nothing of that name, or something else than a file."""
+    """Nothing has that name, or it is not a file."""
     what = "is not a file" if path.exists() else "does not exist"
     return PilotlightError(f"{prefix}{path} {what}", hint=hint, kind="no-file")
 

@@ -4,7 +4,7 @@
     y = clamp(zero_point + rhmul(acc << k, M))        M = rint(scale * 2^(32-k)), one k per layer
 
 16-bit activations have zero point 0. Where their accumulator is not proven to fit 32 bits it has 64, and a rounded
-right shift stands in front:
+right shift comes first:
 
     y = clamp(zero_point + rhmul((acc + 2^(p-1)) >> p, M))        M = rint(scale * 2^(32+p)), one p per layer
 

@@ -1,4 +1,4 @@
-"""What Pilotlight uses of this computer: which programs and packages are there, and in which version."""
+"""Programs and packages that Pilotlight uses on this computer, with their versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pilotlight.version import __version__
 
 _VERSION = re.compile(r"\b\d+(\.\d+)+")
 _PACKAGED = re.compile(r"\([^)]*\)")  # the distribution's own number
-_PATIENCE = 20.0  # seconds that a program may take to say its version
+_PATIENCE = 20.0  # seconds that a program may take to print its version
 _PACKAGES = (
     "torch", "numpy", "sympy", "pyelftools", "jinja2", "rich", "click", "pyyaml", "filelock", "platformdirs",
 )
@@ -36,7 +36,7 @@ _PROGRAMS = {
 
 @dataclass(frozen=True)
 class Part:
-    """`version` is None where it is not installed, `install` then says how it would be."""
+    """`version` is None if it is not installed; `install` then says how to install it."""
 
     name: str
     version: str | None
@@ -88,7 +88,7 @@ def _named(users: list[str]) -> str:
 
 @cache
 def named_version(program: str) -> str | None:
-    """Such as `qemu-system-arm 7.2.9`; None where there is no such program."""
+    """Such as `qemu-system-arm 7.2.9`; None if there is no such program."""
     path = shutil.which(program)
     return f"{Path(program).name} {_version(path)}" if path else None
 
@@ -110,7 +110,7 @@ def _program(name: str, package: str | None, use: str) -> Part:
 
 
 def cache_state() -> dict[str, object]:
-    """Where built things are kept, and whether they can be."""
+    """Where builds are kept, and whether that folder can be written."""
     folder = cache_folder()
     there = next(path for path in (folder, *folder.parents) if path.exists())
     return {"folder": str(folder), "writable": there.is_dir() and os.access(there, os.W_OK | os.X_OK)}

@@ -34,7 +34,7 @@ def _layer(node: Node) -> str:
 
 
 def peak_text(plan: Plan) -> str:
-    """The step that needs most, and what is alive then."""
+    """The step that needs the most bytes, and what is alive then."""
     step, words = plan.arena.peak_step, describe_buffers(plan)
     inside = 0 <= step < len(plan.steps)
     at = f"step {step}, {_layer(plan.steps[step])}," if inside else "the inputs and outputs"
@@ -46,7 +46,7 @@ def peak_text(plan: Plan) -> str:
 
 
 def weights_text(plan: Plan) -> str:
-    """The layers with most weights."""
+    """The layers with the most weights."""
     rows = ((sum(v.bytes for v in dict.fromkeys(n.inputs) if v.is_constant), _layer(n)) for n in plan.steps)
     return f"most of the weights:\n{_list(sorted((row for row in rows if row[0]), key=lambda row: -row[0]))}"
 
@@ -61,7 +61,7 @@ def _list(rows: Iterable[tuple[int, str]]) -> str:
 
 
 def overflow_text(overflows: Mapping[str, int], plan: Plan, place: Placement) -> str:
-    """Whose bytes overflow the board's memories."""
+    """What overflows the board's memories."""
     text = ""
     if place.arena in overflows:
         text += f"\n  {peak_text(plan)}"
@@ -97,7 +97,7 @@ def other_places(
 
 @dataclass(frozen=True)
 class Excess:
-    """A limit of the user's own that is not held, or cannot be checked: what to say before and after its name."""
+    """A limit set by the user that is exceeded or cannot be checked: the text before and after its name."""
 
     before: str
     option: str  # the field of Options
@@ -110,7 +110,7 @@ class Excess:
 
 
 def over_budget(options: Options, info: BuildInfo, plan: Plan) -> Excess | None:
-    """The user's own limits: RAM is arena, state, static and stack; flash is code and weights, wherever they are."""
+    """The user's limits: RAM is arena, state, static and stack; flash is code and weights, wherever they are."""
     for what, name, limit, parts in (
         ("RAM", "max_ram", options.max_ram, info.ram), ("flash", "max_flash", options.max_flash, info.flash)
     ):

@@ -1,4 +1,4 @@
-"""What a model that is too large would need when it is compiled otherwise: each way is planned and measured."""
+"""What a model that is too large would need if compiled differently: each way is planned and measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Way:
-    """`options` as they are typed; the bytes are those that are known, without a compiler not all."""
+    """`options` as typed; the bytes that are known, which without a compiler is not all of them."""
 
     options: str
     ram: int
@@ -44,7 +44,7 @@ class Candidate:
 
 
 def candidates(build: Build) -> list[Candidate]:
-    """Other ways than the one that was too large, what takes longest last."""
+    """Alternatives to the build that was too large, the slowest last."""
     chosen, int8 = build.options.optimize, "--quantize int8 --calibrate FILE.npz"
     found = []
     if build.graph.quantization is None:
@@ -58,7 +58,7 @@ def candidates(build: Build) -> list[Candidate]:
 
 
 def smaller_ways(build: Build) -> Iterator[tuple[Candidate, Way | None]]:
-    """What each candidate needs; None where it saves nothing of what is too much, or is not needed.
+    """What each candidate needs; None if it does not reduce the excess, or is not needed.
 
     The sizes of an int8 model do not depend on the calibration data, so variations of the example inputs will do.
     """
@@ -72,7 +72,7 @@ def smaller_ways(build: Build) -> Iterator[tuple[Candidate, Way | None]]:
             graph = quantize(build.graph, samples, candidate.mode) if candidate.mode else build.graph
             way = _way(candidate.options, _compiled(build, graph, candidate.optimize))
         except (PilotlightError, NotImplementedError, RuntimeError, ValueError) as error:
-            _LOG.debug("%s: %s", candidate.options, error)  # this model cannot be compiled so
+            _LOG.debug("%s: %s", candidate.options, error)  # this model cannot be compiled this way
             yield candidate, None
             continue
         enough = enough or not way.over

@@ -22,13 +22,13 @@ from pilotlight.errors import PilotlightError
 
 CALLS = 8  # of a module that changes something; one that changes nothing is called twice
 TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-5}  # of the largest element; both must be exceeded
-DEPTH = 6  # of objects inside objects that are looked into
+DEPTH = 6  # how deep nested objects are compared
 
 Outputs = list[torch.Tensor]
 
 
 def check_agreement(eager: Eager, functional: ExportedProgram, names: list[str]) -> None:
-    """Refuse a model whose functionalized program departs from the module; `names` are those of its outputs."""
+    """Refuse a model whose functionalized program differs from the module; `names` are those of its outputs."""
     example = example_inputs(functional)
     rows = [example, *variations(example, CALLS - 1)]
     with one_thread():
@@ -52,7 +52,7 @@ def check_agreement(eager: Eager, functional: ExportedProgram, names: list[str])
 
 
 def _calls(module: EagerReference, rows: list[Outputs]) -> list[Outputs]:
-    """As many as the module allows: it may refuse another input than its example."""
+    """As many calls as the module allows: it may refuse inputs other than its example."""
     results = []
     with contextlib.suppress(PilotlightError):
         for row in rows:
@@ -61,7 +61,7 @@ def _calls(module: EagerReference, rows: list[Outputs]) -> list[Outputs]:
 
 
 def _agree_in_float64(eager: Eager, functional: ExportedProgram, rows: list[Outputs]) -> bool:
-    """Rounding may separate the two in float32; what remains in float64 is another computation."""
+    """Rounding may make the two differ in float32; if they differ in float64 too, the computation differs."""
     try:
         exact = eager.reference(torch.float64)
         want = [exact(*row) for row in rows]
@@ -116,7 +116,7 @@ def _changes(before: nn.Module, after: nn.Module) -> Iterator[str]:
 
 
 def _same(left: Any, right: Any, depth: int = DEPTH) -> bool:
-    """Equal as far as can be told; objects are looked into, functions and modules are not."""
+    """Equal as far as can be told; objects are compared by their attributes, functions and modules are not compared."""
     if left is right or depth == 0:
         return True
     if isinstance(left, torch.Tensor) or isinstance(right, torch.Tensor):

@@ -16,7 +16,7 @@ _SHOWN = 4
 
 
 def load_weights(module: torch.nn.Module, path: Path) -> None:
-    """Every tensor of the module from the file; keys and shapes must agree."""
+    """Load every tensor of the module from the file; keys and shapes must agree."""
     found = _read(path)
     wanted = module.state_dict()
     given = _without_prefix(found, wanted)
@@ -88,7 +88,7 @@ def _safetensors(path: Path) -> dict[str, torch.Tensor]:
 
 
 def _without_prefix(given: dict[str, torch.Tensor], wanted: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """Names as the module has them, where wrappers (DataParallel, torch.compile) have put one word before them all."""
+    """Names without the common prefix that wrappers (DataParallel, torch.compile) add."""
     prefix = next(iter(given)).partition(".")[0] + "."
     if set(given) == set(wanted) or not all(key.startswith(prefix) for key in given):
         return given

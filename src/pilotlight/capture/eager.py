@@ -28,7 +28,7 @@ FLOAT32_ALONE = "quantized_decomposed"  # operators that are defined for float32
 
 
 def widen(item: Any) -> Any:
-    """Floats as float64, and their types as that type."""
+    """Narrower floats as float64, tensors and dtypes alike."""
     if isinstance(item, torch.Tensor):
         return item.to(torch.float64) if item.dtype in NARROW else item
     return torch.float64 if isinstance(item, torch.dtype) and item in NARROW else item
@@ -39,7 +39,7 @@ def narrow(item: Any) -> Any:
 
 
 class _Wide(TorchDispatchMode):
-    """Every operator in float64, also where the module names a narrower type or holds such a tensor."""
+    """Every operator in float64, even where the module names a narrower type or holds such a tensor."""
 
     supports_higher_order_operators = True
 
@@ -69,7 +69,7 @@ class Eager:
 
     def __init__(self, module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None):
         self.original = copied(module)  # never called
-        with contextlib.suppress(NotImplementedError):  # what was exported once, as by PT2E, has no modes
+        with contextlib.suppress(NotImplementedError):  # a module that was exported, as by PT2E, has no modes
             self.original.eval()
         self._leaves, self._spec = pytree.tree_flatten((tuple(args), dict(kwargs or {})))
 
@@ -82,7 +82,7 @@ class Eager:
         return copied(self.original, {id(p): p for p in self.original.parameters()})
 
     def arguments(self, inputs: Sequence[torch.Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Flat tensors as the module takes them; what is no tensor is as in the example."""
+        """Flat tensors in the structure that the module takes; other arguments are those of the example."""
         given = iter(inputs)
         leaves = [next(given) if isinstance(leaf, torch.Tensor) else leaf for leaf in self._leaves]
         args, kwargs = pytree.tree_unflatten(leaves, self._spec)
@@ -97,7 +97,7 @@ class Eager:
 
 
 class EagerReference:
-    """The module called again and again; it keeps what it keeps between calls until `reset`."""
+    """The module, to be called repeatedly; what it keeps between calls lasts until `reset`."""
 
     def __init__(self, eager: Eager, dtype: torch.dtype = torch.float32):
         self._eager, self._wide = eager, dtype == torch.float64
@@ -111,7 +111,7 @@ class EagerReference:
                 _widen_attributes(part)
 
     def __call__(self, *inputs: Any) -> list[torch.Tensor]:
-        """Copies of the tensors among the flat outputs, for flat or nested inputs, which stay as they are."""
+        """Copies of the tensors among the flat outputs, for flat or nested inputs, which do not change."""
         leaves = pytree.tree_leaves(self.call(*inputs))
         return [leaf.detach().clone() for leaf in leaves if isinstance(leaf, torch.Tensor)]
 
@@ -132,8 +132,8 @@ class EagerReference:
 
 
 def copied(module: nn.Module, shared: Mapping[int, Any] | None = None) -> nn.Module:
-    """A deep copy but for what is shared, by `id`; results of earlier computations that it holds, such as a normalized
-    weight, are copied as values."""
+    """A deep copy, except for `shared` objects, by `id`; results of earlier computations that it holds, such as a
+    normalized weight, are copied as values."""
     memo: dict[int, Any] = dict(shared or {})
     for part in module.modules():
         for held in vars(part).values():
@@ -143,7 +143,7 @@ def copied(module: nn.Module, shared: Mapping[int, Any] | None = None) -> nn.Mod
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return copy.deepcopy(module, memo)
-    except Exception as error:  # whatever an attribute of a user's raises
+    except Exception as error:  # whatever the user's attribute raises
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise PilotlightError(
             f"the model cannot be copied, so it cannot be run beside its compiled form: copy.deepcopy says: {reason}",
@@ -155,7 +155,7 @@ def copied(module: nn.Module, shared: Mapping[int, Any] | None = None) -> nn.Mod
 
 
 def _uncopied(module: nn.Module) -> str | None:
-    """The attribute that cannot be copied, where it is one by itself."""
+    """The attribute that cannot be copied, if it is a single one."""
     for path, part in module.named_modules():
         for name, held in vars(part).items():
             if name == "_modules":
@@ -168,7 +168,7 @@ def _uncopied(module: nn.Module) -> str | None:
 
 
 def _widen_attributes(module: nn.Module) -> None:
-    """Tensors that are attributes without being registered, also inside lists, tuples and dicts."""
+    """Tensors that are attributes but not registered, including those inside lists, tuples and dicts."""
     for name, held in list(vars(module).items()):
         if name not in ("_parameters", "_buffers", "_modules") and _holds_narrow(held):
             vars(module)[name] = pytree.tree_map(widen, held)

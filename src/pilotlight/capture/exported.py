@@ -39,7 +39,7 @@ from pilotlight.graph.dtypes import from_torch, to_numpy
 def capture_module(
     module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, name: str = "model"
 ) -> Graph:
-    """A module with example inputs as a graph that remembers the module; the module itself stays as it is."""
+    """A module with example inputs as a graph that remembers the module; the module itself does not change."""
     register_dataclasses((tuple(args), dict(kwargs or {})))
     eager = Eager(module, args, kwargs)
     try:
@@ -64,7 +64,7 @@ def export(
     """Run torch.export in inference mode and turn its failures into one sentence."""
     args, kwargs = _apart((tuple(args), dict(kwargs or {})))
     with torch.no_grad(), _quiet(), read_once():
-        with contextlib.suppress(NotImplementedError):  # what was exported once, as by PT2E, has no modes
+        with contextlib.suppress(NotImplementedError):  # a module that was exported, as by PT2E, has no modes
             module.eval()
         try:
             return torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
@@ -73,8 +73,8 @@ def export(
 
 
 def _apart(given: Any) -> Any:
-    """Inputs that share memory are copied: torch.export takes two that are the same tensor for one. Others keep their
-    strides, by which operators that depend on them are refused."""
+    """Inputs that share memory are copied: torch.export takes two that are the same tensor for one. Others keep
+    their strides, so that operators that depend on them can be refused."""
     storages = Counter(x.untyped_storage().data_ptr() for x in pytree.tree_leaves(given) if _has_storage(x))
 
     def apart(x: torch.Tensor) -> torch.Tensor:
@@ -122,9 +122,9 @@ def _export_error(error: Exception) -> PilotlightError:
 
 
 def capture_exported(program: ExportedProgram, name: str, eager: Eager | None = None) -> Graph:
-    """An exported program as a graph; everything it cannot do is listed in one error.
+    """An exported program as a graph; one error lists everything that is not supported.
 
-    With the module that it was exported from, the program is held against that.
+    If the module that it was exported from is given, the program is compared with it.
     """
     original = program
     if not _is_lowered(program):
@@ -141,13 +141,13 @@ def capture_exported(program: ExportedProgram, name: str, eager: Eager | None = 
 
 
 def _is_lowered(program: ExportedProgram) -> bool:
-    """Whether every operator has a lowering as it is, so that PyTorch need not trace the program again."""
+    """Whether every operator already has a lowering, so that PyTorch need not trace the program again."""
     calls = [n.target for n in program.graph.nodes if n.op == "call_function" and n.target is not operator.getitem]
     return is_functional(program) and all(ops.lowering(_short(f)) is not None for f in calls)
 
 
 def _decompositions() -> dict[Any, Any]:
-    """PyTorch's table without the operators that have a lowering of their own: those stay whole."""
+    """PyTorch's table without the operators that have their own lowering: those are not decomposed."""
     table = torch.export.default_decompositions()
     for overload in list(table.keys()):
         if ops.lowering(_short(overload)) is not None:
@@ -238,7 +238,7 @@ class _Walker:
             return None
         value = node.meta.get("val")
         if isinstance(value, symbols.SYMBOLIC) and str(node.target) != "aten._local_scalar_dense.default":
-            return value  # a number that the data decides; who needs it asks self.symbols
+            return value  # a number that depends on the data: see self.symbols
         lowering = ops.lowering(_short(node.target))
         if lowering is None:
             raise PilotlightError(
@@ -453,7 +453,7 @@ def _name(target: Any) -> str:
 
 
 def static_shape(tensor: torch.Tensor, what: str) -> tuple[int, ...]:
-    """A shape of plain integers; dimensions that change at run time are refused by name."""
+    """A shape of plain integers; dimensions that change at run time are refused."""
     for number, size in enumerate(tensor.shape):
         if type(size) is not int:
             raise PilotlightError(

@@ -1,4 +1,4 @@
-"""PyTorch's own answer: an exported program run in float32 or float64, with the states it carries along."""
+"""PyTorch's own answer: an exported program run in float32 or float64, with its states."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Wide(torch.fx.Interpreter):
         return self.dtype if isinstance(item, torch.dtype) and item in self.narrow else item
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        if str(target).startswith("quantized_decomposed."):  # defined for float32 alone
+        if str(target).startswith("quantized_decomposed."):  # defined only for float32
             args, kwargs = pytree.tree_map(_narrow, (args, kwargs))
             return self.widen(super().call_function(target, args, kwargs))
         args, kwargs = pytree.tree_map(self.widen, (args, kwargs))
@@ -72,7 +72,7 @@ def one_thread() -> Iterator[None]:
 
 
 class Reference:
-    """A functionalized program that can be called again and again; buffers it changes are kept between calls."""
+    """A functionalized program that can be called repeatedly; buffers that it changes are kept between calls."""
 
     def __init__(self, functional: ExportedProgram, dtype: torch.dtype = torch.float32):
         self._functional = functional
@@ -113,7 +113,7 @@ def example_inputs(program: ExportedProgram) -> list[torch.Tensor]:
 
 
 def variations(inputs: Sequence[torch.Tensor], count: int = 7, seed: int = 0) -> list[list[torch.Tensor]]:
-    """Seeded relatives of an example: floats with noise of their own size, the same integers in another order."""
+    """Seeded variations of an example: floats with noise of their own size, the same integers in another order."""
     generator = torch.Generator().manual_seed(seed)
     result = []
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""torch.export without a square: it asks a signature for its parameters once for every parameter there is.
+"""Keeps torch.export from taking quadratic time: it asks a signature for all parameters once per parameter.
 
 `ExportGraphSignature.inputs_to_parameters` makes a new dictionary of all parameters each time it is read, and copying
 the parameters' metadata into a traced graph reads it for each: half of the time for a network of 500 layers.
@@ -18,7 +18,7 @@ NAME = "_populate_param_buffer_metadata_to_new_gm"  # in both modules; other ver
 
 @contextlib.contextmanager
 def read_once() -> Iterator[None]:
-    """While this lasts, that copy is given dictionaries which were made once."""
+    """Inside this context, that copy reads dictionaries that were made once."""
     found = [(module, getattr(module, NAME)) for module in (_trace, exported_program) if hasattr(module, NAME)]
     for module, copy in found:
         setattr(module, NAME, _with_dictionaries(copy))

@@ -83,7 +83,7 @@ def load_model(
 def _refuse_changes(
     model: str, inputs: Sequence[str], init: Mapping[str, Any] | None, weights: Path | str | None
 ) -> None:
-    """An exported program is finished: shapes, layers and weights."""
+    """Refuse options that an exported program cannot take any more: shapes, layers and weights."""
     for option, given, what in (("--input", inputs, "shapes"), ("--init", init, "layers"),
                                 ("--weights", weights, "weights")):
         if given:
@@ -185,11 +185,11 @@ def _made(thing: Any, what: str, loaded: ModuleType, init: dict[str, Any]) -> An
 
 
 def _check_init(thing: Callable[..., Any], what: str, init: dict[str, Any]) -> None:
-    """The arguments of a class or function are those that it has, and all that it needs."""
+    """Check that `--init` names only arguments that exist, and all that are required."""
     try:
         parameters = inspect.signature(thing).parameters.values()
     except (TypeError, ValueError):
-        return  # built in: calling it tells
+        return  # built in: calling it will tell
     named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     takes = f"it takes: {', '.join(named)}" if named else "it takes no arguments"
     for key in init:
@@ -211,7 +211,7 @@ def _check_init(thing: Callable[..., Any], what: str, init: dict[str, Any]) -> N
 def _with_inputs(
     thing: Any, what: str, inputs: Sequence[str]
 ) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]:
-    """(module, positional example inputs, those by keyword); `--input` goes before what a function returned."""
+    """(module, positional example inputs, those by keyword); `--input` overrides what a function returned."""
     given: list[torch.Tensor] = []
     named: dict[str, torch.Tensor] = {}
     for number, text in enumerate(inputs):
@@ -246,11 +246,11 @@ def _with_inputs(
 
 
 def _check_call(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """The example inputs are those that forward takes; torch.export says it less clearly."""
+    """Check that forward takes these example inputs; torch.export's own error is less clear."""
     try:
         signature = inspect.signature(module.forward)
     except (TypeError, ValueError):
-        return  # built in: torch.export tells
+        return  # built in: torch.export will tell
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:

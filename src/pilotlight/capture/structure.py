@@ -1,4 +1,4 @@
-"""How a model's inputs and outputs are put together: dataclasses are made known to PyTorch, parts get names."""
+"""The structure of a model's inputs and outputs: dataclasses are registered with PyTorch, parts get names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 
 
 def register_dataclasses(item: Any) -> bool:
-    """Tell torch.export about dataclasses among inputs or outputs; whether there was a new one."""
+    """Register dataclasses among inputs or outputs with torch.export; returns whether one was new."""
     new, parts = False, []
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
         new = type(item) not in pytree.SUPPORTED_NODES
@@ -26,7 +26,7 @@ def register_dataclasses(item: Any) -> bool:
 
 
 def output_names(program: ExportedProgram, count: int) -> list[str]:
-    """Of each of the flat outputs: its keys and fields, as `boxes_0`; its number where it has none."""
+    """A name for each flat output: its keys and fields, such as `boxes_0`, or else its number."""
     names = [str(k) for k in range(count)]
     with contextlib.suppress(Exception):  # a file may hold types that this process does not know
         tree = pytree.tree_unflatten(range(count), program.call_spec.out_spec)
@@ -57,7 +57,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def written_name(node: torch.fx.Node) -> str:
-    """An operator as the user wrote it, with PyTorch's own name for it where that is another."""
+    """An operator as the user wrote it, with PyTorch's own name where that differs."""
     target = str(node.target)
     kind, _, name = str((node.meta.get("torch_fn") or ("", ""))[1]).partition(".")
     written = f"Tensor.{name}" if kind == "method_descriptor" else _function(name) if name else ""

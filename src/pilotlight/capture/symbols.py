@@ -1,6 +1,6 @@
-"""Sizes and numbers that are known at run time only, such as the number of nonzero elements.
+"""Sizes and numbers that are known only at run time, such as the number of nonzero elements.
 
-A dimension whose size the data decides is planned at the largest size that torch.export proves for it; the number of
+A dimension whose size depends on the data is planned at the largest size that torch.export proves for it; the number of
 rows that count is a value of the graph. An operator may read such a tensor when its first rows do not depend on the
 rows after them. PyTorch itself is asked: the operator is run on full tensors and on shortened ones, and the results
 have to agree. Reductions over such a dimension first overwrite the rows after them with what does not change it.
@@ -34,7 +34,7 @@ class Symbols:
         self._largest: dict[sympy.Symbol, int] = {}
 
     def bound(self, node: torch.fx.Node, arguments: Mapping[str, Any]) -> None:
-        """Note the largest size of what an operator chooses by a mask; torch.export does not always know it."""
+        """Record the largest size of what an operator selects by a mask; torch.export does not always know it."""
         result = node.meta.get("val")
         symbols = [n for n in getattr(result, "shape", ()) if type(n) is not int]
         name = str(node.target).removeprefix("aten.").split(".")[0]
@@ -100,13 +100,13 @@ def _expression(number: Any) -> sympy.Expr:
 
 
 def varies(node: torch.fx.Node) -> bool:
-    """Whether a tensor that the node reads has a size that the data decides."""
+    """Whether a tensor that the node reads has a size that depends on the data."""
     tensors = [n.meta.get("val") for n in node.all_input_nodes]
     return any(not isinstance(size, int) for t in tensors if isinstance(t, torch.Tensor) for size in t.shape)
 
 
 def keeps_rows_apart(node: torch.fx.Node, symbols: Symbols) -> bool:
-    """Whether the first rows of the result depend on the first rows of the operands alone."""
+    """Whether the first rows of the result depend only on the first rows of the operands."""
     free = {s for n in node.all_input_nodes for s in _free(n.meta.get("val"))}
     largest = {s: symbols.maximum(s, str(node)) for s in free}
     for share in (0.3, 0.7):
@@ -171,7 +171,7 @@ def _extreme(dtype: DType, end: str) -> float:
 
 
 def around(symbols: Symbols, node: torch.fx.Node, lowering: Lowering) -> Lowering:
-    """A lowering for operands whose sizes the data decides."""
+    """A lowering for operands whose sizes depend on the data."""
     if str(node.target) in ROW_BY_ROW or keeps_rows_apart(node, symbols):
         return lowering
     return lambda b, **arguments: _reduced(b, symbols, node, lowering, arguments)
@@ -207,7 +207,7 @@ def _reduced(
 
 
 def _filled(b: Builder, symbols: Symbols, x: Value, sizes: Sequence[Any], neutral: float) -> Value:
-    """A tensor with the rows that do not count overwritten by what changes nothing."""
+    """A tensor whose unused rows are overwritten with values that do not affect the result."""
     from pilotlight.ops.pointwise import apply
 
     for at, size in enumerate(sizes):

@@ -20,12 +20,12 @@ import torch
 
 from pilotlight.errors import PilotlightError, no_file
 
-_loaded: set[str] = set()  # modules that were made from files of users: these may be made anew
+_loaded: set[str] = set()  # modules that came from users' files: these may be loaded again
 
 
 @contextlib.contextmanager
 def seeded() -> Iterator[None]:
-    """Random numbers that are the same every time, so that the same command gives the same weights."""
+    """Seed all random numbers, so that the same command gives the same weights."""
     python, numbers = random.getstate(), np.random.get_state()
     with torch.random.fork_rng(devices=[]):
         random.seed(0)
@@ -59,7 +59,7 @@ def load_file(path: Path) -> ModuleType:
 
 
 def load_module(name: str, model: str) -> ModuleType:
-    """`package.module` as `python -m` finds it: from the folder that the command is given in."""
+    """`package.module` as `python -m` finds it: from the current folder."""
     _look_in(Path.cwd())
     importlib.invalidate_caches()
     if not all(part.isidentifier() for part in name.split(".")):
@@ -124,12 +124,12 @@ def _is_users(file: Path, path: Path, root: Path | None) -> bool:
 
 
 def _shown(file: str | None, path: Path) -> str:
-    """The path as the user wrote it where it is that file."""
+    """The path as the user wrote it, if it is that file."""
     return str(path if file is None or Path(file).resolve() == path.resolve() else from_here(Path(file)))
 
 
 def from_here(file: Path) -> Path:
-    """A path as seen from the folder that the command is given in."""
+    """A path relative to the current folder, if it is inside."""
     here, folder = file.resolve(), Path.cwd()
     return here.relative_to(folder) if here.is_relative_to(folder) else here
 
@@ -141,7 +141,7 @@ def _levels(path: Path) -> int:
         if not (folder / "__init__.py").is_file():
             break
         count += 1
-    with contextlib.suppress(SyntaxError, UnicodeDecodeError, ValueError):  # told when the file is run
+    with contextlib.suppress(SyntaxError, UnicodeDecodeError, ValueError):  # reported when the file is run
         tree = ast.parse(path.read_bytes())
         count = max([count, *(node.level for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))])
     return min(count, len(path.parents) - 1)
@@ -153,7 +153,7 @@ def _look_in(folder: Path) -> None:
 
 
 def _forget(name: str, root: Path) -> None:
-    """Make room for a package or file: what another file of a user's left under this name goes away."""
+    """Make room for a package or file: forget what another of the user's files left under this name."""
     importlib.invalidate_caches()
     for known in [m for m in sys.modules if m.partition(".")[0] == name and m in _loaded]:
         del sys.modules[known]
@@ -176,7 +176,7 @@ def _import(name: str) -> ModuleType:
 
 
 def _run_alone(path: Path) -> ModuleType:
-    """A file by itself: its own name, or another where a library of that name is loaded."""
+    """A single file, under its own name or, if a library of that name is loaded, another."""
     name = path.stem if path.stem not in sys.modules else f"_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None

@@ -82,8 +82,8 @@ def quantize_pt2e(
     graph: Graph, functional: ExportedProgram, samples: list[list[torch.Tensor]], mode: str, observer: str,
     wide: Predicate, keep_float: Predicate,
 ) -> Graph:
-    """The graph with observers in, calibrated, converted and captured again; `functional` is its program, among whose
-    nodes the two predicates choose."""
+    """The graph with observers inserted, calibrated, converted and captured again; `functional` is its program, and the
+    two predicates select among its nodes."""
     with _quiet(), torch.no_grad(), one_thread(), read_once():
         converted = _convert(functional, samples, observer, wide, keep_float)
         exported = torch.export.export(converted, tuple(example_inputs(functional)), strict=False)
@@ -117,7 +117,7 @@ def _convert(
 
 @contextlib.contextmanager
 def _untrained() -> Iterator[None]:
-    """For a batch norm that no layer took in, PT2E exports a hundred patterns that training would have left: this takes
+    """For a batch norm that was not folded, PT2E looks for a hundred patterns that only training leaves; this takes
     15 seconds, and nothing was trained here."""
     from torchao.quantization.pt2e import quantize_pt2e as torchao
 

@@ -1,11 +1,11 @@
-"""`--quantize auto`: int8, with the fewest results wider that hold the loss.
+"""`--quantize auto`: int8 with as few 16-bit results as keep the loss within the limit.
 
-Results are ranked by the noise that each alone brings into the outputs. The shortest prefix of that list that holds the
-loss in int16 is found by halving; where all of them do not suffice, dense layers are kept float the same way. Then each
-of the chosen goes back, the least important first, where the loss still holds without it.
+Results are ranked by the noise that each alone adds to the outputs. Bisection finds the shortest prefix of that list
+that, in int16, keeps the loss within the limit; if the whole list is not enough, dense layers are kept float in the
+same way. Then each choice is taken back, the least important first, if the loss stays within the limit without it.
 
-The loss is the share of labelled samples that PyTorch has right and the integers have wrong, less those the other way
-round. Without labels it is the largest over the outputs of: root mean square error, as a share of the output's own root
+The loss is the share of labelled samples that PyTorch gets right and the integers get wrong, minus those the other way
+round. Without labels it is the largest, over the outputs, root mean square error as a share of the output's own root
 mean square. Both are computed with the integer reference, whose bytes are the board's.
 """
 
@@ -38,7 +38,7 @@ class _Search:
     observer: str
     max_loss: float
     progress: Callable[[int, int], None] | None
-    expected: int = 0  # choices that will be tried, about
+    expected: int = 0  # about how many choices will be tried
     tried: dict[tuple[frozenset[str], frozenset[str]], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ def search(
     graph: Graph, samples: list[list[torch.Tensor]], labels: torch.Tensor | None, max_loss: float, observer: str,
     progress: Callable[[int, int], None] | None = None,
 ) -> Graph:
-    """The quantized graph with the fewest wider results that holds the loss; LossError where none does."""
+    """The quantized graph with the fewest 16-bit results that stays within the loss; LossError if none does."""
     s = _Search(graph, samples, labels, observer, max_loss, progress)
     s.expected = 4 + 2 * len(candidates(flat_module(s.functional))).bit_length()
     wide: list[Layer] = []

@@ -9,11 +9,11 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
-LOW = -1e4  # numbers from here down hide an element from a softmax: they are no scores
+LOW = -1e4  # numbers from here down hide an element from a softmax: they are not scores
 
 
 def is_state(node: Any) -> bool:
-    """A buffer that the model writes, or a copy of it: PT2E would take what it holds now for a constant."""
+    """A buffer that the model writes, or a copy of it: PT2E would take its present value for a constant."""
     if node.target is torch.ops.aten.clone.default:
         return is_state(node.args[0])
     return node.op == "get_attr" and any(
@@ -22,12 +22,12 @@ def is_state(node: Any) -> bool:
 
 
 class Constants:
-    """Values of the nodes that depend on no input. Each node is looked at once: a net of residual blocks has a path
-    for every choice of branches, and only as many nodes as it has operators."""
+    """Values of the nodes that depend on no input. Each node is visited once: the number of
+    paths through residual blocks grows exponentially, the number of nodes does not."""
 
     def __init__(self, model: GraphModule):
         self.model = model
-        self.known: dict[Node, Any] = {}  # None where a node is no constant
+        self.known: dict[Node, Any] = {}  # None where a node is not a constant
 
     def __call__(self, node: Any) -> torch.Tensor | None:
         """A node's value, if it is a constant tensor."""

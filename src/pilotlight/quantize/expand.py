@@ -1,8 +1,8 @@
-"""An exported module in the operators that the quantizer knows, before observers go in.
+"""An exported module in the operators that the quantizer knows, before observers are inserted.
 
 - A weight or bias of a dense layer that is computed from parameters (packed weights, a weight norm) becomes one,
   and a product with a constant matrix is a linear layer.
-- Operators of several steps are taken apart, so that each step's result gets a scale: `glu`, vector norms.
+- Operators of several steps are split, so that each step's result gets a scale: `glu`, vector norms.
 - What functionalizing makes of a write (`copy`, `fill`, `zero`) is the tensor that was written, and what it makes of a
   batch norm is one again.
 """
@@ -91,7 +91,7 @@ def _maker(model: GraphModule, node: Node) -> Make:
 
 
 def _apart(model: GraphModule, node: Node, steps: Callable[[Make, Node], Node | None]) -> None:
-    """Replace a node by others."""
+    """Replace a node with others."""
     result = steps(_maker(model, node), node)
     if result is not None:
         node.replace_all_uses_with(result)
@@ -99,7 +99,7 @@ def _apart(model: GraphModule, node: Node, steps: Callable[[Make, Node], Node | 
 
 
 def _batch_norm(make: Make, node: Node) -> Node | None:
-    """The first result of a batch norm without statistics of its own, which is all that a model reads."""
+    """The first result of a batch norm without running statistics, which is all that a model reads."""
     norm, number = node.args
     assert isinstance(norm, Node)
     if norm.target is not aten._native_batch_norm_legit_no_training.default or number != 0:
@@ -118,7 +118,7 @@ def _glu(make: Make, node: Node) -> Node | None:
 
 
 def _norm(make: Make, node: Node) -> Node | None:
-    """The root of the sum of squares; other orders stay whole."""
+    """The root of the sum of squares; other orders are kept."""
     given: list[Any] = [*node.args, *[None, 2, None, False][len(node.args) :]]
     x, order, dims, keep = given[:4]
     if order != 2 or dims is None or len(given) > 4 or node.kwargs:

@@ -1,7 +1,7 @@
-"""Tensors with numbers that no 8 or 16 bits hold together with the others: a mask's -1e9 or -infinity, and NaN.
+"""Tensors with numbers that 8 or 16 bits cannot hold together with the others: a mask's -1e9 or -infinity, and NaN.
 
-One scale for all of them would leave nothing of the others, the end of a range is no infinity, and no integer is NaN:
-such a tensor stays float, and so does whoever reads it. For a maximum the lowest integer does as well as -infinity.
+One scale for all of them would leave nothing of the others, the end of a range is not infinity, and no integer is NaN:
+such a tensor stays float, and so do its readers. For a maximum, the lowest integer does as well as -infinity.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An exported program as the module that PT2E works on.
 
-- It is functional: a write in place, through a view or to a buffer, is a tensor of its own. A tensor is quantized where
+- It is functional: a write in place, through a view or to a buffer, is a separate tensor. A tensor is quantized where
   it is made, so that a later write to it would be lost.
 - Its states are its own. They are read once, as copies, before anything else, and written once, after everything else.
 - It takes the flat tensors that the program was exported with, and gives a flat tuple.

@@ -44,8 +44,8 @@ class PercentileObserver(MinMaxObserver):
 
 
 def _finite(observer: Any) -> Any:
-    """An observer that does not see infinities, which are at the end of any range, and NaN. What was always zero, such
-    as a ReLU's result that no sample reached, has shown no range, and gets -1 to 1."""
+    """An observer that does not see infinities, which are at the end of any range, and NaN. A tensor that
+    was always zero, such as a ReLU that no sample activates, has no range and gets -1 to 1."""
 
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         observer.forward(self, torch.where(x.isfinite(), x, 0.0))

@@ -10,7 +10,7 @@ DENSE = {
     "conv_transpose1d.default", "conv_transpose2d.input",
 }
 RECURRENT = {"lstm.input", "gru.input", "lstm_cell.default", "gru_cell.default"}
-# A clamp becomes the limits of the operator in front.
+# A clamp becomes the limits of the operator before it.
 CLAMPS = {"relu.default", "relu6.default", "hardtanh.default", "clamp.default", "clamp_min.default"}
 # Of one tensor and numbers: any chain of these is one function of that tensor, a table. Names without overload.
 POINTWISE = {

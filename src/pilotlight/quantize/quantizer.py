@@ -1,8 +1,8 @@
 """Which tensors become int8 or int16: the annotations that PT2E works from.
 
 Every operator is in one of the classes of `operators.py`. What is in none stays float, and the summary says so.
-Pointwise operators that depend on one tensor are one function of it: only where they end the result is quantized.
-The result of an operator has 16 bits where `wide` says so; whoever reads it reads 16 bits.
+Pointwise operators that depend on one tensor are one function of it: only the last result is quantized.
+The result of an operator has 16 bits where `wide` says so; its readers read 16 bits.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Int8Quantizer(Quantizer):
         return True
 
     def _function(self, node: Node) -> None:
-        """What reads the source reads it quantized; what is read by others than this function is quantized."""
+        """The function reads its source quantized; results that are read outside the function are quantized."""
         source, name = self.source[node], operator_name(node) or ""
         ends = any(self.source.get(user) is not source for user in node.users)
         alone = 16 in (self.bits[node], self.bits.get(source, 8))  # 16 bits have a table for single operators only
@@ -257,6 +257,6 @@ def _tensor_inputs(node: Node) -> list[Node]:
 
 
 def _only_clamp(node: Node) -> Node | None:
-    """The activation that alone reads a result: the two become one integer operator."""
+    """The activation that is the only reader of a result: the two become one integer operator."""
     users = list(node.users)
     return users[0] if len(users) == 1 and operator_name(users[0]) in CLAMPS else None

@@ -2,7 +2,7 @@
 
 An item is the model's inputs (one tensor, a tuple, or a dict by the names of the inputs), or a tuple that begins with
 them; what follows, such as labels, is left out. An item whose tensors hold more along the first axis than the model's
-own is cut into samples; a rest that is smaller than the model's batch is left out.
+own is cut into samples; a remainder that is smaller than the model's batch is left out.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def read_samples(graph: Graph, calibration: Any, limit: int) -> list[Sample]:
 
 
 def _items(calibration: Any) -> Iterable[Any]:
-    """What to go through; a Dataset has a length and numbers its items."""
+    """An iterable of the items; a Dataset has a length and is indexed."""
     if isinstance(calibration, Iterable) and not isinstance(calibration, str | bytes):
         return calibration
     if hasattr(calibration, "__getitem__") and hasattr(calibration, "__len__"):
@@ -59,7 +59,7 @@ def _items(calibration: Any) -> Iterable[Any]:
 
 
 def _readings(item: Any, like: Sequence[Any], names: Sequence[str]) -> Iterator[list[Any]]:
-    """The ways to take an item for the model's inputs, the most literal first."""
+    """The ways to read an item as the model's inputs, the most literal first."""
     sequence = isinstance(item, list | tuple)
     structured = _as(item if sequence else [item], like)
     if structured is not None:

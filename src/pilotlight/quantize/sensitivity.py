@@ -1,4 +1,4 @@
-"""How much of the outputs' noise each layer makes: the float model with nothing but that layer in int8."""
+"""How much of the outputs' noise each layer causes: the float model with only that layer in int8."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAMPLES = 8
 
 
 def candidates(module: GraphModule) -> dict[Node, Node]:
-    """What may be wider: inputs and results with a scale of their own, each with the operator that names it."""
+    """Which tensors may use 16 bits: inputs and results with their own scale, each with the operator that names it."""
     quantizer = Int8Quantizer()
     quantizer.annotate(module)
     found = {}
@@ -35,13 +35,13 @@ def candidates(module: GraphModule) -> dict[Node, Node]:
 
 
 def rank_results(functional: ExportedProgram, samples: list[list[torch.Tensor]]) -> list[Layer]:
-    """Results and inputs, those first that lose most when they alone have 8 bits."""
+    """Results and inputs, those that lose most when they alone have 8 bits first."""
     module = flat_module(functional)
     return _ranked(_Probe(module, samples), candidates(module), weights=False)
 
 
 def rank_weights(functional: ExportedProgram, samples: list[list[torch.Tensor]]) -> list[Layer]:
-    """Dense layers, those first that lose most when nothing but their weights has 8 bits."""
+    """Dense layers, those that lose most when only their weights have 8 bits first."""
     module = flat_module(functional)
     dense = {n: n for n in module.graph.nodes if operator_name(n) in DENSE and _weight(n) is not None}
     return _ranked(_Probe(module, samples), dense, weights=True)
@@ -112,6 +112,6 @@ def _affine(x: torch.Tensor, low: float, high: float) -> torch.Tensor:
 
 
 def _per_channel(w: torch.Tensor) -> torch.Tensor:
-    """Symmetric along the first axis, which only a transposed convolution has not for its outputs."""
+    """Symmetric along the first axis, which is the outputs except in a transposed convolution."""
     scale = (w.abs().reshape(len(w), -1).amax(1) / 127).clamp(min=2.0**-40).reshape(-1, *[1] * (w.ndim - 1))
     return torch.round(w / scale) * scale

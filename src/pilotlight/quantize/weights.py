@@ -1,8 +1,8 @@
 """Weight-only quantization: large layers keep float inputs and outputs, their weights become int8 or int4.
 
-int8: one scale for each output, the largest weight at 127. int4: one for each group of inputs and output, of a few
-candidates the one with the least squared error. Scales have 16 significant bits at most, so that integer times scale
-is exact in float32: PyTorch, run with the numbers that the integers stand for, is the truth to compare with.
+int8: one scale for each output, the largest weight at 127. int4: one for each group of inputs and output, chosen from a
+few candidates by least squared error. Scales have 16 significant bits at most, so that integer times scale is exact in
+float32: PyTorch, run with the numbers that the integers stand for, is the reference.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _rounded(scale: np.ndarray) -> np.ndarray:
 
 
 def _weights(program: ExportedProgram) -> Iterator[str]:
-    """The names of parameters that are the weight of a layer this knows and nothing else."""
+    """The names of parameters that are used only as the weight of a supported layer."""
     targets = {s.arg.name: s.target for s in program.graph_signature.input_specs
                if s.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)}
     changed = set(program.graph_signature.buffers_to_mutate.values())
