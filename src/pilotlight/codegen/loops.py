@@ -121,7 +121,7 @@ class Instruction:
     """One pointwise operator inside a loop: an expression of operands, each an input or an earlier result."""
 
     expression: str  # C, operands as {0}, {1}, ...; {T} the compute type, {U} its unsigned twin, {bits} its width,
-    # {most} the farthest that it can be shifted to the right
+    # {most} the most bits that it can be shifted to the right
     operands: tuple[tuple[str, int], ...]  # ("in", k) or ("t", k)
     compute: DType
     result: DType
@@ -153,7 +153,7 @@ def pointwise(c: Step, out: Value, operands: Sequence[Operand], body: Sequence[I
         if kind == "t":
             return results[k]
         if inlined(operands[k].value) and operands[k].value.dtype.kind not in "ub":
-            return terms[k]  # of an unsigned type it becomes a variable: compilers warn of `x < 0`
+            return terms[k]  # an unsigned one becomes a variable: compilers warn about `x < 0`
         if k not in loaded:
             loaded[k] = f"v{len(loaded)}"
             lines.append(f"const {operands[k].value.dtype.c} {loaded[k]} = {terms[k]};")

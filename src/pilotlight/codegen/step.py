@@ -61,7 +61,7 @@ class Step:
 
     @contextlib.contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Lines inside braces: `head` is such as `for (;;)`."""
+        """Lines inside braces after `head`, such as `for (;;)`."""
         self.line(f"{head} {{")
         outside, self.lines = self.lines, []
         yield
@@ -102,7 +102,7 @@ class Step:
 
 
 def pointer(ctype: str, base: str, offset: int) -> str:
-    """A pointer into the memory of bytes at `base`. By way of `void *`: the offset is aligned for the type, which
+    """A pointer into the bytes at `base`, by way of `void *`: the offset is aligned for the type, which
     -Wcast-align cannot know."""
     kind = ctype.removeprefix("const ")
     between = "" if kind in ("uint8_t", "int8_t") else f"({'const ' if kind != ctype else ''}void *)"

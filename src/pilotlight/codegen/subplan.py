@@ -1,4 +1,4 @@
-"""Graphs that run inside a node, such as the branches of a `cond`: what an operator hands to the planner, and gets."""
+"""Graphs that run inside a node, such as the branches of a `cond`: what the planner gets and gives back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the code generator has to know of a core."""
+"""What the code generator has to know about a core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a kernel's writes may run behind its reads: the distances the planner overlaps buffers by."""
+"""How closely a kernel's writes may follow its reads: the distances by which the planner overlaps buffers."""
 
 from __future__ import annotations
 

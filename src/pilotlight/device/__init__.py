@@ -2,7 +2,7 @@
 
     with device.open(board, build, timeout=120.0, count=True) as dev:
         outputs = dev.run([array, ...])    # numpy, in metadata's c_shape and dtype; one boot, many runs
-        dev.reset()                        # state starts anew
+        dev.reset()                        # state starts over
     dev.counts                             # device.counts.Counts: .totals per run, .runs per run and step; or None
     dev.counts_reason                      # why there are no counts
     dev.stack                              # deepest painted stack in bytes, None on host

@@ -18,7 +18,7 @@ class EndedError(Exception):
 
 
 class Channel(Protocol):
-    """What a carrier provides: all of the bytes, or StalledError, or EndedError. So has a serial line."""
+    """What a carrier provides: all of the bytes, or StalledError, or EndedError. A serial line can be one too."""
 
     def read(self, count: int, timeout: float) -> bytes: ...
 

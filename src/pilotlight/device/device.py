@@ -60,7 +60,7 @@ class Device:
         ]
 
     def reset(self) -> None:
-        """The model's state starts anew."""
+        """The model's state starts over."""
         with self._talk() as client:
             client.reset()
 

@@ -53,7 +53,7 @@ class EmulatedDevice(Device):
         return None
 
     def _boot(self, program: str, emulator: Emulator) -> None:
-        """Starts the emulator; when it refuses the plugin, with another version of it, then without."""
+        """Starts the emulator; if it refuses the plugin, tries another version of it, then none."""
         version = FIRST_VERSION
         while True:
             self._start(program, emulator)

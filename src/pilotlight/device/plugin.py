@@ -19,7 +19,7 @@ _NO_PLUGINS = re.compile(r"-plugin: invalid option|plugin.*not (?:supported|enab
 
 
 def build_plugin(version: int = FIRST_VERSION) -> Path:
-    """The plugin as a shared library that claims an interface version; compiled unless it is there and whole."""
+    """The plugin as a shared library that claims an interface version; compiled unless a complete one is there."""
     digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
     return once(cache_folder() / f"count-{digest}-v{version}.so", lambda target: _compile(version, target))
 

@@ -26,7 +26,7 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Starts a program; what it prints (without stdout, when that is a pipe) goes to the log file.
 
-    In a group of its own it does not get the terminal's Ctrl-C.
+    It has a process group of its own, so it does not get the terminal's Ctrl-C.
     """
     _LOG.debug("%s", shlex.join(args))
     with log.open("wb") as file:

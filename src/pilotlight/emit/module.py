@@ -32,7 +32,7 @@ _TEMPLATES = jinja2.Environment(
 _TEMPLATES.filters["in_comment"] = in_comment
 _BASES = {"arena": "a", "state": "s"}
 _CMAKE = ".pilotlight.cmake"
-PART = 300  # steps of one function: compilers take time with the square of that; no example has as many
+PART = 300  # steps per function: compile time grows with the square of that; no example has as many
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Module:
     metadata: dict[str, Any]
 
     def write(self, folder: Path) -> dict[str, str | bytes]:
-        """The files as they are in the folder: two of them are named after the model where another's are there."""
+        """The files as written: two of them are named after the model where another model's are there already."""
         files = self._beside() if output.beside_another(folder, self.name) else self.files
         output.write(folder, self.name, files)
         return files

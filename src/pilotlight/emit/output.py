@@ -1,7 +1,7 @@
-"""Files into a folder of the user's: never over what Pilotlight did not write, several models side by side.
+"""Files into a folder of the user: never over what Pilotlight did not write; several models side by side.
 
 The metadata of a model lists its files with a hash of each. The first model of a folder has `metadata.json` and
-`example_main.c`, a further one has its name before these. What a model no longer needs is removed.
+`example_main.c`; for further models these names begin with the model's. What a model no longer needs is removed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def check_folder(folder: Path) -> None:
 
 
 def write(folder: Path, model: str, files: Files) -> None:
-    """All files or none: those that are in the way are named first."""
+    """All files or none; the error names those that are in the way."""
     check_folder(folder)
     others = {name: rows for name, rows in _known(folder).items() if name != model}
     ours = _known(folder).get(model, {})
@@ -105,7 +105,7 @@ def _read(path: Path) -> tuple[str, dict[str, str]] | None:
         if not str(data["generator"]).startswith("pilotlight "):
             return None
         name = str(data["name"])
-        if "files" not in data:  # of a version that kept no hashes
+        if "files" not in data:  # from a version that kept no hashes
             files = [*data["sources"], f"{name}.h", f"{name}_weights.bin", BUILD, EXAMPLE]
             return name, {file: _digest_of(path.parent / file) or "" for file in files}
         return name, {str(k): str(v) for k, v in data["files"].items()}

@@ -40,7 +40,7 @@ class Weights:
 
 
 def c_array(name: str, blob: bytes) -> str:
-    """The block as C source, sixteen bytes a line."""
+    """The block as C source, sixteen bytes per line."""
     rows = [", ".join(f"{byte}" for byte in blob[i : i + 24]) for i in range(0, len(blob), 24)]
     body = ",\n    ".join(rows)
     return (

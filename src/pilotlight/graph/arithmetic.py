@@ -16,7 +16,7 @@ class Arithmetic(IntEnum):
 def arithmetic(graph: Graph) -> dict[Value, Arithmetic]:
     """For the results of nodes and for states that are not exact."""
     kinds: dict[Value, Arithmetic] = {}
-    while True:  # again while states bring something into the next run
+    while True:  # again while states carry something into the next run
         for node in graph.nodes:
             given = max((kinds.get(v, Arithmetic.EXACT) for v in node.inputs), default=Arithmetic.EXACT)
             for value in node.outputs:

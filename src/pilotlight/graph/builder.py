@@ -38,13 +38,13 @@ class Builder:
         self._known: dict[Value, np.ndarray | None] = {}
         self.channel_scales: dict[Value, tuple[np.ndarray, int]] = {}  # of quantized weights: scales and their axis
         self.subgraph: Callable[..., Graph] = _no_subgraph  # `subgraph(fx module, operands, name, carried)`
-        self.count: Value | None = None  # of the current node: how many rows of its result there are in a run
+        self.count: Value | None = None  # of the current node: how many rows its result has in a run
         # whether each tensor of the current ATen node is the contiguous beginning of its memory in PyTorch
         self.dense: Callable[[], bool] = lambda: True
         self.results: list[tuple[DType, tuple[int, ...]]] = []  # what PyTorch says the current ATen node gives
 
     def expect(self, results: Iterable[tuple[DType, tuple[int, ...]]]) -> None:
-        """Begin an ATen node: what PyTorch says that it gives."""
+        """Begin an ATen node, with the results that PyTorch says it gives."""
         self.results = list(results)
         self.count = None
 

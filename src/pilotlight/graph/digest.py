@@ -1,4 +1,4 @@
-"""A fingerprint of a model: what it computes, wherever its source stands and whatever it is compiled for."""
+"""A fingerprint of a model: what it computes, wherever its source is and whatever it is compiled for."""
 
 from __future__ import annotations
 

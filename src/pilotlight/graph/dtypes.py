@@ -1,4 +1,4 @@
-"""Element types: one row each, with the names that PyTorch, numpy and C know them by."""
+"""Element types: one row each, with its names in PyTorch, numpy and C."""
 
 from __future__ import annotations
 
@@ -72,5 +72,5 @@ def to_torch(array: np.ndarray) -> torch.Tensor:
 
 
 def convert(array: np.ndarray, dtype: DType) -> np.ndarray:
-    """Elements of one type as another's, rounded and wrapped around as PyTorch does it."""
+    """Elements of one type as another's, rounded and wrapped around as PyTorch does."""
     return to_numpy(to_torch(np.asarray(array)).to(dtype.torch))

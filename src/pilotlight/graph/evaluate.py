@@ -16,7 +16,7 @@ def evaluate(graph: Graph, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
 
 
 def evaluate_runs(graph: Graph, runs: list[list[torch.Tensor]]) -> list[list[torch.Tensor]]:
-    """One run after the other, states carried along."""
+    """One run after another, with states carried along."""
     carried: dict[str, torch.Tensor] = {}
     results = []
     for inputs in runs:

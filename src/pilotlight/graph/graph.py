@@ -105,8 +105,8 @@ class Port:
     shape: Shape
     perm: tuple[int, ...] | None = None
     quant: Quant | None = None  # PyTorch's tensor is float, the memory holds integers
-    sizes: tuple[tuple[int, int], ...] = ()  # (axis, which output says how much of it there is in this run)
-    is_size: bool = False  # such an output itself, which PyTorch does not have
+    sizes: tuple[tuple[int, int], ...] = ()  # (axis, the output that gives its size in this run)
+    is_size: bool = False  # this is such an output, which PyTorch does not have
 
 
 @dataclass(eq=False)
@@ -146,7 +146,7 @@ class Graph:
     origin: Any = None  # the exported program
     eager: Any = None  # the user's own module, for the comparison with PyTorch; None where there is only a program
     quantization: Quantization | None = None
-    fixed: list[tuple[int, Any]] = field(default_factory=list)  # results that are no tensors, by place
+    fixed: list[tuple[int, Any]] = field(default_factory=list)  # results that are not tensors, by place
     fallbacks: list[Any] = field(default_factory=list)  # float operators inside an integer model, with reasons
     _names: dict[str, int] = field(default_factory=dict)
 

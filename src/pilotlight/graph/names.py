@@ -1,4 +1,4 @@
-"""Names of the user's as C wants them: none may be one that C, its library, CMake or the generated code has."""
+"""The user's names as C wants them: none may be one that C, its library, CMake or the generated code has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 _LONGEST = 48  # characters: file names and symbols are a few words longer
 
-# NAME.h lies in an include path: it must not hide <NAME.h>. Those of ISO C, POSIX, glibc, newlib and compilers.
+# NAME.h is in an include path: it must not hide <NAME.h> of ISO C, POSIX, glibc, newlib or a compiler.
 _HEADERS = """
 assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbit
 stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
@@ -22,7 +22,7 @@ ulimit unctrl unistd unwind utime utmp utmpx values varargs wait wordexp
 arm_acle arm_bf16 arm_cde arm_cmse arm_fp16 arm_mve arm_mve_types arm_neon cpuid emmintrin gcov immintrin mmintrin omp
 quadmath riscv_vector x86intrin xmmintrin
 """
-# NAME_t is a type of ours: not one of theirs.
+# NAME_t is our type: it must not be one of theirs.
 _TYPES = """
 blkcnt blksize bool cc char8 char16 char32 clock clockid cnd cookie_io_functions dev div double eflags err errno
 fexcept fpos fpregset fsblkcnt fsfilcnt gid greg gregset id idtype imaxdiv in_addr in_port ino int int_fast8 int_fast16
@@ -36,12 +36,12 @@ uint_least64 uint8 uint16 uint32 uint64 uintmax uintptr useconds va_list wctrans
 _TARGETS = "all clean depend edit_cache help install list_install_components main package package_source preinstall " \
     "rebuild_cache run_tests test zero_check"
 _TAKEN = frozenset(f"{_HEADERS} {_TYPES} {_TARGETS}".split())
-# Prefixes of the C library's, ours, and the one file beside a model's that has no name of it.
+# Prefixes of the C library, our own, and the one file that is not named after the model.
 _OURS = re.compile(r"_|pl(_|$)|pilotlight|example_main$|(sys|posix|pthread|metadata)(_|$)")
 
 
 def model_name(text: str) -> str:
-    """What the functions and files of a model begin with: lower case, with `m_` in front where others would clash."""
+    """What the functions and files of a model begin with: lower case, with the prefix `m_` where others would clash."""
     name = _shortened(_word(text).lower())
     if not name or name[0].isdigit() or name in _TAKEN or _OURS.match(name):
         return f"m_{name}"
@@ -65,7 +65,7 @@ def port_names(texts: Iterable[str]) -> list[str]:
 
 
 def in_comment(text: str) -> str:
-    """Text of the user's inside a C comment or after `//`: it neither ends it nor begins another."""
+    """The user's text inside a C comment or after `//`: it neither ends the comment nor begins another."""
     line = " ".join(text.split()).rstrip("\\")
     return line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 

@@ -1,4 +1,4 @@
-"""What a graph has to know of an operator, and the operators by name. `ops/` registers them and adds the rest."""
+"""What a graph has to know about an operator, and the operators by name. `ops/` registers them and adds the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between PyTorch's tensors and what a model has in memory: order of dimensions, and integers for real numbers."""
+"""Between PyTorch's tensors and a model's memory: the order of dimensions, and integers for real numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def describe_port(port: Port) -> str:
 def to_memory(port: Port, given: Any) -> np.ndarray:
     """A tensor in PyTorch's order as the bytes that the model reads; wrong shapes and types are refused.
 
-    Where the model reads integers, float tensors are quantized as PT2E does it; integers are taken as they are.
+    Where the model reads integers, float tensors are quantized as PT2E does; integers are taken as they are.
     """
     x = torch.as_tensor(given).detach()
     accepted = {port.value.dtype.torch} | ({torch.float32} if port.quant else set())

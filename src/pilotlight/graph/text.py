@@ -41,7 +41,7 @@ def node_text(node: Node) -> str:
 
 
 def graph_text(graph: Graph) -> str:
-    """One line a node, with its place in the user's model behind it."""
+    """One line per node, ending with its place in the user's model."""
     lines = [f"graph {graph.name} {{"]
     for port in graph.inputs:
         order = "" if port.perm is None else f"  # PyTorch's {list(port.shape)} permuted by {list(port.perm)}"

@@ -1,6 +1,6 @@
 """Convolution, depthwise convolution and linear layers of int16 with int8 weights: q_conv_s16.h, q_depthwise_s16.h.
 
-One way for every core; with the DSP extension the inner loop multiplies pairs. Patches are those of int8, counted in
+One form for every core; with the DSP extension the inner loop multiplies pairs. Patches are those of int8, counted in
 bytes.
 """
 
@@ -84,7 +84,7 @@ def _table(layer: Layer, pixels: int, reverse: bool) -> Fields:
 
 
 def pack(layer: Layer) -> tuple[Array, ...]:
-    """Weights (group, block, K / 4, 2, 4) with K = (KW, KH, I / groups), of which four taps stand in ORDER."""
+    """Weights (group, block, K / 4, 2, 4) with K = (KW, KH, I / groups), every four taps in ORDER."""
     s = layer.shape
     per_group = s.oc // s.groups
     filled = -per_group % BLOCK

@@ -1,6 +1,6 @@
 """The dense float32 layers: shapes, packed weights, overlap distances, and the blocks each one needs.
 
-The C drivers (`conv2d_f32.h`, `linear_f32.h`) walk output pixels outside and filters inside, one or two
+The C drivers (`conv2d_f32.h`, `linear_f32.h`) walk output pixels in the outer loop and filters in the inner, one or two
 pixels by a block of 8, 4, 2 or 1 filters at a time. Everything here follows from that order.
 """
 
@@ -21,7 +21,7 @@ Positions = npt.NDArray[np.int64]
 
 BLOCKS = (8, 4, 2, 1)
 FLOAT = 4  # bytes
-NEVER = 1 << 40  # stands for the position of a read that does not happen
+NEVER = 1 << 40  # the position of a read that does not happen
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Conv2d:
 
     @property
     def depthwise(self) -> bool:
-        """One filter a channel. A single channel is better off as a plain convolution."""
+        """One filter per channel. A single channel is better off as a plain convolution."""
         return self.groups == self.ic == self.oc and self.groups > 1
 
     @property
@@ -157,7 +157,7 @@ def pack_linear(w: npt.ArrayLike) -> Array:
 
 
 def pack_bias(bias: npt.ArrayLike) -> Array:
-    """One float a filter. NaN becomes the positive one, the only NaN that survives the assembly's ReLU."""
+    """One float per filter. NaN becomes the positive one, the only NaN that survives the assembly's ReLU."""
     values = np.array(bias, np.float32)
     values[np.isnan(values)] = np.nan
     return values
@@ -254,7 +254,7 @@ class _Walk:
 
 
 def _inside_input(at: Positions, taps: int, dilation: int, size: int) -> tuple[Positions, Positions]:
-    """Where the first and the last tap inside 0..size stand, for each start; first > last where none is."""
+    """Where the first and the last tap inside 0..size are, for each start; first > last where none is."""
     first = at + np.maximum(0, -(at // dilation)) * dilation
     beyond = at + (taps - 1) * dilation - (size - 1)
     last = at + (taps - 1 - np.maximum(0, -(-beyond // dilation))) * dilation

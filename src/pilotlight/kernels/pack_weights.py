@@ -1,7 +1,7 @@
 """int8 and int4 weights of float layers: how they are packed, and the numbers that their kernels need.
 
-`linear_w8.h` and `linear_w4.h` walk rows outside and blocks of two or four outputs inside. Everything here follows
-from that order.
+`linear_w8.h` and `linear_w4.h` walk rows in the outer loop and blocks of two or four outputs in the inner.
+Everything here follows from that order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Int8 = npt.NDArray[np.int8]
 
 
 def width(inputs: int) -> int:
-    """Inputs with the zeros behind them."""
+    """The inputs and the zeros after them."""
     return -(-inputs // QUAD) * QUAD
 
 
@@ -77,7 +77,7 @@ def pack_w4(q: Int8) -> npt.NDArray[np.int32]:
 
 
 def _blocks(q: Int8, outputs: int) -> Int8:
-    """(O, I) → (blocks, I, outputs) with zeros behind both."""
+    """(O, I) → (blocks, I, outputs) with zeros after both."""
     blocks = -(-len(q) // outputs)
     wide = np.zeros((blocks * outputs, width(q.shape[1])), np.int8)
     wide[: len(q), : q.shape[1]] = q
@@ -85,7 +85,7 @@ def _blocks(q: Int8, outputs: int) -> Int8:
 
 
 def pack_steps(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:
-    """(O, groups) → (O / 4, groups, 4), flat, zeros behind."""
+    """(O, groups) → (O / 4, groups, 4), flat, zeros at the end."""
     blocks = -(-len(steps) // QUAD)
     wide = np.zeros((blocks * QUAD, steps.shape[1]), np.uint16)
     wide[: len(steps)] = steps
@@ -93,7 +93,7 @@ def pack_steps(steps: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:
 
 
 def split_scales(scales: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]] | None:
-    """Scales (O, groups) as integers below 2^16 times a power of two for each output; None where they are others.
+    """Scales (O, groups) as integers below 2^16 times a power of two for each output; None where that is not possible.
 
     A single group needs no common unit: any scale is then a step of 2^15 times a number.
     """

@@ -16,7 +16,7 @@ _GUARD = re.compile(r"\A#ifndef \w+_H\n#define \w+_H\n(.*)#endif\s*\Z", re.DOTAL
 
 
 class Element(TypedDict):
-    """What a kernel for elements of any type has to know of one: the ending of names, its C type, the number 1."""
+    """What a kernel for elements of any type has to know about one: the ending of names, its C type, the number 1."""
 
     t: str
     T: str

@@ -1,14 +1,14 @@
 """Does the board compute what PyTorch computes?
 
-The truth is the user's module, run eagerly call after call; of a `.pt2` file it is the exported program. Float outputs
+The truth is the user's module, run eagerly call after call; for a `.pt2` file it is the exported program. Float outputs
 match when their largest distance from PyTorch in float64 is at most eight times PyTorch float32's own, plus 4e-6 of the
 largest output. PyTorch's own distance is the largest over the inputs and over seven copies of the first ones perturbed
 by one unit in the last place: deep networks amplify rounding, so a fixed tolerance would be either blind or wrong.
 Integers and booleans must be equal, except where PyTorch itself gives another answer for a perturbed copy (a tie).
 
 Nothing may make the limit so wide that any answer passes. Elements that are infinite or NaN in PyTorch's float32 are
-compared apart: the same infinity, NaN where NaN. Elements a thousand times smaller than all others, such as the scores
-that a mask of -1e9 leaves over, have a limit of their own.
+compared separately: the same infinity, NaN where NaN. Elements a thousand times smaller than all others, such as the
+scores that a mask of -1e9 leaves, have a limit of their own.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph
 
 Outputs = list[torch.Tensor]
-Sequences = list[list[torch.Tensor]]  # inputs of one run after the other
+Sequences = list[list[torch.Tensor]]  # inputs of one run after another
 
 TIMES_OWN = 8.0
 OF_LARGEST = 4e-6
 PERTURBED = 7
 STEPS = 8  # runs of a stateful model that are repeated with perturbed inputs
 DOUBTFUL = 1e-3  # float32 this far from float64, of the largest: the module may compute something else in float64
-GAP, SHARE = 1e3, 0.1  # a limit of their own: elements so much smaller than the others, at least this share of all
+GAP, SHARE = 1e3, 0.1  # elements GAP times smaller than the others, at least SHARE of all, have a limit of their own
 FLIPS, FLIP_NOISE = 0.02, 1e-4  # elements, and power, that a float's rounding before a quantization may change
 OVERFLOWN = 1e-5  # how near the float64 answer has to be where PyTorch's float32 overflows on the way and C does not
-WEAK = 0.1  # a limit of so much of an output's range says little
+WEAK = 0.1  # a limit that is this share of an output's range says little
 
 
 @dataclass(frozen=True)
@@ -239,8 +239,8 @@ def same_numbers(name: str, got: Outputs, want: Outputs, tolerance: float = 0.0)
 
 
 def nearly_same_numbers(name: str, got: Outputs, want: Outputs, tolerance: float) -> OutputMatch:
-    """As `same_numbers`, for results of integers that were made from computed floats: where a float rounds otherwise,
-    an integer is the next one. So a few elements may be further apart, by little: at most FLIPS of them, with at most
+    """As `same_numbers`, for results of integers that were made from computed floats: where a float rounds differently,
+    an integer is off by one. So a few elements may be further apart, by little: at most FLIPS of them, with at most
     FLIP_NOISE of the power."""
     row = same_numbers(name, got, want, tolerance)
     if row.match or row.max_abs_error == inf or not want[0].is_floating_point():

@@ -1,4 +1,4 @@
-"""Clamps go into the convolution or linear layer in front of them, constant padding into the convolution behind."""
+"""Clamps go into the convolution or linear layer before them, constant padding into the convolution after it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def fuse_clamps(graph: Graph) -> Graph:
 
 
 def absorb_padding(graph: Graph) -> Graph:
-    """Zeros padded around height and width in front of a convolution are the convolution's own padding.
+    """Zeros padded around height and width before a convolution become the convolution's own padding.
 
-    A one-dimensional convolution reads (N, L, C) as (N, 1, L, C): there the padding stands in front of a reshape.
+    A one-dimensional convolution reads (N, L, C) as (N, 1, L, C): there the padding comes before a reshape.
     """
     edit = Editor(graph)
     for node in edit:
@@ -61,7 +61,7 @@ def _as_image(sizes: tuple[int, ...], height: int = 0) -> tuple[int, ...]:
 
 
 def _is_spatial(node: Node, zero: int, image: Shape) -> bool:
-    """Whether a node pads height and width of an image with what stands for zero."""
+    """Whether a node pads height and width of an image with what represents zero."""
     if node.op != "pad" or node.attrs["value"] != zero or len(node.output.shape) not in (3, 4):
         return False
     before, after = (_as_image(node.attrs[side]) for side in ("before", "after"))

@@ -1,4 +1,4 @@
-"""Batch norm and every other constant scale and shift go into the weights in front of them."""
+"""Batch norm and every other constant scale and shift go into the weights of the layer before them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _match(node: Node, edit: Editor) -> tuple[Value, Node, Value] | None:
 
 
 def _folded(graph: Graph, node: Node, dense: Node, constant: Value) -> list[Value] | None:
-    """What a layer reads that computes the node after it as well."""
+    """The inputs of a layer that also computes the node after it."""
     x, weight, bias = dense.inputs
     if weight.data is None or bias.data is None or constant.data is None:
         return None

@@ -8,7 +8,7 @@ from pilotlight import ops
 from pilotlight.graph import Graph, Node, Value
 from pilotlight.graph.dtypes import to_numpy, to_torch
 
-GROWTH = 4096  # bytes a folded constant may be larger than what it was computed from
+GROWTH = 4096  # bytes by which a folded constant may exceed what it was computed from
 
 
 def fold_constants(graph: Graph) -> Graph:

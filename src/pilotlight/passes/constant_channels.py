@@ -1,9 +1,9 @@
 """Channels that hold the same integer for every input are computed now and dropped.
 
 Integer intervals are propagated through the real arithmetic, channel by channel: where the lowest and the highest
-value of a channel agree, it is constant. Such a channel can leave when everything that reads it can do without:
+value of a channel agree, it is constant. Such a channel can go when everything that reads it can do without it:
 a convolution adds its share to the bias (only if the padding holds the same number), a depthwise layer or a pooling
-drops its own channel, which must be able to leave in turn. No output bit changes.
+drops its own channel, which must be able to go in turn. No output bit changes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def depthwise(node: Node) -> bool:
 
 
 def find_intervals(graph: Graph) -> dict[Value, Interval]:
-    """What each channel of every int8 value can be."""
+    """The range of each channel of every int8 value."""
     found: dict[Value, Interval] = {}
     for node in graph.nodes:
         x = node.inputs[0] if node.inputs else None
@@ -118,7 +118,7 @@ def _dense(node: Node, known: Interval) -> Interval:
 
 @dataclass
 class _Removable:
-    """Which constant channels of which values can leave, found from the readers backwards."""
+    """Which constant channels of which values can go, found from the readers backwards."""
 
     graph: Graph
     intervals: dict[Value, Interval]
@@ -139,7 +139,7 @@ class _Removable:
             if free.all():
                 free[0] = False  # a tensor keeps at least one channel
             self.found[value] = free
-        # a depthwise layer or view loses a channel only together with the value in front of it
+        # a depthwise layer or view loses a channel only together with the value it reads
         for node in self.graph.nodes:
             if self._follows(node):
                 above = self.found.get(node.inputs[0])

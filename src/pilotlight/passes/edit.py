@@ -1,7 +1,7 @@
 """A graph while a pass changes it: who makes and who reads each value stays known.
 
-`Graph.producers`, `users` and `replace` walk all nodes. A pass that asks again after each change takes time with the
-square of the graph; here a change costs only what it touches.
+`Graph.producers`, `users` and `replace` walk all nodes. A pass that asks again after each change takes time
+quadratic in the size of the graph; here a change costs only what it touches.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Editor:
         self.alive = set(graph.nodes)
 
     def __iter__(self) -> Iterator[Node]:
-        """The nodes in order. What is put in the place of the current node is not met, nor is what was removed."""
+        """The nodes in order. What replaces the current node is not visited, nor is what was removed."""
         node = self._first
         while node is not None:
             following = self._after[node]
@@ -75,7 +75,7 @@ class Editor:
         self._unlink(node)
 
     def insert(self, at: Node, *nodes: Node) -> None:
-        """Put nodes before one."""
+        """Put nodes before `at`."""
         for node in nodes:
             before = self._before[at]
             if before is None:
@@ -88,7 +88,7 @@ class Editor:
             self.producers.update(dict.fromkeys(node.outputs, node))
 
     def exchange(self, old: Node, *nodes: Node) -> None:
-        """Put nodes in the place of one."""
+        """Put nodes in the place of `old`."""
         self._forget(old)
         self.insert(old, *nodes)
         self._unlink(old)

@@ -1,4 +1,4 @@
-"""Pointwise operators between one int8 tensor and a quantize: however many they are, they are one function of it.
+"""Pointwise operators between one int8 tensor and a quantize: however many there are, they are one function of it.
 
 - With constants of one element only, the function is a table of 256 bytes.
 - With constants per channel, a function of two straight lines that meet at zero (a batch norm that no layer could take
@@ -25,7 +25,7 @@ LONGEST = 64  # operators of a function
 
 @dataclass
 class Function:
-    """Pointwise operators in order, the one int8 tensor they depend on, and the float values that stand for it."""
+    """Pointwise operators in order, the one int8 tensor they depend on, and the float values that represent it."""
 
     leaf: Value
     result: Value
@@ -121,5 +121,5 @@ def function_of_one(value: Value, producers: dict[Value, Node], real: dict[Value
 
 
 def is_test(node: Node) -> bool:
-    """Whether a pointwise operator tells something about numbers."""
+    """Whether a pointwise operator gives true or false for numbers."""
     return is_pointwise(node.op) and node.output.dtype == BOOL and any(v.dtype.kind == "f" for v in node.inputs)

@@ -1,13 +1,13 @@
 """dequantize → float operator → quantize becomes one integer operator.
 
 Four rewrites run over the nodes in order, so that integers flow as far as they can:
-- an operator that only moves, compares or selects numbers of one scale does so with integers, and the dequantize goes
-  behind it;
+- an operator that only moves, compares or selects numbers of one scale does so with integers, and the dequantize comes
+  after it;
 - quantize after dequantize is nothing, or a table where the scales differ;
 - pointwise operators that depend on one int8 tensor become one table (`passes/functions.py`);
 - an operator that has an integer form (`ops.integer_form`) and whose result is only read by a quantize takes both in.
-An operator of which any input or the result has 16 bits takes its 16-bit form (`q16_spec`): what has 8 is widened in
-front, exactly, and narrowed behind. What is left in float is named with its reason.
+An operator of which any input or the result has 16 bits takes its 16-bit form (`q16_spec`): 8-bit inputs are
+widened before it, exactly, and 8-bit results narrowed after it. What is left in float is named with its reason.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class _Rewriter:
         return True
 
     def _integers(self, value: Value, quant: Quant, dtype: DType) -> Value | None:
-        """A value in this quantization, or None where it is not; what is no float stays."""
+        """A value in this quantization, or None where it is not; what is not float stays."""
         if value.dtype.kind != "f":
             return value
         if value.data is None:
@@ -154,7 +154,7 @@ class _Rewriter:
         self.real[real] = out
 
     def _function(self, node: Node) -> bool:
-        """A quantize or a test behind pointwise operators of one tensor."""
+        """A quantize or a test after pointwise operators of one tensor."""
         if node.op == "quantize":
             function = function_of_one(node.inputs[0], self.producers, self.real)
             quant = Quant(node.attrs["scale"], node.attrs["zero"])
@@ -250,7 +250,7 @@ class _Rewriter:
 
 
 def _mark(node: Node, *clamps: Clamp | None) -> None:
-    """Keep the real numbers that an integer node's limits stand for, to describe it by."""
+    """Keep the real numbers that an integer node's limits stand for, for its description."""
     found = [clamp for clamp in clamps if clamp is not None]
     if found:
         node.attrs["clamp"] = (max(lo for lo, _ in found), min(hi for _, hi in found))
@@ -347,7 +347,7 @@ def _is_real(node: Node) -> bool:
 
 
 def _lift_quantize(graph: Graph, clamps: dict[Value, Clamp]) -> Graph:
-    """Quantize before data is moved instead of behind: then integers are moved."""
+    """Quantize before data is moved instead of after: then integers are moved."""
     edit = Editor(graph)
     for node in edit:
         while node.op == "quantize" and (above := edit.producers.get(node.inputs[0])) is not None:

@@ -3,7 +3,7 @@
 Capture wraps each convolution and pooling in a pair of permutes, because the kernels are channels last and
 PyTorch is not. A permute slides through operators that do not care about the order of dimensions; two that
 meet become one; those that reach the border of the graph become the memory order of an input, an output or a
-state; one in front of a linear layer is a reordering of its weight. What is left is a transposition that the
+state; one before a linear layer is a reordering of its weight. What is left is a transposition that the
 model itself asks for.
 """
 
@@ -63,7 +63,7 @@ class _Layout:
     def round(self) -> bool:
         """Apply to every node the first rule that fits; False when none did.
 
-        What a rule puts in, the nodes after it see in the same round: a permute slides down a whole network at once.
+        Later nodes see what a rule put in during the same round: a permute slides down a whole network at once.
         """
         self.edit.prune()
         changed = False
@@ -178,7 +178,7 @@ class _Layout:
         return self.edit.alone(value)
 
     def _only_operand(self, node: Node, back: Perm, rank: int) -> tuple[Value, dict[str, Any]] | None:
-        """The one operand that is not to be had in the other order for free, and the attributes in that order."""
+        """The one operand that the other order does not come free for, and the attributes in that order."""
         if len(node.outputs) != 1 or len(node.output.shape) != rank:
             return None
         attrs = ops.get(node.op).permuted(node, back)
@@ -206,7 +206,7 @@ class _Layout:
         return True
 
     def _slide(self, node: Node) -> bool:
-        """Move the permutes in front of an operator behind it, when that costs no new transposition."""
+        """Move the permutes before an operator to after it, when that costs no new transposition."""
         above = [a for v in node.inputs if (a := self.edit.producers.get(v)) is not None and a.op == "permute"]
         if not above or len(node.outputs) != 1:
             return False
@@ -228,7 +228,7 @@ class _Layout:
         return True
 
     def _free(self, value: Value, perm: Perm, rank: int) -> bool:
-        """Whether an operand can be had in the other order without moving data."""
+        """Whether an operand can take the other order without moving data."""
         above = self.edit.producers.get(value)
         if above is not None and above.op == "permute" and above.attrs["perm"] == perm:
             return True
@@ -263,7 +263,7 @@ class _Layout:
     # ---- borders -------------------------------------------------------------------------------------------
 
     def borders(self) -> bool:
-        """Inputs read only through one permute, and outputs behind one, take that order in memory."""
+        """Inputs read only through one permute, and outputs written only through one, take that order in memory."""
         if self.keep_io:
             return False
         leaving = self.graph.leaving()

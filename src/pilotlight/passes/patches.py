@@ -21,7 +21,7 @@ def can_cut(node: Node) -> bool:
 
 
 def join_reshapes(graph: Graph) -> Graph:
-    """Read the image itself behind two reshapes that undo each other, as between one-dimensional layers."""
+    """Read the image itself after two reshapes that undo each other, as between one-dimensional layers."""
     edit, leaving = Editor(graph), graph.leaving()
     for node in edit:
         above = edit.producers.get(node.inputs[0]) if node.op == "reshape" else None
@@ -47,7 +47,7 @@ def _ports(values: Sequence[Value] | dict[Value, None]) -> list[Port]:
 
 
 def patches_node(graph: Graph, stage: Graph, rows: int, columns: int) -> Node:
-    """The node that stands for a stage in a graph, or in a copy of it: values are found by name."""
+    """The node that replaces a stage in a graph, or in a copy of it: values are found by name."""
     values = {value.name: value for value in graph.values()}
     inputs, outputs = ([values[port.value.name] for port in ports] for ports in (stage.inputs, stage.outputs))
     place = next((n.place for n in stage.nodes if n.place.module or n.place.source), stage.nodes[0].place)

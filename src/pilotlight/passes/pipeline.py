@@ -20,7 +20,7 @@ Passes = Sequence[tuple[str, Pass]]
 
 
 def passes(keep_io: bool = False, float_io: bool = False) -> list[tuple[str, Pass]]:
-    """Names and passes in order: a list to put passes of one's own into, for `compile(graph, passes=...)`."""
+    """Names and passes in order: a list to add your own passes to, for `compile(graph, passes=...)`."""
     return [
         ("fold constants", fold_constants),
         ("remove dead code", remove_dead),
@@ -43,8 +43,8 @@ def passes(keep_io: bool = False, float_io: bool = False) -> list[tuple[str, Pas
 def optimize(
     graph: Graph, *, keep_io: bool = False, float_io: bool = False, check: bool = False, chosen: Passes | None = None
 ) -> Graph:
-    """Run every pass, on subgraphs first; with `check` the graph is verified after each. Passes that were `chosen` take
-    the place of ours for the graph itself."""
+    """Run every pass, on subgraphs first; with `check` the graph is verified after each. Passes in `chosen`
+    replace ours for the graph itself."""
     for node in graph.nodes:
         for attribute, inner in node.subgraphs.items():
             node.attrs[attribute] = optimize(inner, keep_io=True, float_io=True, check=check)

@@ -1,11 +1,11 @@
-"""Recurrent layers that stand on each other, side by side or alone: every one with a quantized output.
+"""Recurrent layers, stacked, side by side or alone: each gets a quantized output.
 
 PT2E sees a stack of LSTM or GRU layers as one operator and quantizes only its input and its output. So that each layer
 can compute in integers,
 - a final hidden state is read as the last step of the layer's output, which it is;
-- each layer's output is quantized right behind it: in the scale that its readers ask for, where they agree on one,
+- each layer's output is quantized right after it: in the scale that its readers ask for, where they agree on one,
   else in steps of 1/128, because hidden states lie between -1 and 1;
-- given states are quantized in front: the hidden one as the output is, an LSTM's cell in 16 bits.
+- given states are quantized before it: the hidden one as the output is, an LSTM's cell in 16 bits.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _quantized(graph: Graph, node: Node, affine: Affine) -> list[Node]:
 
 
 def _agreed(graph: Graph, y: Value) -> Affine | None:
-    """The one int8 scale in which everything that reads a value, moved or not, takes it."""
+    """The one int8 scale in which all readers of a value, moved or not, take it."""
     users, leaving = graph.users(), graph.leaving()
     found: set[Affine | None] = set()
     waiting = [y]

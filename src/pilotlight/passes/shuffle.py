@@ -1,7 +1,7 @@
 """Channel shuffles as one operator while the layout is chosen.
 
 A shuffle is written reshape → permute → reshape, but it moves nothing across dimensions: it is the same in any
-order of them. In three pieces it would stop the permutes that are to meet their inverses behind it.
+order of them. In three pieces it would stop the permutes that are to meet their inverses after it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _inside_one_dimension(split: Node, permute: Node) -> dict[str, object] | Non
 
 
 def split_shuffles(graph: Graph) -> Graph:
-    """Back to what has kernels."""
+    """Back to operators that have kernels."""
     edit = Editor(graph)
     for node in edit:
         if node.op != "shuffle":

@@ -23,7 +23,7 @@ POINT = {"kernel": (1, 1), "stride": (1, 1), "pad": (0, 0, 0, 0), "groups": 1}
 
 
 def keep_integer_weights(graph: Graph) -> Graph:
-    """Rewrite every layer whose integers are exact; scales and shifts behind it go into its own."""
+    """Rewrite every layer whose integers are exact; scales and shifts after it go into its own."""
     found: dict[Node, Node] = {}
     producers = graph.producers()
     for at, node in enumerate(graph.nodes):
@@ -129,7 +129,7 @@ def _fold_scales(graph: Graph) -> Graph:
 
 
 def _folded(graph: Graph, node: Node, layer: Node, constant: Value) -> list[Value]:
-    """What a layer reads that computes the node after it as well."""
+    """The inputs of a layer that also computes the node after it."""
     *rest, scale, bias = layer.inputs
     assert scale.data is not None and bias.data is not None and constant.data is not None
     number = np.broadcast_to(constant.data.reshape(-1).astype(np.float64), (bias.elements,))

@@ -11,12 +11,12 @@ from pilotlight.ops.strided import Strided, Walk
 from pilotlight.ops.views import Window
 from pilotlight.passes.edit import Editor
 
-MOST_BEHIND = 4  # a tensor is kept alive for at most so many times what is read of it
+MOST_KEPT = 4  # a tensor is kept alive for a window only if it is at most this many times larger
 LARGE = 1 << 22  # elements above which walks are not composed
 
 
 def absorb_windows(graph: Graph) -> Graph:
-    """Let operators read through the slices and permutes before them and write through the permute behind."""
+    """Let operators read through the slices and permutes before them and write through the permute after them."""
     edit = Editor(graph)
     for node in edit:
         op = ops.get(node.op)
@@ -28,7 +28,7 @@ def absorb_windows(graph: Graph) -> Graph:
 
 
 def _absorb_input(edit: Editor, node: Node, op: Strided, k: int) -> None:
-    """Try every tensor behind a chain of windows, the farthest that fits wins."""
+    """Try every tensor up a chain of windows; the farthest that fits wins."""
     value = node.inputs[k]
     if k in node.attrs.get("reads", {}) or value.elements > LARGE:
         return
@@ -43,7 +43,7 @@ def _absorb_input(edit: Editor, node: Node, op: Strided, k: int) -> None:
         copied |= window.view_offset(above) is None
         base = above.inputs[0]
         walk = _affine(index.reshape(shape))
-        if walk is not None and copied and base.bytes <= MOST_BEHIND * value.bytes and not base.is_constant:
+        if walk is not None and copied and base.bytes <= MOST_KEPT * value.bytes and not base.is_constant:
             if _try(node, op, k, base, walk):
                 best = (base, walk)
             node.inputs[k] = value

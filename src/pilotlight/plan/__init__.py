@@ -52,7 +52,7 @@ class Plan:
         return self._scratch.get(node)
 
     def walks_backward(self, node: Node) -> bool:
-        """Whether a step must go from its last element to the first, because its output lies that near."""
+        """Whether a step must go from its last element to the first, because its output lies so close to its input."""
         return any(value.name in self.arena.backward for value in node.outputs)
 
     def peak(self) -> list[Buffer]:
@@ -66,8 +66,8 @@ def make_plan(
 ) -> Plan:
     """Order the nodes, find lifetimes, place every buffer.
 
-    With `borrow_inputs` the inputs stay where somebody else keeps them: they take no bytes and are never overwritten.
-    What is `borrowed` besides is computed in memory of somebody else.
+    With `borrow_inputs` the inputs stay in memory that the caller owns: they take no bytes and are never overwritten.
+    Values that are `borrowed` are computed in such memory as well.
     """
     for node in graph.nodes:
         plan_inside(node)

@@ -22,7 +22,7 @@ class ArenaPlan:
     offsets: dict[str, int]
     size: int
     lower_bound: int  # the most bytes any single step needs, given the overlaps
-    no_overlap: int  # what it would be at least, were no bytes shared
+    no_overlap: int  # the least it would be if no bytes were shared
     peak_step: int  # the step that needs `lower_bound` bytes
     method: str  # what found it
     optimal: bool  # proven: no smaller arena exists
@@ -55,7 +55,7 @@ def plan_arena(
         offsets=offsets,
         size=max(search.size, 0),
         lower_bound=bounds.lower_bound,
-        no_overlap=max(bounds.no_overlap, search.size),  # placed without sharing is one of the ways to place
+        no_overlap=max(bounds.no_overlap, search.size),  # a placement without sharing is one of the placements
         peak_step=bounds.peak_step,
         method=search.method,
         optimal=not sized or search.size == search.floor,

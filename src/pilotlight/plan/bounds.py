@@ -46,7 +46,7 @@ class Bounds:
     needs: list[int]  # bytes, by step from first_step on
     lower_bound: int  # the largest of needs
     peak_step: int  # the first step that needs that much
-    no_overlap: int  # the same were no bytes shared
+    no_overlap: int  # the same if no bytes were shared
 
 
 def step_saving(pairs: Sequence[Pair]) -> int:

@@ -74,7 +74,7 @@ def pairs_of_step(overlaps: Iterable[Overlap]) -> list[Overlap]:
 def usable_overlaps(buffers: Sequence[Buffer], overlaps: Sequence[Overlap]) -> list[Overlap]:
     """The overlaps that count, one for each pair of input and output.
 
-    Raises for data that cannot be planned: such a thing is a mistake of the caller, never of the model.
+    Raises for data that cannot be planned: that is a mistake of the caller, never of the model.
     """
     by_name: dict[str, Buffer] = {}
     for buffer in buffers:

@@ -26,7 +26,7 @@ class Conflict(NamedTuple):
 
 class Outcome(NamedTuple):
     offsets: Ints | None
-    complete: bool  # without offsets: it is proven that there are none
+    complete: bool  # without offsets: proven that there are none
     work: int
 
 

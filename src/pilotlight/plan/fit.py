@@ -1,4 +1,4 @@
-"""Placing buffers one after the other, each at the lowest or highest start that is free.
+"""Placing buffers one after another, each at the lowest or highest start that is free.
 
 All arithmetic is in units of the alignment: sizes rounded up, distances to the stricter side. Only a limit on the
 arena is in bytes, because the buffer on top need not be padded.

@@ -14,7 +14,7 @@ from pilotlight.plan.paths import search_region
 __all__ = ["DEFAULT_EFFORT", "Task", "best_order", "order_peak"]
 
 DEFAULT_EFFORT = 120_000  # looks at the cost of a task, about half a second
-WINDOW = 14  # tasks around the peak that are ordered anew when their region is too large for exact search
+WINDOW = 14  # tasks around the peak that are reordered when their region is too large for exact search
 
 
 def best_order(

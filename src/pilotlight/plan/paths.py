@@ -18,7 +18,7 @@ EXACT_TASKS = 200  # a region with more than this is not searched to the end
 class Found(NamedTuple):
     order: list[int] | None  # with a lower peak than asked for
     complete: bool  # no order has a lower peak than this one (or than asked for)
-    work: int  # looks at the cost of a task
+    work: int  # how often the cost of a task was looked at
 
 
 def search_region(region: Region, peak: int, budget: int) -> Found:

@@ -12,7 +12,7 @@ from pilotlight.plan.order import best_order
 def reorder(graph: Graph) -> Graph:
     """Put the nodes into the order that needs the smallest arena, as far as the search finds one.
 
-    What reads a state stays in front of what writes it, so that the update can happen in place.
+    What reads a state stays before what writes it, so that the update can happen in place.
     """
     steps, homes = find_homes(graph)
     states = {state.value for state in graph.states}

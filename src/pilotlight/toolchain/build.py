@@ -151,7 +151,7 @@ class _Builder:
             raise
 
     def _board_image(self, info: BuildInfo, units: list[Unit], place: Placement) -> BuildInfo:
-        """Adds the image that boots; the stack bound holds for both, and what it has more is harness."""
+        """Adds the image that boots; the stack bound holds for both, and what it adds is harness."""
         reserve = (info.stack or 0) + _HARNESS_STACK
         self._write("board.ld", board_script(self.model.name, self.board, place, reserve))
         image = self._link(f"{self.model.name}.elf", "board.ld", units)

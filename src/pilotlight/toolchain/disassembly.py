@@ -1,4 +1,4 @@
-"""Instructions of an ELF file, as objdump tells them."""
+"""Instructions of an ELF file, as objdump prints them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilotlight.toolchain.command import run
 from pilotlight.toolchain.find import Toolchain
 
 _LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)(?:\s+(.*))?$")
-_COMMENT = re.compile(r"\s*[@;#] (0x[0-9a-f]+|\d+)$")  # an immediate again, in another base
+_COMMENT = re.compile(r"\s*[@;#] (0x[0-9a-f]+|\d+)$")  # an immediate repeated in another base
 _TARGET = re.compile(r"\b([0-9a-f]+) <([^>]+)>")
 
 

@@ -26,12 +26,12 @@ def _table() -> dict[str, dict[str, Any]]:
 
 
 def compilers() -> dict[str, tuple[str, str | None]]:
-    """Of each toolchain, the compiler's program and the Debian package that brings it, if there is one."""
+    """For each toolchain, the compiler's program and the Debian package that provides it, if there is one."""
     return {name: (row["prefix"] + "gcc", row.get("package")) for name, row in _table().items()}
 
 
 def find(board: Board) -> Toolchain:
-    """The compiler and disassembler for a board; MissingToolError says which package brings them."""
+    """The compiler and disassembler for a board; MissingToolError says which package provides them."""
     row = _row(board)
     found = {}
     for tool in ("gcc", "objdump"):
@@ -51,9 +51,9 @@ def compiler(board: Board) -> str:
 
 
 def reason_without(board: Board, need_compiler: bool = True) -> str | None:
-    """Why a board is to be reported without code size: its compiler is absent and no package brings it.
+    """Why a board is to be reported without code size: its compiler is absent and no package provides it.
 
-    An absent compiler that a package brings is a reason only where it is not needed; find() raises otherwise.
+    An absent compiler that a package provides is a reason only where it is not needed; find() raises otherwise.
     """
     row = _row(board)
     program = row["prefix"] + "gcc"

@@ -76,7 +76,7 @@ _THUMB_CALL = re.compile(rf"^blx?({_CONDITION})?$")
 _THUMB_BRANCH = re.compile(rf"^b(?P<condition>{_CONDITION})?(\.n|\.w)?$")
 _ALWAYS_POPS = ("pop", "pop.w", "vpop", "ldm", "ldm.w", "ldmia", "ldmia.w", "vldmia")
 _NUMBER = re.compile(r"#(-?\d+)")
-_WORD_TABLE = re.compile(r"^pc, \[\w+, \w+, lsl #2\]$")  # what a compiler makes of many cases; calls never look so
+_WORD_TABLE = re.compile(r"^pc, \[\w+, \w+, lsl #2\]$")  # a compiler's jump table; calls never look like this
 
 
 class Thumb:
@@ -130,7 +130,7 @@ class Thumb:
         if name.startswith(("push", "vpush")) or (multiple and name.startswith(("stmdb", "vstmdb"))):
             return Step(pushed=4 * register_words(operands))
         if name.startswith(("pop", "vpop")) or (multiple and name.startswith(("ldm", "vldm"))):
-            if name not in _ALWAYS_POPS:  # under a condition: the path that goes on has not popped
+            if name not in _ALWAYS_POPS:  # conditional: the path that goes on has not popped
                 return Step()
             return Step(pushed=-4 * register_words(operands), falls_through="pc" not in operands)
         if (operands.endswith("]!") and "[sp, #-" in operands) or "[sp], #" in operands:

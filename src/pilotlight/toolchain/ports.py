@@ -1,4 +1,4 @@
-"""pl_ports.h: what the board's server has to know of one model."""
+"""pl_ports.h: what the board's server has to know about one model."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
 A C function's frame comes from -fstack-usage, a generated assembly function's from the generator. Library
 functions have neither: their instructions are followed, and every change of the stack pointer is added up.
-Calls are read from the disassembly; a call into the middle of the same function is a long jump, which
-Armv6-M makes so. A call through a register, or recursion, is an error: the bound would not be one. A jump through
+Calls are read from the disassembly; a call into the middle of the same function is a long jump,
+as Armv6-M makes them. A call through a register, or recursion, is an error: the bound would not be one. A jump through
 a register is a return where the register was loaded from the place on the stack that the return address was put
-into: Armv6-M returns so from functions whose arguments were pushed before it.
+into: Armv6-M returns like this from functions whose arguments were pushed before it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Graph:
         return result
 
     def _by_frame(self, start: int, size: int, frame: int) -> int:
-        """A function whose frame is known: jumps out of it happen after the frame is given back."""
+        """A function whose frame is known: jumps out of it happen after the frame is released."""
         frame = deepest = max(frame, self._entered(start, start + size))
         for instruction in self.code.between(start, start + size):
             step = self.flow.step(instruction)
@@ -113,7 +113,7 @@ class _Graph:
     def _by_flow(self, address: int) -> int:
         """A function nobody measured: walk every path through it, adding up what is pushed.
 
-        Behind a jump table lies what no other path reaches, at the depth of the jump.
+        The targets of a jump table are what no other path reaches, at the depth of the jump.
         """
         walk = _Walk(self, address)
         walk.follow(address, 0)

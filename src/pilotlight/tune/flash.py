@@ -2,8 +2,8 @@
 
 Some layers have a second kernel with larger constants that executes fewer instructions. Without a budget a layer gets
 it where every byte saves WORTH instructions or more; with `--max-flash` wherever there is room, the best bargain first.
-The arena hardly grows for it: a kernel that makes the peak higher than that is given up again. What other steps leave
-free of the arena is scratch memory, with which a third kernel needs no more flash than the first.
+The arena may grow a little for it; a kernel that raises the peak further is given up again. The part of the arena that
+other steps leave free is scratch memory, with which a third kernel needs no more flash than the first.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pilotlight.passes.prepare import prepare
 from pilotlight.plan import Plan, make_plan
 
 WORTH = 32  # instructions that a byte of flash must save where the user named no budget
-GROWTH, LITTLE = 20, 1024  # the arena may grow by one part in so many, or by so many bytes
-STACK = 128  # bytes by which a kernel may need more of it
+GROWTH, LITTLE = 20, 1024  # the arena may grow by one part in GROWTH, or by LITTLE bytes
+STACK = 128  # bytes of stack that a kernel may need in addition
 DRIVER = 1536  # bytes of the C around a kernel's blocks
 
 
@@ -75,8 +75,8 @@ def _code(blocks: Iterable[str]) -> int:
 def spend(
     graph: Graph, target: Target, taken: Iterable[Bargain], plan: Plan, most: int | None, keep_inputs: bool
 ) -> Plan:
-    """The plan with these bargains, but for those that would make the arena larger than `most`, or than a little more
-    than that of the `plan` without any. What the arena has to spare in other steps goes to the other layers."""
+    """The plan with these bargains, except those that would make the arena larger than `most` or, without that limit,
+    much larger than in the `plan` without any. What the arena has to spare in other steps goes to the other layers."""
     limit = plan.arena.size + max(plan.arena.size // GROWTH, LITTLE) if most is None else most
     large_flash = {bargain.node for bargain in taken}
     bought = _within(graph, target, large_flash, {}, limit, keep_inputs)
@@ -88,7 +88,7 @@ def spend(
 def _within(
     graph: Graph, target: Target, large_flash: set[Node], scratch: dict[Node, int], limit: int, keep_inputs: bool
 ) -> Plan | None:
-    """A plan of so many bytes, if need be without some of what was meant to be spent."""
+    """A plan of at most `limit` bytes, if need be without some of what was to be spent."""
     while large_flash or scratch:
         prepared = prepare(graph, target, large_flash=large_flash, scratch=scratch)
         back = dict(zip(prepared.nodes, graph.nodes, strict=True))
@@ -113,8 +113,8 @@ def _within(
 
 
 def _spare(graph: Graph, target: Target, large_flash: set[Node], plan: Plan, room: int) -> dict[Node, int]:
-    """Layers that would be enough faster with the scratch memory that is left when they run, if their output lies
-    where their input does."""
+    """Layers that would gain enough from the scratch memory left when they run, if their output overlaps their
+    input."""
     small, spare = dense_s8.family(target), {}
     by_output = {node.output.name: (step, node) for step, node in enumerate(plan.steps) if len(node.outputs) == 1}
     for node in graph.nodes:

@@ -3,7 +3,7 @@
 A stage is a run of layers around the step that needs most. Candidates (where it begins and ends, the size of its
 patches) are ranked by a quick estimate; the best of them are built, and the one with the smallest need is taken. Then
 the step that needs most is looked at again, until nothing helps. In the end each stage gets the patches with the least
-work, and each layer its fast kernel, that keep the arena as small.
+work, and each layer its fast kernel, where that keeps the arena as small.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pilotlight.tune.stages import CALL, Candidate, candidates, cuts
 STAGES = 8  # at most
 TRIED = 12  # candidates that are built for each
 MOST_LOW_SCRATCH = 32  # layers that get another kernel
-MOST_STEPS = 100  # that are written for one stage
+MOST_STEPS = 100  # written for one stage
 CLOSE = 64  # needs that differ by less than this fraction count as equal; then the least work wins
 
 
@@ -117,7 +117,7 @@ class _Search:
         return True
 
     def relax(self, graph: Graph, least: int) -> None:
-        """Give each stage the patches with the least work that hold the arena."""
+        """Give each stage the patches with the least work that keep the arena as small."""
         for node in [node for node in graph.nodes if node.op == "patches"]:
             found, stage = (node.attrs["rows"], node.attrs["columns"]), node.attrs["stage"]
             work = _work(node)
@@ -153,7 +153,7 @@ class _Search:
             low_scratch.add(left[0])
 
     def needs(self, graph: Graph) -> dict[Node, int]:
-        """The bytes that each step needs at least, in the order of the graph."""
+        """The fewest bytes that each step needs, in the order of the graph."""
         found = find_lifetimes(graph, keep_inputs=self.keep_inputs)
         bounds = find_bounds(found.buffers, usable_overlaps(found.buffers, found.overlaps), ALIGN)
         first = bounds.first_step

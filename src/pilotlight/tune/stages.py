@@ -10,17 +10,17 @@ from pilotlight.graph import Graph, Node, Value
 from pilotlight.ops.tiles import Cut, Needs, is_run
 from pilotlight.passes.patches import can_cut, make_stage
 
-LENGTH = 16  # layers of a stage at most
+LENGTH = 16  # layers of a stage, at most
 SIZES = (1, 2, 4, 8, 16, 32)  # rows or columns of a patch
 SHARES = (2, 3, 4, 6)  # parts of an image
 MOST_WORK = 4  # times the work of the stage as a whole
-CALL = 250  # multiply-accumulates that are worth the call of a kernel
-SLACK = 16  # a stage is not looked at when it needs more than the best estimate by this fraction
+CALL = 250  # multiply-accumulates that cost as much as the call of a kernel
+SLACK = 16  # a stage is skipped when it needs more than the best estimate by one part in SLACK
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Nodes start to stop of a graph, in patches of so many rows and columns."""
+    """Nodes start to stop of a graph, in patches of `size` rows and columns."""
 
     start: int
     stop: int
@@ -83,7 +83,7 @@ def _sizes(size: int) -> list[int]:
 
 
 def _around(graph: Graph, start: int, stop: int, stage: Graph) -> int:
-    """Bytes alive beside a stage while it runs: what passes it by, its inputs and its outputs, which may share bytes
+    """Bytes alive besides a stage while it runs: what passes it by, its inputs and its outputs, which may share bytes
     with an input that nobody needs later."""
     later = {v for node in graph.nodes[stop:] for v in node.inputs} | graph.leaving()
     earlier = {port.value for port in graph.inputs} | {v for node in graph.nodes[:start] for v in node.outputs}
@@ -95,7 +95,7 @@ def _around(graph: Graph, start: int, stop: int, stage: Graph) -> int:
 
 
 def _estimate(cut: Cut, needs: Needs) -> tuple[int, int]:
-    """Bytes beside inputs and outputs that a patch from the middle needs, and the work if all patches were like it."""
+    """Bytes besides inputs and outputs that a patch from the middle needs, and the work if all patches were like it."""
     stage, areas = cut.stage, needs.areas
     sizes = {v: area.size[0] * area.size[1] * v.shape[3] * v.dtype.size for v, area in areas.items()}
     elsewhere = {p.value for p in (*stage.inputs, *stage.outputs) if is_run(areas[p.value].size, p.value)}

@@ -50,7 +50,7 @@ def code_bytes(name: str) -> int:
 
 
 def dispatch(names: set[str], prefix: str) -> str:
-    """C text that calls the blocks, for behind the kernel headers and before the tables. A model has one family."""
+    """C text that calls the blocks, of one family; it belongs after the kernel headers and before the tables."""
     return _of(names).dispatch(names, prefix)
 
 

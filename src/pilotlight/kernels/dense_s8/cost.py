@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pilotlight.kernels.pack_f32 import Conv2d
 
-STEP = {1: 8, 2: 13, 3: 18}  # four taps of two filters at so many pixels
+STEP = {1: 8, 2: 13, 3: 18}  # four taps of two filters, by number of pixels
 WIDE_STEP = {1: 7, 2: 12, 3: 17}
 
 

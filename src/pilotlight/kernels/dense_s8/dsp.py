@@ -18,7 +18,7 @@ STRIDES = (8, 16, 32, 64, 128, 256, 510)  # values between windows that share no
 FEW_STRIDES = (32, 128, 510)
 FARTHEST = 510  # values that a block can reach from one pixel to the next
 DEPTHWISE_BYTES, LOW_SCRATCH_BYTES = 832, 256  # of a depthwise patch
-SHARED_BYTES, APART_BYTES = 1024, 768  # as large as a patch grows for fewer turns of its loops
+SHARED_BYTES, APART_BYTES = 1024, 768  # how large a patch may grow for fewer turns of its loops
 
 
 class Dsp:
@@ -157,7 +157,7 @@ def finish_of(layer: Layer) -> Finish:
 
 
 def block_sizes(pixels: int) -> set[int]:
-    """The blocks that a group of so many pixels is cut into: threes, and twos for the rest."""
+    """The blocks that a group of pixels is cut into: threes, and twos for the rest."""
     if pixels == 1:
         return {1}
     sizes = {3} if (pixels % 3 != 1 and pixels > 2) or pixels > 4 else set()

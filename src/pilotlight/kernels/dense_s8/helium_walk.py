@@ -1,7 +1,7 @@
 """How far the output of a Helium driver may overlap its input.
 
 A driver computes output rows in groups of pixels, and at each the outputs in blocks of channels. A block's inputs are
-read before its outputs are stored; blocks go up in either direction, groups of pixels and rows are turned round.
+read before its outputs are stored; blocks always go up, groups of pixels and rows are reversed in a backward walk.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pilotlight.kernels.pack_f32 import Conv2d
 
 Positions = npt.NDArray[np.int64]
-NEVER = 1 << 40  # stands for the position of a read that does not happen
+NEVER = 1 << 40  # the position of a read that does not happen
 
 
 class Walk:
@@ -46,7 +46,7 @@ class Walk:
         """Forward the largest safe `output - input` in bytes, in reverse the smallest.
 
         Forward, what is written so far has to stay below what later steps read; in reverse above it. Where nothing
-        is read later the two only have to be allowed anywhere: at the input's size they are apart.
+        is read later, any distance is safe; at the input's size the two are disjoint.
         """
         if not reverse:
             later = np.minimum.accumulate(self.read_from.ravel()[::-1])[::-1][1:]

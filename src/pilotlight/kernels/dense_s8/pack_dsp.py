@@ -72,8 +72,8 @@ def depthwise_words(layer: Layer) -> Array:
 
 
 def taps_streams(layer: Layer) -> Array:
-    """By four channels, the last of them once more with those before where they are no multiple of four: starts, for
-    each tap the weights (0, 2) and (1, 3), multipliers."""
+    """By four channels; where their number is not a multiple of four, the last block repeats some of the one before.
+    For each block: starts, for each tap the weights (0, 2) and (1, 3), multipliers."""
     channels = layer.shape.ic
     firsts = [*range(0, channels - 3, 4), *([channels - 4] if channels % 4 else [])]
     which = np.array(firsts)[:, None] + np.arange(4)  # (blocks, 4)

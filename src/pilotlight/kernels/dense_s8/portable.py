@@ -16,7 +16,7 @@ PIXELS, LOW_SCRATCH_PIXELS = 6, 2  # in a patch: a multiple of what a core compu
 
 
 class Portable:
-    """The family that every target has; `low_scratch` makes do with the smallest patches."""
+    """The family that every target has; `low_scratch` uses the smallest patches."""
 
     def __init__(self, low_scratch: bool = False):
         self.low_scratch = low_scratch

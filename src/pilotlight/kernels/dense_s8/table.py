@@ -8,7 +8,7 @@ from pilotlight.codegen.step import Fields
 from pilotlight.kernels.dense_s8.layer import Layer
 from pilotlight.kernels.pack_f32 import Conv2d
 
-PATCH_BYTES = 1024  # as large as a patch grows for the sake of columns shared by neighbouring pixels
+PATCH_BYTES = 1024  # how large a patch may grow so that neighbouring pixels share columns
 
 
 def fields(layer: Layer, pixels: int, reverse: bool) -> Fields:
@@ -31,7 +31,7 @@ def column_step(s: Conv2d) -> int:
 
 
 def columns(s: Conv2d, pixels: int) -> int:
-    """Columns of the patch of so many pixels."""
+    """Columns of a patch for `pixels` pixels."""
     return (pixels - 1) * column_step(s) + s.kw
 
 

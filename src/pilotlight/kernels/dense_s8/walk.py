@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pilotlight.kernels.pack_f32 import Conv2d
 
 Positions = npt.NDArray[np.int64]
-NEVER = 1 << 40  # stands for the position of a read that does not happen
+NEVER = 1 << 40  # the position of a read that does not happen
 
 
 class Walk:

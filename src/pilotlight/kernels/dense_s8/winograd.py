@@ -30,7 +30,7 @@ def fits(layer: Layer) -> bool:
 
 
 def plan(layer: Layer, finish: Finish) -> Kernel:
-    """With weights in that form in flash."""
+    """With weights stored in that form in flash."""
     s = layer.shape
     block = _block(s, finish)
     walk = Walk(s, PIXELS, ROWS)
@@ -49,13 +49,13 @@ def plan(layer: Layer, finish: Finish) -> Kernel:
 
 
 def plan_unfolded(layer: Layer, finish: Finish, scratch: int) -> Kernel | None:
-    """With weights brought into that form on the board, once for as many rows of tiles as so much scratch holds."""
+    """With weights brought into that form on the board, once for as many rows of tiles as the scratch holds."""
     s = layer.shape
     across, down = -(-s.ow // PIXELS), -(-s.oh // ROWS)
     tall = (scratch - SPARE - _outside(s) - 128 * s.ic - 32) // (across * 64 * s.ic)
     if tall < 1 or not reaches(s.ic):
         return None
-    tall = -(-down // -(-down // min(tall, down)))  # as few as make no more turns
+    tall = -(-down // -(-down // min(tall, down)))  # the fewest that take no more turns
     block, unfold = _block(s, finish), Block("unfold", 4, s.ic)
     walk = Walk(s, s.ow, tall * ROWS)
 

@@ -1,7 +1,7 @@
 """Micro-kernels, the inner blocks of dense layers.
 
-`mac_f32_PxF` computes P pixels by F filters, `dw_f32_PxF` P pixels by F channels of a depthwise layer. Which
-ones a layer needs is told by `pilotlight.kernels.pack_f32.micro_kernels`.
+`mac_f32_PxF` computes P pixels by F filters, `dw_f32_PxF` P pixels by F channels of a depthwise layer.
+`pilotlight.kernels.pack_f32.micro_kernels` tells which ones a layer needs.
 """
 
 from __future__ import annotations

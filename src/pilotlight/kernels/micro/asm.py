@@ -126,7 +126,7 @@ class Registers:
         return [Float(n) for n in range(self._float - count, self._float)]
 
     def saved_core(self) -> list[Core]:
-        """What a function must save: r4 and up. r12 goes along, it carries the floating-point status."""
+        """What a function must save: r4 and up, and r12, which holds the floating-point status."""
         return sorted([r for r in self.used if r.number >= 4] + [Core(12)], key=lambda r: r.number)
 
     def saved_floats(self) -> list[Float]:

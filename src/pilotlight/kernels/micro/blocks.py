@@ -45,7 +45,7 @@ class Generator(ABC):
 
     @abstractmethod
     def window(self) -> None:
-        """Adds one window to the accumulators; x stands on it, w on its weights; rows is not zero."""
+        """Adds one window to the accumulators; x points to it, w to its weights; rows is not zero."""
 
     @abstractmethod
     def aside(self) -> None:
@@ -152,7 +152,7 @@ class Generator(ABC):
         self.f.add("b", "start")
 
     def next_group(self) -> None:
-        """From behind the last block of a group of pixels to the first of the next."""
+        """From the end of the last block of a group of pixels to the first of the next."""
         self.load(self.scratch, "blocks")
         self.f.add("sub", self.y, self.y, Shifted(self.scratch, self.shift))
         self.advance([self.y], "y_pixel", 1 + self.pixels)
@@ -181,7 +181,7 @@ class Generator(ABC):
         )
 
     def multiply_add(self, sums: list[tuple[Float, Float, Float]], products: list[Float]) -> None:
-        """acc += a * b for each (acc, a, b); the products go through `products`, so many at a time."""
+        """acc += a * b for each (acc, a, b); the products go through `products`, as many at a time as it holds."""
         if self.fused:
             for acc, a, b in sums:
                 self.f.add("vfma.f32", acc, a, b)
@@ -240,7 +240,7 @@ class Convolution(Generator):
         """Every filter sees the same input."""
 
     def channels(self, count: int) -> None:
-        """So many channels: their inputs and weights come several at a time."""
+        """`count` channels: their inputs and weights are loaded several at a time."""
         for k in range(count):
             if k % self.x_at_once == 0:
                 for pointer, xs in zip(self.x, self.xs, strict=True):

@@ -1,6 +1,6 @@
 """The generator of int8 blocks for Cortex-M with the M-profile vector extension (Helium).
 
-Every function takes one pointer to a struct of `blocks_mve_s8.h`, whose fields it knows by their order, and holds
+Every function takes one pointer to a struct of `blocks_mve_s8.h`, whose fields it knows by their order, and keeps
 to the standard calling convention. Names carry what a function is generated for:
 
     dot_s8_1x4        one pixel by four filters, any depth, tail predicated

@@ -1,4 +1,4 @@
-"""Depthwise blocks: channels in lanes, one pointer a tap, up to nine of them in registers.
+"""Depthwise blocks: channels in lanes, one pointer per tap, up to nine of them in registers.
 
 Two products of int8 (weights never reach -128) fit int16, so taps are added in pairs before they are widened:
 

@@ -35,7 +35,7 @@ def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
 
 
 def dispatch(names: set[str], prefix: str) -> str:
-    """C text for behind the kernel headers: the functions that drivers call, over the blocks the model has."""
+    """The functions that drivers call, over the blocks the model has; the C text belongs after the kernel headers."""
     if not names:
         return ""
     blocks = [parse(name) for name in sorted(names - set(COPIES))]
@@ -75,7 +75,7 @@ def _portable(name: str) -> str:
 
 
 def _choice(blocks: Sequence[Dot | Depthwise], prefix: str, indent: str) -> list[str]:
-    """Calls the block of `kind`; the last needs no question."""
+    """Calls the block of `kind`; the last needs no test."""
     lines = []
     for at, block in enumerate(blocks):
         call = f"{prefix}_{block.name}(a);"

@@ -41,7 +41,7 @@ class Dot:
 
     @property
     def kind(self) -> int:
-        """What drivers know the block by; that for one pixel is told apart by the shift alone."""
+        """The number that drivers choose the block by; blocks for one pixel differ by the shift alone."""
         return (1 if self.pixels == 0 else self.chunks or STRAIGHT + 1 + self.odd) + 16 * self.shift
 
 

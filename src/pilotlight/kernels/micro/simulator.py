@@ -83,7 +83,7 @@ class Simulator:
             )
 
     def jump(self, body: list[Instruction], following: int, labels: dict[str, int]) -> int | None:
-        """Where a branch goes on; None for what is no branch."""
+        """Where a branch goes; None for what is not a branch."""
         instruction = body[following - 1]
         if instruction.op[0] != "b":
             return None

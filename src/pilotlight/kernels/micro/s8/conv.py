@@ -57,7 +57,7 @@ def rest(f: Function, steps: Core, unroll: int) -> None:
 
 
 def enter(f: Function, left_out: Core, step_bytes: int, unroll: int) -> None:
-    """Into the loop that follows, so many steps behind its start: by a table of half the distances, a byte each."""
+    """Enters the loop that follows `left_out` steps after its start: by a table of half the distances, a byte each."""
     f.add("tbb", f"[pc, {left_out}]")
     f.add(".byte", ", ".join(str((unroll + n * step_bytes) // 2) for n in range(unroll)))
 
@@ -67,7 +67,7 @@ def _step(block: Block) -> Function:
     f.add("ldrd", L0, L1, f"[{W}], #8")
     if block.wide:
         f.add("ldrd", T0, T1, f"[{W}], #8")
-    order = {1: [0], 2: [1, 0], 3: [0, 2, 1]}[block.count]  # the pixel that x stands on comes last and moves it on
+    order = {1: [0], 2: [1, 0], 3: [0, 2, 1]}[block.count]  # the pixel that x points to comes last and moves it on
     base = order[-1]
     for i, p in enumerate(order):
         a, b = ACC[p]

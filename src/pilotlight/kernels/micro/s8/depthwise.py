@@ -65,8 +65,8 @@ def _pixel(f: Function, block: Block) -> None:
         f.add("ldr", A, "[sp]")
     for column in range(3):
         first, second = WEIGHTS[2 * column : 2 * column + 2]
-        behind = f"[{X}, #{COLUMN * (column - block.step)}]"
-        f.add("ldrd", P, Q, f"[{X}], #{COLUMN * block.step}" if column == 0 else behind)
+        later = f"[{X}, #{COLUMN * (column - block.step)}]"
+        f.add("ldrd", P, Q, f"[{X}], #{COLUMN * block.step}" if column == 0 else later)
         f.add("smlad", A, P, first, A)
         if both:
             f.add("smlatb", B, P, first, B)

@@ -87,7 +87,7 @@ def _variants(blocks: list[Block], prefix: str) -> list[str]:
 
 
 def _chain(tests: list[tuple[str, list[str]]]) -> list[str]:
-    """if … else if … else, one level deeper; a single case stands alone."""
+    """if … else if … else, one level deeper; a single case needs none."""
     if len(tests) == 1:
         return tests[0][1]
     lines: list[str] = []

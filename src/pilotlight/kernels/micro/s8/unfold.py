@@ -12,7 +12,7 @@ from pilotlight.kernels.micro.s8.names import Block
 
 FROM, TO = Core(0), Core(14)
 TAPS = [Core(n) for n in range(1, 10)]  # (3 rows, 3 columns)
-SPARE = [Core(n) for n in range(10, 13)]  # one a row
+SPARE = [Core(n) for n in range(10, 13)]  # one per row
 FRAME = 8  # fours left of this filter, filters left
 FARTHEST = 4095  # bytes that a store reaches
 ENDS = RegisterList(tuple(Core(n) for n in range(1, 9)))
