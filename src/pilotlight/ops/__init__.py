@@ -1,4 +1,4 @@
-"""The operators: one file a family, pointwise operators, reductions and views as table rows."""
+"""The operators: one file per family; pointwise operators, reductions and views as table rows."""
 
 import importlib
 import pkgutil

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pilotlight.graph import Node, Shape, Value
 
-Span = tuple[range, int, int]  # what lies inside, and the padding before and behind it
+Span = tuple[range, int, int]  # what lies inside, and the padding before and after it
 
 
 class Area(NamedTuple):

@@ -94,7 +94,7 @@ def scaled_dot_product_attention(
         )
     if attn_mask is not None:
         mask = attn_mask if attn_mask.dtype == BOOL else b.cast(attn_mask, FLOAT32)
-        if len(lead) > 2:  # its batch is several dimensions, which only a whole mask can be seen as one of
+        if len(lead) > 2:  # its batch has several dimensions, which only a whole mask can merge into one
             mask = b.reshape(b.expand(mask, (*lead, *mask.shape[-2:])), (-1, heads, *mask.shape[-2:]))
         operands.append(b.reshape(mask, (1,) * (4 - len(mask.shape)) + mask.shape))
     scale = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale

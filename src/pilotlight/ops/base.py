@@ -26,18 +26,18 @@ class Op(Operator):
     """One operator of the graph: beyond its shape rule and reference result, how it is planned and written in C."""
 
     name: ClassVar[str] = ""
-    called: str = ""  # what people call it, where that is not the graph's name; a node's own `called` goes first
+    called: str = ""  # the name for people, where that is not the graph's; a node's own `called` goes first
 
     def macs(self, node: Node) -> int:
         """Multiply-accumulates of one execution; only convolutions, linear layers and matmuls have them."""
         return 0
 
     def work(self, node: Node) -> Iterator[tuple[Node, int]]:
-        """What multiplies in one execution, with its multiply-accumulates: this node, or those inside it."""
+        """The nodes that multiply in one execution, with their multiply-accumulates: this one, or those inside it."""
         yield node, self.macs(node)
 
     def describe(self, node: Node) -> str:
-        """What a node does, for people: such as `depthwise conv2d 3x3 stride 2`. A clamp after it is said elsewhere."""
+        """What a node does, for people: such as `depthwise conv2d 3x3 stride 2`. A clamp after it is not part of it."""
         return self.group(node)
 
     def group(self, node: Node) -> str:
@@ -96,7 +96,7 @@ class Integer:
     inputs: list[Value]  # integers with their `quant`; constants as they are
     quant: Quant  # of the result
     dtype: DType  # of the result
-    limits: tuple[int, int]  # of the result, a clamp behind the operator included
+    limits: tuple[int, int]  # of the result, a clamp after the operator included
 
     def make(self, op: str, inputs: list[Value], **attrs: Any) -> Node:
         """One integer node; its output carries the quantization of the result."""

@@ -1,4 +1,4 @@
-"""Batch norm with fixed statistics: a scale and a shift per channel, which fold into the layer in front."""
+"""Batch norm with fixed statistics: a scale and a shift per channel, which fold into the layer before it."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _bytes(c: Step, value: Value) -> str:
 
 
 def _places(c: Step, graph: Graph, values: list[Value]) -> dict[Value, tuple[str, int]]:
-    """Where the inputs of a subgraph are, given the values they stand for."""
+    """Where the inputs of a subgraph are, given the values that are passed to them."""
     return {port.value: c.locate(value) for port, value in zip(graph.inputs, values, strict=True)}
 
 
@@ -116,8 +116,8 @@ class While(Control):
 
 @register
 class Scan(Control):
-    """`body` once for each slice of the inputs behind the first `carried`, `sliced` of them; its results behind the
-    carried ones are stacked."""
+    """`body` once for each slice of the `sliced` inputs that follow the first `carried`; its results after the carried
+    ones are stacked."""
 
     name = "scan"
 

@@ -1,6 +1,6 @@
 """Transposed convolution, channels last: x (N, H, W, I), w (I, KH, KW, O / groups), y (N, OH, OW, O).
 
-Outputs whose place leaves the same rest when divided by the stride are one phase: they see the same taps, as an
+Outputs whose position leaves the same remainder when divided by the stride are one phase: they see the same taps, as an
 ordinary convolution of stride 1 does. So the kernel is one convolution for each pair of phases.
 """
 
@@ -74,7 +74,7 @@ class ConvTranspose2d(Op):
         return window_words("conv_transpose2d", node)
 
     def part(self, node: Node, area: Area) -> Part | None:
-        """Padding is what is taken off in front, so that a part may begin anywhere."""
+        """Padding is what is cut off at the start, so that a part may begin anywhere."""
         a, spans, pads = node.attrs, [], []
         for at, size, k, s, p, d in zip(
             area, node.inputs[0].shape[1:3], a["kernel"], a["stride"], a["pad"], a["dilation"], strict=True
@@ -95,7 +95,7 @@ class ConvTranspose2d(Op):
         node.inputs[1] = graph.constant(packed, weight.name)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        """Output rows are written one after the other, each while the input rows under its taps are read."""
+        """Output rows are written one after another, each while the input rows under its taps are read."""
         first, _ = self._input_rows(node)
         row = FLOAT32.size * math.prod(node.output.shape[2:])
         return {(0, 0): forward_distance(first, np.arange(1, len(first) + 1) * row)}

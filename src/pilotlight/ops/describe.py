@@ -43,7 +43,7 @@ def describe_type(node: Node) -> str:
 
 
 def describe_shapes(node: Node) -> str:
-    """Such as `(32, 32, 3) -> (32, 32, 16)`: what comes in and what goes out, constants apart."""
+    """Such as `(32, 32, 3) -> (32, 32, 16)`: what comes in and what goes out, without constants."""
     inputs = ", ".join(_shape(v.shape) for v in node.inputs if not v.is_constant) or "constants"
     return f"{inputs} -> {', '.join(_shape(v.shape) for v in node.outputs)}"
 
@@ -54,7 +54,7 @@ def describe_kind(node: Node) -> str:
 
 
 def _integers(node: Node) -> str:
-    """The type of a step of a quantized model; nothing of others."""
+    """The type of a step of a quantized model; empty for other models."""
     quantized = any(v.dtype in (INT8, INT16) for v in (*node.inputs, *node.outputs) if not v.is_constant)
     return describe_type(node) if quantized else ""
 

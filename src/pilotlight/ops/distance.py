@@ -13,7 +13,7 @@ from pilotlight.ops.reduce import norm
 
 
 def _length(b: Builder, gaps: Value, p: float) -> Value:
-    """The norm of order p along the last axis, which is gone then."""
+    """The norm of order p along the last axis, which is dropped."""
     return b.reshape(norm(b, gaps, p, [-1]), gaps.shape[:-1])
 
 

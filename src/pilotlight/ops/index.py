@@ -56,7 +56,7 @@ class Take(Op):
 class Put(Op):
     """x, ids (count), v (x with `count` along attrs["axis"]); attrs["add"] adds (float32), else overwrites.
 
-    In place over x: the copy in front does nothing then.
+    In place over x: the copy before it then does nothing.
     """
 
     name = "put"
@@ -112,7 +112,7 @@ def index_select(b: Builder, self: Value, dim: int, index: Value) -> Value:
 
 
 def _joined(b: Builder, x: Value, indices: Sequence[Value | None]) -> tuple[Value, int, Value]:
-    """Several indices of neighbouring dimensions as one index of the dimensions as one.
+    """Several indices of neighbouring dimensions as one index of these dimensions merged.
 
     Returns the tensor with the indexed dimensions merged, their place and the index. Indexed dimensions that
     are not neighbours move to the front, which is where PyTorch puts the result.
@@ -183,7 +183,7 @@ def index_put(
 def _put_mask(
     b: Builder, x: Value, mask: Value, dims: Sequence[int], values: Value, accumulate: bool
 ) -> Value:
-    """x with values where the mask is true: the same for each true element, or one row after the other."""
+    """x with values where the mask is true: the same for each true element, or one row after another."""
     at, covered = dims[0], len(mask.shape)
     if len(dims) != 1:
         raise b.refuse("index_put with a mask next to other indices is not supported", "use torch.where")
@@ -246,7 +246,7 @@ def slice_scatter(
     b: Builder, self: Value, src: Value, dim: int = 0, start: int | None = None, end: int | None = None,
     step: int = 1,
 ) -> Value:
-    """x[start:end:step] = src, in place where x is not needed any more."""
+    """x[start:end:step] = src, in place where x is no longer needed."""
     at = axis(dim, len(self.shape))
     rows = range(*slice(start, end, step).indices(self.shape[at]))
     if len(rows) == self.shape[at]:

@@ -17,7 +17,7 @@ Place = tuple[str, int]  # the name of a base pointer, and bytes from there
 class Inner:
     """A planned subgraph that lives in the scratch memory of its node.
 
-    `inputs` says where the subgraph's inputs are: in the memory of the graph around it, nothing is copied in.
+    `inputs` says where the subgraph's inputs are: in the memory of the graph around it; nothing is copied in.
     """
 
     def __init__(self, c: Step, tag: str, plan: Subplan, inputs: Mapping[Value, Place]):
@@ -37,7 +37,7 @@ class Inner:
         return pointer(f"const {ctype}", base, offset)
 
     def write_steps(self) -> None:
-        """Every step of the subgraph, one after the other."""
+        """Every step of the subgraph, one after another."""
         for index, (node, scratch, reverse) in enumerate(self.plan.steps):
             step = Step(
                 f"{self.c.index}{self.tag}{index}", self.locate,

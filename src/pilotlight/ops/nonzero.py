@@ -1,6 +1,6 @@
 """Elements chosen by a mask: as many as the data says, planned for all of them.
 
-Each operator gives the chosen rows in front, zeros behind, and the number of rows that count.
+Each operator gives the chosen rows first, zeros after them, and the number of rows that count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Compress(Op):
         return _padded(args[0][args[1].bool()], node.inputs[0].shape)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        """A row is never written behind the one that is read."""
+        """A row is never written after the one that is read."""
         return {(0, 0): 0}
 
     def emit(self, node: Node, c: Step) -> None:
@@ -111,7 +111,7 @@ def nonzero(b: Builder, self: Value) -> Value:
 
 @lowers("nonzero_static.default")
 def nonzero_static(b: Builder, self: Value, size: int, fill_value: int = -1) -> Value:
-    """The first `size` indices; rows behind the last one hold the filler."""
+    """The first `size` indices; rows after the last one hold the filler."""
     rows, count = b.nodes("nonzero", [b.cast(self, BOOL)])
     width = rows.shape[1]
     if size > rows.shape[0]:

@@ -1,6 +1,6 @@
 """A stage of layers that is computed patch by patch, so that what lies between its layers never exists whole.
 
-The stage is a subgraph from images to images. Its outputs are cut into rectangles; each layer in front computes just
+The stage is a subgraph from images to images. Its outputs are cut into rectangles; each layer before them computes just
 the area that a rectangle needs, halo included, and what two neighbours need is computed twice. Patches that look the
 same share one loop and one plan, which lives in the scratch memory of this node.
 """

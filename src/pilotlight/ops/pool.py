@@ -21,7 +21,7 @@ from pilotlight.ops.reduce import reduce
 
 
 def pool_part(node: Node, area: Area, average: bool) -> Part | None:
-    """Padding is the same before and behind in the attributes, so an average that counts it cannot be cut."""
+    """The attributes have one padding for both sides, so an average that counts it cannot be cut."""
     a = node.attrs
     if average and a["count_padding"] and not a["divisor"] and any(a["pad"]):
         return None
@@ -73,7 +73,7 @@ class Pool(Op):
         return None if self.kind.startswith("adaptive") else pool_part(node, area, self.kind == "avg")
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        """Output pixels are written one after the other, a few channels at a time: what is left to read of a window
+        """Output pixels are written one after another, a few channels at a time: what is left to read of a window
         when those are written starts at the same channel, so the start of the pixel is what counts."""
         n, ih, iw, c = node.inputs[0].shape
         _, oh, ow, _ = node.output.shape
@@ -158,7 +158,7 @@ _lower_max(2, "max_pool2d.default")
 
 
 class MaxPoolIndex(Pool):
-    """Where the maxima stood, as well as the maxima; attrs as for max pooling."""
+    """The maxima and where they were; attrs as for max pooling."""
 
     def __init__(self) -> None:
         super().__init__("max")

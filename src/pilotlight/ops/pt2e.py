@@ -76,7 +76,7 @@ def dequantize_affine(
     b: Builder, input: Value, block_size: Sequence[int], scale: Value, zero_point: Value | None, input_dtype: object,
     quant_min: object = None, quant_max: object = None, output_dtype: object = None,
 ) -> Value:
-    """Weights of `quantize_`: numbers in blocks share a scale; one a row is a scale for each output."""
+    """Weights of `quantize_`: numbers in blocks share a scale; one block per row is a scale for each output."""
     integers = b.need_constant(input, "a tensor quantized in blocks").astype(np.float64)
     scales = b.need_constant(scale, "a scale").astype(np.float64)
     zeros = np.zeros(1) if zero_point is None else b.need_constant(zero_point, "a zero point").astype(np.float64)

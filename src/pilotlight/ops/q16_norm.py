@@ -1,6 +1,6 @@
 """Layer norm and rms norm of 16-bit rows: the formula of `q_norm` with
 
-    spread = n·Σ x² - sum² + rint(eps·n²/sx²)          64 bits, nothing behind the point
+    spread = n·Σ x² - sum² + rint(eps·n²/sx²)          64 bits, no fraction
 At most three steps of 32,767 from float.
 """
 
@@ -50,7 +50,7 @@ def make_qnorm16(
 
 @wide_form("layer_norm", "rms_norm")
 def norm(q: Integer) -> list[Node] | None:
-    """The affine constants follow x in the order (scale, shift), those that there are."""
+    """The affine constants that exist follow x in the order (scale, shift)."""
     a, x = q.node.attrs, q.inputs[0]
     if any(not v.is_constant for v in q.inputs[1:]) or a["size"] > LONGEST:
         return None

@@ -124,7 +124,7 @@ def average_pool(q: Integer) -> list[Node] | None:
 
 @wide_form("max_pool2d", "adaptive_max_pool2d")
 def max_pool(q: Integer) -> list[Node] | None:
-    """The largest integer is the largest number; another scale is taken on behind it."""
+    """The largest integer is the largest number; another scale is applied after it."""
     x, adaptive = q.inputs[0], q.node.op.startswith("adaptive")
     if x.quant == q.quant:
         return [build_node(q, make_qmax_pool16(q.node.attrs, adaptive, q.limits), x)]

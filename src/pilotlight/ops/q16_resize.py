@@ -46,7 +46,7 @@ class QResize16(QResize):
         return scaled_distances(super().overlaps(node))
 
     def emit(self, node: Node, c: Step) -> None:
-        """The nearest pixel is moved as bytes, two a channel."""
+        """The nearest pixel is moved as bytes, two per channel."""
         a, (x, rows, columns) = node.attrs, node.inputs
         nearest = a["mode"] == "nearest"
         *shape, channels = x.shape

@@ -1,7 +1,8 @@
 """Which integer operator of 16-bit activations takes the place of which float operator, and what the makers share.
 
 A 16-bit tensor has zero point 0. `wide_form` registers a form as `integer` does for int8. A form sees inputs and a
-result of 16 bits only, because `around` widens and narrows what has 8; forms that `narrows` may write 8 themselves.
+result of 16 bits only, because `passes/integer.py` widens and narrows what has 8; forms registered with `narrows` may
+write 8 themselves.
 """
 
 from __future__ import annotations

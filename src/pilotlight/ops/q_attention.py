@@ -51,8 +51,8 @@ def exp2(u: np.ndarray) -> np.ndarray:
 
 @register
 class QAttention(Op):
-    """q (N, H, L, E), k (N, G, S, E), v (N, G, S, F), and perhaps a bool mask that broadcasts to (N, H, L, S), False
-    hides a key. attrs: causal, zq, zk, zv, reach, up_u, factor, bits, m, up, zero, lo, hi."""
+    """q (N, H, L, E), k (N, G, S, E), v (N, G, S, F), and perhaps a bool mask that broadcasts to (N, H, L, S), where
+    False hides a key. attrs: causal, zq, zk, zv, reach, up_u, factor, bits, m, up, zero, lo, hi."""
 
     name = "qattention"
     called = "attention"

@@ -60,7 +60,7 @@ def make_qattention_bias(
 
 
 def integer_mask(q: Integer, mask: Value) -> tuple[Value, list[Node]]:
-    """A float mask in int16: a constant, or a quantize in front."""
+    """A float mask in int16: a constant, or a quantize before it."""
     spec = make_quantize(Affine(STEP, 0), 16)
     if mask.data is not None:
         steps = np.clip(np.rint(np.asarray(mask.data, np.float64) / STEP), HIDDEN, -HIDDEN - 1)

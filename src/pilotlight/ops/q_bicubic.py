@@ -45,7 +45,7 @@ class QBicubic(Op):
         return narrow(requantized(np.asarray(total), a["m"], a))
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        """Output pixels are written one after the other, each while its neighbours are read."""
+        """Output pixels are written one after another, each while its neighbours are read."""
         n, ih, iw, c = node.inputs[0].shape
         rows, columns = (np.asarray(v.data)[:, :4].min(axis=1).astype(np.int64) for v in node.inputs[1:])
         first = np.arange(n)[:, None, None] * (ih * iw) + rows[:, None] * iw + columns

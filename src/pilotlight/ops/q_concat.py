@@ -45,7 +45,7 @@ class QConcat(Op):
         return same_part(node, area) if node.attrs["axis"] == 3 else None
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        """Only along the outermost axis are the parts written one after the other."""
+        """Only along the outermost axis are the parts written one after another."""
         if math.prod(node.output.shape[: node.attrs["axis"]]) != 1:
             return {}
         distances, start = {}, 0

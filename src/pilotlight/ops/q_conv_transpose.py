@@ -1,6 +1,6 @@
 """Transposed convolution of int8, channels last: y = clamp(zero + rhmul(acc · up, m[o])),
 acc = bias[o] + Σ (x - zx)·w over the taps that reach the pixel. Their number differs from pixel to pixel, so the zero
-point of x is taken off in the loop."""
+point of x is subtracted in the loop."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Sums of int8: y = clamp(zero + rhmul(acc · up, m)), acc = Σ (x - zx), m = rint(sx/sy · 2^32 / up). A running sum
-gives one result an element; a sum over whole axes is `q_mean`'s kernel with another m."""
+gives one result per element; a sum over whole axes is `q_mean`'s kernel with another m."""
 
 from __future__ import annotations
 

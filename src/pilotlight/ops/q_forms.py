@@ -109,7 +109,7 @@ def binary(q: Integer) -> list[Node] | None:
 
 @integer("max_pool2d", "adaptive_max_pool2d")
 def max_pool(q: Integer) -> list[Node] | None:
-    """The largest integer is the largest number; another scale takes a table behind it."""
+    """The largest integer is the largest number; another scale takes a table after it."""
     x = q.inputs[0]
     if not all_int8(q):
         return None
@@ -156,7 +156,7 @@ def concat(q: Integer) -> list[Node] | None:
 
 @integer("layer_norm", "rms_norm")
 def norm(q: Integer) -> list[Node] | None:
-    """The affine constants follow x in the order (scale, shift), those that there are."""
+    """The affine constants that exist follow x in the order (scale, shift)."""
     if not all_int8(q) or any(not v.is_constant for v in q.inputs[1:]):
         return None
     a, x = q.node.attrs, q.inputs[0]

@@ -70,7 +70,7 @@ def make_qgroup_norm(
 
 @integer("group_norm")
 def group_norm(q: Integer) -> list[Node] | None:
-    """The affine constants follow x in the order (scale, shift), those that there are."""
+    """The affine constants that exist follow x in the order (scale, shift)."""
     a, x = q.node.attrs, q.inputs[0]
     if not all_int8(q) or any(not v.is_constant for v in q.inputs[1:]):
         return None

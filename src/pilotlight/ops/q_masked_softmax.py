@@ -1,5 +1,5 @@
 """Softmax of int8 along one axis where some elements are hidden: the formula of `q_softmax` over those that are seen; a
-hidden one is 0. A lane that is hidden altogether is even.
+hidden one is 0. A lane that is wholly hidden is uniform.
 
 Models write it as softmax(where(mask, -inf, x)), or as a sum with a constant of 0 and -1e9. Such numbers have no place
 in the scale of x, so the mask goes into the operator instead.
@@ -21,7 +21,7 @@ from pilotlight.ops.q_softmax import QSoftmax, inverse, make_qsoftmax
 from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, narrow, out_table, requantized, wide
 from pilotlight.ops.softmax import lanes
 
-LOW = -1e4  # numbers from here down are no scores
+LOW = -1e4  # numbers from here down are not scores
 
 
 @register
@@ -58,7 +58,7 @@ class QMaskedSoftmax(QSoftmax):
 
 
 def make_qmasked_softmax(x: Affine, y: Affine, size: int, axis: int, limits: Limits = INT8) -> NodeSpec:
-    """Softmax along `axis`, which has `size` elements; the mask comes behind x."""
+    """Softmax along `axis`, which has `size` elements; the mask follows x."""
     plain = make_qsoftmax(x, y, size, axis, limits)
     return NodeSpec("qmasked_softmax", plain.attrs, plain.constants)
 
@@ -94,7 +94,7 @@ def _repeats(shape: Shape, whole: Shape) -> bool:
 
 
 def masked(node: Node, producers: dict[Value, Node]) -> Masked | None:
-    """What a softmax hides, if it does."""
+    """What a softmax hides, if anything."""
     above = producers.get(node.inputs[0]) if node.op == "softmax" else None
     if above is None or above.op not in ("where", "add"):
         return None

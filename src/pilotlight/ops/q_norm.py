@@ -42,7 +42,7 @@ def inverse_root(spread: int) -> tuple[int, int]:
 
 
 def normalized(v: np.ndarray, w: np.ndarray, b: np.ndarray, a: dict[str, Any], point: int = 16) -> np.ndarray:
-    """The formula for rows v (rows, n); the spread has `point` bits behind the point."""
+    """The formula for rows v (rows, n); the spread has `point` fraction bits."""
     n, v = a["size"], v - a["zero"]
     total = v.sum(axis=1, keepdims=True) * a["center"]
     spread = ((n * (v * v).sum(axis=1, keepdims=True) - total * total) << point) + a["eps"]
@@ -116,7 +116,7 @@ def _bits(size: int) -> int:
 def row_numbers(
     x: Affine, size: int, eps: float, center: bool, limits: Limits, steps: int = 255, point: int = 16
 ) -> dict[str, Any]:
-    """What normalizes rows of `size` numbers of so many steps; the spread has `point` bits behind the point."""
+    """The attributes that normalize rows of `size` numbers; the spread has `point` fraction bits."""
     up = 31 - (steps * size).bit_length()
     return {
         "size": size, "center": center, "zero": 0 if center else int(x.zero),

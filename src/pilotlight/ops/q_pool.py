@@ -27,7 +27,7 @@ from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, o
 
 @dataclass(frozen=True)
 class Cell:
-    """One output pixel: where it is, the rows and columns it reads, and how many elements it stands for."""
+    """One output pixel: where it is, the rows and columns it reads, and how many elements it counts."""
 
     at: tuple[int, int]
     rows: range
@@ -91,7 +91,7 @@ class QPool(Op):
         return None if self.adaptive else pool_part(node, area, self.average)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        """Output pixels are written one after the other, each while its window is read."""
+        """Output pixels are written one after another, each while its window is read."""
         n, ih, iw, c = node.inputs[0].shape
         corners = [
             cell.rows.start * iw + cell.columns.start
@@ -144,5 +144,5 @@ def make_qavg_pool2d(
 
 
 def make_qmax_pool2d(pool: dict[str, Any], adaptive: bool = False, limits: Limits = LIMITS) -> NodeSpec:
-    """y has x's scale and zero point; `make_requantize` comes behind it where it should not."""
+    """y has x's scale and zero point; where it should have others, `make_requantize` follows."""
     return NodeSpec(f"q{'adaptive_' * adaptive}max_pool2d", {**pool, "lo": limits[0], "hi": limits[1]})

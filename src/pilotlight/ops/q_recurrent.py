@@ -26,7 +26,7 @@ from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.q_spec import Affine, NodeSpec, narrow, requantizer, terms, wide
 
 HALF = 1 << 14
-CELL = Affine(2.0**-11, 0)  # what an LSTM's cell stands for: it stays within ±16
+CELL = Affine(2.0**-11, 0)  # of an LSTM's cell, which stays within ±16
 
 
 def sat16(v: np.ndarray) -> np.ndarray:
@@ -89,13 +89,13 @@ class QRecurrent(Op):
         return narrow(y), narrow(h), *cell
 
     def begin(self, node: Node, h: np.ndarray, initial: list[np.ndarray]) -> np.ndarray:
-        """The 16-bit state in front of the first step."""
+        """The 16-bit state before the first step."""
         raise NotImplementedError
 
     def step(
         self, node: Node, x: np.ndarray, h: np.ndarray, tables: np.ndarray, state: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The state behind one step, and h before it becomes int8; x and h (N, H, G)."""
+        """The state after one step, and h before it becomes int8; x and h (N, H, G)."""
         raise NotImplementedError
 
     def emit(self, node: Node, c: Step) -> None:

@@ -47,7 +47,7 @@ class QResize(Op):
         return narrow(requantized((ONE - v) * across[0] + v * across[1], a["m"], a))
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        """Output pixels are written one after the other, each while its neighbours are read."""
+        """Output pixels are written one after another, each while its neighbours are read."""
         n, ih, iw, c = node.inputs[0].shape
         rows, columns = (_first(v.data) for v in node.inputs[1:])
         corners = rows[:, None] * iw + columns
@@ -83,7 +83,7 @@ def _bilinear(size: int, out: int, scale: float, align: bool) -> np.ndarray:
 
 def make_qresize2d(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> NodeSpec:
     """`shape` is x's (N, H, W, C), `resize` the attributes of the float node. Nearest keeps x's scale: where y has
-    another, `make_requantize` comes behind it."""
+    another, `make_requantize` follows."""
     x, y = Affine(*x), Affine(*y)
     mode, sizes = resize["mode"], list(zip(shape[1:3], resize["out"], resize["scale"], strict=True))
     if mode == "bicubic" or max(shape[1:3]) >= 1 << 15:

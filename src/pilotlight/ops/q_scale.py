@@ -1,4 +1,4 @@
-"""Scale and shift of int8 per channel, where no layer in front could take them, and PReLU:
+"""Scale and shift of int8 per channel, where no layer before could take them, and PReLU:
 
     d = x - zx
     y = clamp((d · (below_c if d < 0 else above_c) + begin_c) >> shift)
@@ -22,7 +22,7 @@ from pilotlight.ops.q_spec import LIMIT, Affine, Limits, NodeSpec, narrow, overf
 
 @register
 class QScale(Op):
-    """attrs: axes (first and behind the last of the channels), zx, shift, lo, hi; inputs x, lines (count, 3)."""
+    """attrs: axes (the first of the channels, and one past the last), zx, shift, lo, hi; inputs x, lines (count, 3)."""
 
     name = "qscale"
     called = "scale and shift"

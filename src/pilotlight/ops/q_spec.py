@@ -5,7 +5,7 @@ without its activations. A real number is `scale * (q - zero)`.
 
 Two ways bring a real factor s into integers, both chosen when the model is compiled:
 - `rhmul`, the contract of `pilotlight.fixed`, where the accumulator may be large;
-- `Terms`, y = (Σ a_i·x_i + c) >> shift in 32 bits, where the x_i are small: one multiply an operand on every core.
+- `Terms`, y = (Σ a_i·x_i + c) >> shift in 32 bits, where the x_i are small: one multiply per operand on every core.
 """
 
 from __future__ import annotations

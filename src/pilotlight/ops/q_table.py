@@ -87,7 +87,7 @@ def table_of(x: Affine, y: Affine, function: Function, limits: Limits = INT8) ->
 def make_qtable(
     x: Affine, y: Affine, function: Function, limits: Limits = INT8, called: str = "table"
 ) -> NodeSpec:
-    """y = function(x) for a PyTorch function of one tensor, which people know as `called`."""
+    """y = function(x) for a PyTorch function of one tensor, described to people as `called`."""
     return NodeSpec("qtable", {"called": called}, (table_of(x, y, function, limits),))
 
 

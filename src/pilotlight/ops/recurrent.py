@@ -115,7 +115,7 @@ class Lstm(Recurrent):
 
 @register
 class Gru(Recurrent):
-    """The gates are r, z, n; the two biases stay apart, because r multiplies one part of n."""
+    """The gates are r, z, n; the two biases stay separate, because r multiplies one part of n."""
 
     name = "gru"
     gates = 3
@@ -221,7 +221,7 @@ def rnn_relu(b: Builder, input: Value, hx: Value, dropout: float, **rest: Any) -
 
 
 def _cell(b: Builder, name: str, input: Value, hx: Sequence[Value], params: Sequence[Value | None]) -> list[Value]:
-    """One step of one layer; the states behind it, (N, H) or (H)."""
+    """One step of one layer; the states after it, (N, H) or (H)."""
     rows = [b.reshape(v, (1, v.elements)) if len(v.shape) == 1 else v for v in (input, *hx)]
     weights = [v for v in params if v is not None]
     step = b.reshape(rows[0], (1, *rows[0].shape))

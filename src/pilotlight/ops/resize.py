@@ -23,7 +23,7 @@ from pilotlight.ops.linear import linear_node
 
 @register
 class Resize2d(Op):
-    """attrs: mode, out (OH, OW), align (corners), scale (input pixels an output pixel), factors or None."""
+    """attrs: mode, out (OH, OW), align (corners), scale (input pixels per output pixel), factors or None."""
 
     name = "resize2d"
 
@@ -86,7 +86,7 @@ class Resize2d(Op):
 
 
 def _scale(size: int, out: int, align: bool, factor: float | None) -> float:
-    """Input pixels an output pixel, in float32 as PyTorch computes it."""
+    """Input pixels per output pixel, in float32 as PyTorch computes it."""
     if align:
         return float(np.float32(size - 1) / np.float32(out - 1)) if out > 1 else 0.0
     if factor is not None and factor > 0:
@@ -97,7 +97,7 @@ def _scale(size: int, out: int, align: bool, factor: float | None) -> float:
 def _resize(
     b: Builder, mode: str, x: Value, rank: int, align: bool, factors: Sequence[float | None] | None
 ) -> Value:
-    """Images in one step; of a volume first the slices, then rows of whole slices."""
+    """Images in one step; for a volume first the slices, then rows of whole slices."""
     if x.dtype != FLOAT32:
         return _repeated(b, mode, x, rank, factors)
     out = b.results[0][1][-rank:]

@@ -20,9 +20,9 @@ class Row:
 
     name: str
     integers: bool = True
-    places: bool = False  # gives where the results stood as well
+    places: bool = False  # also gives where the results were
     kernel: str = ""  # where it is not the name
-    arguments: tuple[int, ...] = ()  # of the kernel, behind the shape
+    arguments: tuple[int, ...] = ()  # of the kernel, after the shape
 
 
 ROWS = [

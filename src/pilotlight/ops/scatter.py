@@ -1,4 +1,4 @@
-"""Elements by number along one axis: gather, and scatter with every way to join what is there with what comes.
+"""Elements by number along one axis: gather, and scatter with every way to join old elements with new ones.
 
 Both are loop nests around one expression, so that any element type and any size of the index will do. An index out
 of range is moved to the nearest element, because a run has no way to raise PyTorch's error.
@@ -38,7 +38,7 @@ def _indexed(ids: str, shape: Shape, at: int, rest: str) -> str:
 
 @register
 class Gather(Op):
-    """x and ids, which is nowhere larger than x but along attrs["axis"]."""
+    """x and ids, which is no larger than x except along attrs["axis"]."""
 
     name = "gather"
 
@@ -68,7 +68,7 @@ class Gather(Op):
 class Scatter(Op):
     """x, ids and v; attrs: axis, shape, mode. Every element of v within `shape` goes to the place in x that ids names
     along the axis: it replaces what is there ("set") or joins it ("sum", "prod", "amax", "amin"). Dimensions of size 1
-    in ids and v are repeated. In place over x: the copy in front does nothing then."""
+    in ids and v are repeated. In place over x: the copy before it then does nothing."""
 
     name = "scatter"
 

@@ -19,7 +19,7 @@ def lanes(shape: Shape, at: int) -> tuple[int, int, int]:
 
 
 def lane_distance(x: Value, at: int) -> int:
-    """Of a kernel that works on one lane after the other: 0 where lanes are contiguous; else a lane's last
+    """Of a kernel that works on one lane after another: 0 where lanes are contiguous; else a lane's last
     element has to stay below the next lane's first."""
     _, count, inner = lanes(x.shape, at)
     return 0 if inner == 1 else -(count - 1) * inner * x.dtype.size

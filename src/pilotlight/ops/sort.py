@@ -1,6 +1,6 @@
 """Sorting, the k largest, an element by its rank, the most frequent one: along one dimension, one table row each.
 
-Sorting is stable, NaN stands above every number. Every operator gives values and where they stood.
+Sorting is stable, and NaN is above every number. Every operator gives values and where they were.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Row:
 
     name: str
     torch: Callable[[torch.Tensor, dict[str, Any]], Pair]
-    arguments: tuple[str, ...]  # attributes that the kernel takes behind the shape
+    arguments: tuple[str, ...]  # attributes that the kernel takes after the shape
     size: Callable[[int, dict[str, Any]], int]  # of the axis in the results
 
 
@@ -54,7 +54,7 @@ ROWS = [
 
 
 class Order(Op):
-    """attrs: axis and those of the row. Outputs the values and where they stood."""
+    """attrs: axis and those of the row. Outputs the values and where they were."""
 
     def __init__(self, row: Row):
         self.row = row

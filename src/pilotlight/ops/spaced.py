@@ -1,4 +1,4 @@
-"""Evenly spaced numbers. Whole as eager PyTorch computes them: its decomposition rounds integers differently."""
+"""Evenly spaced numbers. Computed as eager PyTorch does: its decomposition rounds integers differently."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Operators that read and write through strides: slices and permutes around them need no copy.
 
 The pass `absorb_windows` puts what it absorbed into two attributes. `reads` maps the number of an input to how
-the operator walks it; the input itself is then the tensor behind the windows. `writes` is the shape of the
+the operator walks it; the input itself is then the tensor that the windows look into. `writes` is the shape of the
 output tensor and how the operator walks that.
 """
 

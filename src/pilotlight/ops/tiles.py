@@ -20,7 +20,7 @@ Key = tuple[int, int]  # a patch: which one from the top, which one from the lef
 
 @dataclass(frozen=True)
 class Run:
-    """Patches in a line that differ in nothing but where they are."""
+    """Patches in a line that differ only in where they are."""
 
     first: int
     count: int
@@ -104,7 +104,7 @@ class Cut:
         return [(i.first, j.first) for i in self.down for j in self.along]
 
     def _runs(self, keys: Sequence[Key], axis: int) -> list[Run]:
-        """Rows of patches do not depend on columns, nor the other way round: `part` treats them apart."""
+        """Rows of patches do not depend on columns, nor the other way round: `part` treats them separately."""
         runs: list[Run] = []
         looks = [self._look(key) for key in keys]
         starts = [self._starts(key, axis) for key in keys]
@@ -194,7 +194,7 @@ class Cut:
         return self.counts[0] * self.counts[1] * len(self.stage.nodes)
 
     def reads(self, k: int) -> np.ndarray:
-        """For every patch in order, the bytes of input k that it reads: first, and one behind the last."""
+        """For every patch in order, the bytes of input k that it reads: first, and one past the last."""
         value = self.stage.inputs[k].value
         return self._bytes(value, lambda key: self._known(key).areas[value])
 
@@ -212,12 +212,12 @@ class Cut:
 
 
 def is_run(size: tuple[int, int], value: Value) -> bool:
-    """Whether an area of so many rows and columns lies in one piece in an image."""
+    """Whether an area of `size` rows and columns is contiguous in an image."""
     return size[1] == value.shape[2] or size[0] == 1
 
 
 def _borrow(graph: Graph, port: Port, area: Area) -> Value:
-    """The part of an input that a patch reads: where it lies, or copied if it is not in one piece."""
+    """The part of an input that a patch reads: where it lies, or copied if it is not contiguous."""
     value = port.value
     pitch = area.size[1] if is_run(area.size, value) else value.shape[2]
     outside = graph.fresh(value.name, value.dtype, (1, area.size[0], pitch, value.shape[3]))

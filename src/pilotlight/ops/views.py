@@ -170,7 +170,7 @@ class Concat(Op):
         return same_part(node, area) if node.attrs["axis"] == 3 else None
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        """Along the outermost axis the parts are written one after the other. Otherwise each is spread over the whole
+        """Along the outermost axis the parts are written one after another. Otherwise each is spread over the whole
         output, so that only the part moved first may lie there."""
         if self._interleaved(node):
             spread = self._spread(node)

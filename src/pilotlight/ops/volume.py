@@ -67,7 +67,7 @@ class Conv3d(Volume):
 
 @register
 class MaxPool3d(Volume):
-    """Gives the maxima and where they stood."""
+    """Gives the maxima and where they were."""
 
     name = kernel = "max_pool3d"
 

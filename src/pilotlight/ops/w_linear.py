@@ -4,7 +4,7 @@
     sum = Σ X·w, for int4 Σ over chunks of 2^shift · step · Σ X·w                               (exact)
     y   = sum * scale + bias                                                   (float32, rounded after each)
 
-The exact sums make the result the same on every core. It is as near to the sum of float products as float32 can say,
+The exact sums make the result the same on every core. It is as close to the sum of float products as float32 can be,
 as long as a row's numbers are within 2^29 (int4: 2^23 within a chunk of 32) of one another.
 """
 
@@ -31,7 +31,7 @@ def exponent(x: np.ndarray) -> np.ndarray:
 
 
 def as_integers(x: np.ndarray, e: np.ndarray, bits: int) -> np.ndarray:
-    """x in units of 2^(e - 126 - bits), halves away from zero."""
+    """x in units of 2^(e - 126 - bits), ties away from zero."""
     units = np.ldexp(np.abs(x.astype(np.float64)), (bits + 126 - e)[..., None].astype(np.int32))
     return (np.sign(x) * np.floor(units + 0.5)).astype(np.int64)
 

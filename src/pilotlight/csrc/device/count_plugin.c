@@ -2,8 +2,8 @@
  * image. Arguments: labels=FILE out=FILE.
  *
  * labels has one line per address: "start ADDR" (first instruction of NAME_run), "end ADDR" (where NAME_run
- * returns to), "step ADDR N" (sorted by N; at one address the last step takes over, the others are empty; a step has several
- * addresses where the compiler copied code).
+ * returns to), "step ADDR N" (sorted by N; at one address the last step takes over, the others are empty; a
+ * step has several addresses where the compiler copied code).
  * A block of translated code is cut into segments at these addresses. One callback at the first instruction
  * of a segment switches the step when the segment starts at a label, then counts the whole segment for the
  * current step: a kernel that several steps share is charged to each of them. What runs before the first

@@ -1,5 +1,5 @@
 /* The protocol over two files that the emulator (or a debugger) opens for the board: Arm's semihosting,
- * which RISC-V took over. The files are the named pipes "to_board" and "from_board". */
+ * which RISC-V adopted. The files are the named pipes "to_board" and "from_board". */
 #include "pl_io.h"
 #include "pl_semihosting.h"
 

@@ -3,12 +3,12 @@
 
 #include <stdint.h>
 
-/* What carries the protocol. pl_io_read gives 0 when the other side is gone. */
+/* What carries the protocol. pl_io_read returns 0 when the other side is gone. */
 void pl_io_open(void);
 int pl_io_read(void *data, uint32_t bytes);
 void pl_io_write(const void *data, uint32_t bytes);
 
-/* A line for people, apart from the protocol. */
+/* A line for people, outside the protocol. */
 void pl_io_text(const char *text);
 
 /* Ends the program; the exit code reaches the computer where the carrier can do that. */

@@ -19,7 +19,7 @@ pl_port_t pl_model_output(uint32_t index);
 uint8_t *pl_model_arena(void);
 void pl_model_reset(void);
 
-/* Runs the model once; gives the bytes of stack it touched, or PL_STACK_UNKNOWN. */
+/* Runs the model once; returns the bytes of stack it touched, or PL_STACK_UNKNOWN. */
 uint32_t pl_model_run(void);
 
 #endif

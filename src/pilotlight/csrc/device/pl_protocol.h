@@ -16,7 +16,7 @@
  *     INPUT   which input      its bytes                  -
  *     OUTPUT  which output     -                          its bytes
  *     FILL    a byte           -                          -          every byte of the arena becomes `index`
- *     RESET   -                -                          -          the model's state starts anew
+ *     RESET   -                -                          -          the model's state starts over
  *     RUN     -                -                          uint32     bytes of stack touched by the run
  *     QUIT    -                -                          -          the board stops
  */

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* Where the largest stands along an axis: the first of equals. x (outer, axis, inner) -> y (outer, inner). */
+/* Where the largest is along an axis: the first of equals. x (outer, axis, inner) -> y (outer, inner). */
 static inline void pl_argmax_i8(const int8_t *x, int64_t *y, int32_t outer, int32_t axis, int32_t inner)
 {
     for (int32_t o = 0; o < outer; o++, x += axis * inner) {

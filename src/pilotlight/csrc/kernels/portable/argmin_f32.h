@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* Where the smallest stands along an axis: the first of equals, and the first NaN before everything else.
+/* Where the smallest is along an axis: the first of equals, and the first NaN before everything else.
  * x (outer, axis, inner) -> y (outer, inner). */
 static inline void pl_argmin_f32(const float *x, int64_t *y, int32_t outer, int32_t axis, int32_t inner)
 {

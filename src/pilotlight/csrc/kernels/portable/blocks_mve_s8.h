@@ -36,8 +36,8 @@ typedef struct {
     pl_requantize_t q;
 } pl_dot_mve_t;
 
-/* Copies `rows` by `pixels` runs of `bytes`, none of which overlap; none of the three is zero. The assembly knows this order
- * of fields. */
+/* Copies `rows` by `pixels` runs of `bytes`, none of which overlap; none of the three is zero. The assembly knows
+ * this order of fields. */
 typedef struct {
     int8_t *y;
     const int8_t *x;
@@ -45,10 +45,10 @@ typedef struct {
 } pl_rows_mve_t;
 
 /* Depthwise: all channels of consecutive pixels. A block of 16 channels reads from w: int32 bias (4, 4), int8 weights
- * (taps, 16), int32 multipliers (4, 4); the rest after whole blocks the same, or with at most 8 channels and 9 taps bias
- * (2, 4), int16 weights (taps, 8), multipliers (2, 4). More than 9 taps are an even number. int32 go by the lanes in which products of int8 arrive: channel c of 16 is
- * lane c / 4 of vector 0, 2, 1, 3 for c % 4 = 0, 1, 2, 3; channel c of 8 is lane c / 2 of vector c % 2.
- * The assembly knows this order of fields and changes pixels. */
+ * (taps, 16), int32 multipliers (4, 4); the rest after whole blocks the same, or with at most 8 channels and 9 taps
+ * bias (2, 4), int16 weights (taps, 8), multipliers (2, 4). More than 9 taps are an even number. int32 go by the
+ * lanes in which products of int8 arrive: channel c of 16 is lane c / 4 of vector 0, 2, 1, 3 for c % 4 = 0, 1, 2, 3;
+ * channel c of 8 is lane c / 2 of vector c % 2. The assembly knows this order of fields and changes pixels. */
 typedef struct {
     const int8_t *const *x; // (taps) pointers to (channels), at the first pixel
     int8_t *y;              // (pixels, channels)
@@ -62,8 +62,8 @@ typedef struct {
     pl_requantize_t q;
 } pl_dw_mve_t;
 
-/* Where each tap of the window at (top, left) reads: the input (ih, iw), or the padding. The first tap stands at x[at], inside
- * or outside. The assembly knows this order of fields. */
+/* Where each tap of the window at (top, left) reads: the input (ih, iw), or the padding. The first tap is at x[at],
+ * inside or outside. The assembly knows this order of fields. */
 typedef struct {
     const int8_t **taps; // (kh, kw)
     const int8_t *x, *padding;
@@ -184,7 +184,7 @@ typedef struct {
     int32_t first, end;
 } pl_taps_mve_t;
 
-/* The taps of a kernel that fall inside 0..size when tap 0 stands at `at`. */
+/* The taps of a kernel that fall inside 0..size when tap 0 is at `at`. */
 static inline pl_taps_mve_t pl_clip_mve(int32_t at, int32_t taps, int32_t dilation, int32_t size)
 {
     pl_taps_mve_t t = {0, taps};

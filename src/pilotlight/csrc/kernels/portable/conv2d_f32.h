@@ -25,7 +25,7 @@ typedef struct {
     int32_t first, end;
 } pl_range_t;
 
-/* The taps of a kernel that fall inside 0..size when tap 0 stands at `at`. */
+/* The taps of a kernel that fall inside 0..size when tap 0 is at `at`. */
 static inline pl_range_t pl_clip_taps(int32_t at, int32_t taps, int32_t dilation, int32_t size)
 {
     pl_range_t t = {0, taps};
@@ -93,8 +93,8 @@ static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_r
 }
 
 /* A convolution. w is packed in blocks of F = 8, 4, 2 or 1 filters, (block, kh, kw, icg, F); bias (oc) may be null.
- * Walks pixels outside and filters inside, so that y may overlap x by a distance known beforehand: y below x forward,
- * y above x in reverse. */
+ * Pixels are the outer loop, filters the inner, so that y may overlap x by a distance known beforehand: y below x
+ * forward, y above x in reverse. */
 static inline void pl_conv2d_f32(const pl_conv2d_t *s,
                                  const float *x, // (n, ih, iw, ic)
                                  const float *w, const float *bias,

@@ -28,8 +28,8 @@ typedef struct {
     pl_requantize_t q;
 } pl_conv2d_mve_t;
 
-/* Copies the given kernel rows and columns of the patches of `count` pixels, (count, kh, kw, icg) with `depth` bytes a
- * pixel. The first tap of the first patch stands at x[at], inside the input or outside. */
+/* Copies the given kernel rows and columns of the patches of `count` pixels, (count, kh, kw, icg) with `depth` bytes
+ * per pixel. The first tap of the first patch is at x[at], inside the input or outside. */
 static inline void pl_part_mve(const pl_conv2d_mve_t *s, const int8_t *x, int32_t at, pl_taps_mve_t rows,
                                pl_taps_mve_t cols, int32_t count, int8_t *patches)
 {
@@ -50,7 +50,7 @@ static inline void pl_part_mve(const pl_conv2d_mve_t *s, const int8_t *x, int32_
     }
 }
 
-/* The patches of `count` pixels from `col` on, zx where they reach outside. The first tap of the first patch stands at
+/* The patches of `count` pixels from `col` on, zx where they reach outside. The first tap of the first patch is at
  * x[from], inside the input or outside. */
 static inline void pl_patches_mve(const pl_conv2d_mve_t *s, const int8_t *x, int32_t from, pl_taps_mve_t rows,
                                   int32_t col, int32_t count, int8_t *patches)
@@ -76,7 +76,7 @@ static inline void pl_patches_mve(const pl_conv2d_mve_t *s, const int8_t *x, int
     }
 }
 
-/* The columns of `count` pixels from `col` on, zx where they reach outside; the first tap of the first pixel stands at
+/* The columns of `count` pixels from `col` on, zx where they reach outside; the first tap of the first pixel is at
  * x[from], inside the input or outside. */
 static inline void pl_columns_mve(const pl_conv2d_mve_t *s, const int8_t *x, int32_t from, pl_taps_mve_t rows,
                                   int32_t col, int32_t count, int8_t *patches)
@@ -110,7 +110,7 @@ pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
                  const int8_t *w,     // (groups, blocks, depth / 16, 4, 16), depth in the order of scratch
                  const int32_t *bias, // (groups, blocks, 2, 4)
                  int8_t *y,           // (n, oh, ow, oc)
-                 void *scratch)       // (pixels, depth), or columns and what of the depth goes beyond them
+                 void *scratch)       // (pixels, depth), or columns and the part of the depth beyond them
 {
     int8_t *patches = (int8_t *)scratch;
     const int32_t any = s->depth == 16; // the block takes any number of pixels

@@ -16,7 +16,7 @@
 typedef struct {
     pl_conv_s8_t s;
     int32_t kind; // PL_RV_CONV_*: which blocks
-    int32_t taps; // of a window, a multiple of four; those behind its end have zero weights
+    int32_t taps; // of a window, a multiple of four; those past its end have zero weights
 } pl_conv_rv_t;
 
 /* Blocks of four filters at a group of pixels. The stream of a block: four sums to start from, `taps` times four
@@ -24,7 +24,7 @@ typedef struct {
 typedef struct {
     const int8_t *x;     // window of the first pixel
     int32_t step;        // bytes to the next pixel's
-    const int8_t *x_end; // where x stands after all taps
+    const int8_t *x_end; // where x is after all taps
     const int32_t *w, *w_end;
     int8_t *y;
     int32_t oc; // from a pixel's outputs to the next pixel's

@@ -191,7 +191,7 @@ static inline void pl_filters_s8(const pl_conv_s8_t *s, int32_t pixels, const in
     }
 }
 
-/* A convolution. w is packed in blocks of four filters, (group, block, kw, kh, icg, 4); bias and m have one value a
+/* A convolution. w is packed in blocks of four filters, (group, block, kw, kh, icg, 4); bias and m have one value per
  * filter and as many as fill the last block of each group. */
 static inline void pl_conv_s8(const pl_conv_s8_t *s,
                               const int8_t *x, // (n, ih, iw, ic)

@@ -9,14 +9,14 @@ typedef struct {
     int32_t oh, ow, oc;    // output (n, oh, ow, oc), output padding included
     int32_t kh, kw;        // kernel
     int32_t sh, sw;        // stride
-    int32_t pt, pl;        // padding taken off above and to the left
+    int32_t pt, pl;        // padding cut off above and to the left
     int32_t dh, dw;        // dilation
     int32_t groups;        // of channels
     int32_t reverse;       // 1: from the last row to the first
 } pl_conv_transpose2d_t;
 
-/* Along one axis, the outputs of one phase: those whose place, padding included, leaves the same rest when divided
- * by the stride. They see the same taps, and those stand on the input like a small dilated kernel of stride 1. */
+/* Along one axis, the outputs of one phase: those whose position, padding included, leaves the same remainder when
+ * divided by the stride. They see the same taps, which lie on the input like a small dilated kernel of stride 1. */
 typedef struct {
     int32_t first; // output
     int32_t count; // of outputs, a stride apart
@@ -43,7 +43,7 @@ static inline void pl_phase(pl_phase_t *p, int32_t rest, int32_t out, int32_t ke
     p->at = (p->first + padding) / stride - last;
 }
 
-/* The taps of all phases before the one with this rest. */
+/* The taps of all phases before the one with this remainder. */
 static inline int32_t pl_taps_before(int32_t rest, int32_t kernel, int32_t stride, int32_t dilation)
 {
     int32_t taps = 0;
@@ -55,7 +55,7 @@ static inline int32_t pl_taps_before(int32_t rest, int32_t kernel, int32_t strid
 
 /* A transposed convolution: for each phase of rows and of columns an ordinary convolution of stride 1, whose
  * outputs lie a stride apart. w holds, for each pair of phases, the kernel's taps in reverse, packed as for that
- * convolution; bias (oc) may be null. Walks output rows outside, so that y may overlap x by a distance known
+ * convolution; bias (oc) may be null. Output rows are the outer loop, so that y may overlap x by a distance known
  * beforehand: y below x forward, y above x in reverse. */
 static inline void pl_conv_transpose2d_f32(const pl_conv_transpose2d_t *s,
                                            const float *x, // (n, ih, iw, ic)

@@ -1,7 +1,7 @@
 #ifndef PL_CUBIC_F32_H
 #define PL_CUBIC_F32_H
 
-/* The weights of four neighbours for a point at t in 0..1 behind the second: cubic convolution with A = -3/4. */
+/* The weights of four neighbours for a point at t in 0..1 after the second: cubic convolution with A = -3/4. */
 static inline void pl_cubic_weights(float t, float *w)
 {
     const float u = 1.0f - t;

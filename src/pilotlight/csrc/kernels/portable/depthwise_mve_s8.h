@@ -22,8 +22,8 @@ typedef struct {
     pl_requantize_t q;
 } pl_depthwise_mve_t;
 
-/* One filter a channel. Pixels whose windows are inside the input go by runs, the others one by one, their taps outside on
- * a row of padding. */
+/* One filter per channel. Pixels whose windows are inside the input go by runs, the others one by one, their taps
+ * outside on a row of padding. */
 static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
                                        const int8_t *x,  // (n, ih, iw, c)
                                        const int32_t *w, // as pl_dw_mve_t says

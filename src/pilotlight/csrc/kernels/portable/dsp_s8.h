@@ -23,9 +23,9 @@
 typedef struct {
     const int16_t *x;     // window of the middle one of three pixels, else of the first
     int32_t steps;        // of four taps
-    const int16_t *x_end; // where x stands after them
+    const int16_t *x_end; // where x is after them
     const int32_t *w;     // stream of the first pair
-    const int32_t *w_end; // behind the last pair's
+    const int32_t *w_end; // end of the last pair's
     int8_t *y;            // first filter's output at the first pixel
     int32_t zy;
     int32_t y_pixel; // from a pixel's outputs to the next pixel's

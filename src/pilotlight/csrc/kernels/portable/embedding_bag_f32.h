@@ -4,7 +4,8 @@
 #include "index.h"
 
 /* Rows of x (rows, width) joined by bag. mode: 0 sum, 1 mean, 2 largest. Bag b has ids from offsets[b] up to the next
- * offset, or to `count` behind the last of `ends` offsets. ids equal to `padding` do not count; a bag without any is 0. */
+ * offset, or to `count` after the last of `ends` offsets. ids equal to `padding` do not count; a bag without any is
+ * 0. */
 typedef struct {
     int32_t rows, width, count, bags, ends, mode, padding;
 } pl_embedding_bag_t;

@@ -35,7 +35,7 @@ static inline float pl_scale_f32(float a, int32_t n)
     return (a * pl_pow2(half)) * pl_pow2(n - half);
 }
 
-/* e^x for |x| >= 87 and NaN from y = e^r and n, apart from what is inlined everywhere. */
+/* e^x for |x| >= 87 and NaN from y = e^r and n, kept out of what is inlined everywhere. */
 static PL_COLD float pl_exp_edge_f32(float x, float y, int32_t n)
 {
     if (x > 89.0f) {

@@ -8,14 +8,14 @@
 /* Calls the block of `pixels` pixels by `filters` filters; written for each model. */
 static inline void pl_mac_f32(const pl_mac_t *a, int32_t depthwise, int32_t pixels, int32_t filters);
 
-/* Whether blocks of one size make up so many filters. */
+/* Whether blocks of one size make up the filters. */
 static inline int32_t pl_one_size(int32_t filters)
 {
     return (filters & 7) == 0 || filters == 4 || filters == 2 || filters == 1;
 }
 
 /* All filters of a->groups groups of `pixels` pixels, in blocks of 8, then 4, 2 and 1; a->groups must be 1 when more
- * than one size of block is needed. w has k weights a filter; a filter's first `skip` meet no input. */
+ * than one size of block is needed. w has k weights per filter; a filter's first `skip` meet no input. */
 static inline void pl_mac_filters_f32(pl_mac_t *a, int32_t depthwise, int32_t pixels, int32_t filters, const float *x,
                                       const float *w, int32_t k, int32_t skip, const float *bias, float *y)
 {

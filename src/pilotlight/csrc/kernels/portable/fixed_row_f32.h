@@ -13,7 +13,7 @@ typedef union {
 enum { PL_FIXED_LEAST = 40, PL_FIXED_NONE = 255 };
 
 /* The exponent, as floats store it, of the largest of n numbers: all are below 2^(e - 126). PL_FIXED_NONE where one
- * is infinite or no number; never below PL_FIXED_LEAST, so that units are floats too. */
+ * is infinite or NaN; never below PL_FIXED_LEAST, so that units are floats too. */
 static inline int32_t pl_fixed_exponent(const float *x, int32_t n)
 {
     uint32_t most = (uint32_t)PL_FIXED_LEAST << 23;
@@ -26,7 +26,7 @@ static inline int32_t pl_fixed_exponent(const float *x, int32_t n)
 }
 
 /* A number below 2^(e - 126) as an integer of at most `bits` <= 30 bits in units of 2^(e - 126 - bits), rounded to the
- * nearest, halves away from zero. */
+ * nearest, ties away from zero. */
 static inline int32_t pl_fixed(float x, int32_t e, int32_t bits)
 {
     const pl_fixed_bits v = {x};
@@ -39,7 +39,7 @@ static inline int32_t pl_fixed(float x, int32_t e, int32_t bits)
     return v.u >> 31 ? -rounded : rounded;
 }
 
-/* n sums that nothing was added to yet. */
+/* n sums that nothing has been added to yet. */
 static inline void pl_fixed_clear(int64_t *sum, int32_t n)
 {
     for (int32_t k = 0; k < n; k++) {

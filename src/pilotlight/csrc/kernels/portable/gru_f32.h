@@ -6,8 +6,8 @@
 #include "recurrent_f32.h"
 
 /* One layer and direction of a GRU. w_x (3 * hidden, input) and w_h (3 * hidden, hidden) are PyTorch's, packed as
- * for a linear layer, the gates r, z, n one after the other; b_x and b_h (3 * hidden) may be null. h0
- * (batch, hidden) may be null, which stands for zeros; hn may be null or h0. y holds every step's h, from where the
+ * for a linear layer, the gates r, z, n one after another; b_x and b_h (3 * hidden) may be null. h0
+ * (batch, hidden) may be null, which means zeros; hn may be null or h0. y holds every step's h, from where the
  * next step reads it. gates (2, 3, hidden) is scratch. y must not overlap x. */
 static inline void pl_gru_f32(const pl_recurrent_t *s, const float *x, const float *w_x, const float *w_h,
                               const float *b_x, const float *b_h, const float *h0, float *y, float *hn, float *gates)

@@ -13,7 +13,7 @@ static inline float pl_from_f16(uint16_t h)
     return pl_from_bits(sign | ((rest << 13) + (rest < 0x7c00u ? 112u << 23 : 224u << 23)));
 }
 
-/* Rounds to the nearest, halves to even; from 65520 on infinity. */
+/* Rounds to the nearest, ties to even; from 65520 on infinity. */
 static inline uint16_t pl_to_f16(float x)
 {
     const uint32_t bits = pl_bits(x), sign = (bits >> 16) & 0x8000u;

@@ -11,7 +11,7 @@
  * Each chunk of inputs becomes integers with one exponent, its products are summed in 32 bits, and the sums, times
  * step and the exponent's distance from the lowest in use, in 64: all exact. y = sum * scale + bias is rounded after
  * each of the three: the same bits on every core. A row with infinity or NaN is summed in float, in order.
- * Weights are (o / 4, i / 2) words of 2 inputs by 4 outputs, zeros behind both. Steps are (o / 4, groups, 4). */
+ * Weights are (o / 4, i / 2) words of 2 inputs by 4 outputs, zeros after both. Steps are (o / 4, groups, 4). */
 typedef struct {
     int32_t n, i, o;    // rows, inputs, outputs
     int32_t width;      // i rounded up to a multiple of 8
@@ -68,7 +68,7 @@ PL_Q_APART void pl_four_w4(const int32_t *x, const uint32_t *w, int32_t n, const
     sum[3] += (int64_t)d * (int32_t)((uint32_t)step[3] << shift);
 }
 
-/* Four outputs over a row: q (width) integers and, behind them, a shift for each chunk. */
+/* Four outputs over a row: q (width) integers and, after them, a shift for each chunk. */
 static inline void pl_sums_w4(const pl_linear_w4_t *s, const int32_t *q, const uint32_t *w, const uint16_t *step,
                               int64_t *sum)
 {
@@ -83,7 +83,7 @@ static inline void pl_sums_w4(const pl_linear_w4_t *s, const int32_t *q, const u
     }
 }
 
-/* A row with the highest exponent e as integers q (width), zeros behind the inputs, and a shift for each chunk. */
+/* A row with the highest exponent e as integers q (width), zeros after the inputs, and a shift for each chunk. */
 static inline void pl_row_w4(const pl_linear_w4_t *s, const float *x, int32_t e, int32_t *q)
 {
     const int32_t lowest = e - s->room;

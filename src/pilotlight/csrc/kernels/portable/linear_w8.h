@@ -10,7 +10,7 @@
  * A row of inputs becomes integers of 29 bits with one exponent, products are summed exactly, and
  * y = sum * scale + bias is rounded after each of the three: the same bits on every core. A row with infinity
  * or NaN is summed in float, in order. An integer is 2^15 high + low, both of 16 bits, so that 32 bits hold
- * PL_PART_W8 products. Weights are (o / 2, i / 2) words of 2 inputs by 2 outputs, zeros behind both. */
+ * PL_PART_W8 products. Weights are (o / 2, i / 2) words of 2 inputs by 2 outputs, zeros after both. */
 typedef struct {
     int32_t n, i, o; // rows, inputs, outputs
     int32_t width;   // i rounded up to a multiple of 4

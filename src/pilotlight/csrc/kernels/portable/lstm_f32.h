@@ -6,8 +6,8 @@
 #include "recurrent_f32.h"
 
 /* One layer and direction of an LSTM. w_x (4 * hidden, input) and w_h (4 * hidden, hidden) are PyTorch's, packed as
- * for a linear layer, the gates i, f, g, o one after the other; bias (4 * hidden) is the sum of its two and may be
- * null. h0 and c0 (batch, hidden) may be null, which stands for zeros; hn may be null; c0 may be cn and h0 may be
+ * for a linear layer, the gates i, f, g, o one after another; bias (4 * hidden) is the sum of its two and may be
+ * null. h0 and c0 (batch, hidden) may be null, which means zeros; hn may be null; c0 may be cn and h0 may be
  * hn. y holds every step's h, from where the next step reads it. gates (4, hidden) is scratch. y must not overlap
  * x. */
 static inline void pl_lstm_f32(const pl_recurrent_t *s, const float *x, const float *w_x, const float *w_h,

@@ -9,10 +9,10 @@
  *
  * A block mac_f32_PxF computes P pixels by F filters, dw_f32_PxF computes P pixels by F channels. On cores with
  * single-precision hardware and Thumb-2 the blocks of a model NAME are assembly functions NAME_mac_f32_PxF;
- * elsewhere, and always with PILOTLIGHT_PORTABLE, they are pl_block_f32 below, which sums in the same order: taps
- * outside, channels inside, starting from the bias. The C means a multiply and an add, each rounded (build it
- * with -std=c99 or -ffp-contract=off); the assembly says at its top which it does. pl_mac_f32, written for each
- * model after this text, calls the one or the other. */
+ * elsewhere, and always with PILOTLIGHT_PORTABLE, they are pl_block_f32 below, which sums in the same order: taps in
+ * the outer loop, channels in the inner, starting from the bias. The C means a multiply and an add, each rounded
+ * (build it with -std=c99 or -ffp-contract=off); the assembly says at its top which it does. pl_mac_f32, written for
+ * each model after this text, calls the one or the other. */
 #if !defined(PILOTLIGHT_PORTABLE) && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
 #define PL_MICRO_ASM 1
 #else
@@ -28,13 +28,13 @@ typedef struct {
     float *y;          // first filter's output at the first pixel
     int32_t rows, cols, len;
     int32_t x_col;   // from the end of a run (depthwise: its start) to the next in the same row
-    int32_t x_row;   // from where x stands after a row's last run to the start of the next row
+    int32_t x_row;   // from where x is after a row's last run to the start of the next row
     int32_t x_pixel; // from a pixel's window to the next pixel's
     int32_t w_row;   // weights to skip after each row, divided by F; 0 with two pixels
     int32_t w_block; // weights to skip after each block, divided by F
     int32_t y_pixel; // from a pixel's outputs to the next pixel's
-    int32_t blocks;  // blocks of F filters, inside
-    int32_t groups;  // groups of P pixels, outside
+    int32_t blocks;  // blocks of F filters, the inner loop
+    int32_t groups;  // groups of P pixels, the outer loop
     int32_t relu;    // 1: outputs below zero become zero; NaN stays NaN
 } pl_mac_t;
 
@@ -124,8 +124,8 @@ static inline void pl_dw_pixel_f32(const pl_mac_t *a, const float *x, const floa
     }
 }
 
-/* All groups and blocks of a call, in the order of the assembly: groups of pixels outside, filters inside. The
- * pixels of a block are computed before any of them is stored, because y may overlap x. */
+/* All groups and blocks of a call, in the order of the assembly: groups of pixels in the outer loop, filters in the
+ * inner. The pixels of a block are computed before any of them is stored, because y may overlap x. */
 static inline void pl_block_f32(const pl_mac_t *a, int32_t pixels, int32_t filters, int32_t depthwise)
 {
     const int32_t row = depthwise ? a->cols : a->cols * a->len;

@@ -4,7 +4,7 @@
 #include "bits_f32.h"
 #include "pool2d.h"
 
-/* Max pooling that also tells where each maximum stood: at (n, oh, ow, c), rows times iw plus column, the first
+/* Max pooling that also tells where each maximum was: at (n, oh, ow, c), rows times iw plus column, the first
  * of equals, the last NaN. Walks output pixels forward. */
 static inline void pl_max_pool2d_index_f32(const pl_pool2d_t *s, const float *x, float *y, int64_t *at)
 {

@@ -5,7 +5,7 @@
 
 #include "mem.h"
 
-/* The rows of x (rows, bytes) where mask (rows) is not 0, one behind the other in y (rows, bytes), zeros behind them;
+/* The rows of x (rows, bytes) where mask (rows) is not 0, one after another in y (rows, bytes), zeros after them;
  * returns their number. y may be x. */
 static inline int64_t pl_compress(const uint8_t *x, const uint8_t *mask, uint8_t *y, int32_t rows, int32_t bytes)
 {
@@ -38,7 +38,7 @@ static inline void pl_place(const uint8_t *x, const uint8_t *mask, uint8_t *y, i
 }
 
 /* The indices of the elements of mask (sizes[0], ..., sizes[rank - 1]) that are not 0, in order: y (elements, rank),
- * zeros behind them; returns their number. */
+ * zeros after them; returns their number. */
 static inline int64_t pl_nonzero(const uint8_t *mask, int64_t *y, const int32_t *sizes, int32_t rank, int32_t elements)
 {
     int64_t *to = y;

@@ -42,7 +42,7 @@ static inline void pl_group_s8(const pl_conv_s8_t *s, int32_t i, int32_t j, int3
 
 /* A run of columns that are gathered alike: `count` of them, the first at input column `at`. */
 typedef struct {
-    int32_t runs, count;  // runs: 1, or one a pixel
+    int32_t runs, count;  // runs: 1, or one per pixel
     int32_t at, at_run;   // input column of the first; from one run to the next
     int32_t step;         // input columns from one to the next
     int32_t each_a_pixel; // 1: each column is a window of its own

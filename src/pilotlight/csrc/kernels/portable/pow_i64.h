@@ -3,7 +3,7 @@
 
 #include "number_i64.h"
 
-/* a to the power of b, wrapping around; a negative power is 0 but for 1 and -1. */
+/* a to the power of b, wrapping around; a negative power is 0 except for 1 and -1. */
 static inline int64_t pl_pow_i64(int64_t a, int64_t b)
 {
     int64_t result = 1;

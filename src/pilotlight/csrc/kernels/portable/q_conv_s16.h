@@ -4,8 +4,9 @@
 #include "conv_s8.h"
 #include "q_dense_s16.h"
 
-/* acc (2, 2) = the sums of k products of two pixels x and z with two filters. Of every four taps w holds the first filter's in the
- * order 0 2 1 3, then the second's: what the DSP extension widens to pairs in one instruction each. */
+/* acc (2, 2) = the sums of k products of two pixels x and z with two filters. Of every four taps w holds the first
+ * filter's in the order 0 2 1 3, then the second's: what the DSP extension widens to pairs in one instruction each.
+ * */
 #if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_UNALIGNED)
 typedef struct {
     uint32_t bits;
@@ -116,7 +117,7 @@ static inline void pl_filters_s16(const pl_conv_s16_t *s, int32_t pixels, const 
     }
 }
 
-/* A convolution. w is packed in blocks of two filters, (group, block, taps / 4, 2, 4); bias and m have one value a
+/* A convolution. w is packed in blocks of two filters, (group, block, taps / 4, 2, 4); bias and m have one value per
  * filter and as many as fill the last block of each group. */
 static inline void pl_conv_s16(const pl_conv_s16_t *s,
                                const int16_t *x, // (n, ih, iw, ic)

@@ -9,7 +9,7 @@ typedef struct {
     int32_t oh, ow, oc;    // output (n, oh, ow, oc), output padding included
     int32_t kh, kw;        // kernel
     int32_t sh, sw;        // stride
-    int32_t pt, pl;        // padding taken off above and to the left
+    int32_t pt, pl;        // padding cut off above and to the left
     int32_t dh, dw;        // dilation
     int32_t groups;        // of channels
     int32_t zx;            // the zero point of x

@@ -26,7 +26,7 @@ PL_Q_APART int64_t pl_q_transposed_sum_s16(const pl_q_conv_transpose2d_t *s, con
 }
 
 /* Gathered: every output pixel sums the taps that reach it. w (oc, kh, kw, ic / groups), bias and m (oc). A sum is
- * shifted right by `down`, rounded, in front of its multiplier. */
+ * shifted right by `down`, rounded, before it is multiplied. */
 static inline void pl_q_conv_transpose2d_s16(const pl_q_conv_transpose2d_t *s, const int16_t *x, const int8_t *w,
                                              const int32_t *bias, const int32_t *m, int16_t *y, int32_t down)
 {

@@ -5,7 +5,7 @@
 #include "q_wide.h"
 
 /* A convolution of int16 with int8 weights. The patch is that of int8: it moves bytes, so `ic` and `icg` of the layer
- * count bytes here, two a channel. */
+ * count bytes here, two per channel. */
 typedef struct {
     pl_conv_s8_t c;
     int32_t chunk;  // products whose sum fits 32 bits, a multiple of 4

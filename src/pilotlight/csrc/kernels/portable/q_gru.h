@@ -25,7 +25,7 @@ PL_Q_APART void pl_q_gru_dot(pl_q_gru_gates_t *a, const int8_t *x, const int8_t 
 }
 
 /* w_x (hidden, input, 3) and w_h (hidden, hidden, 3) hold the gates r, z, n of a unit side by side, gates (hidden, 3),
- * curves (2, 257) sigmoid and tanh. h0 (batch, hidden) may be null, which stands for zeros, or hn. y holds every step's
+ * curves (2, 257) sigmoid and tanh. h0 (batch, hidden) may be null, which means zeros, or hn. y holds every step's
  * h for the products; scratch (hidden) keeps it in units of 2^-14 for the update. y must not overlap x. */
 static inline void pl_q_gru(const pl_q_recurrent_t *s, const int8_t *x, const int8_t *w_x, const int8_t *w_h,
                             const pl_q_gate_t *gates, const int16_t *curves, const int8_t *h0, int8_t *y, int8_t *hn,

@@ -33,7 +33,7 @@ static inline int32_t pl_q_lstm_gate(const pl_q_recurrent_t *s, const pl_q_gate_
 }
 
 /* w_x (hidden, input, 4) and w_h (hidden, hidden, 4) hold the gates i, f, g, o of a unit side by side, gates (hidden,
- * 4), curves (2, 257) sigmoid and tanh. h0 (batch, hidden) and c0 may be null, which stands for zeros; h0 may be hn,
+ * 4), curves (2, 257) sigmoid and tanh. h0 (batch, hidden) and c0 may be null, which means zeros; h0 may be hn,
  * c0 may be cn. y holds every step's h; the step before is read from there. y must not overlap x. */
 static inline void pl_q_lstm(const pl_q_recurrent_t *s, const int8_t *x, const int8_t *w_x, const int8_t *w_h,
                              const pl_q_gate_t *gates, const int16_t *curves, const int8_t *h0, const int16_t *c0,

@@ -5,7 +5,7 @@
 #include "q_inverse.h"
 
 /* Softmax along the middle of (outer, axis, inner) as pl_q_softmax, where elements take part only if `hidden` is 0.
- * hidden (period) repeats over x. A lane that is hidden altogether is even, as PyTorch's is when its numbers are all
+ * hidden (period) repeats over x. A lane that is wholly hidden is uniform, as PyTorch's is when its numbers are all
  * equally low. y may be x. */
 static inline void pl_q_masked_softmax(const pl_q_out_t *q, const int8_t *x, const uint8_t *hidden,
                                        const int32_t *table, int8_t *y, int32_t outer, int32_t axis, int32_t inner,

@@ -11,7 +11,7 @@ typedef struct {
     int32_t transposed;
     pl_q_out_t out;
     int32_t factor; // the multiplier of the accumulators
-    int32_t down;   // rounded right shift of an accumulator in front of it
+    int32_t down;   // rounded right shift of an accumulator before it
 } pl_q_matmul_s16_t;
 
 /* The sum of k products, `along` elements from one of b to the next. */

@@ -11,7 +11,7 @@ typedef struct {
     uint32_t eps_hi, eps_lo; // eps * n^2 / scale^2 * 2^16
     int32_t up;              // a power of two for the deviations, which then still fit 32 bits
     int32_t shift;           // of a normalized number, besides what its row needs
-    int32_t fraction;        // bits behind the point of w and b
+    int32_t fraction;        // fraction bits of w and b
     int32_t lo, hi;
 } pl_q_norm_t;
 
@@ -32,7 +32,7 @@ static inline pl_q_rsqrt_t pl_q_rsqrt(uint64_t v)
         v <<= 2;
     }
     rest = (uint32_t)v;
-    for (; bit; bit >>= 2) { // the integer square root, two bits of v a turn
+    for (; bit; bit >>= 2) { // the integer square root, two bits of v per turn
         if (rest >= root + bit) {
             rest -= root + bit;
             root = (root >> 1) + bit;

@@ -4,7 +4,7 @@
 #include "q_norm.h"
 #include "q_wide.h"
 
-/* x (rows, n) -> y as in pl_q_norm; the sums are of 64 bits, and eps has no bits behind the point. */
+/* x (rows, n) -> y as in pl_q_norm; the sums have 64 bits, and eps has no fraction bits. */
 static inline void pl_q_norm_s16(const pl_q_norm_t *s, const int16_t *x, const int32_t *w, const int32_t *b, int16_t *y)
 {
     const int32_t n = s->n;

@@ -12,7 +12,7 @@ typedef struct {
     int32_t reverse;           // from the last step to the first
     int32_t zh;                // the zero point of y
     int32_t up_x, up_h;        // of the two accumulators, powers of two
-    int32_t state, state_up;   // LSTM: bits behind the point of the cell; GRU: y's steps in units of 2^-14
+    int32_t state, state_up;   // LSTM: fraction bits of the cell; GRU: y's steps in units of 2^-14
     int32_t out, begin, shift; // y = (h * out + begin) >> shift
 } pl_q_recurrent_t;
 

@@ -5,7 +5,7 @@
 #include "q_wide.h"
 
 /* Bilinear resizing of int16: rows (oh, 3) and columns (ow, 3) name two neighbours and the weight of the second, of
- * 2048 in all. Between the two directions a number keeps four bits behind the point. Walks output pixels forward. */
+ * 2048 in all. Between the two directions a number keeps four fraction bits. Walks output pixels forward. */
 static inline void pl_q_resize_bilinear_s16(const pl_q_resize_t *s, const int16_t *x, const int16_t *rows,
                                             const int16_t *columns, int16_t *y)
 {

@@ -3,7 +3,7 @@
 
 #include "q_clamp.h"
 
-/* Two straight lines that meet at x = zero, one pair a channel. */
+/* Two straight lines that meet at x = zero, one pair per channel. */
 typedef struct {
     int32_t below, above, begin;
 } pl_q_lines_t;

@@ -3,7 +3,7 @@
 
 #include "q_clamp.h"
 
-/* A function as straight lines between the numbers of a table (2^(16-shift) + 1) that stands for x = -32768, and so on
+/* A function as straight lines between the numbers of a table (2^(16-shift) + 1) that starts at x = -32768 and goes on
  * in steps of 2^shift: y = t[i] + ((t[i+1] - t[i]) * f + half) >> shift. y may be x. */
 static inline void pl_q_table_s16(const int16_t *x, const int16_t *table, int16_t *y, int32_t n, int32_t shift)
 {

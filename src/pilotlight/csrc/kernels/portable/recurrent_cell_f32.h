@@ -7,7 +7,7 @@
 #include "sigmoid_f32.h"
 #include "tanh_f32.h"
 
-/* What recurrent layers do with the sums of one step: `hidden` numbers a gate, one gate after the other. */
+/* What recurrent layers do with the sums of one step: `hidden` numbers per gate, one gate after another. */
 
 /* gates i, f, g, o -> c in place and y. */
 static inline void pl_lstm_cell_f32(const float *gates, float *c, float *y, int32_t hidden)
@@ -19,7 +19,7 @@ static inline void pl_lstm_cell_f32(const float *gates, float *c, float *y, int3
     }
 }
 
-/* gates r, z, n: what x gives and, in `again`, what h gives -> y, which may be h. h may be null, which stands for
+/* gates r, z, n: what x gives and, in `again`, what h gives -> y, which may be h. h may be null, which means
  * zeros. */
 static inline void pl_gru_cell_f32(const float *gates, const float *again, const float *h, float *y, int32_t hidden)
 {

@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-/* Whether all are true along an axis (bytes of 0 and 1). x (outer, axis, inner) -> y (outer, inner), walked in y's order: a lane is read before its result is
- * written, so y may lie on x. */
+/* Whether all are true along an axis (bytes of 0 and 1). x (outer, axis, inner) -> y (outer, inner), walked in y's
+ * order: a lane is read before its result is written, so y may lie on x. */
 static inline void pl_reduce_all_u8(const uint8_t *x, uint8_t *y, int32_t outer, int32_t axis, int32_t inner)
 {
     for (int32_t o = 0; o < outer; o++) {

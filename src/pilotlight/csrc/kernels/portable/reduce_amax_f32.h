@@ -5,8 +5,8 @@
 
 #include "minmax_f32.h"
 
-/* The largest along an axis; NaN where there is one. x (outer, axis, inner) -> y (outer, inner), walked in y's order: a lane is read before its result is
- * written, so y may lie on x. */
+/* The largest along an axis; NaN where there is one. x (outer, axis, inner) -> y (outer, inner), walked in y's order: a
+ * lane is read before its result is written, so y may lie on x. */
 static inline void pl_reduce_amax_f32(const float *x, float *y, int32_t outer, int32_t axis, int32_t inner)
 {
     for (int32_t o = 0; o < outer; o++) {

@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-/* The smallest along an axis. x (outer, axis, inner) -> y (outer, inner), walked in y's order: a lane is read before its
- * result is written, so y may lie on x. */
+/* The smallest along an axis. x (outer, axis, inner) -> y (outer, inner), walked in y's order: a lane is read before
+ * its result is written, so y may lie on x. */
 static inline void pl_reduce_amin_i8(const int8_t *x, int8_t *y, int32_t outer, int32_t axis, int32_t inner)
 {
     for (int32_t o = 0; o < outer; o++, x += axis * inner) {

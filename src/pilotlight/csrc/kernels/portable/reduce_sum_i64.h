@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-/* Sums along an axis, wrapping around. x (outer, axis, inner) -> y (outer, inner), walked in y's order: a lane is read before its result is
- * written, so y may lie on x. */
+/* Sums along an axis, wrapping around. x (outer, axis, inner) -> y (outer, inner), walked in y's order: a lane is read
+ * before its result is written, so y may lie on x. */
 static inline void pl_reduce_sum_i64(const int64_t *x, int64_t *y, int32_t outer, int32_t axis, int32_t inner)
 {
     for (int32_t o = 0; o < outer; o++) {

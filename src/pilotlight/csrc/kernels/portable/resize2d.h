@@ -8,7 +8,7 @@ typedef struct {
     int32_t n, ih, iw, c;  // input (n, ih, iw, c)
     int32_t oh, ow;        // output (n, oh, ow, c)
     int32_t align_corners; // the corner pixels of both images coincide
-    float sh, sw;          // input pixels an output pixel
+    float sh, sw;          // input pixels per output pixel
 } pl_resize2d_t;
 
 #endif

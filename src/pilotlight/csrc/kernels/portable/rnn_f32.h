@@ -7,7 +7,7 @@
 
 /* One layer and direction of a plain recurrent network, with tanh or relu. w_x (hidden, input) and w_h
  * (hidden, hidden) are PyTorch's, packed as for a linear layer; bias (hidden) is the sum of its two and may be null.
- * h0 (batch, hidden) may be null, which stands for zeros; hn may be null or h0. y holds every step's h, from where
+ * h0 (batch, hidden) may be null, which means zeros; hn may be null or h0. y holds every step's h, from where
  * the next step reads it. y must not overlap x. */
 static inline void pl_rnn_f32(const pl_recurrent_t *s, const float *x, const float *w_x, const float *w_h,
                               const float *bias, const float *h0, float *y, float *hn, int32_t relu)

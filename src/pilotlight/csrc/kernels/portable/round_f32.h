@@ -3,7 +3,7 @@
 
 #include "abs_f32.h"
 
-/* To the nearest integer, halves to the even one: adding 2^23 leaves no room for a fraction. */
+/* To the nearest integer, ties to even: adding 2^23 leaves no room for a fraction. */
 static inline float pl_round_f32(float x)
 {
     const float a = pl_abs_f32(x);

@@ -5,7 +5,7 @@
 #include "mem.h"
 
 /* Rows by number, for embedding, index_select and x[ids]: x (outer, size, bytes), ids (count) -> y
- * (outer, count, bytes). Any element type: a row is so many bytes. */
+ * (outer, count, bytes). Any element type: a row is `bytes` bytes. */
 static inline void pl_take_i64(const void *x, const int64_t *ids, void *y, int32_t outer, int32_t size, int32_t count,
                                int32_t bytes)
 {

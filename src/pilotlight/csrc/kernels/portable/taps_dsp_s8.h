@@ -18,7 +18,7 @@ typedef struct {
     const int8_t *x;
     int32_t kh, kw;
     int32_t column; // from a tap to the next of its row
-    int32_t row;    // from behind the last tap of a row to the first of the next
+    int32_t row;    // from the end of the last tap of a row to the first of the next
     const int32_t *w, *w_end;
     int8_t *y;
     int32_t zy, lo, hi;

@@ -80,7 +80,7 @@ static inline void pl_unfold_dsp_s8(const pl_unfold_dsp_t *d,
         for (int32_t j = 0; j < d->turns; j++) {
             const int32_t first = (s->reverse ? d->turns - 1 - j : j) * d->tall;
             const int32_t rows = down - first < d->tall ? down - first : d->tall;
-            for (int32_t r = rows - 1; r >= 0; r--) { // from the end: a border's inputs lie in front of their v
+            for (int32_t r = rows - 1; r >= 0; r--) { // from the end: a border's inputs lie before their v
                 for (int32_t k = s->in_row - 1; k >= 0; k--) {
                     pl_winograd_inputs_s8(s, 2 * (first + r), 4 * k, from, v + (r * s->in_row + k) * words);
                 }

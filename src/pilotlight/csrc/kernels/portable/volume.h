@@ -4,8 +4,8 @@
 #include <stdint.h>
 
 /* Windows over volumes, PyTorch's order: x (n, c, id, ih, iw), y (n, oc, od, oh, ow). Images and sequences have depth
- * and height 1. Per dimension k elements a window, d apart, moved by s, p in front; s is 0 for windows that divide the
- * input evenly (adaptive pooling), negative for transposed convolution. */
+ * and height 1. Per dimension k elements per window, d apart, moved by s, padded by p; s is 0 for windows that divide
+ * the input evenly (adaptive pooling), negative for transposed convolution. */
 typedef struct {
     int32_t n, c, oc, groups;
     int32_t id, ih, iw, od, oh, ow;

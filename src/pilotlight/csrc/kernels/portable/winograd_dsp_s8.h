@@ -27,7 +27,7 @@ typedef struct {
 typedef struct {
     const int8_t *x;               // the first pixel of 4 rows of 6, at the last four channels
     int32_t row, column, channels; // bytes to the next row, column, four channels
-    int32_t *v_end;                // behind the result, (pairs of channels, 16, 2 tiles)
+    int32_t *v_end;                // end of the result, (pairs of channels, 16, 2 tiles)
     int32_t fours;                 // of channels
 } pl_dsp_tiles_t;
 
@@ -35,7 +35,7 @@ typedef struct {
  * filter; then two times the biases and multipliers of two filters. */
 typedef struct {
     const int32_t *v;         // (pairs of channels, 16, 2 tiles)
-    const int32_t *w, *w_end; // stream of the first four filters, behind the last
+    const int32_t *w, *w_end; // stream of the first four filters, end of the last
     int32_t *u;               // spare memory (left and right pixel, 2 rows, 2 tiles, 4 filters)
     int32_t steps;            // pairs of channels
     int32_t zy, lo, hi;
@@ -181,7 +181,7 @@ static inline void pl_border_s8(const pl_conv_s8_t *s, int32_t top, int32_t left
     }
 }
 
-/* The inputs of two tiles into v. The border's are first in front of it, and v overtakes them as it grows downward. */
+/* The inputs of two tiles into v. The border's lie before it at first, and v overtakes them as it grows downward. */
 static inline void pl_winograd_inputs_s8(const pl_conv_s8_t *s, int32_t row, int32_t col,
                                          const int8_t *x, // (ih, iw, ic)
                                          int32_t *v)      // (pairs of channels, 16, 2 tiles)
