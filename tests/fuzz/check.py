@@ -22,7 +22,7 @@ import pilotlight as pl
 from conformance.build import CompilerError, open_strictly
 from fuzz.generate import CALLS
 from fuzz.program import Call, Loaded, load, tensors
-from fuzz.truth import Outputs, Truth, decibels, eager
+from fuzz.truth import Outputs, Truth, decibels, eager, power
 from pilotlight.capture.source import capture
 from pilotlight.compiler import Build, Running
 from pilotlight.errors import PilotlightError
@@ -161,9 +161,9 @@ class Trial:
         worst = 200.0
         for where, got in self._everywhere(build):
             self._same_shapes(got, where)
-            for k, (signal, noise) in enumerate(zip(self.truth.signal(), self.truth.noise(got), strict=True)):
-                if self.truth.single[0][k].is_floating_point():
-                    worst = min(worst, decibels(signal, noise))
+            for k, noise in enumerate(self.truth.noise(got)):
+                if self.truth.single[0][k].is_floating_point():  # weights of few bits shift an output as a whole too
+                    worst = min(worst, decibels(power(self.truth.exact, k), noise))
             if worst < WEIGHTS_DB[self.mode]:
                 return Verdict("wrong", where, f"{worst:.1f} dB of signal over noise with {self.mode}")
         return Verdict("right", figures={"db": round(worst, 1)})
@@ -187,8 +187,11 @@ class Trial:
         samples = [self.loaded.inputs(call) for call in calls]
         noise = [0.0] * len(self.truth.single[0])
         for stretch in STRETCHES:  # the others only where the first would call it wrong
-            with _stage("pt2e"):
+            try:
                 theirs = _pt2e(self.loaded, _stretched(samples, stretch), self.truth.calls, self.mode)
+            except RuntimeError:  # PyTorch's own graph does not run, as where it views what has other strides now
+                return self._quality(reference, [s * 10 ** (-WEAK_DB / 10) for s in self.truth.signal()],
+                                     [p.quant for p in build.lowered.outputs if not p.is_size])
             noise = [max(pair) for pair in zip(noise, self.truth.noise(theirs), strict=True)]
             verdict = self._quality(reference, noise, [p.quant for p in build.lowered.outputs if not p.is_size])
             if verdict.where != "quality":

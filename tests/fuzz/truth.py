@@ -157,6 +157,11 @@ class Truth:
         return result
 
 
+def power(outputs: list[Outputs], k: int) -> float:
+    """The sum of squares of an output over all calls."""
+    return sum(float(row[k].double().square().sum()) for row in outputs)
+
+
 def decibels(signal: float, noise: float) -> float:
     if noise == 0:
         return 200.0
