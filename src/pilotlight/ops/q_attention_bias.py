@@ -25,7 +25,7 @@ HIDDEN = -32768
 
 @register
 class QAttentionBias(QAttention):
-    """inputs q, k, v as in qattention and the mask, int16, which broadcasts to (N, H, L, S); attrs besides: up_b,
+    """inputs q, k, v as in qattention and the mask, int16, which broadcasts to (N, H, L, S); further attrs: up_b,
     factor_b."""
 
     name = "qattention_bias"

@@ -48,7 +48,7 @@ def curve(table: np.ndarray, v: np.ndarray) -> np.ndarray:
 class QRecurrent(Op):
     """inputs: x (T, N, I), or (N, T, I) with attrs["batch_first"], the initial states (N, H) if attrs["initial"], then
     w_x (H, I, G), w_h (H, H, G), gates (H, G, 4), curves (2, 257); outputs: y and the final states (N, H), h as y's
-    int8 and an LSTM's cell as int16 in units of 2^-state. attrs besides: hidden, reverse, zh, up_x, up_h, state,
+    int8 and an LSTM's cell as int16 in units of 2^-state. further attrs: hidden, reverse, zh, up_x, up_h, state,
     state_up, out, begin, shift."""
 
     gates = 0

@@ -24,7 +24,7 @@ Tensors = list[torch.Tensor]
 
 class Recurrent(Op):
     """inputs: x, w_x (G * H, I), w_h (G * H, H), biases (2, G * H) if attrs["bias"], then the initial states
-    (N, H) if attrs["initial"]; outputs: y and the final states (N, H). attrs besides: hidden, reverse,
+    (N, H) if attrs["initial"]; outputs: y and the final states (N, H). further attrs: hidden, reverse,
     batch_first."""
 
     gates = 1
@@ -138,7 +138,7 @@ class Gru(Recurrent):
 
 @register
 class Rnn(Recurrent):
-    """attrs besides: relu, else tanh."""
+    """further attrs: relu, else tanh."""
 
     name = "rnn"
 

@@ -51,7 +51,7 @@ def compiler(board: Board) -> str:
 
 
 def reason_without(board: Board, need_compiler: bool = True) -> str | None:
-    """Why a board is to be reported without code size: its compiler is absent and no package provides it.
+    """Why a board is reported without code size: its compiler is absent and no package provides it.
 
     An absent compiler that a package provides is a reason only where it is not needed; find() raises otherwise.
     """
