@@ -4,7 +4,6 @@
 #include "generated/sort_f32.h"
 #include "generated/sort_i64.h"
 
-
 static void sort_lane(pt_lane_t *l)
 {
     if (l->compute == PT_FLOAT32) {
