@@ -184,7 +184,7 @@ class Running:
         if kwargs and set(kwargs) != set(names):
             raise PilotlightError(
                 f"{self.graph.name} takes {', '.join(names) or 'nothing'} by keyword, got {', '.join(kwargs)}",
-                hint="inputs are given by keyword where they were so in the example", kind="wrong-input",
+                hint="give an input by keyword if the example did", kind="wrong-input",
             )
         outputs: list[Any] = list(self.flat(pytree.tree_leaves((inputs, [kwargs[name] for name in names]))))
         for place, value in self.graph.fixed:

@@ -306,7 +306,7 @@ def test_a_bug_leaves_a_file_to_report_it_with(tmp_path: Path, monkeypatch: pyte
     error = call_error("inspect", NET, "--board", "host")
     assert error["kind"] == "internal" and "KeyError: 'a bug'" in error["message"]
     (file,) = (tmp_path / "reports").glob("*.zip")
-    assert f"add {file} to the report" in error["hint"]
+    assert f"attach {file} to the report" in error["hint"]
     with zipfile.ZipFile(file) as bundle:
         texts = {name: bundle.read(name).decode() for name in bundle.namelist()}
     assert set(texts) == {"command.txt", "versions.json", "traceback.txt", "graph.txt"}

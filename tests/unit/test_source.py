@@ -212,7 +212,7 @@ def test_weights_come_from_a_file(wrapped: Any, project: Path) -> None:
     [
         (lambda: torch.save(_Net(16).state_dict(), "w.pt"), "a.weight is [16, 4], expected [8, 4]"),
         (lambda: torch.save({"a.weight": torch.zeros(8, 4)}, "w.pt"), "it misses a.bias, b.weight, b.bias"),
-        (lambda: torch.save({**_Net(8).state_dict(), "c.bias": torch.zeros(1)}, "w.pt"), "has not: c.bias"),
+        (lambda: torch.save({**_Net(8).state_dict(), "c.bias": torch.zeros(1)}, "w.pt"), "lacks: c.bias"),
         (lambda: torch.save(_Net(8), "w.pt"), "holds Python objects"),
         (lambda: torch.save({"epoch": 3}, "w.pt"), "holds a dictionary with 'epoch'"),
         (lambda: torch.save([1], "w.pt"), "holds a list"),
@@ -271,7 +271,7 @@ def test_weights_and_arguments_on_the_command_line(project: Path) -> None:
         ("things.nets.net:number", {}, "is a int", "file.py:name"),
         ("things.nets.net:net", {"init": {"wdth": 3}}, "has no argument 'wdth'", "did you mean width?"),
         ("things.nets.net:needs", {"init": {"width": 3}}, "needs depth", "--init depth=32"),
-        ("things.nets.net:ready", {"init": {"width": 3}}, "is made already", "name the class"),
+        ("things.nets.net:ready", {"init": {"width": 3}}, "already exists", "name the class"),
         ("things.nets.net:exported", {"inputs": ["1x4"]}, "--input cannot change", "export the model again"),
         ("things.nets.net:program", {"weights": "w.pt"}, "--weights cannot change", "export the model again"),
         ("things.nets.net:ready", {"inputs": ["1x4", "1"]}, "forward(x, *, gain)", "--input gain=SHAPE"),

@@ -23,7 +23,7 @@ __all__ = [
 
 
 def load(name_or_path: str | Path) -> Board:
-    """The board of that name, or of that file when it ends in .toml."""
+    """The board of that name, or of that file if it ends in .toml."""
     text = str(name_or_path)
     files = _files()
     if text.endswith(".toml") and not Path(text).is_file():
@@ -50,7 +50,7 @@ def all_boards() -> list[Board]:
 
 
 def default_board() -> str:
-    """The name of the board where none is named: the first whose file says `default = true`."""
+    """The name of the default board: the first whose file says `default = true`."""
     return next(board.name for board in all_boards() if board.default)
 
 

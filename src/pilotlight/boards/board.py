@@ -30,7 +30,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Emulator:
-    """How to boot the board without having it: program, machine, extra arguments, which start-up code."""
+    """How to emulate the board: program, machine, extra arguments, which start-up code."""
 
     program: str
     package: str
@@ -41,7 +41,7 @@ class Emulator:
 
 @dataclass(frozen=True)
 class MicroPython:
-    """What a build of MicroPython needs besides: the memory of its heap, and the interrupt of the serial line."""
+    """What a build of MicroPython also needs: the memory of its heap, and the interrupt of the serial line."""
 
     heap: str
     irq: int
@@ -64,7 +64,7 @@ class Board:
     place: Placement | None = None
     emulator: Emulator | None = None
     micropython: MicroPython | None = None
-    default: bool = False  # the board where none is named
+    default: bool = False  # used if no board is named
     path: Path | None = field(default=None, compare=False)
 
     @property
@@ -92,7 +92,7 @@ class Board:
         return sum(m.size for m in self.memories if m.kind == kind)
 
     def placement(self, weights_in: str | None = None, arena_in: str | None = None) -> Placement:
-        """Where each part goes, as the user wishes; unknown memories and an arena in flash are refused."""
+        """Where each part goes, with the user's choices; unknown memories and an arena in flash are refused."""
         if self.place is None:
             raise PilotlightError(
                 f"board {self.name} has no memories to choose from", hint="omit the choice of a memory",

@@ -83,7 +83,7 @@ def _check(path: Path, prefix: str, data: dict[str, Any], required: _Keys, optio
             raise _bad(path, prefix + key, f"missing; expected {_WORDS[kind]}")
     for key, value in data.items():
         if key not in known:
-            raise _bad(path, prefix + key, f"unknown key; known are: {', '.join(known)}")
+            raise _bad(path, prefix + key, f"unknown key; known: {', '.join(known)}")
         kind = known[key]
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise _bad(path, prefix + key, f"expected {_WORDS[kind]}, got {value!r}")

@@ -147,9 +147,9 @@ def _equal(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 def _random() -> PilotlightError:
     return PilotlightError(
-        "the model gives another result when it is called again with the same inputs and the same state: it draws "
-        "random numbers or keeps something outside of itself; a compiled model has neither",
-        hint="take the random numbers as an input; keep what lives between calls in a registered buffer",
+        "the model gives a different result when it is called again with the same inputs and the same state: it "
+        "draws random numbers or keeps state outside the module; a compiled model can do neither",
+        hint="take the random numbers as an input; keep values that last between calls in a registered buffer",
         kind="capture",
     )
 
@@ -166,10 +166,10 @@ def _departed(call: int, output: str, changed: list[str], rebound: list[str]) ->
     elif attributes:
         name = attributes[0].rpartition(".")[2]
         what += f"keeps {attributes[0]!r} as it was at the first call, and the module changes it"
-        hint = f"keep what lives between calls in a buffer and write into it: self.register_buffer({name!r}, " \
-               f"torch.zeros(...)), then self.{name}.copy_(...)"
+        hint = f"keep values that last between calls in a buffer and write into it: " \
+               f"self.register_buffer({name!r}, torch.zeros(...)), then self.{name}.copy_(...)"
     else:
         what += "captured another computation"
-        hint = "compare module(x) with torch.export.export(module, (x,)).module()(x), and write the part that " \
-               "differs in another way"
+        hint = "compare module(x) with torch.export.export(module, (x,)).module()(x), and rewrite the part " \
+               "that differs"
     return PilotlightError(what, hint=hint, kind="capture")

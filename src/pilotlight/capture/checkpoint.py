@@ -26,11 +26,11 @@ def load_weights(module: torch.nn.Module, path: Path) -> None:
         f"{key} is {list(given[key].shape)}, expected {list(tensor.shape)}" for key, tensor in wanted.items()
         if key in given and given[key].shape != tensor.shape
     ]
-    problems = [_list("misses", missing), _list("has what the model has not:", unknown), _list("differs:", shapes)]
+    problems = [_list("misses", missing), _list("has keys that the model lacks:", unknown), _list("differs:", shapes)]
     if any(problems):
         raise PilotlightError(
             f"{path} does not fit {type(module).__name__}: it {'; it '.join(p for p in problems if p)}",
-            hint="save model.state_dict() of this very class, and give the same --init as in training",
+            hint="save model.state_dict() of this class, and give the same --init as in training",
             kind="weights",
         )
     module.load_state_dict(given)
@@ -46,7 +46,7 @@ def _read(path: Path) -> dict[str, torch.Tensor]:
     except Exception as error:  # torch.load raises whatever the bytes lead it to
         objects = "Unsupported global" in str(error) or "TorchScript" in str(error)
         raise PilotlightError(
-            f"{path} holds Python objects; a file of weights holds tensors alone" if objects
+            f"{path} holds Python objects; a file of weights holds only tensors" if objects
             else f"{path} cannot be read: torch.save did not write it, or it is damaged",
             hint="write it with torch.save(model.state_dict(), path)", kind="broken-file",
         ) from error

@@ -146,7 +146,7 @@ def copied(module: nn.Module, shared: Mapping[int, Any] | None = None) -> nn.Mod
     except Exception as error:  # whatever the user's attribute raises
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise PilotlightError(
-            f"the model cannot be copied, so it cannot be run beside its compiled form: copy.deepcopy says: {reason}",
+            f"the model cannot be copied, so it cannot be compared with the compiled one: copy.deepcopy says: {reason}",
             where=_uncopied(module),
             hint="keep locks, files, generators and the like out of the module; or give the result of "
             "torch.export.save, a .pt2 file",

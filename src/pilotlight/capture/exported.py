@@ -110,13 +110,13 @@ def _export_error(error: Exception) -> PilotlightError:
             "the model decides by the values of a tensor (an `if`, a loop or an index that depends on data); "
             "a compiled model runs the same operators every time",
             where=where,
-            hint="compute both ways and choose with torch.where, or move the decision out of the model",
+            hint="compute both results and choose with torch.where, or move the decision out of the model",
             kind="data-dependent",
         )
     return PilotlightError(
         f"torch.export could not capture the model: {text.splitlines()[0]}",
         where=where,
-        hint="torch.export.export(model, inputs, strict=False) must work; its message is the one above",
+        hint="torch.export.export(model, inputs, strict=False) must work; its error is the one above",
         kind="capture",
     )
 
@@ -243,7 +243,7 @@ class _Walker:
         if lowering is None:
             raise PilotlightError(
                 f"operator {written_name(node)} is not supported",
-                hint="replace it by supported operators, or add one: docs/adding-an-operator.md",
+                hint="replace it with supported operators, or add one: docs/adding-an-operator.md",
                 kind="unsupported",
             )
         arguments = self._bind(node)

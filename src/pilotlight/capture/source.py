@@ -169,7 +169,7 @@ def _made(thing: Any, what: str, loaded: ModuleType, init: dict[str, Any]) -> An
     if finished:
         if init:
             raise PilotlightError(
-                f"{what} is made already; --init cannot change it",
+                f"{what} already exists; --init cannot change it",
                 hint="name the class, or a function that makes the module", kind="usage",
             )
         return thing
@@ -223,7 +223,7 @@ def _with_inputs(
     if isinstance(thing, torch.nn.Module):
         if not inputs and inspect.signature(thing.forward).parameters:
             raise PilotlightError(
-                f"{what} gives a module without example inputs",
+                f"{what} returns a module without example inputs",
                 hint="add --input SHAPE, for example --input 1x3x96x96, once per input",
                 kind="usage",
             )
@@ -241,7 +241,7 @@ def _with_inputs(
     raise PilotlightError(
         f"{what} gave {shape}; expected a module, (module, example_inputs), (module, args, kwargs) or an exported "
         "program",
-        hint="let it return the module and a tuple of example tensors", kind="usage",
+        hint="make it return the module and a tuple of example tensors", kind="usage",
     )
 
 

@@ -79,7 +79,7 @@ def load_module(name: str, model: str) -> ModuleType:
             raise PilotlightError(
                 f"{model!r} names no model: there is no module {error.name!r}",
                 hint=f"did you mean {error.name.removesuffix(last)}{near[0]}?" if near
-                else "give the command in the folder of the package, or write path/to/file.py:name", kind="no-file",
+                else "run the command in the folder of the package, or write path/to/file.py:name", kind="no-file",
             ) from error
 
 
@@ -93,7 +93,7 @@ def user_error(error: Exception, path: Path, doing: str, root: Path | None = Non
         return PilotlightError(
             f"{doing} failed: {error.msg}{line}",
             where=_shown(error.filename, path) + (f":{error.lineno}" if error.lineno else ""),
-            hint="correct this line" if error.lineno else "is it a file of Python?", kind="user-code",
+            hint="correct this line" if error.lineno else "is it a Python file?", kind="user-code",
         )
     frames = [f for f in traceback.extract_tb(error.__traceback__) if _is_users(Path(f.filename), path, root)]
     line = f"\n      {frames[-1].line}" if frames else ""

@@ -1,4 +1,4 @@
-"""The command line: one file a command, loaded when it is called."""
+"""The command line: one file per command, loaded when it is called."""
 
 from pilotlight.cli.app import main
 

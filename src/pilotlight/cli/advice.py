@@ -1,4 +1,4 @@
-"""What to type instead when a model is too large: worked out, not guessed, and for a limited time."""
+"""What to type instead if a model is too large: worked out, not guessed, within a time limit."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 
 T = TypeVar("T")
-SECONDS = 20.0  # that the ways may take together
+SECONDS = 20.0  # for all ways together
 
 
 def advise(error: PilotlightError, args: Sequence[str], talk: Talk) -> None:
-    """Adds what would fit to the hint of an error, and calls a budget by the option that was typed."""
+    """Add what would fit to the hint of an error, and name a budget by the option as typed."""
     if error.kind not in ("does-not-fit", "over-budget", "unknown-size"):
         return
     from pilotlight.compiler import BudgetError, TooLargeError
@@ -62,7 +62,7 @@ def _ring(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def collected(items: Iterable[T], seconds: float) -> list[T]:
-    """As many items as there is time for; only the main thread can be told that it is over."""
+    """As many items as there is time for; only the main thread can be interrupted by an alarm."""
     found: list[T] = []
     if threading.current_thread() is not threading.main_thread() or seconds <= 0:
         return found

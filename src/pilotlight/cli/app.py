@@ -1,4 +1,4 @@
-"""The `pilotlight` command: finds the command's file, turns every failure into a message and an exit code.
+"""The `pilotlight` command: finds the command's module, and turns every failure into a message and an exit code.
 
 0: done. 1: the result is not what it should be. 2: the user must change something.
 """
@@ -28,7 +28,7 @@ _INTERRUPTED = 130
 
 
 class App(click.Group):
-    """Commands are modules of this package with a `command` in them; none is imported before it is needed."""
+    """Each command is a module of this package with a `command` in it, imported only when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -72,7 +72,7 @@ class App(click.Group):
             code = 0
         except Exception as error:
             failure = _as_error(error, args)
-            with contextlib.suppress(Exception):  # what is wrong counts more than how to mend it
+            with contextlib.suppress(Exception):  # the error matters more than the advice
                 advise(failure, args, talk)
             talk.fail(failure, traceback.format_exc())
             code = failure.exit_code
@@ -92,7 +92,7 @@ def _as_error(error: Exception, args: Sequence[str]) -> PilotlightError:
         return PilotlightError(
             f"{error.strerror or error}: {error.filename or 'a file'}",
             hint="set PILOTLIGHT_CACHE to a folder that can be written" if inside
-            else "check that the path is right, can be written, and that there is room", kind="file",
+            else "check that the path is right and can be written, and that there is room", kind="file",
         )
     if isinstance(error, MemoryError):
         return PilotlightError("this computer has too little memory for the model", kind="memory")
@@ -104,9 +104,9 @@ def _as_error(error: Exception, args: Sequence[str]) -> PilotlightError:
     what = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
     return PilotlightError(
         f"something went wrong inside Pilotlight ({what}); this is a bug, please report it",
-        hint=f"add {bundle} to the report: it holds this command, the versions of what is installed, the traceback and "
-        "the exported graph without its weights" if bundle
-        else "run the same command with -vv and add what it prints, and the model if you can",
+        hint=f"attach {bundle} to the report: it holds this command, the installed versions, the traceback and the "
+        "exported graph without its weights" if bundle
+        else "run the same command with -vv and attach what it prints, and the model if you can",
         kind="internal",
     )
 
@@ -115,10 +115,10 @@ def _as_error(error: Exception, args: Sequence[str]) -> PilotlightError:
 @click.version_option(__version__, prog_name="pilotlight")
 def main() -> None:
     """Put PyTorch models on microcontrollers: compile them to plain C, run them on an emulated board, and
-    compare with PyTorch before anything is flashed.
+    compare the results with PyTorch before anything is flashed.
 
     MODEL is file.py:name or package.module:name, where name is a function that returns (module, example_inputs),
     or a module or class together with --input SHAPE; or a .pt2 file from torch.export.save.
 
-    Exit codes: 0 done; 1 the result is not what it should be; 2 something has to be changed first.
+    Exit codes: 0 done; 1 the result is not what it should be; 2 you have to change something first.
     """

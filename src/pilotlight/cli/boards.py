@@ -21,8 +21,8 @@ from pilotlight.report.style import BAD, QUIET
 def command(talk: Talk) -> None:
     """List the boards, with their memories and how they run.
 
-    A board is one .toml file. Your own are found in ./boards and in the folders of $PILOTLIGHT_BOARDS. A file that
-    cannot be used is named at the end.
+    A board is one .toml file. Your own are looked for in ./boards and in the folders of $PILOTLIGHT_BOARDS. Files that
+    cannot be used are listed at the end.
     """
     found, bad = boards.known_boards()
     missing = missing_tools(found)

@@ -1,4 +1,4 @@
-"""What a report of a bug needs, in one file: the command, the versions, the traceback, the graph without weights."""
+"""What a bug report needs, in one file: the command, the versions, the traceback, the graph without weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pilotlight.installed import parts
 
 
 def write_bundle(error: BaseException, args: Sequence[str]) -> Path | None:
-    """The file, in the cache or among temporary files; None where nothing can be written."""
+    """The file, in the cache or among temporary files; None if nothing can be written."""
     texts = {
         "command.txt": shlex.join(["pilotlight", *args]) + "\n",
         "versions.json": json.dumps([vars(part) for part in parts()], indent=2) + "\n",

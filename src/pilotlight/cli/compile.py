@@ -16,13 +16,13 @@ from pilotlight.errors import PilotlightError
 @click.command("compile")
 @model_command
 @click.option("-o", "--output", required=True, metavar="FOLDER",
-              help="Folder for the C files; made if it is not there. Only files that Pilotlight wrote are overwritten.")
+              help="Folder for the C files; created if missing. Only files that Pilotlight wrote are overwritten.")
 @click.option("--dump", is_flag=True, help="Also print the graph after the passes.")
 def command(talk: Talk, request: Request, output: str, dump: bool) -> None:
     """Write a model as plain C, ready to drop into a project.
 
-    It is compiled for the board first: what does not fit is not written. Without the board's compiler the C
-    is written all the same, and its code size is unknown.
+    It is compiled for the board first: a model that does not fit is not written. Without the board's compiler
+    the C is still written, but its code size is unknown.
     """
     if not output:
         raise PilotlightError('-o "" names no folder', hint="write -o FOLDER, or -o . for this one", kind="usage")

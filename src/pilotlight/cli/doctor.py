@@ -17,9 +17,9 @@ from pilotlight.report.style import BAD, GOOD, QUIET, facts
 @common
 @click.pass_obj
 def command(talk: Talk) -> None:
-    """Show which compilers, emulators and packages are there, with their versions, and what is missing.
+    """Show which compilers, emulators and packages are installed, with their versions, and what is missing.
 
-    What is missing is needed only for what stands next to it.
+    A missing part is needed only for the use shown next to it.
     """
     with talk.stage("looking around"):
         found, (known, bad) = parts(), boards.known_boards()

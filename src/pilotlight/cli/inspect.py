@@ -15,7 +15,7 @@ def command(talk: Talk, request: Request, dump: bool) -> None:
     """Show a model's operators, parameters and multiply-accumulates, the exact flash and RAM it needs, and
     whether it fits the board. Nothing is run."""
     build = request.compile(talk)
-    with talk.stage(f"compiling for {build.board.name}, for its sizes"):
+    with talk.stage(f"compiling for {build.board.name} to get sizes"):
         info = build.build_for(build.board, check=False, need_compiler=False)
     from pilotlight.figures.inspection import inspect_build
     from pilotlight.report.inspection import inspection_tables

@@ -32,16 +32,16 @@ heap_option = click.option(
 
 def selection_options(function: _Function) -> _Function:
     model = click.option("--ops", metavar="MODEL",
-                         help="Only what a model needs: file.py:name, .pt2, or a .pt of TorchScript.")
+                         help="Only what a model needs: file.py:name, a .pt2 file, or a TorchScript .pt file.")
     inputs = click.option("--input", "inputs", multiple=True, metavar="SHAPE",
                           help="Shape of an example input of --ops, such as 1x3x96x96; once per input.")
     listed = click.option("--ops-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.yaml",
-                          help="Only the operators of a list: `operators: [softmax, conv2d, add.Tensor]`.")
+                          help="Only the operators in a list: `operators: [softmax, conv2d, add.Tensor]`.")
     return model(inputs(listed(function)))
 
 
 def made(talk: Talk, board: str, heap: int | None, selection: Selection | None = None) -> tuple[MicroPythonPort, Path]:
-    """The port of a board, and its program: built now if it was not yet."""
+    """The port of a board, and its program, which is built on first use."""
     from pilotlight.micropython import ports
 
     port = ports.port(board, heap)
@@ -55,7 +55,7 @@ def made(talk: Talk, board: str, heap: int | None, selection: Selection | None =
 def chosen(talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None) -> Selection:
     """What --ops or --ops-file ask for."""
     if ops is not None and ops_file is not None:
-        raise PilotlightError("--ops and --ops-file both say what is in the build", hint="give one", kind="usage")
+        raise PilotlightError("--ops and --ops-file both select operators", hint="give one", kind="usage")
     from pilotlight.micropython.select import ALL, from_file
 
     if ops_file is not None:
@@ -69,7 +69,7 @@ def chosen(talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path 
 
 
 @click.group("micropython", invoke_without_command=True,
-             short_help="Builds of MicroPython with `import torch`, and scripts that use it.")
+             short_help="Build MicroPython with `import torch`, and run scripts with it.")
 @click.pass_context
 def command(context: click.Context) -> None:
     """Build MicroPython with `import torch`, run scripts with it, or write the module for a port of your own."""
@@ -83,11 +83,11 @@ def command(context: click.Context) -> None:
 @board_option
 @heap_option
 @click.option("--timeout", type=Seconds(), default=60.0, show_default=True, metavar="SECONDS",
-              help="How long a board may print nothing.")
+              help="How long a board may stay silent.")
 @common
 @click.pass_obj
 def run(talk: Talk, script: Path, arguments: tuple[str, ...], board: str, heap: int | None, timeout: float) -> int:
-    """Run a script: it prints what it prints, and exits as it exits."""
+    """Run a script, with its output and its exit code."""
     if not script.is_file():
         raise no_file(script)
     port, program = made(talk, board, heap)
@@ -115,9 +115,9 @@ def _writer(stream: Any) -> Callable[[bytes], None]:
     return write
 
 
-@command.command("build", short_help="Write firmware with `import torch`, and what each operator costs in it.")
+@command.command("build", short_help="Write firmware with `import torch`, and show what each operator costs.")
 @click.option("-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path),
-              help="Folder for firmware.elf, .bin, .hex and report.json; made if it is not there.")
+              help="Folder for firmware.elf, .bin, .hex and report.json; created if missing.")
 @click.option("--all", "everything", is_flag=True, help="List every operator, not just the largest.")
 @board_option
 @heap_option
@@ -131,7 +131,7 @@ def build(
     """Write firmware with `import torch`, and say what each operator costs in flash."""
     from pilotlight.micropython import ports
 
-    ports.port(board, heap)  # a wrong name is told before a model is run
+    ports.port(board, heap)  # so that a wrong name is reported before a model is run
     port, program = made(talk, board, heap, chosen(talk, ops, inputs, ops_file))
     from pilotlight.micropython.firmware import report_tables, write_firmware
 
@@ -141,12 +141,12 @@ def build(
 
 @command.command("export", short_help="Write the module as a folder for any port of MicroPython.")
 @click.option("-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path),
-              help="Folder for the module; made if it is not there.")
+              help="Folder for the module; created if missing.")
 @selection_options
 @common
 @click.pass_obj
 def export(talk: Talk, output: Path, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None) -> None:
-    """Write the module as a folder that any port of MicroPython is built with.
+    """Write the module as a folder that any port of MicroPython can be built with.
 
     make ports: USER_C_MODULES=FOLDER; cmake ports: -DUSER_C_MODULES=FOLDER/micropython.cmake; and in the board's
     manifest: include("FOLDER/manifest.py").
@@ -158,5 +158,5 @@ def export(talk: Talk, output: Path, ops: str | None, inputs: tuple[str, ...], o
     make = f"make USER_C_MODULES={output.resolve()} FROZEN_MANIFEST={output.resolve()}/manifest.py"
     talk.result(
         {"folder": str(output), "files": files, "operators": len(selection.kernels())},
-        f"{output}: {len(files)} files, {len(selection.kernels())} overloads of operators", f"  {make}",
+        f"{output}: {len(files)} files, {len(selection.kernels())} operator overloads", f"  {make}",
     )

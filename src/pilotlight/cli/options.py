@@ -1,4 +1,4 @@
-"""Options that several commands share, and the road from them to a build."""
+"""Options that several commands share, and how they lead to a build."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Size(click.ParamType):
 
 
 class Seconds(click.ParamType):
-    """A time: more than nothing; inf is as long as it takes."""
+    """A positive time; inf means no limit."""
 
     name = "seconds"
 
@@ -133,7 +133,7 @@ class Request:
 
     def compile_graphs(self, talk: Talk, *, to_run: bool = False) -> tuple[Build, Graphs]:
         """Capture, quantize if asked to, and plan."""
-        board = boards.load(self.board)  # a wrong name is told before PyTorch is loaded
+        board = boards.load(self.board)  # so that a wrong name is reported before PyTorch is loaded
         if to_run and not board.runnable:
             alike = [b.name for b in boards.all_boards() if b.runnable and b.cpu == board.cpu]
             raise PilotlightError(
@@ -167,7 +167,7 @@ class Request:
             except SystemExit as error:
                 raise PilotlightError(
                     f"{self.model}: the file ended the program with exit code {error.code}",
-                    hint='keep what runs it as a script under if __name__ == "__main__"',
+                    hint='put what runs it as a script under if __name__ == "__main__"',
                     kind="user-code",
                 ) from error
         if self.quantize is None:
@@ -205,7 +205,7 @@ class Request:
 
 
 def check_writable(file: Path, option: str) -> None:
-    """A page that cannot be written is told before the work, not after it."""
+    """Report a page that cannot be written before the work, not after it."""
     there = next(path for path in (file, *file.absolute().parents) if path.exists())
     if file == Path() or not os.access(there, os.W_OK) or (there != file and not there.is_dir()):
         raise PilotlightError(
@@ -214,8 +214,8 @@ def check_writable(file: Path, option: str) -> None:
 
 
 def common(function: _Function) -> _Function:
-    """--json and -v; both are read from the arguments by Talk, here they get their help."""
-    json = click.option("--json", is_flag=True, expose_value=False, help="Print one JSON object instead.")
+    """--json and -v: Talk reads both from the arguments; here they get their help."""
+    json = click.option("--json", is_flag=True, expose_value=False, help="Print one JSON object instead of tables.")
     verbose = click.option(
         "-v", "--verbose", count=True, expose_value=False,
         help="Say more: -v each stage, -vv tracebacks, -vvv the commands that are run.",
@@ -253,10 +253,10 @@ _MODEL: tuple[Callable[[Any], Any], ...] = (
         help="Shape of an example input, such as 1x3x96x96, 1x16:int64 or, for an input that is given by keyword, "
         "mask=1x16:bool; once per input.",
     ),
-    click.option("--name", metavar="NAME", help="The model's name in C; by default the name in MODEL."),
+    click.option("--name", metavar="NAME", help="The model's name in C; default: the name in MODEL."),
     click.option(
         "--init", multiple=True, type=Argument(), metavar="KEY=VALUE",
-        help="An argument of the class or function in MODEL, such as hidden=32 or act=relu; may be given again.",
+        help="An argument of the class or function in MODEL, such as hidden=32 or act=relu; may be repeated.",
     ),
     click.option(
         "--weights", type=click.Path(path_type=Path), metavar="FILE",
@@ -267,11 +267,11 @@ _QUANTIZATION: dict[str, Callable[[Any], Any]] = {
     "quantize": click.option(
         "--quantize", metavar="MODE",
         help="int8 and int16x8 compute in integers, auto chooses between them; they need --calibrate. weights-int8 "
-        "and weights-int4 store the weights of large linear layers so and compute in float.",
+        "and weights-int4 store only the weights of large layers as integers and compute in float.",
     ),
     "calibrate": click.option(
         "--calibrate", type=click.Path(path_type=Path), metavar="FILE.npz",
-        help="Sample inputs that show the ranges: one array per input, samples along the first axis.",
+        help="Sample inputs to find ranges with: one array per input, samples along the first axis.",
     ),
     "observer": click.option(
         "--observer", type=click.Choice(["minmax", "moving-average", "percentile", "mse"]), default="minmax",
@@ -279,11 +279,11 @@ _QUANTIZATION: dict[str, Callable[[Any], Any]] = {
     ),
     "wide": click.option(
         "--wide", multiple=True, metavar="MODULE",
-        help="int8: the results of this module, or this input, have 16 bits; may be given again.",
+        help="int8: use 16 bits for the results of this module, or for this input; may be repeated.",
     ),
     "max_loss": click.option(
         "--max-loss", type=Percent(), metavar="PERCENT",
-        help="auto: the accuracy that may be lost on the labels of --calibrate, default 0.5%; without labels the "
+        help="auto: how much accuracy may be lost on the labels of --calibrate (default: 0.5%); without labels, the "
         "error of an output as a share of its size. `run` exits with 1 if the board loses more on the labels.",
     ),
     "min_weights": click.option(
@@ -299,18 +299,18 @@ _CHOICES: dict[str, Callable[[Any], Any]] = {
     "float_io": click.option("--float-io", is_flag=True, help="Quantized models: float inputs and outputs in C."),
     "optimize": click.option(
         "--optimize", type=click.Choice(["speed", "size", "ram"]), default="speed", show_default=True,
-        help="What counts most: few instructions, little code, or little RAM even if parts are computed twice.",
+        help="What matters most: few instructions, little code, or little RAM even if parts are computed twice.",
     ),
-    "keep_inputs": click.option("--keep-inputs", is_flag=True, help="A run leaves its inputs as they were."),
+    "keep_inputs": click.option("--keep-inputs", is_flag=True, help="A run does not overwrite its inputs."),
     "torch_layout": click.option(
         "--torch-layout", is_flag=True, help="Inputs and outputs in PyTorch's order, not channels last."
     ),
-    "weights_in": click.option("--weights-in", metavar="MEM", help="Memory of the board for the weights."),
-    "arena_in": click.option("--arena-in", metavar="MEM", help="Memory of the board for the arena."),
+    "weights_in": click.option("--weights-in", metavar="MEM", help="The board's memory for the weights."),
+    "arena_in": click.option("--arena-in", metavar="MEM", help="The board's memory for the arena."),
     "max_ram": click.option(
-        "--max-ram", type=Size(), help="Fail if arena, state, static and stack need more, such as 64K."
+        "--max-ram", type=Size(), help="Fail if arena, state, static data and stack need more than this, such as 64K."
     ),
     "max_flash": click.option(
-        "--max-flash", type=Size(), help="Fail if code and weights need more; spend the rest on speed."
+        "--max-flash", type=Size(), help="Fail if code and weights need more than this; spend the rest on speed."
     ),
 }

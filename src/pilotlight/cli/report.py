@@ -1,4 +1,4 @@
-"""`pilotlight report`: show a run that was kept, or compare two."""
+"""`pilotlight report`: show a saved run, or compare two."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pilotlight.report.summary import run_title, summary_table
 from pilotlight.report.versus import versus, versus_tables
 
 
-@click.command("report", short_help="Show a run that was kept as JSON, or compare two.")
+@click.command("report", short_help="Show a run that was saved as JSON, or compare two.")
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN.json")
 @click.argument("other", type=click.Path(path_type=Path), metavar="[OTHER.json]", required=False)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html",
@@ -26,7 +26,7 @@ from pilotlight.report.versus import versus, versus_tables
 @common
 @click.pass_obj
 def command(talk: Talk, run: Path, other: Path | None, output: Path | None) -> None:
-    """Show what `pilotlight run MODEL --json > RUN.json` kept, or compare two such files.
+    """Show what `pilotlight run MODEL --json > RUN.json` saved, or compare two such files.
 
     Two runs are compared figure by figure, and operator by operator where module and kind are the same.
     Nothing is compiled or run.

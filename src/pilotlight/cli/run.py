@@ -15,18 +15,18 @@ DIFFERENT = 1
 @click.command("run", short_help="Build a model, boot the board, run it, compare with PyTorch.")
 @model_command
 @click.option("--inputs", "data", type=click.Path(path_type=Path), metavar="FILE.npz",
-              help="Run all samples of a file: one array per input, samples along the first axis; an "
+              help="Run all samples in a file: one array per input, samples along the first axis; an "
               "array named label holds their classes.")
 @click.option("--timeout", type=Seconds(), default=120.0, show_default=True, metavar="SECONDS",
               help="How long the board may take to answer.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html",
               help="Also write an HTML report.")
 def command(talk: Talk, request: Request, data: Path | None, timeout: float, report: Path | None) -> int:
-    """Build a model, boot the board, run it and compare what came out with PyTorch.
+    """Build a model, boot the board, run it and compare the results with PyTorch.
 
     Runs the example inputs and seven seeded variations, or all of --inputs, in one boot; models with state
-    are run again after a reset; quantized ones run 16 calibration samples, or up to 512 where these have labels,
-    and must give the bytes of the integer reference. Exits with 1 if the outputs differ.
+    are run again after a reset; quantized ones run 16 calibration samples, or up to 512 if these have labels,
+    and must give the same bytes as the integer reference. Exits with 1 if the outputs differ.
     """
     if report is not None:
         check_writable(report, "--report")
@@ -63,9 +63,9 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
     loss = session.accuracy.loss if session.accuracy else None
     max_loss = request.max_loss
     if request.quantize == "auto" and data is None:
-        max_loss = None  # it was held on all calibration samples, whose bytes are the board's
+        max_loss = None  # it was checked on all calibration samples, with the same bytes as the board
     if max_loss is not None and (loss is None or loss > max_loss):
-        reason = "there are no labels to tell" if loss is None else f"accuracy fell by {loss:.2%}"
+        reason = "there are no labels" if loss is None else f"accuracy fell by {loss:.2%}"
         talk.note(f"above --max-loss: {reason}, allowed {max_loss:.2%}")
         return DIFFERENT
     return 0 if session.match else DIFFERENT

@@ -36,14 +36,14 @@ class Talk:
         self.out = console(sys.stdout)
         self.err = console(sys.stderr)
         if verbosity < 2:
-            warnings.simplefilter("ignore")  # PyTorch's, about itself
+            warnings.simplefilter("ignore")  # PyTorch's own
         if verbosity >= 3:
             logging.basicConfig(stream=sys.stderr, format="%(message)s")
             logging.getLogger("pilotlight").setLevel(logging.DEBUG)
 
     @classmethod
     def from_arguments(cls, args: Sequence[str]) -> Talk:
-        """Read before the arguments are parsed, so that a mistake in them is told the way the user wants."""
+        """Read before the arguments are parsed, so that a mistake in them is reported the way the user wants."""
         loud = [len(arg) - 1 for arg in args if re.fullmatch("-v+", arg)]
         return cls("--json" in args, sum(loud) + list(args).count("--verbose"), shlex.join(["pilotlight", *args]))
 
@@ -75,7 +75,7 @@ class Talk:
 
     @contextlib.contextmanager
     def stage(self, text: str) -> Iterator[Stage]:
-        """A part of the work: shown while it lasts when that is long, with an estimate if there is one."""
+        """A part of the work: shown while it lasts if it takes long, with an estimate if there is one."""
         stage = Stage(text, self.err)
         stage.start()
         try:
@@ -87,7 +87,7 @@ class Talk:
 
 
 class Stage:
-    """Watches a part of the work from a thread of its own: a spinner on a terminal, else plain lines."""
+    """Watches a part of the work from its own thread: a spinner on a terminal, else plain lines."""
 
     def __init__(self, text: str, console: Console):
         self.text = text

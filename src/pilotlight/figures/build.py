@@ -43,7 +43,7 @@ def _saving(build: Build, counted: Profile | None, for_speed: int | None) -> dic
 
 
 def widths(build: Build) -> dict[str, Any] | None:
-    """MACs by width; of a search also what it chose, and how many bytes more than int8 that takes."""
+    """MACs by width; for a search also what it chose, and how many more bytes than int8 that takes."""
     quantization = build.lowered.quantization
     if quantization is None:
         return None
@@ -58,6 +58,6 @@ def widths(build: Build) -> dict[str, Any] | None:
 
 
 def _cost(build: Build) -> dict[str, int]:
-    """Bytes beyond those of the same model in int8."""
+    """Bytes more than the same model in int8 takes."""
     meta, int8 = build.module.metadata, build.int8
     return {kind: meta[f"{kind}_bytes"] - int8[f"{kind}_bytes"] if int8 else 0 for kind in ("arena", "weights")}

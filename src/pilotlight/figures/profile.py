@@ -10,7 +10,7 @@ from pilotlight.ops.describe import describe_op, describe_type
 
 
 def profile_rows(profile: Profile, build: Build) -> list[dict[str, Any]]:
-    """One row a step, with what it does in words."""
+    """One row per step, with what it does in words."""
     steps = build.plan.steps
     return [
         {**vars(row), "what": describe_op(steps[row.index]) if row.index < len(steps) else row.op,

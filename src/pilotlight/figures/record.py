@@ -1,4 +1,4 @@
-"""Parts of the object that `run --json` prints, which pages and tables are made of."""
+"""Parts of the object that `run --json` prints, from which pages and tables are made."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 from pilotlight.boards import Board
 
-FORMAT = 1  # of the object; another number is another meaning
+FORMAT = 1  # of the object; changes when the meaning of a field changes
 
 
 def hardware(board: Board) -> dict[str, Any]:
-    """What a page says of a board, so that it needs no file of it."""
+    """What a page says about a board, so that it does not need the board's file."""
     return {
         "title": board.title, "cpu": board.cpu, "clock_hz": board.clock_hz,
         "place": vars(board.place) if board.place else None,
@@ -18,5 +18,5 @@ def hardware(board: Board) -> dict[str, Any]:
 
 
 def layer_text(row: dict[str, Any]) -> str:
-    """Which layer, and where it stands in the user's model."""
+    """Which layer, and where it is in the user's model."""
     return f"{row['op']} {', '.join(part for part in (row['module'], row['source']) if part)}"

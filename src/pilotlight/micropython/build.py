@@ -1,6 +1,6 @@
-"""Builds of MicroPython with the module: made once into the cache, only what changed is compiled again.
+"""Builds of MicroPython with the module: kept in the cache, and only what changed is compiled again.
 
-A build's folder belongs to a port with its options; what comes out is kept under a digest of everything that it was
+A build's folder belongs to a port with its options; the result is kept under a digest of everything that it was
 made from, so that two processes, or two versions of this program, never get each other's.
 """
 
@@ -34,7 +34,7 @@ def build(port: MicroPythonPort, selection: Selection | None = ALL) -> Path:
     source = micropython_source()
     compiler = tool(port.compiler, port.package, port.name)
     options = [port.name, str(source), str(port.variables), compiler_version(compiler), str(selection)]
-    makefile = (HERE / "cmodule" / "micropython.mk").read_bytes()  # objects do not follow a change of flags
+    makefile = (HERE / "cmodule" / "micropython.mk").read_bytes()  # make does not rebuild objects when flags change
     of_board = [cache.files_digest([ports.BOARDS]), *ports.board_files(port.board).values()] if port.board else []
     place = cache.digest([*options, makefile, *of_board])
     made_from = [] if selection is None else [_inputs()]
@@ -86,7 +86,7 @@ def _make(port: MicroPythonPort, source: Path, work: Path, selection: Selection 
     if shutil.which("ccache"):
         variables["CC"] = f"ccache {port.compiler}"
     made = work / "build" / port.product
-    made.unlink(missing_ok=True)  # else nothing is linked where only an object went away
+    made.unlink(missing_ok=True)  # otherwise nothing is linked if only an object was removed
     (work / "build" / "frozen_content.c").unlink(missing_ok=True)  # depends on all names, which make does not see
     run_make(source / "ports" / port.folder, variables, work / "log.txt", port.name)
     return made

@@ -1,7 +1,7 @@
 """Schemas of what PyTorch binds by hand: `f` stands for a function of the module, `m` for a method, `o` for out=.
 
-`Storage` is any object of Python's. The overloads have names of their own here, so that tables can tell them apart.
-What Python does with tensors by itself (print, float, indexing) is here too: selections without it are smaller.
+`Storage` is any Python object. The overloads have names of their own here, so that tables can tell them apart.
+What Python itself does with tensors (print, float, indexing) is here too, so that a selection can leave it out.
 """
 
 from __future__ import annotations

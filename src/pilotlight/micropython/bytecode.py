@@ -10,7 +10,7 @@ from functools import cache
 from pilotlight.micropython.make import mpy_cross
 from pilotlight.micropython.source import micropython_source
 
-_OPTIONS = ("-O3", "-s", "torch")  # no asserts and no line numbers; what a traceback calls the file
+_OPTIONS = ("-O3", "-s", "torch")  # no asserts and no line numbers; the file's name in a traceback
 
 
 @cache
@@ -21,12 +21,12 @@ def _compile(program: str, text: str) -> bytes:
 
 
 def compile_all(texts: Iterable[str]) -> list[bytes]:
-    """The bytecode of each text; of an empty one nothing."""
+    """The bytecode of each text; empty for an empty one."""
     program = str(mpy_cross(micropython_source()))
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(lambda text: _compile(program, text) if text else b"", texts))
 
 
 def bytecode_version() -> int:
-    """The version of .mpy files, which a firmware has to have too."""
+    """The version of .mpy files, which the firmware must share."""
     return compile_all(["pass"])[0][1]

@@ -1,4 +1,4 @@
-"""What is built once: folders of the cache, made by one process at a time."""
+"""Folders of the cache, each built by one process at a time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pilotlight.errors import PilotlightError
 
 __all__ = ["digest", "files_digest", "folder", "is_whole", "lock", "prune", "store", "touch", "unfinished", "update"]
 
-_KEPT = 3 * 24 * 3600.0  # seconds that something unused stays
+_KEPT = 3 * 24 * 3600.0  # seconds that something unused is kept
 
 
 def folder() -> Path:
-    """Where everything of MicroPython is."""
+    """The folder for everything about MicroPython."""
     path = cache_folder() / "micropython"
     path.mkdir(parents=True, exist_ok=True)
     return path
@@ -27,14 +27,14 @@ def folder() -> Path:
 
 @contextlib.contextmanager
 def lock(name: str) -> Iterator[None]:
-    """Others that want the same wait until it is there."""
+    """Others that want the same folder wait until it is there."""
     with locked(folder() / f"{name}.lock"):
         yield
 
 
 @contextlib.contextmanager
 def unfinished(work: Path) -> Iterator[None]:
-    """A build in a folder of its own: what a killed one left is not built upon."""
+    """A build in its own folder: the remains of a killed build are not reused."""
     mark = work / "unfinished"
     if mark.exists():
         shutil.rmtree(work / "build", ignore_errors=True)
@@ -42,7 +42,7 @@ def unfinished(work: Path) -> Iterator[None]:
     mark.touch()
     try:
         yield
-    except PilotlightError:  # make ended by itself, so every object is whole
+    except PilotlightError:  # make ended normally, so every object is complete
         mark.unlink()
         raise
     mark.unlink()
@@ -57,7 +57,7 @@ def digest(items: Iterable[str | bytes]) -> str:
 
 
 def files_digest(folders: Iterable[Path]) -> str:
-    """Of every file below, by name and content."""
+    """A digest of every file below, by name and content."""
     parts: list[str | bytes] = []
     for top in folders:
         for path in sorted(p for p in top.rglob("*") if p.is_file() and "__pycache__" not in p.parts):
@@ -66,13 +66,13 @@ def files_digest(folders: Iterable[Path]) -> str:
 
 
 def touch(path: Path) -> None:
-    """Remembers that it was used."""
+    """Record that it was used."""
     with contextlib.suppress(OSError):
         os.utime(path)
 
 
 def prune(pattern: str) -> None:
-    """Removes what nobody has used for days."""
+    """Remove what has not been used for days."""
     for path in folder().glob(pattern):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _KEPT:
@@ -80,7 +80,7 @@ def prune(pattern: str) -> None:
 
 
 def update(path: Path, data: bytes) -> None:
-    """Writes a file unless it is the same already: an untouched file is not compiled again."""
+    """Write a file unless it is unchanged: an untouched file is not compiled again."""
     if not path.exists() or path.read_bytes() != data:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)

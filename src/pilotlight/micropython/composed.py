@@ -1,8 +1,8 @@
 """Operators that are written in Python: each function of `python/torch/operators/` is a unit of the packed stream.
 
 A function with the name of an operator has that operator's parameters, `self` being called `input`. Where users find
-it, its form in place, out= and the types of its arguments follow from PyTorch's schemas. One that PyTorch has no schema
-of is a function of `torch`. All files share one namespace, in which names of helpers begin with an underscore.
+it, its in-place form, out= and the types of its arguments follow from PyTorch's schemas. One without a schema in
+PyTorch is a function of `torch`. All files share one namespace, in which helpers' names begin with an underscore.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pilotlight.micropython.operators import kernels
 from pilotlight.micropython.operators.aliases import ALIASES
 from pilotlight.micropython.schemas import Overload, argument_kind, is_variadic, overloads
 
-FOR_C = "_for_"  # so begins the name of what an operator in C leaves to Python
-_MANY = 6  # units that need a helper which then is at the end
+FOR_C = "_for_"  # prefix of what an operator in C leaves to Python
+_MANY = 6  # a helper that this many units need goes to the end
 FOLDER = Path(__file__).parent / "python" / "torch" / "operators"
 _CODES = ("TENSOR", "SCALAR", "INT", "FLOAT", "BOOL", "INTS", "TENSORS", "FLOATS", "DTYPE", "STR", "DEVICE", "IGNORED")
 
@@ -36,12 +36,12 @@ class PackedUnit:
     source: str
     needs: tuple[str, ...]  # other units
     words: frozenset[str]  # names in it, of operators and of others
-    head: str  # what the wrapper is told: forms, and the types of arguments; empty for helpers
+    head: str  # for the wrapper: forms, and the types of arguments; empty for helpers
 
 
 @cache
 def units() -> dict[str, PackedUnit]:
-    """All units; each stands before those that it needs."""
+    """All units; each comes before those that it needs."""
     nodes: dict[str, ast.stmt] = {}
     for path in sorted(FOLDER.glob("*.py")):
         for node in ast.parse(path.read_text(), str(path)).body:
@@ -57,7 +57,7 @@ def units() -> dict[str, PackedUnit]:
 
 
 def operators() -> list[str]:
-    """The names that users call; an operator in place is not listed apart."""
+    """The names that users call; in-place forms are not listed separately."""
     return [name for name, unit in units().items() if unit.head and not name.startswith(FOR_C)]
 
 
@@ -67,7 +67,7 @@ def everything() -> list[str]:
 
 
 def covered() -> list[str]:
-    """Every overload that there is, in C or in Python."""
+    """Every overload, in C or in Python."""
     names = {name + suffix for name in operators() for suffix in ("", "_")}
     return [*kernels(), *(overload.name for overload in overloads().values() if overload.operator in names)]
 
@@ -106,7 +106,7 @@ def _alias(name: str, target: str, known: Collection[str]) -> PackedUnit:
 
 
 def _in_order(found: dict[str, PackedUnit]) -> dict[str, PackedUnit]:
-    """Each before those that it needs, which follow soon; helpers that many need are together at the end."""
+    """Each before those that it needs, which follow soon; helpers that many units need come together at the end."""
     users = Counter(need for unit in found.values() for need in unit.needs)
     common = _closure([name for name, count in users.items() if count >= _MANY and not found[name].head], found)
     ready = [name for name in found if not users[name]]
@@ -134,7 +134,7 @@ def _closure(names: Iterable[str], found: Mapping[str, PackedUnit]) -> set[str]:
 
 
 def _globals(table: symtable.SymbolTable) -> set[str]:
-    """What a unit takes from outside of its functions."""
+    """The names that a unit uses from outside its functions."""
     found = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global() or table.get_type() == "module"}
     return found.union(*(_globals(inner) for inner in table.get_children()))
 
@@ -146,7 +146,7 @@ def schemas(operator: str) -> list[Overload]:
 def _forms(name: str, units: Collection[str], node: ast.stmt | None) -> str:
     """f: of torch, n: of its parts, m: a method, i: in place, made from it; then how many tensors out= takes.
 
-    Of a function that has a parameter `out` the wrapper knows nothing.
+    The wrapper knows nothing about a function that has a parameter `out`.
     """
     known = schemas(name)
     in_place = f"{name}_" not in units and any(overload.in_place for overload in schemas(f"{name}_"))
@@ -161,7 +161,7 @@ def _forms(name: str, units: Collection[str], node: ast.stmt | None) -> str:
 
 
 def _types(name: str, node: ast.stmt) -> str:
-    """`:input=a,dim=c?`: a letter for each type that a schema allows, large where one number may stand for a list."""
+    """`:input=a,dim=c?`: a letter for each type that a schema allows, upper case if one number may stand for a list."""
     known = schemas(name)
     if not known or not isinstance(node, ast.FunctionDef):
         return ""
@@ -183,7 +183,7 @@ def _types(name: str, node: ast.stmt) -> str:
 
 
 def _letters(overload: Overload, name: str) -> str:
-    """A star stands before types of which the items may come one by one."""
+    """A star comes before types whose items may be given one by one."""
     arguments = overload.schema.arguments
     code, optional, length = argument_kind(next(a.type for a in arguments.flat_non_out if a.name == name))
     letter = chr(ord("a") + _CODES.index(code))

@@ -1,4 +1,4 @@
-"""What a user gets of a build: the files, and a report of their bytes."""
+"""What a user gets from a build: the files, and a report on their bytes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write_firmware(port: MicroPythonPort, program: Path, folder: Path) -> dict[s
 
 
 def elf_sizes(path: Path) -> dict[str, int]:
-    """Bytes of code and constants, of data, and of memory that begins as zeros; as the tool `size` counts them."""
+    """Bytes of code and constants, of data, and of zero-initialized memory, as the tool `size` counts them."""
     sizes = {"text": 0, "data": 0, "bss": 0}
     with path.open("rb") as file:
         for section in ELFFile(file).iter_sections():

@@ -11,11 +11,11 @@ from pilotlight.micropython.rows import rows_header, rows_source
 from pilotlight.micropython.schemas import CFunction
 from pilotlight.micropython.tables import header, operator_tables
 
-TYPED_KERNELS = ("cumprod_f32", "cumprod_i64", "sort_f32", "sort_i64")  # headers that are no files of their own
+TYPED_KERNELS = ("cumprod_f32", "cumprod_i64", "sort_f32", "sort_i64")  # headers generated from templates
 
 
 def generate(folder: Path, chosen: Mapping[str, CFunction] | None = None, *, alone: bool = False) -> None:
-    """Write `generated/` into a folder of the build, with all operators or with those chosen.
+    """Write `generated/` into a folder of the build, with all operators or with a selection.
 
     `alone`: there is no Python part, and the C module is called torch.
     """
@@ -32,6 +32,6 @@ def generate(folder: Path, chosen: Mapping[str, CFunction] | None = None, *, alo
 
 
 def _write(path: Path, text: str) -> None:
-    """Leaves a file that is the same untouched, so that nothing is built again for it."""
+    """Leave an unchanged file untouched, so that nothing is rebuilt for it."""
     if not path.exists() or path.read_text() != text:
         path.write_text(text)

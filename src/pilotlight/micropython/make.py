@@ -1,4 +1,4 @@
-"""Running make for MicroPython: its ports, and its compiler to bytecode."""
+"""Runs make for MicroPython: its ports, and its bytecode compiler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes?")
 
 
 def tool(name: str, package: str, what: str) -> str:
-    """Where a program is that building something needs."""
+    """The path of a program that a build needs."""
     path = shutil.which(name)
     if path is None:
         raise MissingToolError(name, package, f"to build MicroPython for {what}")
@@ -33,21 +33,21 @@ def compiler_version(compiler: str) -> str:
 
 
 def mpy_cross(source: Path) -> Path:
-    """The compiler to bytecode, which freezing and packing need."""
+    """The bytecode compiler, which freezing and packing need."""
     version = compiler_version(tool("gcc", "gcc", "this computer"))
     work = cache.folder() / f"mpy-cross-{cache.digest([str(source), version])}"
     program = work / "build" / "mpy-cross"
     with cache.lock(work.name):
         if not cache.is_whole(program):
             with cache.unfinished(work):
-                program.unlink(missing_ok=True)  # else it counts as made
+                program.unlink(missing_ok=True)  # otherwise it counts as up to date
                 run_make(source / "mpy-cross", {"BUILD": str(work / "build")}, work / "log.txt", "mpy-cross")
             cache.store(program, program)
     return program
 
 
 def run_make(folder: Path, variables: dict[str, str], log: Path, what: str) -> None:
-    """make, with all it says in a log; the first error line becomes the user's."""
+    """Run make with its output in a log; the user sees the first error line."""
     tool("make", "make", what)
     log.parent.mkdir(exist_ok=True)
     arguments = [f"{name}={value}" for name, value in {"PYTHON": sys.executable, **variables}.items()]

@@ -15,11 +15,11 @@ from pilotlight.errors import PilotlightError
 from pilotlight.micropython.build import unix_binary
 from pilotlight.micropython.select import Selection, all_operators, modules, overloads_of, select
 
-_HEAP = 2 << 30  # bytes; used as far as the model needs
+_HEAP = 2 << 30  # bytes; used only as far as the model needs
 _MARK = "what it needs: "
 _AROUND = ("tensor", "__repr__", "__getitem__")  # what a user types around a model
 _DTYPES = ("float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
-# A name is a function that gives (module, example inputs), or a module or class together with shapes.
+# A name is a function that returns (module, example inputs), or a module or class together with shapes.
 _WATCH = """\
 import sys
 import _torch
@@ -46,7 +46,7 @@ print({mark!r} + " ".join(_called) + "|" + " ".join(_imported))
 
 
 def from_model(model: str, inputs: Sequence[str] = ()) -> Selection:
-    """Of file.py:name, file.pt2, or a .pt file of TorchScript's."""
+    """The operators of file.py:name, file.pt2, or a TorchScript .pt file."""
     file, colon, name = model.rpartition(":")
     if colon and file.endswith(".py"):
         return _watched(Path(file), name, inputs)
@@ -72,7 +72,7 @@ def _shape(text: str) -> tuple[list[int], str]:
 
 
 def _watched(path: Path, name: str, inputs: Sequence[str]) -> Selection:
-    """Runs the file under a MicroPython with all operators that tells which are called."""
+    """Run the file under a MicroPython with all operators, which records those that are called."""
     if not path.is_file():
         raise PilotlightError(f"{path} does not exist", hint="check the path before the colon", kind="no-file")
     text = _WATCH.format(shapes=[_shape(i) for i in inputs], module=path.stem, name=name, mark=_MARK)
@@ -106,7 +106,7 @@ def _exported(path: Path) -> set[str]:
 
 
 def _scripted(path: Path) -> set[str]:
-    """The operators of TorchScript's graph; a file with weights only has none."""
+    """The operators of a TorchScript graph; a file with only weights has none."""
     if not zipfile.is_zipfile(path):
         raise PilotlightError(
             f"{path} is not a file that torch.save or torch.jit.save wrote", kind="bad-file",
@@ -129,7 +129,7 @@ def _kinds(block: torch.Graph | torch.Block) -> set[str]:
 
 
 def _read(path: Path, names: set[str]) -> Selection:
-    """The operators of a saved graph; those that only Python's own numbers and lists need are no tensor operators."""
+    """The operators of a saved graph; those that work only on Python's numbers and lists are not tensor operators."""
     known = all_operators()
     found = {name for name in names if overloads_of(name, known)}
     schemas = {name for name in names - found if _is_operator(name)}

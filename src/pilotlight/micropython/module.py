@@ -1,4 +1,4 @@
-"""The user C module as a folder of its own: what a port's maintainer adds to a build, and what ours are made from.
+"""The user C module as a folder: what a port's maintainer adds to a build, and what our builds are made from.
 
     folder/torch/          C sources, the compiler's kernels, generated tables, micropython.mk and .cmake
     folder/python/         the Python part, frozen by folder/manifest.py
@@ -26,11 +26,11 @@ include(${CMAKE_CURRENT_LIST_DIR}/torch/micropython.cmake)
 
 
 def write_module(folder: Path, selection: Selection) -> list[str]:
-    """Write or update the folder; files that stay the same are not touched, others of an earlier time are removed.
+    """Write or update the folder; unchanged files are not touched, old ones are removed.
 
-    The result are the names of its files.
+    Returns the names of its files.
     """
-    from pilotlight.micropython.generate import generate  # takes PyTorch, and so a moment
+    from pilotlight.micropython.generate import generate  # imports PyTorch, which takes a moment
 
     files = selection.python_files()
     python = {name: path for name, path in modules().items() if path in files}
@@ -65,7 +65,7 @@ def write_module(folder: Path, selection: Selection) -> list[str]:
 
 
 def _public(files: list[Path]) -> str:
-    """Classes of torch.nn, which are made when they are asked for: a prompt completes only names that are interned."""
+    """Classes of torch.nn, which are created on first use: the prompt completes only names that are interned."""
     import torch
 
     text = " ".join(path.read_text() for path in files if "nn" in path.relative_to(HERE / "python").parts)

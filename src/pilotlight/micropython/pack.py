@@ -1,11 +1,11 @@
-"""Parts of the Python package that few programs use: bytecode in compressed blocks, loaded when asked for.
+"""Parts of the Python package that few programs use: bytecode in compressed blocks, loaded on demand.
 
-What every model needs is frozen and runs out of flash. The rest costs RAM where it is used, and about half of the
+What every model needs is frozen and runs from flash. The rest costs RAM when it is used, and about half of the
 flash. A unit is a module, or a function, class or constant of `python/torch/operators/`: its bytecode is what
 MicroPython's mpy-cross makes of it. A block is some units compressed by DEFLATE, which MicroPython unpacks.
 
 In a block, each unit is its size in two bytes, a line with its name, for an operator a colon with its forms and the
-types of its arguments, and the units that it needs, then its bytecode. C knows by two bytes of a hash where a name is
+types of its arguments, and the units that it needs, then its bytecode. C finds a name by two bytes of a hash
 (`cmodule/packed.c`); `python/torch/_packed.py` finds it there and runs it.
 """
 
@@ -22,7 +22,7 @@ from pilotlight.micropython.bytecode import bytecode_version, compile_all
 if TYPE_CHECKING:
     from pilotlight.micropython.composed import PackedUnit
 
-# In the order of the blocks: next to what they resemble, which makes them smaller.
+# In the order of the blocks: similar files are neighbours, which compresses better.
 PACKED = (
     "torch.nn.modules._table", "torch.nn._losses", "torch.nn._more", "torch.nn._tables", "torch.nn.modules.others",
     "torch.nn.modules.rnn", "torch.nn.modules._norm", "torch.nn.modules.normalization", "torch.nn.modules._text",
@@ -32,7 +32,7 @@ PACKED = (
     "contextlib",
 )
 _PUBLIC = ("torch.nn.init", "copy", "dataclasses", "itertools", "functools", "contextlib")  # programs import these
-# Bytes of a block before compression: larger ones are smaller in flash, and take longer and more RAM to unpack.
+# Bytes of a block before compression: larger blocks take less flash, but more time and RAM to unpack.
 _MODULES, _OPERATORS = 8000, 4800
 _STUB = "from torch import _packed\n\n_packed.load(__name__, globals())\n"
 LOADER = "torch._packed"
@@ -41,12 +41,12 @@ _GUARD = """\
 #error "torch was exported for another version of .mpy files: set MICROPY_DIR to this MicroPython, and export again"
 #endif
 """
-_MODULE = "."  # before the names of modules, which no attribute has
+_MODULE = "."  # before the names of modules; no attribute contains it
 
 
 @dataclass(frozen=True)
 class Packed:
-    """Python files to freeze, by their paths in the package, one without bytes is left out; C with the blocks."""
+    """Python files to freeze, by their paths in the package (empty ones are left out), and C with the blocks."""
 
     files: dict[str, bytes]
     header: str
@@ -54,7 +54,7 @@ class Packed:
 
 
 def pack(files: Mapping[str, Path], operators: Iterable[PackedUnit]) -> Packed:
-    """Of the Python modules of a build, and of its operators that are written in Python."""
+    """The units of a build's Python modules, and of its operators that are written in Python."""
     if LOADER not in files:
         return Packed({}, "#define PT_STREAM 0\n", "")
     modules = {name: files[name].read_text() for name in PACKED if name in files}
@@ -109,14 +109,14 @@ def _compressed(block: bytes) -> bytes:
 
 
 def _hash(name: str, salt: int) -> int:
-    """As packed.c has it."""
+    """The same hash as in packed.c."""
     for byte in name.encode():
         salt = salt * 33 & 0xFFFF ^ byte
     return salt
 
 
 def _tells_apart(salt: int, names: set[str], asked: set[str]) -> bool:
-    """Whether no name has the hash of another that is asked for."""
+    """Whether no two names that may be looked up have the same hash."""
     hashes = {_hash(name, salt) for name in names}
     return len(hashes) == len(names) and all(_hash(name, salt) not in hashes for name in asked - names)
 

@@ -1,4 +1,4 @@
-"""The ports of MicroPython that builds are made for: what make is told, and what comes out."""
+"""The ports of MicroPython that can be built: the variables for make, and what it produces."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BOARDS = Path(__file__).parent / "boards"
 HOST = "host"
 _UNIX = {
     "VARIANT": "standard", "MICROPY_PY_SSL": "0", "MICROPY_SSL_MBEDTLS": "0", "MICROPY_PY_BTREE": "0",
-    "MICROPY_PY_FFI": "0",  # these need libraries that are not in the source package
-    "MICROPY_PY_THREAD": "0",  # the port's threads run C at the same time, unlike any board's: tensors have no locks
-    # Tables of addresses for the loader and for unwinding, which nothing here does, would be a third of the program.
+    "MICROPY_PY_FFI": "0",  # needs a library that is not in the source package
+    "MICROPY_PY_THREAD": "0",  # the port's threads run C in parallel, unlike any board's, and tensors have no locks
+    # Relocation and unwind tables, which nothing here uses, would be a third of the program.
     "CFLAGS_EXTRA": "-DPT_RECORD -fno-pie -fno-asynchronous-unwind-tables", "LDFLAGS_EXTRA": "-no-pie",
 }
 _SANITIZE = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g"
@@ -24,13 +24,14 @@ _SANITIZE = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-o
 
 @dataclass(frozen=True)
 class MicroPythonPort:
-    """A port with its options: `folder` is of MicroPython's ports, `product` what make leaves in its BUILD folder."""
+    """A port with its options: `folder` is one of MicroPython's ports, `product` the file that make leaves in its BUILD
+    folder."""
 
     name: str
     folder: str
     product: str
     compiler: str
-    package: str  # that brings the compiler
+    package: str  # that has the compiler
     board: Board | None = None
     variables: dict[str, str] = field(default_factory=dict)
 
@@ -41,7 +42,7 @@ def unix(sanitize: bool = False) -> MicroPythonPort:
     if sanitize:
         variables |= {
             "PT_CFLAGS": _SANITIZE, "LDFLAGS_EXTRA": f"-no-pie {_SANITIZE}", "STRIP": ":",
-            # a jump that the sanitizer knows: it leaves frames behind
+            # a jump that the sanitizer understands: it abandons frames
             "CFLAGS_EXTRA": f"{_UNIX['CFLAGS_EXTRA']} -DMICROPY_NLR_SETJMP=1 -Wno-clobbered",
         }
     name = "unix-sanitized" if sanitize else "unix"
@@ -74,7 +75,7 @@ def port(board: str, heap: int | None = None) -> MicroPythonPort:
 
 
 def board_files(board: Board) -> dict[str, str]:
-    """What MicroPython's makefiles read of a board, from its TOML file: names of files and their texts."""
+    """What MicroPython's makefiles read about a board, from its TOML file: file names and contents."""
     assert board.micropython and board.emulator and board.place
     memories = {"FLASH": board.place.code, "RAM": board.place.stack, "HEAP": board.micropython.heap}
     values = {

@@ -1,8 +1,8 @@
 """What a firmware's bytes are for: the sections the linker kept, by operator, by Python module, and the rest.
 
 Which operator needs a section follows from the references between sections in the object files: what only one operator
-reaches would go away with it, what several reach is shared, what the Tensor type itself reaches is always there.
-Operators that are written in Python have their part of the packed stream, which the bytes of Python hold.
+reaches would go with it, what several reach is shared, what the Tensor type itself reaches is always there. Operators
+that are written in Python have their share of the packed stream, which counts as Python.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def read_references(build: Path) -> References:
 
 
 def flash_report(build: Path, map_file: Path, selection: Selection) -> dict[str, Any]:
-    """Bytes of flash by what needs them."""
+    """Bytes of flash by what uses them."""
     kept = kept_sections(map_file, build)
     references = read_references(build)
     needs: dict[str, set[Section]] = {}
@@ -127,7 +127,7 @@ def flash_report(build: Path, map_file: Path, selection: Selection) -> dict[str,
 
 
 def python_operators(selection: Selection) -> list[dict[str, Any]]:
-    """Those that are written in Python, by their bytes of the packed stream."""
+    """Operators that are written in Python, by their bytes of the packed stream."""
     units = selection.units()
     sizes = shares(units)
     helpers = {unit.name: unit for unit in units if not unit.head}
@@ -149,7 +149,7 @@ def file_sizes(sections: Mapping[Section, int]) -> dict[str, int]:
 
 
 def python_sizes(kept: Mapping[Section, int]) -> dict[str, int]:
-    """Bytes by frozen module; what is packed and names that all share are a line each."""
+    """Bytes by frozen module; packed code and shared names get a line each."""
     by_name = {name.replace(".", "_"): name for name in modules()}
     packages = {f"{name}___init__": full for name, full in by_name.items()}
     prefixes = sorted((by_name | packages).items(), key=lambda item: -len(item[0]))

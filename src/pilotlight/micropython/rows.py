@@ -1,8 +1,8 @@
 """Pointwise operators for the eager library: C expressions in loops over float32 and int64.
 
-Most rows are the compiler's own. Those it composes from several rows are one loop here, in the same elementary
-functions: without a compiler to fuse them each step would be a tensor. What PyTorch refuses for bool or for integers
-is asked of PyTorch when the tables are written.
+Most rows are the compiler's own. Those it composes from several rows are one loop here, with the same elementary
+functions: without a compiler to fuse them each step would be a tensor. Which rows refuse bool or integers is found by
+asking PyTorch when the tables are written.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pilotlight.ops.pointwise import ROWS, Row
 
 _COMPUTE = {"same": "PT_IN_SAME", "float": "PT_IN_FLOAT", "bool": "PT_IN_BOOL"}
 _ZERO = {"fmod", "remainder", "floor_divide", "trunc_divide"}  # integers by zero are an error
-_WIDE = {"add", "sub", "mul", "div", "add_alpha", "sub_alpha"}  # numbers keep their digits beside halves
-_REFUSED: dict[str, list[str]] = {"where": [], "leaky_relu": ["PT_NO_BOOL", "PT_NO_INTS"]}  # not to be asked this way
+_WIDE = {"add", "sub", "mul", "div", "add_alpha", "sub_alpha"}  # numbers keep their precision next to halves
+_REFUSED: dict[str, list[str]] = {"where": [], "leaky_relu": ["PT_NO_BOOL", "PT_NO_INTS"]}  # cannot be asked this way
 # Rows of the compiler that are operators in Python here (python/torch/operators/pointwise.py).
 _IN_PYTHON = {
     "acos", "acosh", "asin", "asinh", "atanh", "cosh", "digamma", "fmax", "fmin", "gcd", "hypot", "lcm", "lgamma",
@@ -36,7 +36,7 @@ _VECTORS = """#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__
 
 _LEAST = "({0} < {1} || {1} != {1} ? {1} : {0})"
 
-# (row, how many of its last operands are numbers that every element sees)
+# (row, how many of its last operands are numbers for all elements)
 EXTRA: list[tuple[Row, int]] = [
     (Row("add_alpha", "{0} + {1} * {2}", lambda x, y, a: torch.add(x, y, alpha=a), arity=3,
          ci="({T})(({U}){0} + ({U}){1} * ({U}){2})"), 1),
@@ -72,7 +72,7 @@ def flags(row: Row, numbers: int) -> tuple[str, ...]:
 
 
 def all_rows() -> list[tuple[Row, int]]:
-    """The compiler's rows and those of this library, with their numbers of numbers."""
+    """The compiler's rows and those of this library, each with its count of number operands."""
     return [(row, 0) for row in ROWS if row.name not in _IN_PYTHON] + EXTRA
 
 
@@ -83,7 +83,7 @@ def _loop(row: Row, numbers: int, name: str, ctype: str, expression: str) -> str
     used = [k for k in range(tensors, row.arity) if f"{{{k}}}" in expression]
     pointers += "".join(f"    const {ctype} v{k} = *(const {ctype} *)x[{k}];\n" for k in used)
     loads = "".join(f"        const {ctype} v{k} = x{k}[i];\n" for k in range(tensors))
-    if ctype == "int64_t" and row.name in _ZERO:  # the one quotient without a place traps
+    if ctype == "int64_t" and row.name in _ZERO:  # the one quotient that overflows traps
         loads += f"        if (v1 == -1) {{\n            y[i] = {_by_minus_one(row)};\n"
         loads += "            continue;\n        }\n"
     body = expression.format(*(f"v{k}" for k in range(row.arity)), **_WORDS)
@@ -152,7 +152,7 @@ def rows_header() -> str:
 
 
 def row_kernels() -> dict[str, CFunction]:
-    """The overloads that rows are, in place as well."""
+    """The overloads that are rows, in-place forms included."""
     known = overloads()
     found: dict[str, CFunction] = {}
     for row, _ in all_rows():

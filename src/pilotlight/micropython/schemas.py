@@ -1,12 +1,12 @@
 """PyTorch's function schemas, from the file that ships in its wheel.
 
 An operator is a group of overloads; each overload has parameters with types and defaults, and a kernel that the tables
-in `operators/` name. Nothing of a schema is parsed on the device.
+in `operators/` name. No schema is parsed on the device.
 
 Where a user finds an operator follows PyTorch:
 
     _torch.add        functions of `torch`
-    Tensor.add        methods; an overload that is only a function is no method, and the other way round
+    Tensor.add        methods; an overload that is only a function is not a method, and vice versa
     _torch._nn.gelu   functions that PyTorch keeps elsewhere (torch._C._nn, _special, _linalg, _fft), by the names of
                       their schemas: `gelu`, `avg_pool2d`, `linalg_vector_norm`, `special_expm1`
 """
@@ -32,7 +32,7 @@ _LISTS = {"INT": "INTS", "TENSOR": "TENSORS", "FLOAT": "FLOATS", "SCALAR": "FLOA
 _CONSTANTS = {"True": "1", "False": "0", "Mean": "0", "long": "PT_INT64", "float": "PT_FLOAT32"}
 _LARGEST = 2**31 - 1  # stands for larger defaults ("until the end")
 
-# Their lists of tensors may be arguments one by one: torch.meshgrid(x, y).
+# Their lists of tensors may be given one by one: torch.meshgrid(x, y).
 _VARIADIC = {"atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "meshgrid"}
 
 # Their tensors may be numbers (torch.mul(2, x)), which makes their overloads for a Scalar superfluous.
@@ -41,7 +41,7 @@ _NUMBERS = {name + suffix for suffix in ("", "_") for name in ("add", "sub", "mu
 
 @dataclass(frozen=True)
 class Overload:
-    """One schema of PyTorch's."""
+    """One of PyTorch's schemas."""
 
     name: str  # "add.Tensor"
     schema: FunctionSchema
@@ -66,7 +66,7 @@ def overloads() -> dict[str, Overload]:
     parsed = parse_native_yaml(str(folder / "native_functions.yaml"), str(folder / "tags.yaml")).native_functions
     outs = {
         _without_options(f.func): len(f.func.arguments.out) for f in parsed
-        if f.func.kind() == SchemaKind.out and "generated" not in f.tags  # which Python does not see
+        if f.func.kind() == SchemaKind.out and "generated" not in f.tags  # which Python cannot call
     }
     found = {}
     for function in parsed:
@@ -107,7 +107,7 @@ def argument_kind(type_: Type) -> tuple[str, bool, int]:
 
 
 def _default(argument: Argument, code: str) -> tuple[list[str], str]:
-    """Flags and the initializer of a default. A text, and a list of different numbers, is left to the kernel."""
+    """Flags and the initializer of a default. A string, or a list of different numbers, is left to the kernel."""
     text = argument.default
     if text is None:
         return [], "{0}"
@@ -123,7 +123,7 @@ def _default(argument: Argument, code: str) -> tuple[list[str], str]:
 
 
 def is_variadic(operator: str) -> bool:
-    """Whether its list of tensors may be arguments one by one."""
+    """Whether its list of tensors may be given one by one."""
     return operator in _VARIADIC
 
 
@@ -143,7 +143,7 @@ def parameters(overload: Overload) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class CFunction:
-    """The C function of an overload, and what it is told: a number, or a row of the pointwise table."""
+    """The C function of an overload, and its data: a number, or a row of the pointwise table."""
 
     function: str
     data: int | str = 0
@@ -190,7 +190,7 @@ def _in_order(members: Sequence[Overload]) -> list[Overload]:
 
 
 def groups(chosen: Mapping[str, CFunction]) -> dict[str, list[tuple[Overload, CFunction]]]:
-    """The overloads of each operator in the order of trying, with their kernels."""
+    """The overloads of each operator in the order in which they are tried, with their kernels."""
     known = overloads()
     found: dict[str, dict[str, CFunction]] = {}
     for name, kernel in chosen.items():

@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 PYTHON = Path(__file__).parent / "python"
 _PREFIXES = ("aten::", "aten.", "torch.nn.functional.", "torch.special.", "torch.", "Tensor.", "F.")
 _PACKED = "torch._packed"  # finds operators that are written in Python
-_SHOWN = 5  # of what is unknown
+_SHOWN = 5  # unknown names that an error lists
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Names of overloads, of operators that are written in Python, and of Python modules; None: all there are."""
+    """Names of overloads, of operators that are written in Python, and of Python modules; None: all of them."""
 
     operators: tuple[str, ...] | None = None
     python: tuple[str, ...] | None = None
 
     def kernels(self) -> dict[str, CFunction]:
-        """Those of C."""
+        """The overloads in C."""
         known = all_kernels()
         return known if self.operators is None else {name: known[name] for name in self.operators if name in known}
 
     def units(self) -> list[PackedUnit]:
-        """What there is of the operators that are written in Python."""
+        """The operators that are written in Python."""
         from pilotlight.micropython import composed
 
         return composed.with_needed(composed.everything() if self.operators is None else self.operators)
 
     @property
     def alone(self) -> bool:
-        """Nothing of the Python part: the C module is `torch` itself."""
+        """Without the Python part: the C module is `torch` itself."""
         return self.python == ()
 
     def python_files(self) -> list[Path]:
@@ -55,7 +55,7 @@ ALL = Selection()
 
 
 def all_kernels() -> dict[str, CFunction]:
-    """Reading the tables takes PyTorch, and so a moment that a build that is there already does not need."""
+    """Reading the tables imports PyTorch, which takes a moment that a cached build does not need."""
     from pilotlight.micropython.operators import kernels
 
     return kernels()
@@ -75,7 +75,7 @@ def modules() -> dict[str, Path]:
 
 
 def select(operators: Iterable[str], python: Iterable[str], where: str) -> Selection:
-    """Operators with or without the name of an overload; Python modules with what they need of the others."""
+    """Operators with or without the name of an overload; Python modules with the others that they need."""
     known, unknown = all_operators(), []
     wanted: dict[str, None] = {}
     for name in operators:
@@ -95,12 +95,12 @@ def overloads_of(name: str, known: Iterable[str]) -> list[str]:
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
     operator = name.partition(".")[0]
-    whole = (name, operator, operator.removesuffix("_"))  # those that are written in Python are not divided
+    whole = (name, operator, operator.removesuffix("_"))  # those that are written in Python have no separate overloads
     return [full for full in known if (full in whole if "." not in full else name in (full, full.partition(".")[0]))]
 
 
 def with_packages(names: Iterable[str], where: str) -> tuple[str, ...]:
-    """Python modules with the packages that they are in and with what they import."""
+    """Python modules with their packages and with what they import."""
     known = modules()
     wanted: set[str] = set()
     unknown = [name for name in names if name not in known]
@@ -116,7 +116,7 @@ def with_packages(names: Iterable[str], where: str) -> tuple[str, ...]:
 
 
 def _imported(path: Path) -> list[str]:
-    """Modules that a file imports, as far as they are of the Python part."""
+    """Modules of the Python part that a file imports."""
     found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

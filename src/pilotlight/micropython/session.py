@@ -27,7 +27,7 @@ HOST_HEAP = 64 << 20
 _REBOOT = b"MPY: soft reboot"
 _RAW, _FRIENDLY, _INTERRUPT, _END = b"\x01", b"\x02", b"\x03", b"\x04"
 _PROMPT = b"raw REPL; CTRL-B to exit\r\n>"
-# The script runs under its own name and as the main program; how it ended is asked for afterwards.
+# The script runs under its own name and as the main program; its exit code is read afterwards.
 _RUN = """\
 import sys
 sys.argv[:] = {arguments!r}
@@ -43,8 +43,8 @@ Sink = Callable[[bytes], object]
 def run_on_host(
     program: Path, arguments: tuple[str, ...], heap: int | None = None, sinks: tuple[Sink, Sink] | None = None
 ) -> int:
-    """MicroPython with this process's own terminal, or with what it prints caught; the result is its exit code."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the script's, which ends as it likes
+    """Run MicroPython on this process's terminal, or capture what it prints; returns its exit code."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the script, which decides how to end
     try:
         restore = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
         command = [str(program), "-X", f"heapsize={heap or HOST_HEAP}", *arguments]
@@ -64,7 +64,7 @@ class BoardSession:
     def __init__(self, board: Board, firmware: Path, timeout: float = TIMEOUT):
         self.board = board
         self.timeout = timeout
-        self._rest = b""  # read, but after the last mark
+        self._rest = b""  # read after the last mark
         self._log = firmware.parent / f"emulator-{os.getpid()}.log"
         self._process = start(emulator_command(board, firmware), firmware.parent, self._log, subprocess.PIPE,
                               subprocess.PIPE, own_group=True)
@@ -76,7 +76,7 @@ class BoardSession:
             raise
 
     def execute(self, code: str, out: Sink, err: Sink) -> bool:
-        """Runs some lines; whether they ended without an exception."""
+        """Run some lines; returns whether they ended without an exception."""
         self._send(code.encode() + _END)
         self._until(b"OK", lambda data: None)
         self._until(_END, lambda data: out(data))
@@ -91,7 +91,7 @@ class BoardSession:
         return not failed
 
     def run(self, script: Path, arguments: tuple[str, ...], out: Sink, err: Sink) -> int:
-        """A script; its exit code as the host's MicroPython gives it."""
+        """Run a script; returns the exit code that the host's MicroPython would give."""
         trace: list[bytes] = []
         text = _RUN.format(text=script.read_text(), name=script.name, arguments=[script.name, *arguments])
         with self._passing_interrupts():
@@ -112,7 +112,7 @@ class BoardSession:
         return 1
 
     def interrupt(self) -> None:
-        """What Ctrl-C is at the board's own prompt."""
+        """Send what Ctrl-C sends at the board's own prompt."""
         self._send(_INTERRUPT)
 
     def close(self) -> None:
@@ -124,13 +124,13 @@ class BoardSession:
 
     def _send(self, data: bytes) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # the reader says why
+        with contextlib.suppress(BrokenPipeError):  # the reader reports why
             view = memoryview(data)
             while view:
                 view = view[self._process.stdin.write(view) :]
 
     def _until(self, mark: bytes, sink: Sink) -> None:
-        """Passes on what comes before a mark, line ends as this computer has them."""
+        """Pass on what comes before a mark, with this computer's line ends."""
         assert self._process.stdout is not None
         fd = self._process.stdout.fileno()
         held = self._rest
@@ -138,7 +138,7 @@ class BoardSession:
         heard = time.monotonic()
         while True:
             before, found, after = held.partition(mark)
-            # The start of a mark, or of a line end, may be at the end of what has come so far.
+            # The data so far may end with the start of a mark or of a line end.
             keep = 0 if found else _overlap(before, mark)
             ready = before[: len(before) - keep]
             if not found and ready.endswith(b"\r"):
@@ -166,7 +166,7 @@ class BoardSession:
 
     @contextlib.contextmanager
     def _passing_interrupts(self) -> Iterator[None]:
-        """Ctrl-C goes to the board, wherever in this program it arrives."""
+        """Ctrl-C goes to the board, wherever in this program it is caught."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -178,7 +178,7 @@ class BoardSession:
 
 
 def _overlap(data: bytes, mark: bytes) -> int:
-    """How much of a mark's start is at the end of some data."""
+    """How many bytes at the end of some data are the start of a mark."""
     return next((n for n in range(min(len(mark) - 1, len(data)), 0, -1) if data.endswith(mark[:n])), 0)
 
 

@@ -1,7 +1,7 @@
-"""MicroPython's source: a folder of the user's, or Debian's source package, fetched once.
+"""MicroPython's source: a folder that the user names, or Debian's source package, fetched once.
 
-The machine's own package sources say where from and which key signs it; only the suite is another. Nothing of the
-system's package lists is changed.
+The machine's own package sources give the mirror and the signing key; only the suite differs. The system's package
+lists are not changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from pilotlight.errors import MissingToolError, PilotlightError
 from pilotlight.micropython import cache
 
-SUITE = "trixie"  # the first with a MicroPython that has what the module uses
+SUITE = "trixie"  # the first whose MicroPython has what the module uses
 _APT = Path("/etc/apt")
 _ADVICE = "or point MICROPY_DIR at a folder with MicroPython's source, 1.25 or newer"
 _CONFIG = """\
@@ -39,7 +39,7 @@ def micropython_source() -> Path:
         if not (path / "py" / "mkrules.mk").exists():
             raise PilotlightError(
                 f"MICROPY_DIR is {given}, where there is no MicroPython source",
-                hint="it is the folder that has py/ and ports/ in it", kind="micropython-source",
+                hint="name the folder that has py/ and ports/ in it", kind="micropython-source",
             )
         return path
     kept = cache.folder() / "source"
@@ -61,7 +61,7 @@ def _fetch(target: Path) -> None:
             error.hint = f"{error.hint}, {_ADVICE}"
             raise error
     name, text = debian_sources()
-    for stopped in target.parent.glob("fetching-*"):  # the lock is ours: nobody is at work there
+    for stopped in target.parent.glob("fetching-*"):  # we hold the lock: nobody is at work there
         shutil.rmtree(stopped, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="fetching-") as temporary:
         folder = Path(temporary)

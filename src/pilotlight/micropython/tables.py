@@ -1,8 +1,8 @@
 """The schemas of a build's operators as constant C tables, which one parser in C reads.
 
 They share what they can: parameters that differ only in their names are of one kind, equal lists of parameters and
-equal signatures exist once, a function and a method of one name are one entry, and an operator in place is no entry at
-all where the functional one has the same arguments and kernels: its name is that one's with `_`.
+equal signatures are stored once, a function and a method of one name are one entry, and an in-place operator has no
+entry if the functional one has the same arguments and kernels: its name is that one's with `_`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import torch
 from pilotlight.micropython.by_hand import PYTHON_OPERATORS
 from pilotlight.micropython.schemas import CFunction, Overload, groups, is_variadic, overloads, parameters
 
-# Kernels that apply the row that they are told, where there are but tensors.
+# Kernels that apply the row in their data, where all operands are tensors.
 _QUICK = {"pt_pointwise", "pt_do_add", "pt_do_neg", "pt_do_relu"}
 
-# In place, these are so common that they have entries of their own: to make an object of them each time takes longer.
+# These in-place operators are common enough to have entries: making an object each time would take longer.
 _COMMON = {"add_", "sub_", "mul_", "div_"}
 
 
@@ -27,24 +27,24 @@ class Tables:
     """C source of the tables, and the operators in their order."""
 
     source: str
-    operators: list[str]  # functions of torch, functions of its parts, methods that are no functions
+    operators: list[str]  # functions of torch, functions of its parts, methods that are not functions
     own: int  # functions of torch
     functions: int
     several: bool  # an operator has more than one overload
     rows: bool  # an operator is a row of the pointwise table
-    changes: list[str]  # operators in place that are no entries of their own
+    changes: list[str]  # in-place operators without an entry
     types: list[str]  # of arguments
-    has: dict[str, bool]  # what some overload needs of the parser
+    has: dict[str, bool]  # the parts of the parser that some overload needs
 
 
 class _Lists:
-    """Lists of parameters in one array; a list that is there already, or whose head is, is used again."""
+    """Lists of parameters in one array; a list that is already there, or whose head is, is reused."""
 
     def __init__(self, lists: Iterable[Sequence[tuple[str, str]]]) -> None:
         waiting = sorted({tuple(items) for items in lists}, key=lambda items: (-len(items), items))
         self.flat: list[tuple[str, str]] = []
         while waiting:
-            chosen = max(waiting, key=self._overlap)  # the longest of those that share most with the end
+            chosen = max(waiting, key=self._overlap)  # the longest of those that overlap most with the end
             waiting.remove(chosen)
             if self._find(chosen) is None:
                 self.flat += chosen[self._overlap(chosen) :]
@@ -79,7 +79,7 @@ class _Lists:
 
 
 class _Overloads:
-    """Rows of the table of overloads and what they refer to, each thing once."""
+    """Rows of the table of overloads and what they refer to, each stored once."""
 
     def __init__(self, lists: _Lists) -> None:
         self.lists = lists
@@ -128,7 +128,7 @@ def _self_second(overload: Overload) -> bool:
 
 
 def _same(one: Iterable[tuple[Overload, CFunction]], other: Iterable[tuple[Overload, CFunction]]) -> bool:
-    """Whether an operator in place computes what the functional one does, from the same arguments."""
+    """Whether an in-place operator computes what the functional one does, from the same arguments."""
     return [(parameters(o), kernel) for o, kernel in one] == [(parameters(o), kernel) for o, kernel in other]
 
 
@@ -151,7 +151,7 @@ class _Operator:
 def operator_tables(chosen: Mapping[str, CFunction]) -> Tables:
     """C tables of these overloads."""
     operators = {name: _Operator(name, members) for name, members in groups(chosen).items()}
-    bases = {  # of operators in place that are the same but for that
+    bases = {  # of in-place operators that differ only in that
         name: operators[name[:-1]] for name, operator in operators.items()
         if operator.in_place and name[:-1] in operators and operator.same(operators[name[:-1]])
     }
@@ -193,8 +193,8 @@ def _array(declaration: str, rows: Sequence[str]) -> list[str]:
 
 
 def header(tables: Tables, alone: bool) -> str:
-    """Declarations, and `PT_OP_add` for every operator: NULL if it is not in the build, and the functional one where a
-    form in place is no entry of its own.
+    """Declarations, and `PT_OP_add` for every operator: NULL if it is not in the build, and the functional one
+    if an in-place form has no entry.
 
     `PT_HAS_SEVERAL` and the like are 0 where nothing in the build needs that part of it, `PT_KINDS` has a bit for each
     type of arguments, `PT_ALONE` is 1 where there is no Python part.

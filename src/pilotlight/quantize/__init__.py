@@ -133,7 +133,7 @@ def _need_torchao() -> None:
     if importlib.util.find_spec("torchao") is None:
         raise PilotlightError(
             "torchao was not found; it is needed to quantize",
-            hint="install it beside PyTorch with: pip install --no-deps torchao==0.18.0",
+            hint="install it with: pip install --no-deps torchao==0.18.0",
             kind="missing-tool",
         )
 

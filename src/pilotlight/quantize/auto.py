@@ -143,7 +143,7 @@ def _shortest(count: int, holds: Callable[[int], bool]) -> int:
 
 def _impossible(s: _Search, results: list[Layer], dense: list[Layer]) -> LossError:
     return LossError(
-        f"no choice of wider layers holds --max-loss {s.max_loss:.2%}: the loss is {s.loss([]):.2%} in int8, "
+        f"no choice of 16-bit layers stays within --max-loss {s.max_loss:.2%}: the loss is {s.loss([]):.2%} in int8, "
         f"{s.loss(results):.2%} in int16x8, {s.loss(results, dense):.2%} with dense layers in float ({s.rule})",
         hint="allow more loss, or calibrate with more samples or another --observer",
         kind="loss",

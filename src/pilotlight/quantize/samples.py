@@ -40,7 +40,7 @@ def read_samples(graph: Graph, calibration: Any, limit: int) -> list[Sample]:
             break
     if not found:
         raise PilotlightError(
-            "the calibration data is empty", hint="give at least one sample, better a hundred", kind="calibration"
+            "the calibration data is empty", hint="give at least one sample, preferably a hundred", kind="calibration"
         )
     _check_values(found[:limit])
     return found[:limit]
@@ -53,7 +53,7 @@ def _items(calibration: Any) -> Iterable[Any]:
     if hasattr(calibration, "__getitem__") and hasattr(calibration, "__len__"):
         return (calibration[k] for k in range(len(calibration)))
     raise PilotlightError(
-        f"the calibration data is a {type(calibration).__name__}; expected samples to go through",
+        f"the calibration data is a {type(calibration).__name__}; expected an iterable of samples",
         hint="give a list of inputs, or a DataLoader", kind="calibration",
     )
 
@@ -176,5 +176,5 @@ def run_sample(model: Callable[..., object], samples: Sequence[Sequence[torch.Te
         text = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise PilotlightError(
             f"the model fails on calibration sample {number}: {text}",
-            hint="leave this sample out, or change the model so that it takes it", kind="calibration",
+            hint="remove this sample, or change the model so that it accepts it", kind="calibration",
         ) from error

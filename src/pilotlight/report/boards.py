@@ -12,7 +12,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.report.style import size, table
 from pilotlight.toolchain.find import reason_without
 
-_MEMORIES = 48  # characters of their column
+_MEMORIES = 48  # width of their column
 
 
 def boards_table(found: Sequence[Board]) -> Table:
@@ -29,7 +29,7 @@ def boards_table(found: Sequence[Board]) -> Table:
 
 
 def _lines(items: Sequence[str]) -> str:
-    """Items with commas, broken between them only."""
+    """Items separated by commas, wrapped only between items."""
     lines = [""]
     for item in items:
         if len(lines[-1]) + len(item) > _MEMORIES:
@@ -45,12 +45,12 @@ def _runs(board: Board) -> str:
 
 
 def missing_tools(found: Sequence[Board]) -> list[str]:
-    """One line for every compiler or emulator that some board needs and this computer has not."""
+    """One line for every compiler or emulator that a board needs and this computer lacks."""
     lines: dict[str, list[str]] = {}
     for board in found:
         try:
             reason = reason_without(board, need_compiler=False)
-        except PilotlightError as error:  # a toolchain that nobody knows
+        except PilotlightError as error:  # an unknown toolchain
             reason = error.message
         if reason:
             lines.setdefault(reason, []).append(board.name)

@@ -25,7 +25,7 @@ def comparison_table(result: dict[str, Any]) -> Table:
 
 
 def fallback_text(row: dict[str, Any]) -> str:
-    """Where a float operator stands, why it is float, and what it costs."""
+    """Where a float operator is, why it is float, and what it costs."""
     costs = []
     if row["macs"]:
         costs.append(f"{number(row['macs'])} MACs, {row['share']:.1%} of all")

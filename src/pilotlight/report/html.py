@@ -1,4 +1,4 @@
-"""The HTML pages: one file each, nothing fetched from anywhere."""
+"""The HTML pages: one self-contained file each."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _template(name: str) -> jinja2.Template:
 
 
 def _embedded(data: dict[str, Any]) -> str:
-    """JSON inside a script element, which nothing in it can end."""
+    """JSON for a script element, escaped so that nothing in it ends the element."""
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -112,7 +112,7 @@ def _shape(sizes: list[int]) -> str:
 
 
 def _options(made: dict[str, Any]) -> dict[str, str]:
-    """Those that are not as they are when nothing is said come with their value."""
+    """The options that differ from their defaults, with their values."""
     return {key: str(value) for key, value in made["options"].items() if value not in (None, False)}
 
 
@@ -131,7 +131,7 @@ def _tiles(run: dict[str, Any]) -> Iterator[Tile]:
 
 
 def _match_tile(run: dict[str, Any]) -> Tile:
-    """The verdict, with the output that comes nearest to its limit or passes it."""
+    """The verdict, with the output that comes closest to its limit or exceeds it."""
     verdict, tone = ("yes", "good") if run["match"] else ("no", "bad")
     text = runs_text(run["runs"])
     if run["outputs"]:
@@ -156,7 +156,7 @@ def _rule(run: dict[str, Any]) -> str:
 
 
 def _outputs(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Ports with what the comparison said of them; a size that data decides has no comparison of its own."""
+    """Ports with what the comparison said of them; a size that depends on the data has no comparison of its own."""
     compared = iter(enumerate(run["outputs"]))
     for port in run["network"]["outputs"]:
         at, match = (None, None) if port["is_size"] else next(compared, (None, None))
@@ -164,13 +164,13 @@ def _outputs(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _worse(run: dict[str, Any], index: int) -> tuple[float, float]:
-    """Nearness to the limit, then the noise of quantization."""
+    """How close it is to the limit, then the noise of quantization."""
     decibels = (run["snr_db"] or [None] * (index + 1))[index]
     return _nearness(run["outputs"][index]), float("-inf") if decibels is None else -decibels
 
 
 def _nearness(output: dict[str, Any]) -> float:
-    """How much of its limit an output's distance takes; integers have no room at all."""
+    """An output's distance as a share of its limit; integers must be equal."""
     error, limit = output["max_abs_error"], output["limit"]
     if error is None:
         return float("inf")

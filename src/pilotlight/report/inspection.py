@@ -36,7 +36,7 @@ def _operators(found: dict[str, Any]) -> Table:
 
 
 def _memories(found: dict[str, Any]) -> Table:
-    """Every memory of the board; code that could not be compiled is not counted, and said so."""
+    """Every memory of the board; code that could not be compiled is not counted, and the table says so."""
     unknown = found["flash"]["code"] is None
     grid = table()
     for head in ("memory", "holds", "used", "free", ""):

@@ -1,4 +1,4 @@
-"""The arena over time as a picture: x is the step, y the byte, one rectangle a buffer."""
+"""The arena over time as a picture: x is the step, y the byte, one rectangle per buffer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 WIDTH, HEIGHT = 1120, 400
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 12, 26, 38
-KINDS = 7  # colours; the rest of the kinds shares one more
+KINDS = 7  # colours; all other kinds share one more
 _TICKS = 6
 _LETTER = 6.6  # width of a character of a label
 
@@ -39,7 +39,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Peak:
-    """The step that needs most."""
+    """The step that needs the most bytes."""
 
     x: float
     width: float
@@ -68,7 +68,7 @@ class MemoryMap:
 
 
 def colours(network: dict[str, Any]) -> dict[str, int]:
-    """A colour for each kind of operator, the most frequent first; what is beyond shares the last one."""
+    """A colour for each kind of operator, the most frequent first; the others share the last one."""
     count = Counter(b["group"] for b in network["buffers"] if b["bytes"])
     for step in network["steps"]:
         count.setdefault(step["group"], 0)

@@ -18,17 +18,17 @@ _HINT = "write it with `pilotlight run MODEL --json > FILE`"
 
 
 def read_run(path: Path) -> dict[str, Any]:
-    """A run from a file; whatever else the file holds is an error in one sentence."""
+    """A run from a file; anything else in the file is an error in one sentence."""
     if not path.is_file():
         raise no_file(path)
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
-        reason = str(error).splitlines()[0] if str(error) else "it is nested too deep"
+        reason = str(error).splitlines()[0] if str(error) else "it is nested too deeply"
         raise PilotlightError(f"{path} is not JSON: {reason}", hint=_HINT, kind="broken-file") from error
     if isinstance(data, dict) and isinstance(data.get("error"), dict):
         raise PilotlightError(
-            f"{path} holds an error, not a run: {data['error'].get('message')}", hint="mend that and run again",
+            f"{path} holds an error, not a run: {data['error'].get('message')}", hint="fix that and run again",
             kind="broken-file",
         )
     if not isinstance(data, dict) or ("format" not in data and "operators" not in data):
@@ -47,7 +47,7 @@ def read_run(path: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[None]:
-    """Shows a run from a file; parts of it that are not what they should be are an error of the file."""
+    """While a run from a file is shown, malformed parts of it are reported as an error in the file."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, jinja2.TemplateError) as error:

@@ -8,7 +8,7 @@ from pilotlight.report.style import ratio, share
 
 
 def operator_rows(run: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every step; `cost` is instructions, or MACs where those were not counted, `bar` its percentage of the largest."""
+    """Every step; `cost` is instructions, or MACs if those were not counted, `bar` its percentage of the largest."""
     counted = {row["index"]: row for row in run["operators"] or ()}
     rows = []
     for step in run["network"]["steps"]:

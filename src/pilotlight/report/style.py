@@ -8,17 +8,17 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-PLAIN_WIDTH = 100  # of tables that go to a file or a pipe
+PLAIN_WIDTH = 100  # for tables that go to a file or a pipe
 GOOD, BAD, QUIET, HEAD = "green", "bold red", "dim", "bold"
 
 
 def console(stream: TextIO) -> Console:
-    """What prints tables on a terminal, or in one width to a file."""
+    """A console that prints tables on a terminal, or with a fixed width to a file."""
     return Console(file=stream, highlight=False, width=None if stream.isatty() else PLAIN_WIDTH)
 
 
 def number(value: int | None) -> str:
-    """With thousands separators; a dash where it is unknown."""
+    """With thousands separators; a dash if unknown."""
     return "-" if value is None else f"{value:,}"
 
 
@@ -39,7 +39,7 @@ def ratio(part: int | None, whole: int) -> str:
 
 
 def error_text(value: float | None) -> str:
-    """None stands for infinities and NaN, which JSON has not."""
+    """None stands for infinities and NaN, which JSON lacks."""
     return "not finite" if value is None else "0" if value == 0 else f"{value:.1e}"
 
 
@@ -56,7 +56,7 @@ def table(**more: object) -> Table:
 
 
 def facts() -> Table:
-    """Name and value, one a line."""
+    """Name and value, one per line."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style=HEAD)
     grid.add_column(justify="right")

@@ -1,4 +1,4 @@
-"""One build or one run in a few lines: does it match, what does it need, what does it cost."""
+"""One build or one run in a few lines: whether it matches, what it needs, what it costs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_title(figures: dict[str, Any]) -> Text:
 
 
 def summary_table(figures: dict[str, Any]) -> Table:
-    """Everything known of a build, or of a run (then with `match`)."""
+    """Everything known about a build, or about a run (then with `match`)."""
     grid, board = facts(), figures["hardware"]
     if "match" in figures:
         _add_match(grid, figures)
@@ -66,7 +66,7 @@ def _add_match(grid: Table, figures: dict[str, Any]) -> None:
         name = f"output {output['name']}: " if len(outputs) > 1 else ""
         grid.add_row(label, verdict, f"{name}{match_text(figures, index)}; {runs_text(figures['runs'])}")
     if not match and all(output["match"] for output in outputs):
-        grid.add_row("reset", Text("NO", BAD), "after a reset the outputs are not the same again")
+        grid.add_row("reset", Text("NO", BAD), "after a reset the outputs are not the same")
     accuracy = figures.get("accuracy")
     if accuracy:
         grid.add_row("accuracy", percent(accuracy["board"]), accuracy_text(accuracy))
@@ -83,9 +83,9 @@ def runs_text(runs: int) -> str:
 
 
 def match_text(figures: dict[str, Any], index: int, claimed: bool = False) -> str:
-    """What one output was compared with and how far it is from that; of a quantized model also from float.
+    """What one output was compared with and how far it is from that; for a quantized model also from float.
 
-    Where bytes are `claimed` to be equal, that is not said again.
+    If the bytes are `claimed` to be equal, that is not repeated.
     """
     output, other = figures["outputs"][index], figures["compared_with"]
     apart = f"largest difference {error_text(output['max_abs_error'])}, allowed {error_text(output['limit'])}"
@@ -97,7 +97,7 @@ def match_text(figures: dict[str, Any], index: int, claimed: bool = False) -> st
 
 
 def noise_text(figures: dict[str, Any], index: int) -> str:
-    """How near an output of a quantized model comes to the float model."""
+    """How close an output of a quantized model is to the float model."""
     decibels, share = ((figures[key] or [None] * (index + 1))[index] for key in ("snr_db", "agreement"))
     if share is not None:
         return f"{percent(share)} the same"
@@ -119,7 +119,7 @@ def accuracy_text(accuracy: dict[str, Any]) -> str:
 
 
 def flash_need(flash: dict[str, int | None]) -> int | None:
-    """Of the model alone; unknown where its code is."""
+    """The model alone; unknown if its code size is."""
     return None if flash["code"] is None else flash["code"] + (flash["weights"] or 0)
 
 
@@ -128,7 +128,7 @@ def ram_need(ram: dict[str, int | None]) -> int | None:
 
 
 def flash_text(figures: dict[str, Any], usual: dict[str, str]) -> str:
-    """Such as `code 5,304, weights 24,248 in qspi`: a memory is named where it is not the board's usual one."""
+    """Such as `code 5,304, weights 24,248 in qspi`: a memory is named if it is not the board's default."""
     moved = _moved(figures, usual)
     if figures["ram"]["weights"]:
         moved.pop("weights", None)  # what is left here are tables, next to the code

@@ -20,7 +20,7 @@ Run = dict[str, Any]
 
 @dataclass(frozen=True)
 class Figure:
-    """A number of both runs; None where one does not know it. Less is better, except where `more` is."""
+    """A number from both runs; None if one of them lacks it. Less is better unless `better` says otherwise."""
 
     name: str
     a: float | None
@@ -106,7 +106,7 @@ class Versus:
     figures: list[Figure]
     pairs: list[Pair]
     unit: str  # of an operator's cost
-    settings: list[tuple[str, str, str]]  # what was done differently: name, a, b
+    settings: list[tuple[str, str, str]]  # differences in set-up: name, a, b
 
     @property
     def largest(self) -> float:
@@ -158,7 +158,7 @@ def _worst_noise(run: Run) -> float | None:
 
 
 def _settings(a: Run, b: Run) -> list[tuple[str, str, str]]:
-    """What was done differently."""
+    """The differences in set-up."""
     def flat(run: Run) -> dict[str, Any]:
         made = run["made"]
         return {"model": run["name"], "board": run["board"], **made["options"], **made["versions"]}
@@ -176,7 +176,7 @@ Row = dict[str, Any]
 
 
 def _matched(a: list[Row], b: list[Row]) -> list[tuple[Row | None, Row | None]]:
-    """Rows of the same module that do the same, then those of the same module, in a's order; what only b has comes
+    """Rows of the same module and kind, then those of the same module, in a's order; what only b has comes
     after b's row before it."""
     other = _paired(a, b, lambda row: (row["module"], row["group"]))
     free = {row["index"] for row in other.values()}
@@ -213,7 +213,7 @@ def _numbered(names: list[Any]) -> list[tuple[Any, int]]:
 
 
 def versus_tables(found: Versus) -> list[RenderableType]:
-    """For a terminal: what was done differently, the figures, the operators."""
+    """For a terminal: the differences in set-up, the figures, the operators."""
     shown: list[RenderableType] = [Text.assemble(("a ", HEAD), found.names[0], ("   b ", HEAD), found.names[1])]
     if found.settings:
         grid = _grid("done differently", "a", "b")

@@ -1,4 +1,4 @@
-"""The lines of a summary about results that are wider than int8."""
+"""Which results use 16 bits, as lines of a summary."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pilotlight.report.style import number
 
 
 def add_widths(grid: Table, figures: dict[str, Any] | None) -> None:
-    """What a search chose, what it holds and what it costs; for other models the MACs with 16 bits, if there are."""
+    """What a search chose, its loss and its cost; for other models the MACs with 16 bits, if there are any."""
     if figures is None:
         return
     macs = figures["macs"]

@@ -18,7 +18,7 @@ FLOOR_DB = -200.0  # noise without any signal
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Classes against labels: how many PyTorch and the board have right, and where the two differ.
+    """Classes against labels: how many PyTorch and the board get right, and where the two differ.
 
     `pt2e` is PyTorch's own quantized model, None for a float one. Samples labelled -1 do not count.
     """
@@ -64,8 +64,9 @@ def accuracy(build: Build, truth: Truth, outputs: Runs, inputs: Runs, labels: to
 
 
 def snr_db(truth: Truth, outputs: Runs) -> list[float | None]:
-    """Per output: how far the quantized model is from the float one, as signal over noise; None where it is no float,
-    or where there is no noise at all. A run whose data decide for another size counts as noise alone."""
+    """Per output: how far the quantized model is from the float one, as signal over noise; None if it is not a
+    float, or if there is no noise at all. A run whose data gives another size
+    counts as pure noise."""
     result: list[float | None] = []
     for k in range(len(truth.exact[0])):
         signal = noise = 0.0
@@ -81,7 +82,7 @@ def snr_db(truth: Truth, outputs: Runs) -> list[float | None]:
 
 
 def agreement(truth: Truth, outputs: Runs) -> list[float | None]:
-    """Per integer output of a quantized model: the share of elements that are as the float model has them."""
+    """Per integer output of a quantized model: the share of elements that equal the float model's."""
     result: list[float | None] = []
     for k in range(len(truth.exact[0])):
         pairs = [(row[k], got[k]) for row, got in zip(truth.exact, outputs, strict=True)]

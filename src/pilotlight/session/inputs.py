@@ -13,25 +13,25 @@ from pilotlight.errors import PilotlightError, no_file
 from pilotlight.graph import Port
 from pilotlight.graph.dtypes import convert, to_torch
 
-CALIBRATION_RUNS = 16  # of a quantized model that is given no other inputs
+CALIBRATION_RUNS = 16  # of a quantized model without other inputs
 LABELLED_RUNS = 512  # with labels
 
 
 def calibration_runs(
     samples: list[list[torch.Tensor]], labels: torch.Tensor | None
 ) -> tuple[list[list[torch.Tensor]], torch.Tensor | None]:
-    """The samples that a quantized model runs where no inputs are given: a few, or more where they have labels."""
+    """The samples that a quantized model runs if no inputs are given: a few, or more if they have labels."""
     count = CALIBRATION_RUNS if labels is None else LABELLED_RUNS
     return samples[:count], None if labels is None else labels[:count]
 
 
 def read_inputs(path: Path, ports: list[Port]) -> tuple[list[list[torch.Tensor]], torch.Tensor | None]:
-    """Samples from an .npz: one array per model input, in order; `label`, if there, is each one's class."""
+    """Samples from an .npz: one array per model input, in order; `label`, if present, holds their classes."""
     if not path.is_file():
         raise no_file(path)
     try:
         if not zipfile.is_zipfile(path):
-            raise ValueError("an .npz file is a zip archive, this is none")
+            raise ValueError("an .npz file is a zip archive, and this is not")
         with np.load(path) as data:
             arrays = [data[k] for k in data.files if k != "label"]
             label = data["label"] if "label" in data.files else None

@@ -1,4 +1,4 @@
-"""Is what the board computed what it should be, and if not, whose doing is it?"""
+"""Whether the board's results are what they should be, and if not, what is to blame."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pilotlight.graph import Graph
 from pilotlight.graph.arithmetic import Arithmetic, arithmetic
 from pilotlight.measure.compare import OutputMatch, Truth, nearly_same_numbers, same_numbers
 
-ROUNDING = 1e-5  # of the largest: how far a float result may be from the reference on the host
+ROUNDING = 1e-5  # of the largest element: how far a float result may be from the reference on the host
 
 
 def same_bits(
     build: Build, want: list[list[torch.Tensor]], outputs: list[list[torch.Tensor]], names: list[str]
 ) -> list[OutputMatch]:
-    """A quantized model matches when the board's bytes are those of the integer reference on the host.
+    """A quantized model matches if the board's bytes equal those of the integer reference on the host.
 
     An output that the model computes in float may differ by rounding, and one that it computes from floats which were
     quantized by what such a rounding makes of an integer.
@@ -35,7 +35,7 @@ def same_bits(
 
 
 def late_departure(graph: Graph, truth: Truth, inputs: list[list[torch.Tensor]], names: list[str]) -> list[str]:
-    """Whether torch.export's program itself leaves the module, later than capture looked."""
+    """Whether torch.export's program itself departs from the module after more calls than capture checked."""
     if graph.eager is None:
         return []
     program = Reference(functionalize(graph.origin))

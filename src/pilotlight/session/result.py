@@ -49,19 +49,19 @@ class Session:
     accuracy: Accuracy | None = None  # where labels were given
     snr_db: list[float | None] | None = None  # of a quantized model against float, per output
     agreement: list[float | None] | None = None  # of its integer outputs
-    worst_layers: list[dict[str, Any]] | None = None  # where it loses most, where that was asked for
-    reasons: list[str] = field(default_factory=list)  # of outputs that differ, where the board is not to blame
-    command: str | None = None  # that was typed, if any
+    worst_layers: list[dict[str, Any]] | None = None  # where it loses most, if asked for
+    reasons: list[str] = field(default_factory=list)  # why outputs differ, if the board is not to blame
+    command: str | None = None  # as typed, if any
     date: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def match(self) -> bool:
-        """Whether all outputs are what they should be (`compared_with` says of whom), also again after a reset."""
+        """Whether all outputs are what they should be (`compared_with` says against what), and again after a reset."""
         return self.repeated and all(m.match for m in self.matches)
 
     @property
     def compared_with(self) -> str:
-        """What `match` speaks of."""
+        """What `match` refers to."""
         quantization = self.build.lowered.quantization
         if quantization is None:
             return "PyTorch"
@@ -79,7 +79,7 @@ class Session:
         """Why a match may show less than it seems to."""
         found = [*self.reasons, *(text for m in self.matches for text in m.warnings)]
         if not self.matches:
-            found.append("the model gives no tensor: nothing was compared")
+            found.append("the model returns no tensor: nothing was compared")
         for match, decibels in zip(self.matches, self.snr_db or (), strict=False):
             if decibels is not None and decibels < LOW_DB:
                 worst = "".join(f"; {layer_text(row)} loses most" for row in (self.worst_layers or ())[:1])
@@ -140,7 +140,7 @@ class Session:
 
     @property
     def made(self) -> dict[str, Any]:
-        """When and how: the command, the options of the build, and the versions of what took part."""
+        """When and how: the command, the options of the build, and the versions of the tools used."""
         build, quantization = self.build, self.build.lowered.quantization
         tools = self.info.toolchain.gcc if self.info.toolchain else None, build.board.emulator
         return {

@@ -28,7 +28,7 @@ def run_session(
 ) -> Session:
     """Run the example and seven variations, or the given inputs, in one boot, and compare with PyTorch.
 
-    `progress` is told the number of runs done and to do.
+    `progress` is called with the number of runs done and in total.
     """
     if inputs is None:
         example = example_inputs(build.graph.origin)
@@ -82,7 +82,7 @@ def run_session(
 
 
 def lossy_layers(build: Build, inputs: list[list[torch.Tensor]]) -> list[dict[str, Any]]:
-    """The layers that lose most against the float model, as far as there is one."""
+    """The layers that lose most against the float model, if there is one."""
     with contextlib.suppress(PilotlightError):
         real = capture_exported(build.graph.origin, build.name)
         return [vars(row) for row in worst_layers(real, build.graph, inputs)]
@@ -90,7 +90,7 @@ def lossy_layers(build: Build, inputs: list[list[torch.Tensor]]) -> list[dict[st
 
 
 def instructions_for_speed(build: Build, inputs: list[torch.Tensor], timeout: float) -> int | None:
-    """What one run takes when the same model is compiled for speed; None where that does not fit the board."""
+    """What one run takes if the same model is compiled for speed; None if that does not fit the board."""
     fast = build.for_speed()
     try:
         with fast.open(timeout=timeout) as running:

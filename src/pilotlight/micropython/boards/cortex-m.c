@@ -82,7 +82,7 @@ void uart_init(void)
     NVIC_ENABLE[PT_IRQ / 32] = 1u << (PT_IRQ % 32);
 }
 
-/* Sleeps until something happens when there is nothing: a waiting prompt costs the computer no time. */
+/* Sleeps until something happens: a waiting prompt uses no CPU time. */
 int uart_rx_chr(void)
 {
     if (first == last) {

@@ -1,4 +1,4 @@
-/* Characters that arrive: kept by the interrupt until they are asked for, except the one that interrupts a program. */
+/* Characters received: the interrupt keeps them until they are read, except the one that interrupts a program. */
 #include <stdint.h>
 
 #include "py/runtime.h"
@@ -10,7 +10,7 @@
 #define STACK_LIMIT (48 * 1024)
 
 static volatile uint8_t received[RECEIVED];
-static volatile uint32_t first, last; /* indices count on; a character's place is its index modulo RECEIVED */
+static volatile uint32_t first, last; /* indices keep counting; a character's place is its index modulo RECEIVED */
 
 static inline int is_full(void) { return last - first == RECEIVED; }
 

@@ -60,7 +60,7 @@ void uart_init(void)
     __asm volatile("csrs mstatus, %0" ::"r"(MIE));
 }
 
-/* Sleeps until something happens when there is nothing: a waiting prompt costs the computer no time. */
+/* Sleeps until something happens: a waiting prompt uses no CPU time. */
 int uart_rx_chr(void)
 {
     __asm volatile("csrc mstatus, %0" ::"r"(MIE) : "memory");

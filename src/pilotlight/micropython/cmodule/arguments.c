@@ -1,4 +1,4 @@
-/* One argument of a call by schema: does it fit, and what does it hold. */
+/* One argument of a call by schema: whether it fits, and its value. */
 #include "call.h"
 
 bool pt_is_index(mp_obj_t o)
@@ -18,7 +18,7 @@ bool pt_accept_ints(pt_call_t *c, pt_arg_t *arg, size_t count, const mp_obj_t *i
         if (!pt_is_index(items[k])) {
             return false;
         }
-        const int64_t v = index_of(items[k]); /* beyond any tensor: the largest number is as good */
+        const int64_t v = index_of(items[k]); /* beyond any tensor: the largest number will do */
         to[k] = (int32_t)(v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v);
     }
     c->ints_used += (int)count;

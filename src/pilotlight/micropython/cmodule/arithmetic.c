@@ -1,4 +1,4 @@
-/* Pointwise operators with more to them than a row: options, numbers that choose the row, errors of their own. */
+/* Pointwise operators that need more than a row: options, numbers that choose the row, their own errors. */
 #include "tensor.h"
 
 #include "generated/rows.h"
@@ -23,7 +23,7 @@ static mp_obj_t step(pt_call_t *c, const pt_pointwise_t *row, mp_obj_t a, mp_obj
 
 static bool is_bool(mp_obj_t o) { return pt_is_tensor(o) ? pt_tensor(o)->dtype == PT_BOOL : mp_obj_is_bool(o); }
 
-/* A number must have a place in an integer type that it is written to or compared in. */
+/* A number must fit the integer type that it is written to or compared in. */
 void pt_check_fits(mp_obj_t number, int dtype)
 {
     if (pt_is_float(dtype) || dtype == PT_BOOL || mp_obj_is_float(number)) {
@@ -153,7 +153,7 @@ mp_obj_t pt_do_floats(pt_call_t *c)
 
 /* ---- bounds -------------------------------------------------------------------------------------------------------- */
 
-/* Two bounds at once, for numbers; what they promote the tensor to is its type from then on. */
+/* Two bounds at once, for numbers; the type that they promote the tensor to is its type from then on. */
 static mp_obj_t between(pt_call_t *c, mp_obj_t x, mp_obj_t least, mp_obj_t most)
 {
     const mp_obj_t all[] = {x, least, most};
@@ -163,7 +163,7 @@ static mp_obj_t between(pt_call_t *c, mp_obj_t x, mp_obj_t least, mp_obj_t most)
     if (pt_tensor(x)->dtype != dtype) {
         x = MP_OBJ_FROM_PTR(pt_contiguous(pt_tensor(x), dtype));
     }
-    if (!pt_is_float(dtype)) { /* what is below an unsigned type's numbers wraps around */
+    if (!pt_is_float(dtype)) { /* a number below the range of an unsigned type wraps around */
         least = pt_item(pt_from_number(least, dtype), 0);
         most = pt_item(pt_from_number(most, dtype), 0);
     }

@@ -6,10 +6,10 @@
 #include "attention_f32.h"
 #include "sqrt_f32.h"
 
-/* Dimension `back` from the end: its size, or 1 where there is none. */
+/* Dimension `back` from the end: its size, or 1 if there is none. */
 static int32_t size(const pt_tensor_t *t, int back) { return t->ndim >= back ? t->dims[t->ndim - back] : 1; }
 
-/* From one to the next along it; 0 where one stands for all. */
+/* The stride along it; 0 if one element stands for all. */
 static int32_t step(const pt_tensor_t *t, int back) { return size(t, back) == 1 ? 0 : t->dims[2 * t->ndim - back]; }
 
 /* Argument k as floats whose rows are runs of neighbours, as (batch, heads, rows, width). */
@@ -31,7 +31,7 @@ static const pt_tensor_t *rows(pt_call_t *c, int k)
     return t;
 }
 
-/* The mask, expanded to the scores where it has more dimensions than the kernel knows. */
+/* The mask, expanded to the scores if it has more dimensions than the kernel takes. */
 static pt_tensor_t *mask_of(pt_call_t *c, const pl_attention_t *s, int dtype, int ndim, int32_t *sizes)
 {
     pt_tensor_t *mask = c->args[3].v.tensor;

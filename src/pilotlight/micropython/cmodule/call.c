@@ -6,7 +6,7 @@
 
 #include "host.h"
 
-/* NumPy's names stand for PyTorch's, as they do there. */
+/* NumPy's names are accepted, as in PyTorch. */
 static qstr own_name(qstr name)
 {
     switch (name) {
@@ -116,7 +116,7 @@ static bool bind_keywords(
         } else if (name == MP_QSTR_requires_grad && keyword(o, MP_QSTR_pin_memory) >= 0) { /* it makes a tensor */
             c->requires_grad = mp_obj_is_true(value);
         #endif
-        } else { /* PyTorch says first what is missing */
+        } else { /* PyTorch reports missing arguments first */
             FAIL(bind_defaults(c, o, *seen, true); mp_raise_msg_varg(
                 &mp_type_TypeError, MP_ERROR_TEXT("%q() got an unexpected keyword argument '%q'"), op->name, name));
         }
@@ -124,7 +124,7 @@ static bool bind_keywords(
     return true;
 }
 
-/* Arguments in their places, from the k-th on, that are no plain tensors or not enough. */
+/* Positional arguments, from the k-th on, that are not plain tensors or not enough. */
 static bool bind_rest(
     pt_call_t *c, const pt_overload_t *o, size_t k, size_t n, size_t n_kw, const mp_obj_t *args, bool loud)
 {
@@ -166,7 +166,7 @@ static bool bind_rest(
     return (!n_kw || bind_keywords(c, o, n_kw, args + n, &seen, loud)) && bind_defaults(c, o, seen, loud);
 }
 
-/* Fills the arguments; false where they do not fit. With `loud` what is wrong is raised. */
+/* Fills the arguments; false if they do not fit. With `loud` the reason is raised. */
 static bool bind(pt_call_t *c, const pt_overload_t *o, size_t n, size_t n_kw, const mp_obj_t *args, bool loud)
 {
     const pt_param_t *p = &pt_params[o->params];
@@ -211,7 +211,7 @@ static NORETURN void complain(pt_call_t *c, size_t n, size_t n_kw, const mp_obj_
     if (!PT_HAS_SEVERAL) {
         pt_overload(c->op, at, &o);
         bind(c, &o, n, n_kw, args, true);
-        mp_raise_TypeError(NULL); /* not reached: what did not fit does not fit now */
+        mp_raise_TypeError(NULL); /* not reached: the arguments still do not fit */
     }
     do {
         if (pt_overload(c->op, at, &o)) {
@@ -311,7 +311,7 @@ static const pt_op_t *find(qstr name, int place)
     return op < end ? op : NULL;
 }
 
-/* `name_` in place where there is a `name` that can be. */
+/* `name_` in place, if there is a `name` that supports it. */
 static const pt_op_t *find_changed(qstr name, int place)
 {
     size_t length;
@@ -323,7 +323,7 @@ static const pt_op_t *find_changed(qstr name, int place)
     return op && (place == PT_IN_TENSOR ? op->method_ : op->function_) ? op : NULL;
 }
 
-/* Objects are made when they are asked for; those asked for last are kept, so that a loop makes none. */
+/* Objects are created on first use; the last few are kept, so that a loop creates none. */
 #define RECENT 32
 
 mp_obj_t pt_operator(qstr name, int place)
@@ -355,7 +355,7 @@ mp_obj_t pt_operator(qstr name, int place)
 }
 
 #if MICROPY_MODULE_BUILTIN_INIT
-/* `import` calls this; before, what is kept may be of the time before a reset. */
+/* `import` calls this; until then, the kept objects may be from before a reset. */
 static mp_obj_t forget(void)
 {
     memset(MP_STATE_VM(pt_recent), 0, sizeof(MP_STATE_VM(pt_recent)));

@@ -1,4 +1,4 @@
-/* Tensors of other types, and what is asked about a tensor with arguments. */
+/* Tensors converted to other types, and queries with arguments. */
 #include "construct.h"
 
 static mp_obj_t converted(pt_tensor_t *t, int dtype, bool copy)
@@ -28,7 +28,7 @@ mp_obj_t pt_do_cast(pt_call_t *c) { return converted(c->args[0].v.tensor, (int)c
 
 mp_obj_t pt_do_cpu(pt_call_t *c) { return c->args[0].object; }
 
-/* Tensors have type names of their own in PyTorch: torch.FloatTensor. */
+/* Tensors have their own type names in PyTorch: torch.FloatTensor. */
 mp_obj_t pt_do_type(pt_call_t *c)
 {
     pt_tensor_t *t = c->args[0].v.tensor;

@@ -37,7 +37,7 @@ mp_obj_t pt_do_drop(pt_call_t *c)
     return MP_OBJ_FROM_PTR(pt_apply(&pt_row_mul, 2, operands, c->in_place ? x : NULL));
 }
 
-/* ---- waiting times ----------------------------------------------------------------------------------------------- */
+/* ---- exponential ------------------------------------------------------------------------------------------------- */
 
 static void draw_exponential(const pt_draw_t *d, pt_chunk_t *to, int n)
 {

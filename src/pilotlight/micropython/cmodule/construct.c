@@ -5,7 +5,7 @@
 #include "py/binary.h"
 #include "py/stackctrl.h"
 
-/* ---- sequences of Python's ------------------------------------------------------------------------------------- */
+/* ---- Python's sequences ---------------------------------------------------------------------------------------- */
 
 static bool is_text(mp_obj_t o) { return mp_obj_is_str(o) || mp_obj_is_type(o, &mp_type_bytes); }
 
@@ -32,13 +32,13 @@ static mp_obj_t item_of(mp_obj_t o, size_t k)
     if (!pt_sequence(o, &n, &items)) {
         return mp_obj_subscr(o, MP_OBJ_NEW_SMALL_INT((mp_int_t)k), MP_OBJ_SENTINEL);
     }
-    if (k >= n) { /* an item's own methods changed the list meanwhile */
+    if (k >= n) { /* an item's own methods have changed the list */
         mp_raise_ValueError(MP_ERROR_TEXT("the sequence changed its length"));
     }
     return items[k];
 }
 
-/* The type of the elements of an array, -1 where it is no type of tensors. */
+/* The type of the elements of an array, -1 if tensors do not have that type. */
 static int array_dtype(mp_obj_t o, mp_buffer_info_t *info)
 {
     if (!mp_obj_is_obj(o) || is_text(o) || pt_is_tensor(o) || !mp_get_buffer(o, info, MP_BUFFER_READ)) {
@@ -93,7 +93,7 @@ static int64_t checked_int(mp_obj_t o)
 {
     #if MICROPY_LONGINT_IMPL != MICROPY_LONGINT_IMPL_NONE
     if (!mp_obj_is_small_int(o)) {
-        byte bytes[9]; /* one more than it takes, for the sign */
+        byte bytes[9]; /* one extra, for the sign */
         const byte sign = mp_obj_int_sign(o) < 0 ? 0xff : 0;
         if (!mp_obj_int_to_bytes_impl(o, false, sizeof(bytes), bytes) || bytes[8] != sign || (bytes[7] ^ sign) & 0x80) {
             mp_raise_ValueError(MP_ERROR_TEXT("Overflow when unpacking long long"));
@@ -163,7 +163,7 @@ static void store(pt_tensor_t *t, int dim, uint8_t *to, mp_obj_t o)
     const int array = array_dtype(o, &info);
     if (array >= 0 && dim == t->ndim - 1 && (t->dtype == pt_compute(array) || t->dtype == array)
         && info.len == n * (size_t)pt_size(array)) {
-        const int32_t count = (int32_t)n; /* all numbers of an array fit: no object is made for each */
+        const int32_t count = (int32_t)n; /* all numbers of an array fit: no object is created for each */
         pt_tensor_t *row = pt_view(t, 1, &count, NULL, (int32_t)(to - t->data) / pt_size(t->dtype));
         pt_copy_into(row, pt_borrow(o, info.buf, (uint32_t)info.len, array, 1, &count));
         return;
@@ -244,7 +244,7 @@ mp_obj_t pt_do_as_tensor(pt_call_t *c)
         : MP_OBJ_FROM_PTR(pt_from_data(data, dtype));
 }
 
-/* The elements of a buffer, which stay where they are. */
+/* The elements of a buffer, used in place. */
 static pt_tensor_t *from_buffer(mp_obj_t buffer, int dtype, int64_t count, int64_t offset)
 {
     mp_buffer_info_t info;
@@ -265,7 +265,7 @@ static pt_tensor_t *from_buffer(mp_obj_t buffer, int dtype, int64_t count, int64
     uint8_t *data = info.buf;
     pt_tensor_t *t = pt_borrow(buffer, data + offset, (uint32_t)(sizes[0] * size), dtype, 1, sizes);
     t->read_only = !mp_get_buffer(buffer, &info, MP_BUFFER_WRITE);
-    if ((uintptr_t)t->data % (uintptr_t)size != 0) { /* kernels read elements where they lie */
+    if ((uintptr_t)t->data % (uintptr_t)size != 0) { /* kernels read elements in place */
         pt_tensor_t *copy = pt_new_like(t, dtype);
         memcpy(copy->data, t->data, (size_t)t->bytes);
         return copy;
@@ -282,7 +282,7 @@ mp_obj_t pt_do_frombuffer(pt_call_t *c)
     return MP_OBJ_FROM_PTR(t);
 }
 
-/* asarray(obj, *, dtype, device, copy, requires_grad): buffers are taken as the bytes that they are. */
+/* asarray(obj, *, dtype, device, copy, requires_grad): buffers are taken as bytes. */
 mp_obj_t pt_do_asarray(pt_call_t *c)
 {
     const mp_obj_t data = c->args[0].object;

@@ -4,9 +4,9 @@
 
 #include "tensor.h"
 
-/* The length of a list, tuple, range, array, or of another object with items; false for all else. */
+/* The length of a list, tuple, range, array, or of another object with items; false for anything else. */
 bool pt_length(mp_obj_t o, size_t *length);
-/* A new tensor of nested sequences, numbers or a tensor; dtype -1: what PyTorch infers. */
+/* A new tensor from nested sequences, numbers or a tensor; dtype -1: what PyTorch infers. */
 pt_tensor_t *pt_from_data(mp_obj_t data, int dtype);
 /* One number, or a tensor of one element, with PyTorch's errors for what does not fit; these name the type with a suffix
  * that depends on where they come from. */

@@ -116,7 +116,7 @@ static void shape(pt_call_t *c, conv_t *v)
 #define TILE (sizeof(void *) == 8 ? 32768 : 4096) /* floats that are gathered at a time */
 #define LEAST_COLUMNS (sizeof(void *) == 8 ? 16 : 4)
 
-/* `n` outputs from number `at` on of one row: the inputs under one tap, zeros where there are none. */
+/* `n` outputs from number `at` on of one row: the inputs under one tap, zeros outside the input. */
 static void gather_run(const pl_volume_t *s, const float *row, int32_t tap, int32_t at, int32_t n, float *to)
 {
     const int32_t first = tap * s->dw - s->pw;
@@ -167,7 +167,7 @@ void pt_gather(const pl_volume_t *s, const float *x, int32_t channels, int32_t a
 }
 
 /* One group of one image: x (icg, id, ih, iw), w (ocg, icg, kd, kh, kw), y (ocg, od, oh, ow); `tile` has room for
- * `columns` outputs, NULL where x can be used as it lies. */
+ * `columns` outputs, NULL if x can be used in place. */
 static void convolve(
     const pl_volume_t *s, const float *x, const float *w, const float *bias, float *y, float *tile, int32_t columns)
 {
@@ -197,7 +197,7 @@ static void convolve(
     }
 }
 
-/* Filters that see one channel each. */
+/* Filters that read one channel each. */
 static void depthwise(const pl_volume_t *s, const float *x, const float *w, const float *bias, float *y)
 {
     const int32_t out = s->oc / s->groups, taps = s->kd * s->kh * s->kw;

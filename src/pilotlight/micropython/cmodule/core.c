@@ -1,7 +1,7 @@
 /* Tensors in MicroPython's own containers and builtins. */
 #include "core.h"
 
-/* With a tensor on the right alone, as Python turns comparisons around. */
+/* With only the right operand a tensor, as Python reverses comparisons. */
 static const uint8_t turned[] = {
     [MP_BINARY_OP_LESS] = MP_BINARY_OP_MORE,
     [MP_BINARY_OP_MORE] = MP_BINARY_OP_LESS,

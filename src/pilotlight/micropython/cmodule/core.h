@@ -1,4 +1,4 @@
-/* What MicroPython's core asks about objects that may be tensors. micropython.mk and micropython.cmake say which of its
+/* What MicroPython's core calls for objects that may be tensors. micropython.mk and micropython.cmake say which of its
  * files call these instead of the functions of the core that they are made of. */
 #ifndef PT_CORE_H
 #define PT_CORE_H
@@ -12,7 +12,7 @@ mp_obj_t pt_compare(mp_binary_op_t op, mp_obj_t left, mp_obj_t right);
 bool pt_same_item(mp_obj_t a, mp_obj_t b);
 /* mp_obj_equal of keys: two tensors have different hashes, so they are different keys. */
 bool pt_same_key(mp_obj_t a, mp_obj_t b);
-/* mp_obj_print of help(): of an operator, what it takes. */
+/* mp_obj_print for help(): shows what an operator takes. */
 void pt_describe(mp_obj_t o, mp_print_kind_t kind);
 
 #endif

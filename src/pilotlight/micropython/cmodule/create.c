@@ -21,7 +21,7 @@ void pt_fill(pt_tensor_t *t, mp_obj_t value)
 enum { ZEROS, ONES, GIVEN, LIKE = 4, NEW = 8 };
 
 /* zeros, ones, empty and full, of a size, like a tensor, or of its type; overload->data says which. What PyTorch leaves
- * open is zero here. */
+ * uninitialized is zero here. */
 mp_obj_t pt_do_full(pt_call_t *c)
 {
     const int kind = (int)c->overload->data.number;
@@ -46,7 +46,7 @@ mp_obj_t pt_do_arange(pt_call_t *c)
 {
     const int given = (int)(c->overload->data.number & 3);
     const bool closed = (c->overload->data.number & 4) != 0;
-    bool whole = true, known = true; /* no NaN, infinity or what has no place in int64 */
+    bool whole = true, known = true; /* not NaN, infinity or beyond int64 */
     mp_float_t f[] = {0, 0, 1};
     int64_t i[] = {0, 0, 1}, length = -1;
     for (int k = 0; k < given; k++) {

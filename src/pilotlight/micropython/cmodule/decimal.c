@@ -60,7 +60,7 @@ static void expand(uint32_t bits, char *digits)
     }
 }
 
-/* Rounds to the digits before `cut`, a half to the even digit. */
+/* Rounds to the digits before `cut`, ties to even. */
 static void round_at(char *digits, int cut)
 {
     if (cut >= BEFORE + BEHIND) {

@@ -1,4 +1,4 @@
-/* What the files of dense operators share. Include it first: on hosts their loops are worth vectors. */
+/* What the files of dense operators share. Include it first: on hosts their loops are vectorized. */
 #ifndef PT_DENSE_H
 #define PT_DENSE_H
 
@@ -14,7 +14,7 @@
 void pt_gemm(const pl_matmul_t *s, const float *a, const float *b, float *y);
 
 /* Argument k as contiguous elements of this type. The copy, if one is needed, replaces the argument: so the garbage
- * collector sees it as long as the call lives. */
+ * collector sees it during the call. */
 pt_tensor_t *pt_elements(pt_call_t *c, int k, int dtype);
 /* The same as floats, or NULL for None. */
 const float *pt_floats(pt_call_t *c, int k);

@@ -80,7 +80,7 @@ void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *f
                 }
             }
             break;
-        default: /* from a float to a short integer by way of int32, as PyTorch does */
+        default: /* from a float to a short integer via int32, as in PyTorch */
             for (int k = 0; k < n; k++, data += bytes) {
                 const int64_t v = compute != PT_FLOAT32      ? i64[k]
                     : dtype == PT_UINT8 || dtype == PT_INT64 ? pt_to_int(f32[k])
@@ -112,7 +112,7 @@ void pt_walk(pt_walk_t *w, int count, pt_tensor_t *const *operands)
         w->data[k] = operands[k]->data;
         w->width[k] = (uint8_t)pt_size(operands[k]->dtype);
     }
-    for (int d = 0; d < full->ndim; d++) { /* outermost first; a dimension joins the one before where all allow it */
+    for (int d = 0; d < full->ndim; d++) { /* outermost first; merged with the one before if possible */
         const int32_t size = full->dims[d];
         int32_t steps[PT_OPERANDS];
         if (size == 1) {
@@ -200,7 +200,7 @@ void pt_copy_into(pt_tensor_t *to, pt_tensor_t *from)
     const int compute = pt_compute(from->dtype);
     pt_walk_t w;
     pt_chunk_t chunk;
-    int32_t since = 0; /* elements since the last look at pending interrupts */
+    int32_t since = 0; /* elements since pending interrupts were last handled */
     pt_walk(&w, 2, operands);
     while (pt_next(&w)) {
         const int32_t ys = w.steps[0][w.ndim - 1], xs = w.steps[1][w.ndim - 1];

@@ -1,7 +1,7 @@
 /* Rows of a table. */
 #include "dense.h"
 
-/* (weight, indices, ...): what else there is matters to gradients only. */
+/* (weight, indices, ...): the other arguments matter only for gradients. */
 mp_obj_t pt_embedding(pt_call_t *c)
 {
     pt_tensor_t *table = c->args[0].v.tensor;

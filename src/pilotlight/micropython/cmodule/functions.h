@@ -1,5 +1,5 @@
 /* The compiler's functions of numbers for all other files. On boards they are compiled once, with the rows; on hosts they
- * are inlined, for the sake of vectors. Include this before the kernels that call them. */
+ * are inlined, so that loops are vectorized. Include this before the kernels that call them. */
 #ifndef PT_FUNCTIONS_H
 #define PT_FUNCTIONS_H
 

@@ -79,7 +79,7 @@ static mp_obj_t generator_initial_seed(mp_obj_t self)
 }
 static MP_DEFINE_CONST_FUN_OBJ_1(generator_initial_seed_obj, generator_initial_seed);
 
-/* A seed of its own: from the port's source of chance where it has one, else from the numbers so far. */
+/* A fresh seed: from the port's random source if it has one, else from the numbers so far. */
 static mp_obj_t generator_seed(mp_obj_t self)
 {
     pt_generator_t *g = MP_OBJ_TO_PTR(self);

@@ -15,7 +15,7 @@ typedef struct {
     pt_tensor_t *indices[PT_MAX_DIMS];
 } view_t;
 
-/* NULL where a build has left them out: then nothing here calls them, and the linker drops them. */
+/* NULL if the build leaves them out: then nothing here calls them, and the linker drops them. */
 static const pt_op_t *const read_op = PT_OP_index, *const write_op = PT_OP_index_put_;
 static const pt_op_t *const set_op = PT_OP___setitem__;
 
@@ -90,7 +90,7 @@ static void pick_by_bool(view_t *v, bool value)
     pick_by(v, mask);
 }
 
-/* Numbers outside int32 are as good as its ends. */
+/* Numbers outside int32 are clamped to its ends. */
 static int64_t slice_number(mp_obj_t o, int64_t otherwise)
 {
     if (o == mp_const_none) {
@@ -144,7 +144,7 @@ static pt_tensor_t *index_of(mp_obj_t o)
     return is_mask(t) || t->dtype == PT_INT64 ? t : pt_from_data(o, PT_INT64);
 }
 
-/* How many dimensions an item of the index uses up; PyTorch counts one for every sequence, masks among them too. */
+/* How many dimensions an item of the index uses up; PyTorch counts one for every sequence, including masks. */
 static int used_by(mp_obj_t item)
 {
     size_t length;

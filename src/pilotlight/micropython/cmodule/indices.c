@@ -15,7 +15,7 @@ NORETURN void pt_out_of_bounds(int64_t index, int dim, int32_t size)
 /* What index tensors pick: for each element of their broadcast shape, an offset in the tensor. */
 typedef struct {
     pt_tensor_t *offsets; /* int32, contiguous: of the broadcast shape */
-    int first;            /* where that shape stands among the other dimensions of the result */
+    int first;            /* where that shape goes among the other dimensions of the result */
     int ndim, rest;       /* of the result; of the dimensions that are not picked from */
     int32_t sizes[PT_MAX_DIMS];
     int32_t rest_sizes[PT_MAX_DIMS], rest_strides[PT_MAX_DIMS];
@@ -46,7 +46,7 @@ static pt_tensor_t *mask_offsets(const pt_tensor_t *t, int dim, const pt_tensor_
         int32_t *to = pass ? (int32_t *)(void *)found->data : NULL;
         for (int32_t k = 0; k < all; k++) {
             if (is_set(mask, at)) {
-                if (to && count > 0) { /* a callback may have set more of the mask meanwhile */
+                if (to && count > 0) { /* a callback may have set more of the mask in the meantime */
                     int32_t offset = 0;
                     for (int d = 0; d < mask->ndim; d++) {
                         offset += at[d] * t->dims[t->ndim + dim + d];
@@ -102,7 +102,7 @@ static int broadcast(int count, pt_tensor_t *const *parts, int32_t *sizes)
     return ndim;
 }
 
-/* Adds what one part contributes; indices of a dimension are checked against its size, masks are right already. */
+/* Adds what one part contributes; indices of a dimension are checked against its size, masks need no check. */
 static void add_offsets(pt_tensor_t *offsets, pt_tensor_t *part, int number, int32_t size, int32_t stride)
 {
     pt_tensor_t *const operands[] = {offsets, part};
@@ -189,7 +189,7 @@ static void pick(picked_t *p, pt_tensor_t *t, int count, pt_tensor_t *const *ind
     }
 }
 
-/* As PyTorch, looks at the values of indices only where they pick something. */
+/* As in PyTorch, values of indices are checked only if they pick something. */
 static void fill_offsets(const picked_t *p, const pt_tensor_t *t)
 {
     memset(p->offsets->data, 0, p->offsets->bytes);
@@ -329,7 +329,7 @@ mp_obj_t pt_do_index_put(pt_call_t *c)
 {
     pt_tensor_t *indices[PT_MAX_DIMS], *self = c->args[0].v.tensor;
     const int count = listed(&c->args[1], indices);
-    c->laps = PT_ANYWHERE; /* pt_index_put looks at it */
+    c->laps = PT_ANYWHERE; /* pt_index_put checks it */
     pt_tensor_t *t = pt_result(c, self->dtype, self->ndim, pt_sizes(self));
     if (t != self) {
         pt_copy_into(t, self);

@@ -9,7 +9,7 @@
 pt_tensor_t *pt_index(pt_call_t *c, pt_tensor_t *t, int count, pt_tensor_t *const *indices);
 void pt_index_put(pt_tensor_t *t, int count, pt_tensor_t *const *indices, pt_tensor_t *values, bool accumulate);
 NORETURN void pt_out_of_bounds(int64_t index, int dim, int32_t size);
-/* Without dimensions of size 1 in front, while there are more than `least`. */
+/* Without leading dimensions of size 1, down to `least` dimensions. */
 pt_tensor_t *pt_without_ones(pt_tensor_t *t, int least);
 
 #endif

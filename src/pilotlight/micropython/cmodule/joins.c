@@ -1,8 +1,8 @@
 /* Tensors put together. */
 #include "shape.h"
 
-/* cat, and stack (overload->data 1), which joins along a new dimension. Vectors without elements fit everywhere in cat
- * and count only for the type, as PyTorch has it. */
+/* cat, and stack (overload->data 1), which joins along a new dimension. Empty vectors fit anywhere in cat and count
+ * only for the type, as in PyTorch. */
 mp_obj_t pt_do_cat(pt_call_t *c)
 {
     const pt_arg_t *list = &c->args[0];
@@ -39,7 +39,7 @@ mp_obj_t pt_do_cat(pt_call_t *c)
         }
         total += t->dims[dim];
     }
-    if (!first) { /* nothing but vectors without elements */
+    if (!first) { /* only empty vectors */
         first = pt_tensor(all->items[0]);
         dim = pt_dim(c, c->args[1].v.i, 1);
     }

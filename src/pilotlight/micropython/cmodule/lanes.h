@@ -9,7 +9,7 @@ typedef struct {
     int compute;
     int32_t n, m; /* elements read, elements written: no more */
     void *x;      /* n of them */
-    int64_t *ids; /* where they stood */
+    int64_t *ids; /* their original indices */
     bool flag;    /* descending */
 } pt_lane_t;
 

@@ -26,7 +26,7 @@ static void gemm(const pl_matmul_t *s, const float *a, const float *b, float *y)
     pl_matmul_wide_f32(s, a, b, y);
 }
 
-#define POLL_MACS 262144 /* products between two looks at the keyboard */
+#define POLL_MACS 262144 /* products between two checks for Ctrl-C */
 
 void pt_gemm(const pl_matmul_t *s, const float *a, const float *b, float *y)
 {
@@ -63,7 +63,7 @@ static int32_t stride(const pt_tensor_t *t, int back)
     return *size != 1 ? size[t->ndim] : back == 1 ? 1 : size[1];
 }
 
-/* Where matrix number `at` of the batch lies. */
+/* Where matrix number `at` of the batch is. */
 static int32_t batch_offset(const pt_tensor_t *t, int batch, const int32_t *sizes, int32_t at)
 {
     int32_t offset = 0;
@@ -155,7 +155,7 @@ static pt_tensor_t *multiply(pt_call_t *c, pt_tensor_t *x, pt_tensor_t *w)
 
 /* ---- operators ------------------------------------------------------------------------------------------------- */
 
-/* What a product wants of its operands' dimensions; the order is that of the table in operators/matmul.py. */
+/* What a product requires of its operands' dimensions; the order is that of the table in operators/matmul.py. */
 static const uint8_t wanted[][2] = {{0, 0}, {2, 2}, {3, 3}, {2, 1}, {1, 1}};
 
 /* matmul, mm, bmm, mv, dot. */

@@ -1,4 +1,4 @@
-/* The module `_torch`, which is `torch` itself where nothing of the Python part is built in. */
+/* The module `_torch`, which is `torch` itself if no Python part is built in. */
 #include "packed.h"
 #include "record.h"
 #include "tensortype.h"
@@ -6,7 +6,7 @@
 static mp_obj_t is_tensor(mp_obj_t o) { return mp_obj_new_bool(pt_is_tensor(o)); }
 static MP_DEFINE_CONST_FUN_OBJ_1(is_tensor_obj, is_tensor);
 
-/* Operators are searched for, which takes less room than a dictionary; torch keeps those that it has found. */
+/* Operators are searched for in tables, which take less room than a dictionary; torch keeps those that it has found. */
 static void find(qstr name, mp_obj_t *dest, int place)
 {
     if (dest[0] == MP_OBJ_NULL) {

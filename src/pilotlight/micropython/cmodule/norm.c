@@ -4,7 +4,7 @@
 #include "layer_norm_f32.h"
 #include "rms_norm_f32.h"
 
-/* Argument k as floats, one a channel; NULL for None. */
+/* Argument k as floats, one per channel; NULL for None. */
 static const float *per_channel(pt_call_t *c, int k, int32_t channels)
 {
     const pt_arg_t *arg = &c->args[k];
@@ -213,7 +213,7 @@ mp_obj_t pt_batch_norm(pt_call_t *c)
     }
     const int32_t images = given->dims[0], channels = given->dims[1], s = pt_product(given, 2, given->ndim);
     const float momentum = (float)c->args[6].v.f, eps = (float)c->args[7].v.f;
-    const bool apart = instance && training; /* every image has channels of its own */
+    const bool apart = instance && training; /* every image has its own channels */
     const int32_t lanes = apart ? images * channels : channels, count = apart ? s : images * s;
     pt_tensor_t *mean = pt_new(PT_FLOAT32, 1, &lanes), *rstd = pt_new(PT_FLOAT32, 1, &lanes);
     pt_tensor_t *scale = pt_new(PT_FLOAT32, 1, &lanes), *shift = pt_new(PT_FLOAT32, 1, &lanes);

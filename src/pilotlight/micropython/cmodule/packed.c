@@ -1,4 +1,4 @@
-/* Operators that are written in Python: how they are found, and what their wrappers need of C. */
+/* Operators that are written in Python: how they are found, and what their wrappers need from C. */
 #include "packed.h"
 
 #include "py/builtin.h"
@@ -39,7 +39,7 @@ static mp_obj_t block(mp_obj_t name)
 }
 MP_DEFINE_CONST_FUN_OBJ_1(pt_block_obj, block);
 
-/* A block as far as it is unpacked. */
+/* A block and how much of it is unpacked. */
 typedef struct {
     mp_obj_base_t base;
     uzlib_uncomp_t stream;
@@ -71,7 +71,7 @@ static byte *read_block(packed_block_t *b, size_t size)
     return start;
 }
 
-/* _unit(block, place in it): the unit; places have to be asked for in their order. */
+/* _unit(block, place in it): the unit; places must be requested in order. */
 static mp_obj_t unit(mp_obj_t block, mp_obj_t place)
 {
     packed_block_t *b = MP_OBJ_TO_PTR(block);

@@ -7,7 +7,7 @@
 #if PT_STREAM
 /* The operator as a function of torch ('f') or of its parts ('n'), or as a method ('m') of `self`. */
 void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest);
-/* What a function of that stream gives; MP_OBJ_NULL where it is not in this build. */
+/* The result of a packed function; MP_OBJ_NULL if it is not in this build. */
 mp_obj_t pt_call_packed(qstr name, size_t n, size_t keywords, const mp_obj_t *args);
 extern const mp_obj_fun_builtin_var_t pt_check_obj, pt_into_obj;
 extern const mp_obj_fun_builtin_fixed_t pt_named_obj, pt_block_obj, pt_open_obj, pt_unit_obj, pt_run_obj;

@@ -1,7 +1,7 @@
 /* Padding with a number: a larger tensor, and the old one in it. */
 #include "dense.h"
 
-/* (self, pad, value): numbers for the last dimension come first; negative ones take elements away. */
+/* (self, pad, value): numbers for the last dimension come first; negative ones remove elements. */
 mp_obj_t pt_constant_pad(pt_call_t *c)
 {
     pt_tensor_t *x = c->args[0].v.tensor, *inside = x;

@@ -3,7 +3,7 @@
 
 #include "host.h"
 
-#define SLICE 8192 /* elements between two looks at pending interrupts */
+#define SLICE 8192 /* elements between two checks for interrupts */
 
 /* n elements of a row; those of its operands lie one after the other. */
 static inline void apply(const pt_pointwise_t *row, int compute, const void *const *x, void *y, int n)
@@ -115,7 +115,7 @@ static int result_type(const pt_pointwise_t *row, int dtype)
 
 /* ---- elements --------------------------------------------------------------------------------------------------- */
 
-/* y = row(x...): operands of `compute` type are used where they lie, others through chunks. */
+/* y = row(x...): operands of `compute` type are used in place, others in chunks. */
 static void run(
     const pt_pointwise_t *row, int result, int compute, int count, pt_tensor_t *const *operands, const void **x)
 {
@@ -208,7 +208,7 @@ typedef struct {
     int64_t value;
 } scalar_t;
 
-/* An operand as the row takes it. PyTorch brings operands to their common type first: what is narrower loses bits. */
+/* An operand as the row takes it. PyTorch converts operands to their common type first, which may lose bits. */
 static pt_tensor_t *prepare(const pt_pointwise_t *row, mp_obj_t o, int common, scalar_t *scalar)
 {
     if (!pt_is_tensor(o)) {
@@ -260,7 +260,7 @@ pt_tensor_t *pt_map(pt_call_t *c, const pt_pointwise_t *row, const mp_obj_t *giv
     return operands[0];
 }
 
-/* ---- the short way: contiguous tensors of one shape and of the compute type ------------------------------------ */
+/* ---- the fast path: contiguous tensors of one shape and of the compute type ------------------------------------ */
 
 mp_obj_t pt_quick(const pt_pointwise_t *row, bool in_place, pt_tensor_t *a, pt_tensor_t *b)
 {

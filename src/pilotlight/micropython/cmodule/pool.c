@@ -1,4 +1,4 @@
-/* Pooling, plane by plane; of integers in Python. */
+/* Pooling, plane by plane; integers go through Python. */
 #include "window.h"
 
 #include "avg_pool3d_f32.h"
@@ -68,7 +68,7 @@ static void shape(pt_call_t *c, pool_t *v)
     }
 }
 
-/* Which integers a pooling takes is PyTorch's choice. */
+/* Which integer types a pooling takes follows PyTorch. */
 static void check_type(pt_call_t *c, const pool_t *v, int dtype)
 {
     const bool fits = pt_is_float(dtype)

@@ -2,7 +2,7 @@
 #include "record.h"
 #include "tensortype.h"
 
-/* `op` is a PT_OP_ macro, NULL where the build has none. */
+/* `op` is a PT_OP_ macro, NULL if the build has none. */
 static mp_obj_t call(const pt_op_t *op, size_t n, const mp_obj_t *args)
 {
     if (!op) {
@@ -69,7 +69,7 @@ mp_obj_t pt_unary(mp_unary_op_t op, mp_obj_t self)
     }
 }
 
-/* Some operators exist under a name of Python's alone, others have a name for the form with numbers on the left. */
+/* Some operators have only Python's name, others have a name for the form with a number on the left. */
 static const pt_op_t *const binary_ops[MP_BINARY_OP_NUM_RUNTIME] = {
     [MP_BINARY_OP_LESS] = PT_OP_lt,
     [MP_BINARY_OP_MORE] = PT_OP_gt,
@@ -141,7 +141,7 @@ static mp_obj_t contains(const mp_obj_t *args)
     return mp_obj_new_bool(memchr(same->data, 1, (size_t)pt_numel(same)) != NULL);
 }
 
-/* An operator in place may be no entry of its own in the tables, but the functional one's. */
+/* An in-place operator may have no entry of its own in the tables, only the functional one's. */
 static mp_obj_t change(const pt_op_t *op, const mp_obj_t *args)
 {
     if (!op || op->in_place) { /* without an error, MicroPython would make a new tensor with the old one's name */

@@ -47,7 +47,7 @@ static void draw_uniform(const pt_draw_t *d, pt_chunk_t *to, int n)
         float r;
         pt_store((uint8_t *)&r, d->dtype, 1, PT_FLOAT32, &v, 1);
         pt_load((const uint8_t *)&r, d->dtype, 1, PT_FLOAT32, &r, 1);
-        to->f[k] = r == d->to ? d->from : v; /* the upper end belongs to no one, even when rounded to */
+        to->f[k] = r == d->to ? d->from : v; /* the upper end is excluded, even if rounding gives it */
     }
 }
 
@@ -88,7 +88,7 @@ mp_obj_t pt_do_uniform(pt_call_t *c)
 
 /* ---- normal ------------------------------------------------------------------------------------------------------ */
 
-/* The cosine of an angle up to pi / 4 (odd 0) or its sine (1), as far as the port's floats go. */
+/* The cosine of an angle up to pi / 4 (odd 0) or its sine (1), as precise as the port's floats allow. */
 static mp_float_t turn(mp_float_t x, int odd)
 {
     mp_float_t sum = 1;

@@ -33,7 +33,7 @@ typedef struct {
 } pt_draw_t;
 typedef void (*pt_source_t)(const pt_draw_t *d, pt_chunk_t *to, int n);
 void pt_draw(pt_tensor_t *y, pt_source_t source, const pt_draw_t *d, int compute);
-/* self of an operator that is there in place only. */
+/* self of an operator that exists only in place. */
 static inline pt_tensor_t *pt_changed(pt_call_t *c)
 {
     pt_check_writable(c->args[0].v.tensor);

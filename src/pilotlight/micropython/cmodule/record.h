@@ -1,4 +1,4 @@
-/* Which operators a program uses: told to a set, in builds for this computer only. */
+/* Records in a set which operators a program uses; only in builds for this computer. */
 #ifndef PT_RECORD_H
 #define PT_RECORD_H
 

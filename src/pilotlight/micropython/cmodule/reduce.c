@@ -1,7 +1,7 @@
 /* The walk over lanes that all reductions share. */
 #include "reduce.h"
 
-#define PIECE 2048 /* elements between two looks for Ctrl-C */
+#define PIECE 2048 /* elements between two checks for Ctrl-C */
 
 void pt_plan(pt_plan_t *p, pt_tensor_t *x, uint32_t bits, bool keepdim)
 {
@@ -49,7 +49,7 @@ static void fold(const pt_rule_t *rule, pt_fold_t *s, int compute, const void *x
     s->seen += n;
 }
 
-/* One lane: w walks the dimensions that go. */
+/* One lane: w walks the reduced dimensions. */
 static void lane(const pt_rule_t *rule, pt_fold_t *s, pt_walk_t *w, int dtype, int compute, const uint8_t *data)
 {
     pt_chunk_t chunk;
@@ -101,7 +101,7 @@ void pt_reduce(
         }
     }
     inner = pt_view(x, ndim, sizes, strides, 0);
-    for (int k = 0; k < count; k++) { /* results with the dimensions of x, those that go as 1 */
+    for (int k = 0; k < count; k++) { /* results with the dimensions of x, reduced ones as 1 */
         int from = 0;
         for (int d = 0; d < x->ndim; d++) {
             const bool there = y[k]->ndim == x->ndim || !(p->bits & 1u << d);

@@ -4,7 +4,7 @@
 
 #include "shape.h"
 
-/* What is known of a lane so far. */
+/* The state of a lane so far. */
 typedef struct {
     float f, g;    /* the result of floats, and what else a rule needs */
     int64_t i, j;  /* the result of integers, and an index */
@@ -25,11 +25,11 @@ typedef struct {
 /* The dimensions of a call's reduction and the shape of its result. */
 typedef struct {
     pt_tensor_t *x;
-    uint32_t bits;              /* the dimensions that go */
+    uint32_t bits;              /* the reduced dimensions */
     int32_t lane;               /* elements of a lane */
     int ndim;                   /* of the result */
     int32_t sizes[PT_MAX_DIMS]; /* of the result */
-    int32_t kept[PT_MAX_DIMS];  /* of x, with 1 where a dimension goes */
+    int32_t kept[PT_MAX_DIMS];  /* of x, with 1 for reduced dimensions */
 } pt_plan_t;
 
 void pt_plan(pt_plan_t *p, pt_tensor_t *x, uint32_t bits, bool keepdim);

@@ -6,7 +6,7 @@
 MP_REGISTER_ROOT_POINTER(uint32_t pt_print_options[5]);
 
 enum { PRECISION, THRESHOLD, EDGEITEMS, LINEWIDTH, SCI_MODE };
-static const uint32_t defaults[] = {4, 1000, 3, 80, 2 /* 0 and 1: as told, 2: as the elements need it */};
+static const uint32_t defaults[] = {4, 1000, 3, 80, 2 /* 0 and 1: as set, 2: as the elements need it */};
 
 static int32_t option(int which) { return (int32_t)(MP_STATE_VM(pt_print_options)[which] ^ defaults[which]); }
 
@@ -71,7 +71,7 @@ static int element_text(const repr_t *r, const uint8_t *data, char *text)
     return n;
 }
 
-/* Is the one magnitude more than 1000 times the other? Exactly, from their bits. */
+/* Whether one magnitude is more than 1000 times the other: exactly, from their bits. */
 static bool thousandfold(uint32_t most, uint32_t least)
 {
     const int exponents[] = {(int)(most >> 23), (int)(least >> 23)};
@@ -179,7 +179,7 @@ static void put_dim(repr_t *r, int dim, const uint8_t *data, int indent)
     put(r, "]", 1);
 }
 
-/* dtype=..., size=... and requires_grad=..., on a line of their own where they do not fit. */
+/* dtype=..., size=... and requires_grad=..., on their own line if they do not fit. */
 static void suffix(repr_t *r, const char *text, qstr name)
 {
     const int n = (int)(strlen(text) + (name ? qstr_len(name) : 0));

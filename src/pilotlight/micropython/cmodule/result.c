@@ -23,7 +23,7 @@ static NORETURN void refuse(bool itself)
                             "to a single memory location. Please clone() the tensor before performing the operation."));
 }
 
-/* In one piece and each element once, in whatever order. */
+/* Dense and without overlap, in any order of dimensions. */
 static bool is_dense(const pt_tensor_t *t)
 {
     uint32_t expected = 1, seen = 0;
@@ -51,7 +51,7 @@ pt_tensor_t *pt_new_as(const pt_tensor_t *t, int dtype)
     return made;
 }
 
-/* The bytes that a tensor's elements lie in. */
+/* The bytes that a tensor's elements occupy. */
 static void extent(const pt_tensor_t *t, const uint8_t **first, const uint8_t **end)
 {
     ptrdiff_t high = 0;
@@ -116,7 +116,7 @@ void pt_check_arguments(const pt_tensor_t *written, mp_obj_t o, bool apart)
     }
 }
 
-/* One that gets another shape would lose its elements before they are read. */
+/* A resized tensor would lose its elements before they are read. */
 static void check(const pt_call_t *c, const pt_tensor_t *written, bool other_shape)
 {
     for (int k = 0; c->overload && c->laps == PT_APART && k < c->overload->count; k++) {

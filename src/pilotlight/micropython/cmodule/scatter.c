@@ -17,14 +17,14 @@ static pt_tensor_t *changed(pt_call_t *c)
     return y;
 }
 
-/* A number or a tensor without dimensions, as wide as these sizes. */
+/* A number or a tensor without dimensions, expanded to these sizes. */
 static pt_tensor_t *everywhere(mp_obj_t value, int dtype, int ndim, const int32_t *sizes)
 {
     static const int32_t strides[PT_MAX_DIMS] = {0};
     return pt_view(pt_from_number(value, dtype), ndim, sizes, strides, 0);
 }
 
-/* The actions that reduce= names; those of one letter are for scatter_reduce, which is made of scatter. */
+/* The actions that reduce= names; those of one letter are for scatter_reduce, which is built on scatter. */
 static int action_of(mp_obj_t reduce)
 {
     const char *name = mp_obj_str_get_str(reduce);

@@ -15,10 +15,10 @@ uint32_t pt_dims(pt_call_t *c, const pt_arg_t *dims, int ndim);
 /* RuntimeError for the value of an argument, which it names. */
 NORETURN void pt_refuse(pt_call_t *c, int k);
 
-/* PyTorch's error where a result lies on what it is made from; only with out=. */
+/* PyTorch's error if a result overlaps its arguments; only with out=. */
 void pt_check_apart(pt_call_t *c, const pt_tensor_t *written, pt_tensor_t *read);
 
-pt_tensor_t *pt_reshape(pt_tensor_t *t, int count, const int32_t *sizes); /* a view where it can be one */
+pt_tensor_t *pt_reshape(pt_tensor_t *t, int count, const int32_t *sizes); /* a view if possible */
 pt_tensor_t *pt_permute(pt_tensor_t *t, const int32_t *order);
 pt_tensor_t *pt_transpose(pt_tensor_t *t, int a, int b);
 pt_tensor_t *pt_unsqueeze(pt_tensor_t *t, int dim);

@@ -13,7 +13,7 @@ static void sort_lane(pt_lane_t *l)
     }
 }
 
-/* sort, argsort and topk: overload->data & 1: `stable` stands before (dim, descending), & 2: indices only, & 4: k stands
+/* sort, argsort and topk: overload->data & 1: `stable` comes before (dim, descending), & 2: indices only, & 4: k comes
  * before (dim, largest). */
 mp_obj_t pt_do_sort(pt_call_t *c)
 {

@@ -1,4 +1,4 @@
-/* Sums, products, extremes, truth: reductions to one number a lane. */
+/* Sums, products, extremes, truth: reductions to one number per lane. */
 #include "reduce.h"
 
 #include "number_f32.h"
@@ -164,7 +164,7 @@ mp_obj_t pt_do_truth(pt_call_t *c)
 
 /* ---- extremes ---------------------------------------------------------------------------------------------------- */
 
-/* The largest, with p -1 the least, and where it stands first; the first NaN stays. */
+/* The largest, with p -1 the least, and its first index; the first NaN wins. */
 static void extreme_f32(pt_fold_t *s, const float *x, int n)
 {
     int k = s->seen ? 0 : 1;

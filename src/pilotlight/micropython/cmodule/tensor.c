@@ -15,7 +15,7 @@ const pt_dtype_obj_t pt_dtypes[PT_DTYPES] = {
     [PT_FLOAT32] = {{&pt_dtype_type}, MP_QSTR_float32, 4, 'f', "Float"},
 };
 
-/* PyTorch's table: integers of different signs meet in a wider signed one, the two halves in float32. */
+/* PyTorch's table: integers of different signs promote to a wider signed one, the two halves in float32. */
 int pt_promote(int a, int b)
 {
     if (a == b) {
@@ -116,7 +116,7 @@ pt_tensor_t *pt_borrow(mp_obj_t owner, uint8_t *data, uint32_t bytes, int dtype,
 
 pt_tensor_t *pt_new_like(const pt_tensor_t *t, int dtype) { return pt_new(dtype, t->ndim, t->dims); }
 
-/* Elements are counted with 32 bits, also those of an expanded tensor. */
+/* Elements are counted with 32 bits, including those of an expanded tensor. */
 static void check_count(int ndim, const int32_t *sizes)
 {
     int64_t n = 1;

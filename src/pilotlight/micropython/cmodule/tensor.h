@@ -1,4 +1,4 @@
-/* Tensors of the MicroPython module: what every file of it shares. */
+/* Tensors of the MicroPython module: what all its files share. */
 #ifndef PT_TENSOR_H
 #define PT_TENSOR_H
 
@@ -57,7 +57,7 @@ typedef struct {
     uint8_t *start;     /* of the memory that the views share, and its size */
     uint32_t bytes;
     uint8_t dtype, ndim;
-    bool requires_grad; /* remembered, never acted upon: there is no autograd */
+    bool requires_grad; /* stored but never used: there is no autograd */
     bool read_only;     /* lent by bytes or by flash memory */
     uint8_t *data;      /* the first element */
     int32_t *dims;      /* sizes (ndim), then strides in elements (ndim): in `own`, or in a block of their own */
@@ -86,7 +86,7 @@ static inline pt_tensor_t *pt_tensor(mp_obj_t o) { return (pt_tensor_t *)MP_OBJ_
 
 int32_t pt_numel(const pt_tensor_t *t);
 bool pt_is_contiguous(const pt_tensor_t *t);
-/* A new tensor with memory of its own, not initialised. */
+/* A new tensor with its own memory, not initialised. */
 pt_tensor_t *pt_new(int dtype, int ndim, const int32_t *sizes);
 pt_tensor_t *pt_new_like(const pt_tensor_t *t, int dtype);
 pt_tensor_t *pt_new_as(const pt_tensor_t *t, int dtype); /* with its strides too, if it lies in one piece */
@@ -105,10 +105,10 @@ pt_tensor_t *pt_view(const pt_tensor_t *t, int ndim, const int32_t *sizes, const
 pt_tensor_t *pt_contiguous(pt_tensor_t *t, int dtype);
 /* Copies with conversion; the shape of `from` must broadcast to that of `to`. */
 void pt_copy_into(pt_tensor_t *to, pt_tensor_t *from);
-/* A tensor without dimensions from a number of Python's, of the type PyTorch gives it. */
+/* A tensor without dimensions from a Python number, of the type PyTorch gives it. */
 pt_tensor_t *pt_from_number(mp_obj_t number, int dtype);
 void pt_fill(pt_tensor_t *t, mp_obj_t value);
-mp_obj_t pt_item(const pt_tensor_t *t, int32_t offset); /* the element as a number of Python's */
+mp_obj_t pt_item(const pt_tensor_t *t, int32_t offset); /* the element as a Python number */
 int pt_number_dtype(mp_obj_t number);                   /* bool, int64 or float32; -1 for anything else */
 int64_t pt_int64(mp_obj_t number);                      /* of an int or a bool; raises OverflowError */
 /* A tensor without dimensions on the stack, with the value of a number: `t` and `value` must outlive its use. */
@@ -125,7 +125,7 @@ typedef struct {
 extern const pt_constant_t pt_strided, pt_contiguous_format, pt_preserve_format;
 
 mp_obj_t pt_size_tuple(int count, const int32_t *values); /* torch.Size */
-bool pt_is_device(mp_obj_t o);                            /* raises for a device that is not there */
+bool pt_is_device(mp_obj_t o);                            /* raises for a device that does not exist */
 /* The items of a list, a tuple, a Size or a result with names; false for anything else. */
 bool pt_sequence(mp_obj_t o, size_t *count, mp_obj_t **items);
 /* torch.return_types.max(values=..., indices=...): constant qstrs {MP_QSTR_max, MP_QSTR_values, MP_QSTR_indices}. */
@@ -186,7 +186,7 @@ enum {
 };
 enum { PT_OPTIONAL = 1, PT_HAS_DEFAULT = 2, PT_FLOAT_DEFAULT = 4, PT_NONE_DEFAULT = 8, PT_NUMBER = 16, PT_GAPS = 32 };
 
-/* What parameters have in common but for their names. */
+/* What parameters with different names may share. */
 typedef struct {
     uint8_t type, flags;
     uint8_t length; /* of int[2]: a single number stands for that many; of Tensor[]: 1 if they may come one by one */
@@ -223,7 +223,7 @@ typedef struct {
     union {
         const struct _pt_pointwise_t *row;
         uintptr_t number;
-    } data; /* what tells kernels of one function apart */
+    } data; /* what distinguishes kernels of one function */
     union {
         pt_signature_t signature;
         struct {
@@ -296,11 +296,11 @@ void pt_check_overlap(const pt_tensor_t *written, const pt_tensor_t *read, bool 
 void pt_check_arguments(const pt_tensor_t *written, mp_obj_t o, bool apart); /* of a tensor, or of all in a list */
 /* Argument k, or a copy of it where a result will be written to its memory: from here on arguments count as read. */
 pt_tensor_t *pt_unwritten(pt_call_t *c, int k);
-int pt_dim(pt_call_t *c, int64_t dim, int ndim); /* made non-negative, or PyTorch's IndexError */
+int pt_dim(pt_call_t *c, int64_t dim, int ndim); /* made non-negative, or raises PyTorch's IndexError */
 
 /* ---- pointwise operators made from rows ------------------------------------------------------------------ */
 
-/* On hosts every row is a loop, for the sake of vectors. On boards one loop calls those of integers, which get the
+/* On hosts every row is a loop, so that it is vectorized. On boards one loop calls those of integers, which get the
  * elements and numbers at v, and the functions of one float, element by element. */
 #if defined(__x86_64__) || defined(__aarch64__)
 #define PT_LOOPS 1
@@ -333,7 +333,7 @@ typedef struct _pt_pointwise_t {
 mp_obj_t pt_pointwise(pt_call_t *c); /* overload->data is the row, its operands are the first arguments */
 /* A row on tensors and numbers, with promotion and broadcasting; `c` says where the result goes. */
 pt_tensor_t *pt_map(pt_call_t *c, const pt_pointwise_t *row, const mp_obj_t *operands);
-void pt_check_fits(mp_obj_t number, int dtype);          /* raises where an integer type has no place for a number */
+void pt_check_fits(mp_obj_t number, int dtype);          /* raises if a number does not fit an integer type */
 int pt_result_type(int count, const mp_obj_t *operands); /* PyTorch's promotion of tensors and numbers */
 /* A row of one or two (or twice the same) tensors where nothing needs conversion; else MP_OBJ_NULL. */
 mp_obj_t pt_quick(const pt_pointwise_t *row, bool in_place, pt_tensor_t *a, pt_tensor_t *b);
@@ -343,7 +343,7 @@ pt_tensor_t *pt_apply(const pt_pointwise_t *row, int count, pt_tensor_t *const *
 /* PyTorch's error of an operator that does not compute a type. */
 NORETURN void pt_no_type(pt_call_t *c, int dtype);
 
-/* Long loops call this now and then, so that Ctrl-C reaches them. */
+/* Long loops call this regularly, so that Ctrl-C reaches them. */
 static inline void pt_poll(void) { mp_handle_pending(true); }
 
 #endif

@@ -13,13 +13,13 @@
 
 static const pt_op_t *const turn_op = PT_OP_transpose; /* NULL: a build without .T and the like */
 
-/* What PyTorch raises, and also what dir(t) passes over, which asks for every attribute. */
+/* What PyTorch raises; dir(t), which asks for every attribute, ignores it. */
 static const mp_rom_obj_tuple_t both_errors = {
     {&mp_type_tuple}, 2, {MP_ROM_PTR(&mp_type_RuntimeError), MP_ROM_PTR(&mp_type_AttributeError)}};
 static MP_DEFINE_CONST_OBJ_TYPE(refusal_type, MP_QSTR_RuntimeError, MP_TYPE_FLAG_NONE, make_new,
     mp_obj_exception_make_new, print, mp_obj_exception_print, attr, mp_obj_exception_attr, parent, &both_errors);
 
-/* .T and .H turn all dimensions around, .mT and .mH the last two. */
+/* .T and .H reverse all dimensions, .mT and .mH the last two. */
 static mp_obj_t turned(pt_tensor_t *t, qstr name)
 {
     int32_t order[PT_MAX_DIMS];
@@ -193,7 +193,7 @@ static mp_obj_t tensor_iter(mp_obj_t self, mp_obj_iter_buf_t *room)
 
 static const pt_op_t *const float_op = PT_OP___float__;
 
-/* float(t) of MicroPython's reads an object that is no number as a text, by way of its buffer. This is the text of a
+/* MicroPython's float(t) reads an object that is not a number as text, through its buffer. This is the text of a
  * tensor without dimensions: digits that MicroPython's reader, which does not always round to nearest, takes for it. */
 static void lend_text(pt_tensor_t *t, mp_buffer_info_t *info)
 {

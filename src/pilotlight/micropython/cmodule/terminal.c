@@ -7,7 +7,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* A terminal that is gone is the end of the input: MicroPython would ask it again for ever. */
+/* A terminal that is gone is the end of the input: MicroPython would ask it again forever. */
 ssize_t pt_read(int file, void *data, size_t size)
 {
     const ssize_t got = read(file, data, size);

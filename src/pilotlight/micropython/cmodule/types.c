@@ -91,7 +91,7 @@ const mp_obj_base_t pt_cpu = {&pt_device_type};
 
 /* ---- sequences ------------------------------------------------------------------------------------------------- */
 
-/* MicroPython's own mp_obj_get_array knows no subclass of tuple. */
+/* MicroPython's own mp_obj_get_array does not accept subclasses of tuple. */
 bool pt_sequence(mp_obj_t o, size_t *count, mp_obj_t **items)
 {
     if (!mp_obj_is_obj(o)) {

@@ -25,7 +25,7 @@ static mp_obj_t given(pt_call_t *c, pt_tensor_t *view)
 
 /* ---- sizes -------------------------------------------------------------------------------------------------- */
 
-/* Sizes of which one may be -1, for a number of elements. */
+/* Sizes, one of which may be -1, for a number of elements. */
 static void infer(int32_t numel, int count, const int32_t *wanted, int32_t *sizes)
 {
     int64_t known = 1;
@@ -53,7 +53,7 @@ static void infer(int32_t numel, int count, const int32_t *wanted, int32_t *size
     }
 }
 
-/* The strides that give a tensor other sizes where it lies; false where there are none. */
+/* The strides that give a tensor other sizes without a copy; false if there are none. */
 static bool view_strides(const pt_tensor_t *t, int ndim, const int32_t *sizes, int32_t *strides)
 {
     int32_t step = 1;

@@ -1,4 +1,4 @@
-/* int64 and float32 into each other on 32-bit machines. */
+/* Conversion between int64 and float32 on 32-bit machines. */
 #include "wide.h"
 
 #if UINTPTR_MAX <= 0xffffffffu

@@ -1,4 +1,4 @@
-/* int64 and float32 into each other: on 32-bit machines the compiler's library takes double for it, and 1 KB. */
+/* Conversion between int64 and float32: on 32-bit machines the compiler's library uses double, and 1 KB. */
 #ifndef PT_WIDE_H
 #define PT_WIDE_H
 
@@ -15,7 +15,7 @@ static inline float pt_to_float(int64_t x) { return (float)x; }
 
 #else
 
-int64_t pt_to_int(float x);   /* toward zero; what has no place in the type, NaN included, becomes its lowest value */
+int64_t pt_to_int(float x);   /* toward zero; what does not fit the type, NaN included, becomes its lowest value */
 float pt_to_float(int64_t x); /* to nearest */
 
 #endif

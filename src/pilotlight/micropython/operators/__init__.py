@@ -1,4 +1,4 @@
-"""Which C function computes which overload of PyTorch's: one module a family, each with a table `KERNELS`."""
+"""Which C function computes which of PyTorch's overloads: one module per family, each with a table `KERNELS`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilotlight.micropython.schemas import CFunction
 
 @cache
 def kernels() -> dict[str, CFunction]:
-    """Every overload that there is a kernel for; a family's own entry goes before a row of the compiler's."""
+    """Every overload that has a kernel; a family's own entry takes precedence over a row of the compiler's."""
     own: dict[str, CFunction] = {}
     for module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
         if module == "aliases":

@@ -1,4 +1,4 @@
-"""Names that mean another operator; their forms in place mean the other's."""
+"""Other names for operators, and for their in-place forms."""
 
 ALIASES = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",

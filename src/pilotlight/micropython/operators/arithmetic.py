@@ -1,4 +1,4 @@
-"""Pointwise operators: rows by other names, rows for numbers, and those with more to them than a row."""
+"""Pointwise operators: rows under other names, rows for numbers, and operators that need more than a row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROWS = {
     **{f"bitwise_{name}.Scalar_Tensor": f"bitwise_{name}" for name in ("and", "or", "xor")},
 }
 
-# Their C functions, and what those are told.
+# Their C functions and data.
 _KERNELS = {
     "add.Tensor": CFunction("pt_do_add", row("add")), "add.Scalar": CFunction("pt_do_add", row("add")),
     "sub.Tensor": CFunction("pt_do_sub", 0), "sub.Scalar": CFunction("pt_do_sub", 0),
@@ -40,7 +40,7 @@ _KERNELS = {
 
 
 def _with_names() -> dict[str, CFunction]:
-    """All of it, in place as well, and by the other names."""
+    """All of these, with their in-place forms and other names."""
     known = overloads()
     own = {**{name: CFunction("pt_pointwise", row(by)) for name, by in _ROWS.items()}, **_KERNELS}
     found = dict(own)

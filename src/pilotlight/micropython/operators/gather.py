@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilotlight.micropython.schemas import CFunction
 
-_TAKE, _PUT, _ADD = range(3)  # what becomes of an element that an index names
+_TAKE, _PUT, _ADD = range(3)  # what happens to an element that an index names
 _VALUE, _REDUCE = 8, 16  # a number is put; reduce= says how
 
 KERNELS: dict[str, CFunction] = {

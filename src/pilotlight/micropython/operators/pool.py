@@ -1,4 +1,5 @@
-"""Pooling. The number of a kernel: its rank, plus 4 for averages, 8 for adaptive ones, 16 where places are given."""
+"""Pooling. The number of a kernel: its rank, plus 4 for averages, 8 for adaptive ones, 16 if indices are returned
+too."""
 
 from __future__ import annotations
 

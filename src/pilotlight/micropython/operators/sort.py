@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilotlight.micropython.schemas import CFunction
 
-_STABLE, _INDICES, _FIRST = 1, 2, 4  # `stable` stands before dim; indices only; k stands before dim
+_STABLE, _INDICES, _FIRST = 1, 2, 4  # `stable` comes before dim; indices only; k comes before dim
 
 KERNELS: dict[str, CFunction] = {
     **{f"{name}{place}.default": CFunction(f"pt_do_{name}") for name in ("cumsum", "cumprod") for place in ("", "_")},

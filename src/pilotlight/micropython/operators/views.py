@@ -1,4 +1,4 @@
-"""Views: operators that give other sizes and strides to the same elements."""
+"""Views: operators that return other sizes and strides over the same elements."""
 
 from __future__ import annotations
 
