@@ -1,7 +1,7 @@
-# make demo and make test each do all of the set-up they need; the second time that costs a moment.
+# make demo and make test each do all the set-up they need; the second time it takes a moment.
 PYTHON := .venv/bin/python
 PYTEST_ARGS ?=
-# Tests that need no board and no compiler, or hardly: together they take less than a minute.
+# Tests that need no board and hardly any compiler: together they take less than a minute.
 UNIT := tests/unit
 TESTS ?= $(UNIT)
 # Hand-written C.

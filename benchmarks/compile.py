@@ -3,7 +3,7 @@
     python benchmarks/compile.py [--only 10,50,200,500,2000] [--profile STAGE]
 
 One run prints a table and writes benchmarks/compile.md. Seconds are processor time, that of the C compiler included,
-so that other work on the computer does not count. Every network is compiled in a process of its own.
+so that other work on the computer does not count. Every network is compiled in its own process.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Residual(nn.Module):
 
 
 class Steps(nn.Module):
-    """Many small operators of several kinds, none of which goes into another."""
+    """Many small operators of several kinds, none of which fuses with another."""
 
     def __init__(self, count: int):
         super().__init__()

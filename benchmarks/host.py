@@ -1,7 +1,7 @@
 """The networks on this computer: the C that Pilotlight writes, next to other runtimes, on one thread.
 
 Every call takes an input from Python and leaves an output. The systems take turns; a time is the median of the rounds,
-in processor time of this process, so that a busy machine disturbs little.
+in processor time of this process, so that a busy machine has little effect.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def quiet() -> Iterator[None]:
 
 
 def markdown(rows: list[Host]) -> str:
-    """The table, and a line for whatever is not in it."""
+    """The table, and a line for anything that is not in it."""
     lines = ["| " + " | ".join(HEAD) + " |", "|---|---|" + "---:|" * (len(HEAD) - 2)]
     lines += ["| " + " | ".join(row.cells()) + " |" for row in rows]
     reasons: dict[str, list[str]] = {}

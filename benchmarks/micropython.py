@@ -1,4 +1,4 @@
-"""`import torch` under MicroPython in figures: what calls cost, what builds weigh, how fast a network is.
+"""`import torch` under MicroPython in figures: what calls cost, how large builds are, how fast a network is.
 
     python benchmarks/micropython.py [--only calls,firmware,first,binary,network] [--rounds N]
 

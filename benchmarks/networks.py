@@ -3,9 +3,9 @@ their time on this computer next to the runtimes that are installed (`pip instal
 
     python benchmarks/networks.py [--boards mps2-an386,mps3-an547,host] [--networks kws,ic] [--modes int8,float32]
 
-One run prints its rows and writes benchmarks/results.md. Trained weights are used when the networks lie beside the
-project (../shared/models/mlperf_tiny); otherwise the same architectures with random weights, and the table says so.
-A row counts only when the board's outputs matched in the same run.
+One run prints its rows and writes benchmarks/results.md. Trained weights are used if the networks are next to the
+project (../shared/models/mlperf_tiny); otherwise the same architectures with random weights, and the table says so. A
+row counts only when the board's outputs matched in the same run.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ TRAINED = HERE.parents[1] / "shared" / "models" / "mlperf_tiny"
 NETWORKS = ("kws", "vww", "ic", "ad")
 BOARDS = ("mps2-an386", "mps3-an547", "riscv32-virt", "host")
 RUNS = 4
-MORE_FLASH = {("ic", "mps2-an386"): 256 * 1024}  # a second int8 row where speed can be bought with flash
+MORE_FLASH = {("ic", "mps2-an386"): 256 * 1024}  # a second int8 row where flash buys speed
 
 
 @dataclass(frozen=True)
 class Row:
-    """One network on one board, by Pilotlight or as recorded of another system."""
+    """One network on one board, by Pilotlight or as recorded for another system."""
 
     network: str
     board: str
@@ -112,7 +112,7 @@ def markdown(rows: list[Row], here: list[host.Host], trained: bool) -> str:
     weights = "trained weights" if trained else "random weights: the trained ones were not found beside the project"
     text = [
         f"One run of `make bench`, {weights}.",
-        "Bytes; RAM is arena, state and static data with all inputs and outputs, the stack apart.",
+        "Bytes; RAM is arena, state and static data with all inputs and outputs, without the stack.",
         "Instructions are exact counts of one inference in the emulator; cycles are an estimate where the core has a",
         "table. Rows marked recorded are kept in `recorded.toml`.",
     ]

@@ -1,6 +1,6 @@
 """Other runtimes on this computer, each as a function that runs a network once, on one thread.
 
-A runtime that is not installed raises ImportError; one that cannot take the network raises whatever it raises.
+A runtime that is not installed raises ImportError; one that cannot run the network raises its own error.
 """
 
 from __future__ import annotations

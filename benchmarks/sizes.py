@@ -32,13 +32,13 @@ MODELS = {
 TEXT = f"""# Sizes
 
 One run of `make sizes` on `{BOARD}`: bytes, and the instructions of one inference. RAM is the arena, state, static data
-and the stack. `python benchmarks/sizes.py --compare` shows what a change makes of them.
+and the stack. `python benchmarks/sizes.py --compare` shows how a change affects them.
 """
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The figures of one network; None is what the board does not tell."""
+    """The figures of one network; None if the board does not report it."""
 
     code: int | None
     weights: int | None

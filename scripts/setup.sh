@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Brings a fresh Debian or Ubuntu machine to the point where the demo and the tests run:
 # missing system packages (through apt), .venv with pinned Python packages, the project itself.
-# Safe to run again: what is there is left alone, and nothing outside this folder is written except by apt.
+# Safe to run again: what is already there is left alone, and nothing outside this folder is written except by apt.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

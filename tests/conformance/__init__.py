@@ -1,4 +1,4 @@
-"""The conformance run: other people's samples as judge of the compiler.
+"""The conformance run: the compiler judged by other people's samples.
 
     python -m conformance            (with tests/ on the path; `make conformance` does it)
 
@@ -8,7 +8,7 @@
 - judge.py: PyTorch's answers in float32 and float64, and how far one may be from them
 - build.py: generated C → a program, with strict warnings and sanitizers
 - batch.py: cases → verdicts; what is refused or fails is narrowed down to single cases
-- results.py: verdicts as one JSON file an operator, and totals
+- results.py: verdicts as one JSON file per operator, and totals
 - run.py, __main__.py: many batches on several processes
 - report.py: docs/operators.md
 """

@@ -23,7 +23,7 @@ LARGEST = 16384  # bytes of inputs of one case: a batch has to fit into a board'
 
 
 def chosen(operators: Sequence[Operator], count: int) -> list[tuple[str, str, int]]:
-    """Every so manieth case that passed, over all operators and dtypes: operator, dtype, index."""
+    """Every n-th case that passed, over all operators and dtypes: operator, dtype, index."""
     passed = [
         (operator.name, dtype, index)
         for operator in operators for dtype, row in operator.rows.items()

@@ -1,4 +1,4 @@
-"""Generated C → a program on this computer: every warning an error, sanitizers on, one compiler call a batch."""
+"""Generated C → a program on this computer: every warning an error, sanitizers on, one compiler call per batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a result PyTorch's? Decided element by element, from PyTorch in float32 and in float64.
+"""Whether a result is PyTorch's: decided element by element, from PyTorch in float32 and in float64.
 
 Integers and booleans must equal PyTorch's in float32, or in float64 where the two disagree. Where PyTorch leaves open
 which of several equal elements an index names (OPEN_TIES), any of them will do, each once. NaN and infinities must be

@@ -24,7 +24,7 @@ _LEFT_OUT = {
     "uninitialised": "Uninitialised memory: there is no right answer.",
     "export": "`torch.export` itself fails, or eager PyTorch does.",
     "no-tensor": "The result has no tensor in it.",
-    "outside": "An operator that is neither core ATen nor on the list of what exports leave behind "
+    "outside": "An operator that is neither core ATen nor on the list of what else exports contain "
     "(`tests/conformance/scope.py`), or a dtype that is not covered (complex numbers, float64).",
 }
 
@@ -46,7 +46,7 @@ def sentence(rows: list[Operator]) -> str:
 
 
 def table(rows: list[Operator], dtypes: Sequence[str]) -> str:
-    """One row an operator that has samples which count."""
+    """One row per operator that has samples that count."""
     lines = ["| operator | " + " | ".join(dtypes) + " | refused because |", "|---|" + "---|" * (len(dtypes) + 1)]
     for operator in rows:
         if operator.run:

@@ -1,4 +1,4 @@
-"""Verdicts as files: one JSON file an operator, with counts for each dtype and every case that did not pass."""
+"""Verdicts as files: one JSON file per operator, with counts for each dtype and every case that did not pass."""
 
 from __future__ import annotations
 

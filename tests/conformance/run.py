@@ -1,4 +1,4 @@
-"""Many operators on several processes: each child takes a few operators and is thrown away after them."""
+"""Many operators on several processes: each child process runs a few operators and then ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(
     source: Source, names: Sequence[str], folder: Path, *, processes: int = 2,
     say: Callable[[str], None] = lambda text: None,
 ) -> list[str]:
-    """Writes one result file an operator; returns the operators whose child died, tried alone once more."""
+    """Write one result file per operator; returns the operators whose child died, after retrying each alone."""
 
     def judge(group: Sequence[str]) -> None:
         with tempfile.TemporaryDirectory(prefix="pilotlight-") as work:

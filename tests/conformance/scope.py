@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 
 from pilotlight import ops
 
-# What exports of real models leave behind besides core ATen, by packet.
+# What exports of real models contain besides core ATen, by packet.
 EXTRA = frozenset((
     "lstm", "gru", "rnn_tanh", "rnn_relu", "scaled_dot_product_attention", "linear", "layer_norm",
     "native_layer_norm", "group_norm", "native_group_norm", "instance_norm", "rms_norm", "_fused_rms_norm",

@@ -37,7 +37,7 @@ ALLOWED_DB = 6.0  # below PyTorch's own quantized model
 # Not judged above that. A 16-bit table may be 24 of 32,767 steps off near a kink, which is 62 dB.
 ENOUGH_DB = {"int8": 60.0, "int16x8": 68.0}
 STEPS = {"int8": 1, "int16x8": 24}
-# PyTorch keeps these float inside, ours are integers all through: above this level they are not compared with it.
+# PyTorch keeps these float inside, ours are integers throughout: above this level they are not compared with it.
 FUSED, FUSED_DB = ("nn.LSTM", "nn.GRU", "nn.RNN", "ttention", "nn.TransformerEncoderLayer"), 25.0 + ALLOWED_DB
 # PyTorch's own quantized model, calibrated with samples that are larger by this: its scales, and so its roundings, are
 # others. Where a rounding decides much (the sign of a small difference), its noise is the largest of these.
@@ -325,7 +325,7 @@ def _pt2e(loaded: Loaded, samples: list[Call], calls: list[Call], mode: str) -> 
 
 
 def main(path: str, mode: str) -> None:
-    """A reproducer run by itself."""
+    """A reproducer run on its own."""
     torch.set_num_threads(1)
     verdict = check(Path(path).read_text(), mode, BOARDS)
     print(f"{verdict.outcome} {verdict.where}: {verdict.reason or 'as eager PyTorch has it'} {verdict.figures or ''}")

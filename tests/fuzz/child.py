@@ -1,4 +1,4 @@
-"""A verdict from a child process: a crash or an endless loop stays there, and takes nothing along."""
+"""A verdict from a child process: a crash or an endless loop does no harm outside it."""
 
 from __future__ import annotations
 

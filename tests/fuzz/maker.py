@@ -144,7 +144,7 @@ class Maker:
                     exec(line, self.scope)
                 self.scope["self"].eval()
                 exec(statement.body, self.scope)
-        except Exception:  # whatever PyTorch says, this is no statement for here
+        except Exception:  # whatever PyTorch says, this statement does not fit here
             return False
         return True
 

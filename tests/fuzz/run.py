@@ -1,4 +1,4 @@
-"""Many seeds, each in a child of its own; one JSON line a model, so that a run can go on where it stopped."""
+"""Many seeds, each in its own child process; one JSON line per model, so that a run can be resumed."""
 
 from __future__ import annotations
 

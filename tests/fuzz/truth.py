@@ -1,11 +1,11 @@
 """What eager PyTorch gives for a model over several calls, and whether a compiled one agrees.
 
-The user's own module is run: built anew for every sequence of calls, in float32 and in float64, and for copies of the
-inputs that are moved by one unit in the last place. No graph of ours has a part in it.
+The user's own module is run: built again for every sequence of calls, in float32 and in float64, and for copies of the
+inputs that are moved by one unit in the last place. No graph of ours is involved.
 
-Float: over the finite elements the largest distance from float64 is at most eight times float32's own (the largest
-over the inputs and seven moved copies) plus 4e-6 of the largest result. An element that is infinite or NaN in eager
-PyTorch is compared apart: it has to be the same infinity, or NaN. Integers and booleans are equal to what PyTorch gives
+Float: over the finite elements the largest distance from float64 is at most eight times float32's own (the largest over
+the inputs and seven moved copies) plus 4e-6 of the largest result. An element that is infinite or NaN in eager PyTorch
+is compared separately: it has to be the same infinity, or NaN. Integers and booleans are equal to what PyTorch gives
 for the inputs or for a moved copy. Before anything is called wrong, 32 more copies are tried: a result that jumps (a
 comparison, a rounding) may jump for one of them.
 

@@ -30,7 +30,7 @@ SANITIZED = 150
 
 
 def remainders() -> list[Conv2d]:
-    """Every rest of channels, filters and pixels that a block treats in its own way, and every written-out depth."""
+    """Every remainder of channels, filters and pixels that a block treats specially, and every written-out depth."""
     shapes = [Linear(1, i, o).as_conv2d() for i, o in product((1, 15, 16, 17, 31, 32, 33), (1, 2, 3, 4, 5, 8))]
     depths = (16, 17, 33, 48, 64, 65, 81, 97, 113, 129, 145, 161)
     shapes += [Linear(n, i, 6).as_conv2d() for n, i in product((2, 3), depths)]

@@ -1,4 +1,4 @@
-"""Element types: every one through the whole road on the host, compared with PyTorch."""
+"""Element types: each through the whole compiler on the host, compared with PyTorch."""
 
 from __future__ import annotations
 

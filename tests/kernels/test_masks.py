@@ -1,4 +1,4 @@
-"""Results whose size the data decides: planned for the largest, cut to what a run gives."""
+"""Results whose size depends on the data: planned for the largest, cut to what a run gives."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_gives_what_pytorch_gives(first: int) -> None:
 
 
 class Several(nn.Module):
-    """Some of the cases at once, for one boot a board."""
+    """Some of the cases at once, for one boot per board."""
 
     names = ("nonzero", "mask of rows", "mask of columns", "masked select", "mean", "assign rows", "masked scatter")
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from support.portable_kernels import FOLDER, library, mapped
 
-STEP = 2003  # of the bit patterns: 2.1 million points a function
+STEP = 2003  # of the bit patterns: 2.1 million points per function
 REFERENCES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "acosh": torch.acosh, "asinh": torch.asinh, "atanh": torch.atanh,
     "acos": torch.acos, "asin": torch.asin, "atan": torch.atan, "cos": torch.cos, "cosh": torch.cosh,

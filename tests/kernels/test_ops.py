@@ -1,4 +1,4 @@
-"""Operators through the whole road on the host: one compiled model a family, compared with PyTorch."""
+"""Operators through the whole compiler on the host: one compiled model per family, compared with PyTorch."""
 
 from __future__ import annotations
 

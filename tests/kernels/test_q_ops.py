@@ -79,7 +79,7 @@ Batch = tuple[Graph, list[list[torch.Tensor]], list[list[torch.Tensor]]]
 
 @cache
 def batches(names: tuple[str, ...], room: int) -> list[Batch]:
-    """Eight cases an operator with 63 inputs each and the outputs to expect, in models of at most `room` bytes of
+    """Eight cases per operator with 63 inputs each and the outputs to expect, in models of at most `room` bytes of
     inputs and outputs and of no more of them than a board's protocol can number."""
     groups: list[list[Case]] = []
     taken = ports = 0

@@ -1,4 +1,4 @@
-"""Calls by PyTorch's schemas under MicroPython: forms of arguments, and what is said of wrong ones."""
+"""Calls by PyTorch's schemas under MicroPython: forms of arguments, and the errors for wrong ones."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _expressions(text: str) -> list[str]:
 
 def test_forms_of_arguments() -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch warns of outputs that it resizes
+        warnings.simplefilter("ignore")  # PyTorch warns about outputs that it resizes
         assert not differences(SETUP, _expressions(FORMS))
 
 

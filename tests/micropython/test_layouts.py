@@ -1,4 +1,4 @@
-"""Operators on tensors that lie oddly: transposed, expanded, in steps, strides of single rows that mean nothing."""
+"""Operators on tensors with odd layouts: transposed, expanded, stepped, with meaningless strides of single rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing to memory that is still to be read, or to one element twice: as PyTorch has it, an error or an answer."""
+"""Writing to memory that is still to be read, or to one element twice: an error or a result, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def put(t, index, value):
     t[index] = value
     return t
 """
-# `(t)` is a fresh tensor in each; what of it is read and what is written lies over one another.
+# `(t)` is a fresh tensor in each; the parts that are read and written overlap.
 EXPRESSIONS = [
     # Python's operators
     "then(a(), lambda t: iadd(t, t.t()))", "then(a(), lambda t: iadd(t, t))",

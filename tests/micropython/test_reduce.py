@@ -319,7 +319,7 @@ print(torch.mean(x, 0, out=x).clone(), torch.sum(x, 0, out=x))
 @pytest.mark.parametrize("tensor", TENSORS)
 def test_reductions_agree(tensor: str) -> None:
     forms = [*REDUCTIONS.strip().splitlines(), *LANES.strip().splitlines()]
-    if tensor == "n":  # whether NaN equals NaN is nobody's promise
+    if tensor == "n":  # nobody promises whether NaN equals NaN
         forms = [form for form in forms if not form.startswith(("mode", "unique"))]
     assert not differences(SETUP, [f"{tensor}.{form}" for form in forms], 1e-3 if tensor == "h" else 2e-6)
 

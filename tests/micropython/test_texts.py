@@ -1,4 +1,4 @@
-"""Texts of errors, with and without the Python part."""
+"""Error texts, with and without the Python part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The module itself is the truth: what torch.export makes of it otherwise is refused, by name."""
+"""The module itself is the truth: a model that torch.export captures differently is refused, with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch → graph: what comes in arrives whole, with its place, and what cannot come in is named."""
+"""PyTorch → graph: everything is captured with its location, and what cannot be captured is named."""
 
 from __future__ import annotations
 
@@ -343,7 +343,7 @@ def test_shared_parameters_are_stored_once() -> None:
 
 @pytest.mark.parametrize("name", ZOO)
 def test_zoo_is_captured_whole(name: str) -> None:
-    """Reference results of the graph are PyTorch's; what has a kernel of its own is not taken apart."""
+    """Reference results of the graph are PyTorch's; operators with their own kernel are not decomposed."""
     graph = zoo_graph(name)
     verify(graph)
     module, inputs = load(name)

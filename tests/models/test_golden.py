@@ -1,6 +1,6 @@
 """The generated C of three small models, kept in the tree: a refactor that changes it shows in review.
 
-The kernels in it are left out, they are reviewed where they are written. To write the files anew, run
+The kernels are left out: they are reviewed where they are written. To write the files again, run
 `PYTHONPATH=tests:examples/zoo python tests/models/test_golden.py` and read the difference.
 """
 

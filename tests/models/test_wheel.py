@@ -1,4 +1,4 @@
-"""The wheel holds everything, and works in an environment that has nothing of the checkout."""
+"""The wheel holds everything, and works in an environment without the checkout."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def call_error(*args: str | Path) -> dict[str, str]:
 
 
 def line_of(text: str) -> int:
-    """Where in the models' file a text stands."""
+    """Where in the models' file a text is."""
     (number,) = [n for n, line in enumerate(NETS.read_text().splitlines(), 1) if text in line]
     return number
 

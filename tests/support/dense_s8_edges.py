@@ -1,4 +1,5 @@
-"""int8 layers that random ones seldom meet: every rest of a block, stride and padding, and numbers at their ends."""
+"""int8 layers that random ones seldom cover: every remainder of a block, stride and padding, and numbers at their
+ends."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def window(
 
 
 def shapes() -> list[Conv2d]:
-    """Rests of channels, filters and pixels by two, strides and paddings by all."""
+    """Remainders of channels, filters and pixels by two, strides and paddings by all."""
     found = [Linear(1, i, o).as_conv2d() for i, o in product(range(1, 20), (1, 2, 3, 4, 5, 6, 7, 8, 9))]
     found += [Linear(n, 9, o).as_conv2d() for n, o in product(range(1, 9), range(1, 10))]
     found += [Linear(n, i, 3).as_conv2d() for n, i in product(range(2, 9), range(1, 20))]

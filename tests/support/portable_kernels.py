@@ -1,4 +1,4 @@
-"""The portable kernels as a shared library: every header in one file, `static inline` taken away.
+"""The portable kernels as a shared library: every header in one file, without `static inline`.
 
 PILOTLIGHT_TEST_SANITIZE=1 builds it with the address and undefined-behaviour sanitizers.
 """

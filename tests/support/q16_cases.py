@@ -26,7 +26,7 @@ from support.q_cases import Make
 
 @dataclass(frozen=True)
 class Case(q_cases.Case):
-    """A node with inputs of 16 bits where nothing else is said."""
+    """A node whose inputs have 16 bits by default."""
 
     @property
     def types(self) -> tuple[DType, ...]:
@@ -138,7 +138,7 @@ def resize(rng: np.random.Generator) -> Case:
     shape, attrs, real = q_cases.resizing(rng)
     x, bilinear = scale(rng), attrs["mode"] == "bilinear"
     y = near(rng, x) if bilinear else x
-    # a weight is rounded to 2^-11: over the whole range of neighbours that is up to 16 steps an axis
+    # a weight is rounded to 2^-11: over the whole range of neighbours that is up to 16 steps per axis
     return Case(make_qresize16(x, y, shape, attrs), (shape,), (x,), y, real, 80 * int(bilinear))
 
 

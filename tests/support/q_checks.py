@@ -28,7 +28,7 @@ def cases_of(makers: Makers, name: str, count: int, seed: int = 0) -> list[Case]
 
 
 def rows_of(cases: list[Case], seed: int = 1, more: int = 0) -> list[list[torch.Tensor]]:
-    """One row of inputs a kind, and `more` random ones."""
+    """One row of inputs per kind, and `more` random ones."""
     rng = np.random.default_rng(seed)
     return [[x for case in cases for x in case.draw(rng, kind)] for kind in (*KINDS, *["random"] * more)]
 

@@ -1,4 +1,4 @@
-"""Boards: the files that come with the product, those of a user, and broken ones."""
+"""Boards: the files that are shipped, a user's own, and broken ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept survives being cut short, and nothing stays of processes that are gone."""
+"""Kept files survive interruption, and dead processes leave nothing."""
 
 from __future__ import annotations
 

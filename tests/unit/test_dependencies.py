@@ -1,4 +1,4 @@
-"""What is declared is what is imported: no package more and none less."""
+"""What is declared is what is imported: no more, no less."""
 
 from __future__ import annotations
 

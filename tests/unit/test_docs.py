@@ -1,4 +1,4 @@
-"""The pages name what there is: every page is in the index, every public name in the reference, every link leads on."""
+"""The pages are complete: every page is in the index, every public name in the reference, and every link works."""
 
 from __future__ import annotations
 

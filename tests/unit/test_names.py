@@ -1,4 +1,4 @@
-"""Names of the user's: whatever a model, its inputs, outputs and states are called, the C compiles and is right."""
+"""The user's names: whatever a model, its inputs, outputs and states are called, the C compiles and is right."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NAMES = {"kws": "kws", "model": "model", "My-Net.2": "my_net_2", "2nd": "m_2nd",
 
 
 class Scaled(nn.Module):
-    """An input called as the model may be, and a state."""
+    """An input that has the model's name, and a state."""
 
     def __init__(self) -> None:
         super().__init__()

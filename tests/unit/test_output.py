@@ -1,4 +1,4 @@
-"""The folder that compile writes: nothing of the user's is lost, models live side by side, CMake builds it anywhere."""
+"""The folder that compile writes: no file of the user's is lost, models live side by side, CMake builds it anywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pilotlight report`: runs from files, one shown and two compared, and files that are none."""
+"""`pilotlight report`: runs from files, one shown and two compared, and files that are not runs."""
 
 from __future__ import annotations
 

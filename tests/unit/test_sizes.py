@@ -1,4 +1,4 @@
-"""The table of sizes is read as it was written, and a change of it is shown."""
+"""The table of sizes is read as it was written, and a change is shown."""
 
 from __future__ import annotations
 

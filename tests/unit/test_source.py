@@ -146,7 +146,7 @@ def test_a_dictionary_of_examples_says_which_it_may_be() -> None:
 
 
 def test_the_same_command_gives_the_same_c(project: Path) -> None:
-    """Weights are drawn anew each time, from the same seed; the caller's random numbers go on as they would."""
+    """Weights are drawn again each time, from the same seed; the caller's random state is not affected."""
     torch.manual_seed(5)
     random.seed(5)
     np.random.seed(5)

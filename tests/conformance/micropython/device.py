@@ -1,4 +1,4 @@
-"""Many calls in one process of MicroPython's. A call that kills the process is found, and the rest still run."""
+"""Many calls in one MicroPython process. A call that kills the process is found, and the rest still run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run_unix(binary: Path, lines: Sequence[str], heap: str = "256m") -> dict[int
 
 
 def run_board(board: str, lines: Sequence[str], timeout: float = 60.0) -> dict[int, str]:
-    """The same on an emulated board, each line by itself; the board starts again where one has stopped it."""
+    """The same on an emulated board, each line by itself; the board is restarted if one has stopped it."""
     firmware = build(port(board))
     answers: dict[int, str] = {}
     while len(answers) < len(lines):

@@ -13,10 +13,10 @@ from pilotlight.micropython.composed import covered
 _HEAD = """# Operators under MicroPython
 
 Written by `make conformance-micropython`; do not edit. The eager library has {overloads} overloads of {operators}
-operators, in C or in Python (in-place forms and out= not counted apart). PyTorch has samples of them (OpInfo).
-Run on the unix build were {samples} samples of the dtypes that the compiler is judged by and the first few of the
+operators, in C or in Python (in-place forms and out= are not counted separately). PyTorch has samples of them (OpInfo).
+The unix build ran {samples} samples of the dtypes that the compiler is judged by and the first few of the
 others, the first few in every form that the operator has: function, method, operator sign, in place, out=; and again
-with arguments that are transposed, in steps, expanded, or have strides of single rows that mean nothing (the first few
+with arguments that are transposed, stepped, expanded, or have meaningless strides of single rows (the first few
 in float32 with all of these, the others with one of them). They are
 compared with eager PyTorch: types and shapes exactly, integers exactly, floats by the rule of
 `tests/conformance/judge.py`, and the arguments as the call leaves them. The columns show samples passed / run.
@@ -33,7 +33,7 @@ _LEFT_OUT = {
     "missing": "A function or method that the library does not have.",
     "raises": "Eager PyTorch itself raises.",
     "no-tensor": "The result has no tensor or number in it.",
-    "outside": "A dtype that the library does not have, an argument that is no value of Python's or PyTorch's, or a "
+    "outside": "A dtype that the library does not have, an argument that is not a Python or PyTorch value, or a "
     "call without a public name.",
 }
 

@@ -4,7 +4,7 @@ file(GLOB PT_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.c ${CMAKE_CUR
 target_sources(usermod_torch INTERFACE ${PT_SOURCES})
 target_include_directories(usermod_torch INTERFACE ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_CURRENT_LIST_DIR}/kernels)
 target_link_libraries(usermod INTERFACE usermod_torch)
-# Where MicroPython compares objects by itself, tensors have their say: core.h
+# Where MicroPython itself compares objects, it asks the module about tensors: core.h
 set_property(SOURCE ${MICROPY_DIR}/py/modbuiltins.c ${MICROPY_DIR}/py/objlist.c ${MICROPY_DIR}/py/sequence.c
     ${MICROPY_DIR}/extmod/modheapq.c APPEND PROPERTY COMPILE_DEFINITIONS mp_binary_op=pt_compare)
 set_property(SOURCE ${MICROPY_DIR}/py/sequence.c ${MICROPY_DIR}/py/objdict.c ${MICROPY_DIR}/py/runtime.c

@@ -4,7 +4,7 @@ SRC_USERMOD_C += $(wildcard $(PT_DIR)/*.c) $(wildcard $(PT_DIR)/generated/*.c)
 CFLAGS_USERMOD += -I$(PT_DIR) -I$(PT_DIR)/kernels
 # More flags for the module's own files
 $(BUILD)/torch/%.o: CFLAGS += $(PT_CFLAGS)
-# Where MicroPython compares objects by itself, tensors have their say: core.h
+# Where MicroPython itself compares objects, it asks the module about tensors: core.h
 $(BUILD)/py/modbuiltins.o $(BUILD)/py/objlist.o $(BUILD)/py/sequence.o $(BUILD)/extmod/modheapq.o: CFLAGS += \
 	-Dmp_binary_op=pt_compare
 $(BUILD)/py/sequence.o $(BUILD)/py/objdict.o $(BUILD)/py/runtime.o: CFLAGS += -Dmp_obj_equal=pt_same_item
