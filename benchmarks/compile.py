@@ -196,9 +196,9 @@ samples. The last are operators that do not fuse. Memory is the most that the pr
 
 {{table}}
 
-"of that PyTorch" is time inside `torch.export` and `run_decompositions`: capture runs the latter once, quantizing runs
-each once more, on a graph with all the quantize operators, and functionalizes before. The rest is Pilotlight, torchao
-and the C compiler.
+"of that PyTorch" is time inside `torch.export` and `run_decompositions`: quantizing exports once more, on a graph with
+all the quantize operators; the latter runs only for models that write in place or use an operator without a lowering.
+The rest is Pilotlight, torchao and the C compiler.
 """
 
 
