@@ -15,7 +15,7 @@ typedef struct {
     pl_volume_t s;
     int rank;
     bool transposed, batched;
-    int32_t behind[3]; /* padding after the input, and what is added to the output of transposed convolution */
+    int32_t after[3]; /* padding after the input, and what is added to the output of transposed convolution */
 } conv_t;
 
 static void check(pt_call_t *c, const conv_t *v)
@@ -46,7 +46,7 @@ static void padding_by_name(pt_call_t *c, conv_t *v)
             pt_refuse(c, 4);
         }
         pt_padding(s)[d] = (int32_t)(all / 2);
-        v->behind[d] = (int32_t)(all - all / 2);
+        v->after[d] = (int32_t)(all - all / 2);
     }
 }
 
@@ -58,17 +58,17 @@ static void output_sizes(pt_call_t *c, conv_t *v)
         const int64_t reach = (int64_t)pt_dilation(s)[d] * (k - 1) + 1;
         int32_t *out = &pt_sizes_out(s)[d];
         if (v->transposed) {
-            const int64_t size = ((int64_t)in - 1) * step - 2 * p + reach + v->behind[d];
+            const int64_t size = ((int64_t)in - 1) * step - 2 * p + reach + v->after[d];
             *out = (int32_t)size;
-            if ((v->behind[d] >= step && v->behind[d] >= pt_dilation(s)[d]) || size <= 0 || size > INT32_MAX) {
+            if ((v->after[d] >= step && v->after[d] >= pt_dilation(s)[d]) || size <= 0 || size > INT32_MAX) {
                 pt_refuse(c, 0);
             }
             pt_stride(s)[d] = -step; /* how the kernels know */
         } else {
-            if (in + p + v->behind[d] < reach) {
+            if (in + p + v->after[d] < reach) {
                 pt_refuse(c, 0);
             }
-            *out = (in + p + v->behind[d] - (int32_t)reach) / step + 1;
+            *out = (in + p + v->after[d] - (int32_t)reach) / step + 1;
         }
     }
 }
@@ -102,9 +102,9 @@ static void shape(pt_call_t *c, conv_t *v)
         padding_by_name(c, v);
     } else {
         pt_triple(c, 4, pt_padding(s), v->rank, zeros, 0, 0);
-        memcpy(v->behind, pt_padding(s), sizeof(v->behind));
+        memcpy(v->after, pt_padding(s), sizeof(v->after));
         if (v->transposed) {
-            pt_triple(c, any ? 7 : 5, v->behind, v->rank, zeros, 0, 0);
+            pt_triple(c, any ? 7 : 5, v->after, v->rank, zeros, 0, 0);
         }
     }
     check(c, v);

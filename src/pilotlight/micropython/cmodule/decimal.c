@@ -4,8 +4,8 @@
 /* A float32 is a whole number of 2^-149: 128 bits before the point, 160 after it. */
 #define WHOLE 4
 #define WORDS (WHOLE + 5)
-#define BEFORE 45  /* decimal digits before the point, in groups of 9: more than the 39 there can be */
-#define BEHIND 153 /* and after it */
+#define BEFORE 45 /* decimal digits before the point, in groups of 9: more than the 39 there can be */
+#define AFTER 153 /* and after it */
 #define GROUP 1000000000u
 
 static void group(uint32_t value, char *digits)
@@ -27,7 +27,7 @@ static void expand(uint32_t bits, char *digits)
     if (mantissa >> 32) {
         words[(at >> 5) + 1] = (uint32_t)(mantissa >> 32);
     }
-    memset(digits, 0, BEFORE + BEHIND);
+    memset(digits, 0, BEFORE + AFTER);
     for (int g = BEFORE - 9; g >= 0; g -= 9) {
         uint64_t rest = 0;
         uint32_t any = 0;
@@ -44,7 +44,7 @@ static void expand(uint32_t bits, char *digits)
         }
         group((uint32_t)rest, digits + g);
     }
-    for (int g = BEFORE; g < BEFORE + BEHIND; g += 9) {
+    for (int g = BEFORE; g < BEFORE + AFTER; g += 9) {
         uint64_t carry = 0;
         uint32_t any = 0;
         for (int k = 0; k < WORDS - WHOLE; k++) {
@@ -63,15 +63,15 @@ static void expand(uint32_t bits, char *digits)
 /* Rounds to the digits before `cut`, ties to even. */
 static void round_at(char *digits, int cut)
 {
-    if (cut >= BEFORE + BEHIND) {
+    if (cut >= BEFORE + AFTER) {
         return;
     }
     bool more = false;
-    for (int k = cut + 1; k < BEFORE + BEHIND && !more; k++) {
+    for (int k = cut + 1; k < BEFORE + AFTER && !more; k++) {
         more = digits[k] != 0;
     }
     bool up = digits[cut] > 5 || (digits[cut] == 5 && (more || digits[cut - 1] % 2));
-    memset(digits + cut, 0, (size_t)(BEFORE + BEHIND - cut));
+    memset(digits + cut, 0, (size_t)(BEFORE + AFTER - cut));
     for (int k = cut - 1; up; k--) {
         up = digits[k] == 9;
         digits[k] = (char)(up ? 0 : digits[k] + 1);
@@ -89,7 +89,7 @@ static int first_digit(const char *digits, int least)
 
 int pt_float_text(uint32_t bits, int precision, bool scientific, char *text)
 {
-    char digits[BEFORE + BEHIND];
+    char digits[BEFORE + AFTER];
     const uint32_t magnitude = bits & 0x7fffffff;
     int n = 0;
     if (bits >> 31 && magnitude <= 0x7f800000) {
@@ -102,8 +102,8 @@ int pt_float_text(uint32_t bits, int precision, bool scientific, char *text)
     expand(magnitude, digits);
     int first = BEFORE - 1; /* the digit that the text begins with */
     if (scientific && magnitude) {
-        round_at(digits, first_digit(digits, BEFORE + BEHIND) + precision + 1);
-        first = first_digit(digits, BEFORE + BEHIND);
+        round_at(digits, first_digit(digits, BEFORE + AFTER) + precision + 1);
+        first = first_digit(digits, BEFORE + AFTER);
     } else if (!scientific) {
         round_at(digits, BEFORE + precision);
         first = first_digit(digits, BEFORE - 1);
@@ -113,7 +113,7 @@ int pt_float_text(uint32_t bits, int precision, bool scientific, char *text)
         if (k == point) {
             text[n++] = '.';
         }
-        text[n++] = (char)('0' + (k < BEFORE + BEHIND ? digits[k] : 0));
+        text[n++] = (char)('0' + (k < BEFORE + AFTER ? digits[k] : 0));
     }
     if (scientific) {
         const int exponent = BEFORE - 1 - first, size = exponent < 0 ? -exponent : exponent;

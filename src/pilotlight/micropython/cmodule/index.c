@@ -43,25 +43,25 @@ static int32_t checked(int64_t index, int32_t size, int place)
 
 static void take_one(view_t *v, int64_t index, int place)
 {
-    const int d = v->dim, behind = v->ndim - d - 1;
+    const int d = v->dim, after = v->ndim - d - 1;
     v->offset += checked(index, v->sizes[d], place) * v->strides[d];
-    memmove(v->sizes + d, v->sizes + d + 1, (size_t)behind * sizeof(int32_t));
-    memmove(v->strides + d, v->strides + d + 1, (size_t)behind * sizeof(int32_t));
+    memmove(v->sizes + d, v->sizes + d + 1, (size_t)after * sizeof(int32_t));
+    memmove(v->strides + d, v->strides + d + 1, (size_t)after * sizeof(int32_t));
     v->ndim--;
 }
 
 static void insert(view_t *v)
 {
-    const int d = v->dim, behind = v->ndim - d;
-    if (behind < 0) {
+    const int d = v->dim, after = v->ndim - d;
+    if (after < 0) {
         too_many(v->t);
     }
     if (v->ndim == PT_MAX_DIMS) {
         mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("tensors have at most %d dimensions"), PT_MAX_DIMS);
     }
-    memmove(v->sizes + d + 1, v->sizes + d, (size_t)behind * sizeof(int32_t));
-    memmove(v->strides + d + 1, v->strides + d, (size_t)behind * sizeof(int32_t));
-    v->strides[d] = behind ? v->sizes[d + 1] * v->strides[d + 1] : 1;
+    memmove(v->sizes + d + 1, v->sizes + d, (size_t)after * sizeof(int32_t));
+    memmove(v->strides + d + 1, v->strides + d, (size_t)after * sizeof(int32_t));
+    v->strides[d] = after ? v->sizes[d + 1] * v->strides[d + 1] : 1;
     v->sizes[d] = 1;
     v->ndim++;
 }

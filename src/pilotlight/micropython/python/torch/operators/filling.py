@@ -115,13 +115,13 @@ def _border(input, rank, padding, mode):
     if len(padding) != 2 * rank or input.ndim not in (rank + 1, rank + 2):
         raise RuntimeError("padding does not fit the dimensions of the input")
     for k in range(rank):
-        size, before, behind = input.shape[-1 - k], padding[2 * k], padding[2 * k + 1]
-        most = size - 1 if mode == "reflect" else size if mode == "circular" else max(before, behind)
+        size, before, after = input.shape[-1 - k], padding[2 * k], padding[2 * k + 1]
+        most = size - 1 if mode == "reflect" else size if mode == "circular" else max(before, after)
         first = max(-before, 0) if mode == "circular" else 0  # what is taken away is not repeated
-        whole = size + min(behind, 0) - first if mode == "circular" else size
-        if before > most or behind > most or before + size + behind > 0 >= whole:
+        whole = size + min(after, 0) - first if mode == "circular" else size
+        if before > most or after > most or before + size + after > 0 >= whole:
             raise RuntimeError("padding is too large for the input")
-        at = _torch.arange(-before, size + behind)
+        at = _torch.arange(-before, size + after)
         if mode == "reflect":
             at = at.abs()
             at = at.minimum(2 * size - 2 - at)

@@ -102,9 +102,9 @@ def repeat(input, repeats):
     y = input.view([1] * (len(repeats) - input.ndim) + list(input.shape))
     for k, n in enumerate(repeats):
         if n != 1:
-            before, size, behind = list(y.shape[:k]), y.shape[k], list(y.shape[k + 1 :])
-            flat = y.reshape([_product(before), 1, size, _product(behind)])
-            y = flat.expand(-1, n, -1, -1).reshape(before + [n * size] + behind)
+            before, size, after = list(y.shape[:k]), y.shape[k], list(y.shape[k + 1 :])
+            flat = y.reshape([_product(before), 1, size, _product(after)])
+            y = flat.expand(-1, n, -1, -1).reshape(before + [n * size] + after)
     return y if y.numel() > input.numel() else y.clone()
 
 
