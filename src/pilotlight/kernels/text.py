@@ -16,16 +16,17 @@ _GUARD = re.compile(r"\A#ifndef \w+_H\n#define \w+_H\n(.*)#endif\s*\Z", re.DOTAL
 
 
 class Element(TypedDict):
-    """What a kernel for elements of any type has to know about one: the ending of names, its C type, the number 1."""
+    """What a kernel for elements of any type has to know about one: the ending of names, its C type, 0 and 1."""
 
     t: str
     T: str
+    zero: str
     one: str
 
 
 ELEMENTS = {
-    "f32": Element(t="f32", T="float", one="1.0f"),
-    "i64": Element(t="i64", T="int64_t", one="1"),
+    "f32": Element(t="f32", T="float", zero="0.0f", one="1.0f"),
+    "i64": Element(t="i64", T="int64_t", zero="0", one="1"),
 }
 
 
