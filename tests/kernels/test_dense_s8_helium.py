@@ -24,6 +24,7 @@ from pilotlight.toolchain.stack import stack_bytes
 from support import dense_s8_cases as dense
 from support import helium_board
 from support.dense_s8_edges import edges
+from support.paths import PYTHON_PATH
 
 CASES = 600
 SANITIZED = 150
@@ -108,7 +109,8 @@ def test_twins_are_clean_under_sanitizers(tmp_path: Path) -> None:
     found = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     result = subprocess.run(
         [sys.executable, helium_board.__file__, str(library), str(SANITIZED)],
-        env={**os.environ, "LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"},
+        env={**os.environ, "PYTHONPATH": PYTHON_PATH, "LD_PRELOAD": found.stdout.strip(),
+             "ASAN_OPTIONS": "detect_leaks=0"},
         capture_output=True,
         text=True,
     )

@@ -19,6 +19,7 @@ from pilotlight.kernels.pack_f32 import Conv2d
 from support import dense_s8_board as board
 from support import dense_s8_cases as dense
 from support import winograd_cases
+from support.paths import PYTHON_PATH
 from support.winograd_cases import FAMILIES, Unfolded, cases
 
 CASES, HOST_CASES = 520, 60
@@ -47,7 +48,8 @@ def test_twins_are_clean_under_sanitizers(family: str, tmp_path: Path) -> None:
     runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     result = subprocess.run(
         [sys.executable, winograd_cases.__file__, str(library), family, str(HOST_CASES)],
-        env={**os.environ, "LD_PRELOAD": runtime.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"},
+        env={**os.environ, "PYTHONPATH": PYTHON_PATH, "LD_PRELOAD": runtime.stdout.strip(),
+             "ASAN_OPTIONS": "detect_leaks=0"},
         capture_output=True, text=True,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
