@@ -34,7 +34,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Alternative:
     """Another way to compile a model; `together`: two of the others at once, for when neither is enough."""
 
     options: str
@@ -43,21 +43,21 @@ class Candidate:
     together: bool = False
 
 
-def candidates(build: Build) -> list[Candidate]:
+def candidates(build: Build) -> list[Alternative]:
     """Alternatives to the build that was too large, the slowest last."""
     chosen, int8 = build.options.optimize, "--quantize int8 --calibrate FILE.npz"
     found = []
     if build.graph.quantization is None:
-        found.append(Candidate(int8, chosen, "int8"))
-        found.append(Candidate("--quantize weights-int4", chosen, "weights-int4"))
+        found.append(Alternative(int8, chosen, "int8"))
+        found.append(Alternative("--quantize weights-int4", chosen, "weights-int4"))
     if chosen != "ram":
-        found.append(Candidate("--optimize ram", "ram", None))
+        found.append(Alternative("--optimize ram", "ram", None))
         if build.graph.quantization is None:
-            found.append(Candidate(f"{int8} --optimize ram", "ram", "int8", together=True))
+            found.append(Alternative(f"{int8} --optimize ram", "ram", "int8", together=True))
     return found
 
 
-def smaller_ways(build: Build) -> Iterator[tuple[Candidate, Way | None]]:
+def smaller_ways(build: Build) -> Iterator[tuple[Alternative, Way | None]]:
     """What each candidate needs; None if it does not reduce the excess, or is not needed.
 
     The sizes of an int8 model do not depend on the calibration data, so variations of the example inputs will do.

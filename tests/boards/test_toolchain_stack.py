@@ -12,8 +12,8 @@ import pilotlight as pl
 from pilotlight import boards, device, toolchain
 from pilotlight.errors import PilotlightError
 from pilotlight.session import run_session
-from pilotlight.toolchain.disassembly import Instruction, disassemble
-from pilotlight.toolchain.flow import RiscV, Step, Thumb, register_words
+from pilotlight.toolchain.disassembly import MachineInstruction, disassemble
+from pilotlight.toolchain.flow import FlowStep, RiscV, Thumb, register_words
 from pilotlight.toolchain.sizes import functions
 from pilotlight.toolchain.stack import stack_bytes
 from support.paths import FIXTURES
@@ -143,64 +143,64 @@ def test_unknown_instruction_set_has_no_bound(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("push {r4, r5, r6, lr}", Step(pushed=16)),
-        ("vpush {s16-s18}", Step(pushed=12)),
-        ("stmdb sp!, {r4-r11, lr}", Step(pushed=36)),
-        ("str.w lr, [sp, #-4]!", Step(pushed=4)),
-        ("ldr.w pc, [sp], #4", Step(falls_through=False)),
-        ("ldr.w lr, [sp], #8", Step(pushed=-8)),
-        ("sub sp, #24", Step(pushed=24)),
-        ("sub.w sp, sp, #1024", Step(pushed=1024)),
-        ("add sp, #24", Step(pushed=-24)),
-        ("pop {r4, pc}", Step(pushed=-8, falls_through=False)),
-        ("pop {pc}", Step(pushed=-4, falls_through=False)),
-        ("pop {r4, r5}", Step(pushed=-8)),
-        ("popeq {r4, pc}", Step()),
-        ("bl 1c4 <f>", Step(call=0x1C4)),
-        ("blne 1c4 <f>", Step(call=0x1C4)),
-        ("blx r3", Step(unknown=True)),
-        ("ble.n 1c4 <f+0x4>", Step(jumps=(0x1C4,))),
-        ("b.n 1c4 <f+0x4>", Step(jumps=(0x1C4,), falls_through=False)),
-        ("cbz r0, 1c4 <f+0x4>", Step(jumps=(0x1C4,))),
-        ("bx lr", Step(falls_through=False)),
-        ("bxeq lr", Step()),
-        ("bx r3", Step(falls_through=False, indirect=True)),
-        ("mov pc, r3", Step(falls_through=False, indirect=True)),
-        ("tbb [pc, r0]", Step(falls_through=False, table=True)),
-        ("ldr.w pc, [r2, r3, lsl #2]", Step(falls_through=False, table=True)),
-        ("mov sp, r7", Step(opaque=True)),
-        ("str r0, [sp, #8]", Step()),
-        ("ldr r0, [pc, #12] @ (1c4 <f+0x10>)", Step()),
+        ("push {r4, r5, r6, lr}", FlowStep(pushed=16)),
+        ("vpush {s16-s18}", FlowStep(pushed=12)),
+        ("stmdb sp!, {r4-r11, lr}", FlowStep(pushed=36)),
+        ("str.w lr, [sp, #-4]!", FlowStep(pushed=4)),
+        ("ldr.w pc, [sp], #4", FlowStep(falls_through=False)),
+        ("ldr.w lr, [sp], #8", FlowStep(pushed=-8)),
+        ("sub sp, #24", FlowStep(pushed=24)),
+        ("sub.w sp, sp, #1024", FlowStep(pushed=1024)),
+        ("add sp, #24", FlowStep(pushed=-24)),
+        ("pop {r4, pc}", FlowStep(pushed=-8, falls_through=False)),
+        ("pop {pc}", FlowStep(pushed=-4, falls_through=False)),
+        ("pop {r4, r5}", FlowStep(pushed=-8)),
+        ("popeq {r4, pc}", FlowStep()),
+        ("bl 1c4 <f>", FlowStep(call=0x1C4)),
+        ("blne 1c4 <f>", FlowStep(call=0x1C4)),
+        ("blx r3", FlowStep(unknown=True)),
+        ("ble.n 1c4 <f+0x4>", FlowStep(jumps=(0x1C4,))),
+        ("b.n 1c4 <f+0x4>", FlowStep(jumps=(0x1C4,), falls_through=False)),
+        ("cbz r0, 1c4 <f+0x4>", FlowStep(jumps=(0x1C4,))),
+        ("bx lr", FlowStep(falls_through=False)),
+        ("bxeq lr", FlowStep()),
+        ("bx r3", FlowStep(falls_through=False, indirect=True)),
+        ("mov pc, r3", FlowStep(falls_through=False, indirect=True)),
+        ("tbb [pc, r0]", FlowStep(falls_through=False, table=True)),
+        ("ldr.w pc, [r2, r3, lsl #2]", FlowStep(falls_through=False, table=True)),
+        ("mov sp, r7", FlowStep(opaque=True)),
+        ("str r0, [sp, #8]", FlowStep()),
+        ("ldr r0, [pc, #12] @ (1c4 <f+0x10>)", FlowStep()),
     ],
 )
-def test_thumb_instructions(text: str, expected: Step) -> None:
-    assert Thumb().step(Instruction(0, *text.split(" ", 1))) == expected
+def test_thumb_instructions(text: str, expected: FlowStep) -> None:
+    assert Thumb().step(MachineInstruction(0, *text.split(" ", 1))) == expected
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("addi sp,sp,-32", Step(pushed=32)),
-        ("addi sp,sp,32", Step(pushed=-32)),
-        ("jal 80000010 <f>", Step(call=0x80000010)),
-        ("jalr -36(ra) # 80000010 <f>", Step(call=0x80000010)),
-        ("jalr a5", Step(unknown=True)),
-        ("j 80000010 <f>", Step(jumps=(0x80000010,), falls_through=False)),
-        ("jr a5", Step(falls_through=False, indirect=True)),
-        ("bnez a0,80000010 <f>", Step(jumps=(0x80000010,))),
-        ("ret ", Step(falls_through=False)),
-        ("mv sp,s0", Step(opaque=True)),
-        ("sw ra,12(sp)", Step()),
+        ("addi sp,sp,-32", FlowStep(pushed=32)),
+        ("addi sp,sp,32", FlowStep(pushed=-32)),
+        ("jal 80000010 <f>", FlowStep(call=0x80000010)),
+        ("jalr -36(ra) # 80000010 <f>", FlowStep(call=0x80000010)),
+        ("jalr a5", FlowStep(unknown=True)),
+        ("j 80000010 <f>", FlowStep(jumps=(0x80000010,), falls_through=False)),
+        ("jr a5", FlowStep(falls_through=False, indirect=True)),
+        ("bnez a0,80000010 <f>", FlowStep(jumps=(0x80000010,))),
+        ("ret ", FlowStep(falls_through=False)),
+        ("mv sp,s0", FlowStep(opaque=True)),
+        ("sw ra,12(sp)", FlowStep()),
     ],
 )
-def test_riscv_instructions(text: str, expected: Step) -> None:
-    assert RiscV().step(Instruction(0, *text.split(" ", 1))) == expected
+def test_riscv_instructions(text: str, expected: FlowStep) -> None:
+    assert RiscV().step(MachineInstruction(0, *text.split(" ", 1))) == expected
 
 
 def test_target_of_a_branch() -> None:
-    assert Instruction(0, "bl", "1c4 <tiny_run+0x8>").target == 0x1C4
-    assert Instruction(0, "jalr", "-36(ra) # 80000010 <f>").target == 0x80000010
-    assert Instruction(0, "blx", "r3").target is None
+    assert MachineInstruction(0, "bl", "1c4 <tiny_run+0x8>").target == 0x1C4
+    assert MachineInstruction(0, "jalr", "-36(ra) # 80000010 <f>").target == 0x80000010
+    assert MachineInstruction(0, "blx", "r3").target is None
 
 
 def test_long_jumps_of_the_smallest_core_are_not_calls(tmp_path: Path) -> None:
@@ -234,8 +234,8 @@ def test_a_popped_return_address_is_no_unknown_jump() -> None:
     assert session.painted_stack <= build.info.stack <= session.painted_stack + 64
 
 
-def instructions(*texts: str) -> list[Instruction]:
-    return [Instruction(2 * at, *text.split(" ", 1)) for at, text in enumerate(texts)]
+def instructions(*texts: str) -> list[MachineInstruction]:
+    return [MachineInstruction(2 * at, *text.split(" ", 1)) for at, text in enumerate(texts)]
 
 
 @pytest.mark.parametrize(

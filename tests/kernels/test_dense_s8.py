@@ -16,7 +16,7 @@ from pilotlight.kernels.dense_s8 import Family, dispatch
 from pilotlight.kernels.dense_s8.dsp import Dsp
 from pilotlight.kernels.dense_s8.portable import Portable
 from pilotlight.kernels.dense_s8.rv32 import Rv32
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.pack_f32 import Conv2dShape
 from support import dense_s8_cases as dense
 
 CASES = 300
@@ -84,20 +84,20 @@ def test_kernels_are_clean_under_sanitizers(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shape", "distance", "reverse"),
     [
-        (Conv2d(1, 25, 5, 64, 25, 5, 64, 1, 1), 0, 0),  # in place
-        (Conv2d(1, 10, 10, 8, 10, 10, 16, 1, 1), -768, -384),  # grows: groups of 48 pixels
-        (Conv2d(1, 8, 8, 16, 8, 8, 16, 3, 3, pt=1, pl=1), -9 * 16, 9 * 16),  # a row and a pixel behind the input
+        (Conv2dShape(1, 25, 5, 64, 25, 5, 64, 1, 1), 0, 0),  # in place
+        (Conv2dShape(1, 10, 10, 8, 10, 10, 16, 1, 1), -768, -384),  # grows: groups of 48 pixels
+        (Conv2dShape(1, 8, 8, 16, 8, 8, 16, 3, 3, pt=1, pl=1), -9 * 16, 9 * 16),  # a row and a pixel behind the input
     ],
     ids=str,
 )
-def test_distance_of_known_layers(shape: Conv2d, distance: int, reverse: int) -> None:
+def test_distance_of_known_layers(shape: Conv2dShape, distance: int, reverse: int) -> None:
     layer, _ = dense.random_layer(2, shape)
     kernel = Dsp().plan(layer)
     assert (kernel.distance, kernel.reverse) == (distance, reverse)
 
 
 def test_wide_weights_are_taken_only_where_the_bound_fails() -> None:
-    layer, _ = dense.random_layer(2, Conv2d(1, 4, 4, 8, 4, 4, 6, 3, 3, pt=1, pl=1))
+    layer, _ = dense.random_layer(2, Conv2dShape(1, 4, 4, 8, 4, 4, 6, 3, 3, pt=1, pl=1))
     assert not any("_w" in name for name in Dsp().plan(layer).micro)
     bias = layer.bias.copy()
     bias[3] = 1 << 24
@@ -105,7 +105,7 @@ def test_wide_weights_are_taken_only_where_the_bound_fails() -> None:
 
 
 def test_small_code_makes_do_with_fewer_blocks() -> None:
-    layers = [dense.random_layer(2, Conv2d(1, 5, 5, c, 5, 5, 8, 1, 1))[0] for c in (4, 12, 20, 40, 100)]
+    layers = [dense.random_layer(2, Conv2dShape(1, 5, 5, c, 5, 5, 8, 1, 1))[0] for c in (4, 12, 20, 40, 100)]
     blocks = {
         small: {name for layer in layers for name in Dsp(small).plan(layer).micro if name.startswith("conv_s8_3")}
         for small in (False, True)

@@ -18,7 +18,7 @@ from pilotlight.kernels.dense_s8 import Layer
 from pilotlight.kernels.dense_s8.helium import Helium
 from pilotlight.kernels.micro.helium_dispatch import assembly, dispatch
 from pilotlight.kernels.micro.helium_names import COPIES, parse
-from pilotlight.kernels.pack_f32 import Conv2d, Linear
+from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
 from pilotlight.toolchain.find import find
 from pilotlight.toolchain.stack import stack_bytes
 from support import dense_s8_cases as dense
@@ -30,25 +30,25 @@ CASES = 600
 SANITIZED = 150
 
 
-def remainders() -> list[Conv2d]:
+def remainders() -> list[Conv2dShape]:
     """Every remainder of channels, filters and pixels that a block treats specially, and every written-out depth."""
-    shapes = [Linear(1, i, o).as_conv2d() for i, o in product((1, 15, 16, 17, 31, 32, 33), (1, 2, 3, 4, 5, 8))]
+    shapes = [LinearShape(1, i, o).as_conv2d() for i, o in product((1, 15, 16, 17, 31, 32, 33), (1, 2, 3, 4, 5, 8))]
     depths = (16, 17, 33, 48, 64, 65, 81, 97, 113, 129, 145, 161)
-    shapes += [Linear(n, i, 6).as_conv2d() for n, i in product((2, 3), depths)]
+    shapes += [LinearShape(n, i, 6).as_conv2d() for n, i in product((2, 3), depths)]
     for channels, stride in product((2, 3, 4, 7, 8, 9, 15, 16, 17, 24, 25, 31, 32, 48), (1, 2)):
         size = (5 + 2 - 3) // stride + 1
-        shapes.append(Conv2d(1, 5, 5, channels, size, size, channels, 3, 3, stride, stride, 1, 1, groups=channels))
-        wide = Conv2d(1, 4, 15, channels, 4, 16, channels, 3, 2, 1, 1, 1, 1, groups=channels)
+        shapes.append(Conv2dShape(1, 5, 5, channels, size, size, channels, 3, 3, stride, stride, 1, 1, groups=channels))
+        wide = Conv2dShape(1, 4, 15, channels, 4, 16, channels, 3, 2, 1, 1, 1, 1, groups=channels)
         shapes.append(wide)
     for kh, kw in product((1, 2, 3), (1, 2, 3, 4)):
-        shapes.append(Conv2d(1, 4, 6, 18, 5 - kh, 7 - kw, 18, kh, kw, groups=18))
-        shapes.append(Conv2d(2, 4, 6, 5, 5 - kh, 7 - kw, 6, kh, kw))
+        shapes.append(Conv2dShape(1, 4, 6, 18, 5 - kh, 7 - kw, 18, kh, kw, groups=18))
+        shapes.append(Conv2dShape(2, 4, 6, 5, 5 - kh, 7 - kw, 6, kh, kw))
     for channels, stride, groups in product((8, 20, 32), (1, 2), (1, 2)):  # pixels that share columns
         oh, ow = 6 // stride, 21 // stride
-        shapes.append(Conv2d(1, 6, 21, channels, oh, ow, 6, 3, 3, stride, stride, 1, 1, groups=groups))
-        shapes.append(Conv2d(1, 2, 3, channels, 3, 8, 6, 4, 2, 1, 1, 2, 4, groups=groups))
+        shapes.append(Conv2dShape(1, 6, 21, channels, oh, ow, 6, 3, 3, stride, stride, 1, 1, groups=groups))
+        shapes.append(Conv2dShape(1, 2, 3, channels, 3, 8, 6, 4, 2, 1, 1, 2, 4, groups=groups))
     for channels, (kh, kw) in product((3, 8, 15, 16, 17, 40), ((2, 5), (5, 5))):
-        shapes.append(Conv2d(1, 5, 6, channels, 5, 6, channels, kh, kw, pt=2, pl=2, groups=channels))
+        shapes.append(Conv2dShape(1, 5, 6, channels, 5, 6, channels, kh, kw, pt=2, pl=2, groups=channels))
     return shapes
 
 
@@ -131,8 +131,8 @@ def test_c_builds_for_any_core_and_needs_nothing(
     compiler: list[str], tmp_path: Path
 ) -> None:
     """Blocks are the only symbols left to resolve, and only where they are assembly."""
-    shapes = [Linear(1, 20, 6).as_conv2d(), Conv2d(1, 5, 5, 6, 5, 5, 7, 3, 3, 1, 1, 1, 1)]
-    shapes.append(Conv2d(1, 5, 5, 24, 5, 5, 24, 3, 3, 1, 1, 1, 1, groups=24))
+    shapes = [LinearShape(1, 20, 6).as_conv2d(), Conv2dShape(1, 5, 5, 6, 5, 5, 7, 3, 3, 1, 1, 1, 1)]
+    shapes.append(Conv2dShape(1, 5, 5, 24, 5, 5, 24, 3, 3, 1, 1, 1, 1, groups=24))
     kernels = [Helium().plan(dense.random_layer(0, shape)[0]) for shape in shapes]
     names = {name for kernel in kernels for name in kernel.micro}
     text = dense.source([(f"case_{i}", kernel) for i, kernel in enumerate(kernels)], dispatch(names, "net"))
@@ -158,7 +158,7 @@ def test_assembly_file_is_empty_without_the_extension(core: str, tmp_path: Path)
 
 
 def test_weights_whose_products_overflow_int16_are_left_to_portable_c() -> None:
-    layer, _ = dense.random_layer(0, Conv2d(1, 5, 5, 24, 5, 5, 24, 3, 3, 1, 1, 1, 1, groups=24))
+    layer, _ = dense.random_layer(0, Conv2dShape(1, 5, 5, 24, 5, 5, 24, 3, 3, 1, 1, 1, 1, groups=24))
     layer.w[3, 1, 1, 0] = -128
     assert not Helium().plan(layer).micro
     layer.w[3, 1, 1, 0] = -127

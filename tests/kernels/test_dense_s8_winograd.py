@@ -15,7 +15,7 @@ import pytest
 from pilotlight.kernels.dense_s8 import dispatch, winograd
 from pilotlight.kernels.dense_s8.dsp import Dsp
 from pilotlight.kernels.micro.s8.names import parse
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.pack_f32 import Conv2dShape
 from support import dense_s8_board as board
 from support import dense_s8_cases as dense
 from support import winograd_cases
@@ -103,12 +103,12 @@ def test_the_driver_is_clean_and_needs_no_library(compiler: list[str], tmp_path:
         assert not [name for name in missing.split() if name != "U" and not name.startswith("block_")]
 
 
-def layer_of(shape: Conv2d) -> dense.Layer:
+def layer_of(shape: Conv2dShape) -> dense.Layer:
     return dense.random_layer(2, shape)[0]
 
 
 def test_only_plain_3x3_layers_fit() -> None:
-    plain = Conv2d(1, 8, 8, 16, 8, 8, 16, 3, 3, 1, 1, 1, 1)
+    plain = Conv2dShape(1, 8, 8, 16, 8, 8, 16, 3, 3, 1, 1, 1, 1)
     assert winograd.fits(layer_of(plain))
     for other in (
         replace(plain, sh=2, oh=4), replace(plain, dw=2, ow=6), replace(plain, ic=18), replace(plain, oc=3),
@@ -119,7 +119,7 @@ def test_only_plain_3x3_layers_fit() -> None:
 
 def test_what_could_leave_32_bits_is_refused() -> None:
     """Four times 128 times the weights of a filter is the most that comes out before the division by four."""
-    layer = layer_of(Conv2d(1, 3, 3, 3672, 1, 1, 4, 3, 3))
+    layer = layer_of(Conv2dShape(1, 3, 3, 3672, 1, 1, 4, 3, 3))
     w = np.zeros_like(layer.w)
     w[1].flat[: 2**31 // (512 * 127)] = 127
     assert winograd.fits(replace(layer, w=w))
@@ -128,7 +128,7 @@ def test_what_could_leave_32_bits_is_refused() -> None:
 
 
 def test_it_is_chosen_where_it_pays() -> None:
-    large = Conv2d(1, 8, 8, 16, 8, 8, 16, 3, 3, 1, 1, 1, 1)
+    large = Conv2dShape(1, 8, 8, 16, 8, 8, 16, 3, 3, 1, 1, 1, 1)
     small = replace(large, ih=3, iw=3, oh=1, ow=1, pt=0, pl=0)  # one pixel of two tiles
     assert Dsp(large_flash=True).plan(layer_of(small)).driver == "pl_conv_dsp_s8"
     assert Dsp(large_flash=True).plan(layer_of(large)).driver == "pl_winograd_dsp_s8"

@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilotlight.kernels.pack_f32 import (
-    Conv2d,
-    Linear,
+    Conv2dShape,
+    LinearShape,
     Shape,
     micro_kernels,
     overlap_distance,
@@ -37,7 +37,7 @@ def torch_layer(shape: Shape, x: np.ndarray, w: np.ndarray, bias: np.ndarray | N
     """The layer in PyTorch, float64, without activation."""
     inputs, weights = torch.from_numpy(x).double(), torch.from_numpy(w).double()
     offset = None if bias is None else torch.from_numpy(bias).double()
-    if isinstance(shape, Linear):
+    if isinstance(shape, LinearShape):
         return F.linear(inputs, weights, offset).numpy()
     s = shape
     pb = max(0, (s.oh - 1) * s.sh + (s.kh - 1) * s.dh + 1 - s.ih - s.pt)
@@ -68,16 +68,16 @@ def test_drivers_match_pytorch_on_random_shapes(library: ctypes.CDLL, seed: int)
 @pytest.mark.parametrize(
     "shape",
     [
-        Conv2d(1, 49, 10, 1, 25, 5, 64, 10, 4, 2, 2, 4, 1),
-        Conv2d(1, 24, 24, 3, 12, 12, 8, 3, 3, 2, 2, 0, 0),
-        Conv2d(2, 7, 5, 16, 7, 5, 24, 1, 1),
-        Conv2d(1, 7, 5, 12, 4, 3, 9, 1, 1, 2, 2),
-        Conv2d(1, 1, 30, 5, 1, 26, 7, 1, 3, dw=2),
-        Conv2d(1, 3, 3, 2, 3, 3, 3, 7, 7, 1, 1, 3, 3),
-        Conv2d(1, 25, 5, 64, 25, 5, 64, 3, 3, pt=1, pl=1, groups=64),
-        Conv2d(1, 5, 5, 4, 5, 5, 8, 3, 3, pt=1, pl=1, groups=4),
-        Linear(1, 640, 128),
-        Linear(3, 17, 15),
+        Conv2dShape(1, 49, 10, 1, 25, 5, 64, 10, 4, 2, 2, 4, 1),
+        Conv2dShape(1, 24, 24, 3, 12, 12, 8, 3, 3, 2, 2, 0, 0),
+        Conv2dShape(2, 7, 5, 16, 7, 5, 24, 1, 1),
+        Conv2dShape(1, 7, 5, 12, 4, 3, 9, 1, 1, 2, 2),
+        Conv2dShape(1, 1, 30, 5, 1, 26, 7, 1, 3, dw=2),
+        Conv2dShape(1, 3, 3, 2, 3, 3, 3, 7, 7, 1, 1, 3, 3),
+        Conv2dShape(1, 25, 5, 64, 25, 5, 64, 3, 3, pt=1, pl=1, groups=64),
+        Conv2dShape(1, 5, 5, 4, 5, 5, 8, 3, 3, pt=1, pl=1, groups=4),
+        LinearShape(1, 640, 128),
+        LinearShape(3, 17, 15),
     ],
     ids=str,
 )
@@ -87,7 +87,7 @@ def test_drivers_match_pytorch_on_known_layers(library: ctypes.CDLL, shape: Shap
 
 
 def test_window_outside_the_input_leaves_the_bias(library: ctypes.CDLL) -> None:
-    shape = Conv2d(1, 2, 2, 2, 6, 6, 3, 1, 1, 1, 1, 2, 2)
+    shape = Conv2dShape(1, 2, 2, 2, 6, 6, 3, 1, 1, 1, 1, 2, 2)
     x, w, bias = dense.data(shape, 1)
     y = dense.run(library, shape, x, w, bias)
     assert np.array_equal(y[0, 0, 0], bias) and np.array_equal(y[0, 5, 5], bias)
@@ -96,7 +96,7 @@ def test_window_outside_the_input_leaves_the_bias(library: ctypes.CDLL) -> None:
 
 @pytest.mark.parametrize("limits", dense.LIMITS, ids=str)
 def test_activations_keep_nan_and_handle_infinity(library: ctypes.CDLL, limits: tuple[float, float]) -> None:
-    shape = Linear(7, 1, 8)
+    shape = LinearShape(7, 1, 8)
     x = np.array([[np.nan], [np.inf], [-np.inf], [-1.0], [limits[1]], [-0.0], [1e-40]], np.float32)
     y = dense.run(library, shape, x, np.ones((8, 1), np.float32), None, limits)
     want = torch.clamp(torch.from_numpy(x).expand(len(x), 8), *limits).numpy()
@@ -138,12 +138,12 @@ def test_overlap_distance_is_tight(library: ctypes.CDLL) -> None:
 @pytest.mark.parametrize(
     ("shape", "distances"),
     [
-        (Linear(1, 8, 8), (8 * 4, -8 * 4)),  # one block: everything is read before anything is written
-        (Linear(1, 16, 24), (-16 * 4, 16 * 4)),  # two blocks are written before the last has read
-        (Conv2d(1, 4, 4, 8, 4, 4, 8, 1, 1), (0, 0)),  # in place, two pixels at a time
-        (Conv2d(1, 4, 4, 64, 4, 4, 64, 1, 1), (-(2 * 64 - 8) * 4, 2 * 64 * 4)),
-        (Conv2d(1, 8, 8, 8, 4, 4, 8, 1, 1, 2, 2), (2 * 8 * 4, 37 * 8 * 4)),
-        (Conv2d(1, 6, 6, 8, 6, 6, 8, 3, 3, 1, 1, 1, 1, 1, 1, 8), (-(6 + 1) * 8 * 4, (6 + 1) * 8 * 4)),
+        (LinearShape(1, 8, 8), (8 * 4, -8 * 4)),  # one block: everything is read before anything is written
+        (LinearShape(1, 16, 24), (-16 * 4, 16 * 4)),  # two blocks are written before the last has read
+        (Conv2dShape(1, 4, 4, 8, 4, 4, 8, 1, 1), (0, 0)),  # in place, two pixels at a time
+        (Conv2dShape(1, 4, 4, 64, 4, 4, 64, 1, 1), (-(2 * 64 - 8) * 4, 2 * 64 * 4)),
+        (Conv2dShape(1, 8, 8, 8, 4, 4, 8, 1, 1, 2, 2), (2 * 8 * 4, 37 * 8 * 4)),
+        (Conv2dShape(1, 6, 6, 8, 6, 6, 8, 3, 3, 1, 1, 1, 1, 1, 1, 8), (-(6 + 1) * 8 * 4, (6 + 1) * 8 * 4)),
     ],
     ids=str,
 )
@@ -163,13 +163,13 @@ def test_overlap_distance_of_known_layers(shape: Shape, distances: tuple[int, in
 )
 def test_a_table_takes_the_cheapest_activation(limits: tuple[float, float], ending: tuple[str, str, str]) -> None:
     names = ("n", "i", "o", "reverse", "act", "lo", "hi")
-    assert list(table(Linear(1, 2, 3), *limits).items()) == list(zip(names, (1, 2, 3, 0, *ending), strict=True))
+    assert list(table(LinearShape(1, 2, 3), *limits).items()) == list(zip(names, (1, 2, 3, 0, *ending), strict=True))
 
 
 def test_micro_kernels_name_what_a_layer_needs() -> None:
-    assert micro_kernels(Linear(1, 64, 12)) == {"mac_f32_1x8", "mac_f32_1x4"}
-    assert micro_kernels(Conv2d(1, 25, 5, 64, 25, 5, 64, 1, 1)) == {"mac_f32_2x8", "mac_f32_1x8"}
-    assert micro_kernels(Conv2d(1, 8, 8, 6, 8, 8, 6, 3, 3, pt=1, pl=1, groups=6)) == {
+    assert micro_kernels(LinearShape(1, 64, 12)) == {"mac_f32_1x8", "mac_f32_1x4"}
+    assert micro_kernels(Conv2dShape(1, 25, 5, 64, 25, 5, 64, 1, 1)) == {"mac_f32_2x8", "mac_f32_1x8"}
+    assert micro_kernels(Conv2dShape(1, 8, 8, 6, 8, 8, 6, 3, 3, pt=1, pl=1, groups=6)) == {
         "dw_f32_2x4",
         "dw_f32_2x2",
         "dw_f32_1x4",

@@ -11,7 +11,7 @@ import pytest
 
 from pilotlight.errors import PilotlightError
 from pilotlight.kernels.micro import assembly, dispatch
-from pilotlight.kernels.micro.asm import Float, Instruction, Registers
+from pilotlight.kernels.micro.asm import AsmInstruction, Float, Registers
 from pilotlight.kernels.micro.blocks import generate
 from pilotlight.kernels.micro.fields import NAMES
 from pilotlight.kernels.micro.names import Block, parse
@@ -192,4 +192,4 @@ def test_unknown_names_are_refused() -> None:
 
 
 def test_instructions_render_as_the_assembler_reads_them() -> None:
-    assert str(Instruction("vmul.f32", (Float(1), Float(2), Float(3)))) == "    vmul.f32 s1, s2, s3"
+    assert str(AsmInstruction("vmul.f32", (Float(1), Float(2), Float(3)))) == "    vmul.f32 s1, s2, s3"

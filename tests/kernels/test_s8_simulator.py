@@ -13,10 +13,10 @@ from pilotlight.kernels.dense_s8 import Layer, winograd
 from pilotlight.kernels.dense_s8.dsp import finish_of
 from pilotlight.kernels.micro.asm import Core
 from pilotlight.kernels.micro.s8.assembly import generate
-from pilotlight.kernels.micro.s8.names import Block, parse
+from pilotlight.kernels.micro.s8.names import DspBlock, parse
 from pilotlight.kernels.micro.s8.simulator import DspSimulator
 from pilotlight.kernels.micro.simulator import SimulatorError
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.pack_f32 import Conv2dShape
 from support import dense_s8_cases as dense
 
 ARGUMENTS, X, V, W, U, Y = (0x1000000 * n for n in range(1, 7))
@@ -25,7 +25,7 @@ PLACES = np.array([[0, 1, 1, 0], [0, -1, 1, 0], [1, 0, -1, 0], [0, -1, 0, 1]])  
 
 def two_tiles(channels: int, filters: int, seed: int, shift: int = 0) -> tuple[Layer, np.ndarray]:
     """A layer with 2x4 outputs and no padding."""
-    layer, x = dense.random_layer(seed, Conv2d(1, 4, 6, channels, 2, 4, filters, 3, 3))
+    layer, x = dense.random_layer(seed, Conv2dShape(1, 4, 6, channels, 2, 4, filters, 3, 3))
     return replace(layer, shift=shift, m=layer.m >> shift), x[0]
 
 
@@ -76,7 +76,7 @@ def test_unfolded_weights_are_those_stored(channels: int) -> None:
         place(simulator, W, given)
         place(simulator, U, bytes(want.nbytes))
         place(simulator, ARGUMENTS, struct.pack("<2I", W, U))
-        simulator.call(generate(Block("unfold", 4, channels)), ARGUMENTS)
+        simulator.call(generate(DspBlock("unfold", 4, channels)), ARGUMENTS)
         assert bytes(simulator.memory[U]) == want.tobytes()
 
 
@@ -93,7 +93,7 @@ def test_outputs(channels: int, filters: int, seed: int, shift: int) -> None:
     assert np.array_equal(y, dense.reference(layer, x[None]))
 
 
-def run_block(simulator: DspSimulator, layer: Layer, x: np.ndarray, block: Block) -> None:
+def run_block(simulator: DspSimulator, layer: Layer, x: np.ndarray, block: DspBlock) -> None:
     """All filters of two tiles; every buffer is as large as it must be and no larger."""
     filters, streams = layer.shape.oc, winograd.streams(layer)
     for address, data in ((V, inputs(x)), (W, streams), (U, bytes(128)), (Y, bytes(8 * filters))):
@@ -108,4 +108,4 @@ def run_block(simulator: DspSimulator, layer: Layer, x: np.ndarray, block: Block
 def test_a_read_beyond_the_inputs_is_noticed() -> None:
     layer, x = two_tiles(16, 4, 2)
     with pytest.raises(SimulatorError, match="outside memory"):
-        run_block(DspSimulator(), layer, x[..., :12], Block("winograd", 4, 8, finish=finish_of(layer)))
+        run_block(DspSimulator(), layer, x[..., :12], DspBlock("winograd", 4, 8, finish=finish_of(layer)))

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from pilotlight.kernels.micro import dispatch
-from pilotlight.kernels.pack_f32 import Conv2d, Linear, Shape, activation, fields, pack, pack_bias
+from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape, Shape, activation, fields, pack, pack_bias
 
-PORTABLE = Path(sys.modules[Conv2d.__module__].__file__ or "").parents[1] / "csrc/kernels/portable"
+PORTABLE = Path(sys.modules[Conv2dShape.__module__].__file__ or "").parents[1] / "csrc/kernels/portable"
 ALL_BLOCKS = {f"{kind}_f32_{p}x{f}" for kind in ("mac", "dw") for p in (2, 1) for f in (8, 4, 2, 1)}
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
 LIMITS = [(-math.inf, math.inf), (0.0, math.inf), (0.0, 1.5), (-0.5, 0.25)]
@@ -57,15 +57,15 @@ def build(folder: Path, *flags: str) -> Path:
 
 
 def input_shape(shape: Shape) -> tuple[int, ...]:
-    return (shape.n, shape.i) if isinstance(shape, Linear) else (shape.n, shape.ih, shape.iw, shape.ic)
+    return (shape.n, shape.i) if isinstance(shape, LinearShape) else (shape.n, shape.ih, shape.iw, shape.ic)
 
 
 def output_shape(shape: Shape) -> tuple[int, ...]:
-    return (shape.n, shape.o) if isinstance(shape, Linear) else (shape.n, shape.oh, shape.ow, shape.oc)
+    return (shape.n, shape.o) if isinstance(shape, LinearShape) else (shape.n, shape.oh, shape.ow, shape.oc)
 
 
 def weight_shape(shape: Shape) -> tuple[int, ...]:
-    if isinstance(shape, Linear):
+    if isinstance(shape, LinearShape):
         return shape.o, shape.i
     return shape.oc, shape.kh, shape.kw, shape.ic // shape.groups
 
@@ -86,7 +86,7 @@ def run(
 ) -> np.ndarray:
     """What the driver computes; with a distance, the output starts that many bytes after the input starts."""
     act = ("NONE", "RELU", "LIMIT", "CLAMP").index(activation(*limits))
-    if isinstance(shape, Linear):
+    if isinstance(shape, LinearShape):
         struct: ctypes.Structure = _Linear(*fields(shape, reverse).values(), act, *limits)
     else:
         struct = _Conv2d(*fields(shape, reverse).values(), act, *limits)
@@ -124,7 +124,7 @@ def random_shape(rng: np.random.Generator) -> Shape:
 
     kind = draw(0, 3)
     if kind == 0:
-        return Linear(draw(1, 5), draw(1, 40), draw(1, 30))
+        return LinearShape(draw(1, 5), draw(1, 40), draw(1, 30))
     groups = draw(2, 20) if kind == 1 else draw(2, 3) if kind == 2 else 1
     ic, oc = (groups, groups) if kind == 1 else (groups * draw(1, 6), groups * draw(1, 19))
     kh, kw, dh, dw = draw(1, 4), draw(1, 4), draw(1, 2), draw(1, 3)
@@ -133,7 +133,7 @@ def random_shape(rng: np.random.Generator) -> Shape:
     iw = draw(max(1, (kw - 1) * dw + 1 - pl - pr), 11)
     oh = (ih + pt + pb - (kh - 1) * dh - 1) // sh + 1
     ow = (iw + pl + pr - (kw - 1) * dw - 1) // sw + 1
-    return Conv2d(draw(1, 2), ih, iw, ic, oh, ow, oc, kh, kw, sh, sw, pt, pl, dh, dw, groups)
+    return Conv2dShape(draw(1, 2), ih, iw, ic, oh, ow, oc, kh, kw, sh, sw, pt, pl, dh, dw, groups)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from pilotlight.kernels.dense_s8 import Kernel, Layer
 from pilotlight.kernels.dense_s8.dsp import Dsp
 from pilotlight.kernels.dense_s8.portable import Portable
 from pilotlight.kernels.dense_s8.rv32 import Rv32
-from pilotlight.kernels.pack_f32 import Conv2d, Linear
+from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
 
 PORTABLE = Path(sys.modules[Layer.__module__].__file__ or "").parents[2] / "csrc/kernels/portable"
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
@@ -47,7 +47,7 @@ def reference(layer: Layer, x: np.ndarray) -> np.ndarray:
     return fixed.requantize(acc, fixed.Multiplier(layer.m, layer.shift), layer.zy, (layer.lo, layer.hi))
 
 
-def random_shape(rng: np.random.Generator, kind: int | None = None) -> Conv2d:
+def random_shape(rng: np.random.Generator, kind: int | None = None) -> Conv2dShape:
     """Linear, depthwise, grouped, pointwise or plain; any stride, padding and dilation."""
 
     def draw(low: int, high: int) -> int:
@@ -55,19 +55,19 @@ def random_shape(rng: np.random.Generator, kind: int | None = None) -> Conv2d:
 
     kind = draw(0, 6) if kind is None else kind
     if kind == 0:
-        return Linear(1, 4 * draw(1, 14) if draw(0, 3) else draw(1, 50), draw(1, 27)).as_conv2d()
+        return LinearShape(1, 4 * draw(1, 14) if draw(0, 3) else draw(1, 50), draw(1, 27)).as_conv2d()
     if kind == 1:
-        return Linear(draw(2, 9), draw(1, 40), draw(1, 30)).as_conv2d()
+        return LinearShape(draw(2, 9), draw(1, 40), draw(1, 30)).as_conv2d()
     if kind == 2:  # depthwise, 3x3
         c, sh, sw, ih, iw = draw(2, 24), draw(1, 2), draw(1, 2), draw(1, 9), draw(1, 12)
         pt, pl, pb, pr = (draw(0, 2) for _ in range(4))
         ih, iw = max(ih, 3 - pt - pb), max(iw, 3 - pl - pr)
         oh, ow = (ih + pt + pb - 3) // sh + 1, (iw + pl + pr - 3) // sw + 1
-        return Conv2d(1, ih, iw, c, oh, ow, c, 3, 3, sh, sw, pt, pl, groups=c)
+        return Conv2dShape(1, ih, iw, c, oh, ow, c, 3, 3, sh, sw, pt, pl, groups=c)
     if kind == 3:  # 1x1, strided or not
         sh, sw, ih, iw = draw(1, 2), draw(1, 2), draw(1, 7), draw(1, 9)
         oh, ow = (ih - 1) // sh + 1, (iw - 1) // sw + 1
-        return Conv2d(draw(1, 2), ih, iw, 4 * draw(1, 10), oh, ow, draw(1, 33), 1, 1, sh, sw)
+        return Conv2dShape(draw(1, 2), ih, iw, 4 * draw(1, 10), oh, ow, draw(1, 33), 1, 1, sh, sw)
     groups = draw(2, 20) if kind == 4 else draw(2, 3) if kind == 5 else 1
     ic, oc = (groups, groups) if kind == 4 else (groups * draw(1, 9), groups * draw(1, 13))
     kh, kw, dh, dw = draw(1, 4), draw(1, 4), draw(1, 2), draw(1, 3)
@@ -76,10 +76,10 @@ def random_shape(rng: np.random.Generator, kind: int | None = None) -> Conv2d:
     iw = draw(max(1, (kw - 1) * dw + 1 - pl - pr), 13)
     oh = (ih + pt + pb - (kh - 1) * dh - 1) // sh + 1
     ow = (iw + pl + pr - (kw - 1) * dw - 1) // sw + 1
-    return Conv2d(draw(1, 2), ih, iw, ic, oh, ow, oc, kh, kw, sh, sw, pt, pl, dh, dw, groups)
+    return Conv2dShape(draw(1, 2), ih, iw, ic, oh, ow, oc, kh, kw, sh, sw, pt, pl, dh, dw, groups)
 
 
-def random_layer(seed: int, shape: Conv2d | None = None, kind: int | None = None) -> tuple[Layer, np.ndarray]:
+def random_layer(seed: int, shape: Conv2dShape | None = None, kind: int | None = None) -> tuple[Layer, np.ndarray]:
     """A layer and an input: small values, extreme ones, outputs that saturate, zero points at their ends."""
     rng = np.random.default_rng(seed)
     s = random_shape(rng, kind) if shape is None else shape

@@ -8,18 +8,18 @@ from itertools import product
 import numpy as np
 
 from pilotlight.kernels.dense_s8 import Layer
-from pilotlight.kernels.pack_f32 import Conv2d, Linear
+from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
 from support.dense_s8_cases import random_layer
 
 SHAPES = (
-    Linear(1, 21, 7).as_conv2d(),
-    Linear(5, 16, 6).as_conv2d(),
-    Conv2d(1, 3, 5, 6, 3, 5, 5, 3, 3, 1, 1, 1, 1),
-    Conv2d(1, 5, 6, 4, 3, 3, 8, 3, 3, 2, 2, 1, 1),
-    Conv2d(1, 4, 5, 6, 4, 5, 4, 3, 3, 1, 1, 1, 1, groups=2),
-    Conv2d(1, 4, 6, 17, 4, 6, 17, 3, 3, 1, 1, 1, 1, groups=17),
-    Conv2d(1, 5, 7, 8, 3, 4, 8, 3, 3, 2, 2, 1, 1, groups=8),
-    Conv2d(1, 5, 5, 6, 5, 5, 6, 5, 5, 1, 1, 2, 2, groups=6),
+    LinearShape(1, 21, 7).as_conv2d(),
+    LinearShape(5, 16, 6).as_conv2d(),
+    Conv2dShape(1, 3, 5, 6, 3, 5, 5, 3, 3, 1, 1, 1, 1),
+    Conv2dShape(1, 5, 6, 4, 3, 3, 8, 3, 3, 2, 2, 1, 1),
+    Conv2dShape(1, 4, 5, 6, 4, 5, 4, 3, 3, 1, 1, 1, 1, groups=2),
+    Conv2dShape(1, 4, 6, 17, 4, 6, 17, 3, 3, 1, 1, 1, 1, groups=17),
+    Conv2dShape(1, 5, 7, 8, 3, 4, 8, 3, 3, 2, 2, 1, 1, groups=8),
+    Conv2dShape(1, 5, 5, 6, 5, 5, 6, 5, 5, 1, 1, 2, 2, groups=6),
 )
 """A shape for each kind of kernel: row, rows, convolutions, groups, depthwise in its three forms."""
 
@@ -27,19 +27,19 @@ SHAPES = (
 def window(
     size: tuple[int, int, int], filters: int, kernel: tuple[int, int], stride: tuple[int, int] = (1, 1),
     padding: tuple[int, int, int, int] = (0, 0, 0, 0), dilation: tuple[int, int] = (1, 1), groups: int = 1,
-) -> Conv2d:
+) -> Conv2dShape:
     """A convolution of an image (height, width, channels); padding is above, left, below, right."""
     (ih, iw, ic), (kh, kw), (sh, sw), (dh, dw) = size, kernel, stride, dilation
     oh = (ih + padding[0] + padding[2] - (kh - 1) * dh - 1) // sh + 1
     ow = (iw + padding[1] + padding[3] - (kw - 1) * dw - 1) // sw + 1
-    return Conv2d(1, ih, iw, ic, oh, ow, filters, kh, kw, sh, sw, padding[0], padding[1], dh, dw, groups)
+    return Conv2dShape(1, ih, iw, ic, oh, ow, filters, kh, kw, sh, sw, padding[0], padding[1], dh, dw, groups)
 
 
-def shapes() -> list[Conv2d]:
+def shapes() -> list[Conv2dShape]:
     """Remainders of channels, filters and pixels by two, strides and paddings by all."""
-    found = [Linear(1, i, o).as_conv2d() for i, o in product(range(1, 20), (1, 2, 3, 4, 5, 6, 7, 8, 9))]
-    found += [Linear(n, 9, o).as_conv2d() for n, o in product(range(1, 9), range(1, 10))]
-    found += [Linear(n, i, 3).as_conv2d() for n, i in product(range(2, 9), range(1, 20))]
+    found = [LinearShape(1, i, o).as_conv2d() for i, o in product(range(1, 20), (1, 2, 3, 4, 5, 6, 7, 8, 9))]
+    found += [LinearShape(n, 9, o).as_conv2d() for n, o in product(range(1, 9), range(1, 10))]
+    found += [LinearShape(n, i, 3).as_conv2d() for n, i in product(range(2, 9), range(1, 20))]
     found += [window((5, 6, 3), 3, k, dilation=d) for k, d in product(product((1, 2, 3), (1, 2, 3)), ((1, 1), (2, 2)))]
     for stride, (a, b) in product(product((1, 2, 3), (1, 2, 3)), product((0, 1, 2, 3), (0, 1, 2, 3))):
         found.append(window((5, 6, 3), 5, (3, 3), stride, (a, b, b, a)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pilotlight.codegen.step import initializer
 from pilotlight.kernels.micro import assembly
-from pilotlight.kernels.pack_f32 import Linear, Shape, table
+from pilotlight.kernels.pack_f32 import LinearShape, Shape, table
 from support import dense_cases as dense
 
 
@@ -195,7 +195,7 @@ def _case(shape: Shape, limits: tuple[float, float], reverse: bool) -> str:
     n = math.prod(dense.weight_shape(shape)[1:]) + 1
     bound = 2 * (8 + 2 * math.sqrt(n)) * 2.0**-24
     text, empty = initializer(table(shape, *limits, reverse)), "{0}"
-    kind = int(isinstance(shape, Linear))
+    kind = int(isinstance(shape, LinearShape))
     conv, linear = (empty, text) if kind else (text, empty)
     sizes = ", ".join(map(str, (*counts, dense.output_shape(shape)[-1])))
     return f"    {{{kind}, {conv}, {linear}, {sizes}, {bound!r}f}},\n"

@@ -10,7 +10,7 @@ import numpy as np
 
 from pilotlight.kernels.dense_s8 import Family, Kernel, Layer, winograd
 from pilotlight.kernels.dense_s8.dsp import finish_of
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.pack_f32 import Conv2dShape
 from support import dense_s8_cases as dense
 
 
@@ -36,7 +36,7 @@ class Unfolded:
 FAMILIES: dict[str, Family] = {"stored": Winograd(), "unfolded": Unfolded()}
 
 
-def random_shape(seed: int) -> Conv2d:
+def random_shape(seed: int) -> Conv2dShape:
     """Odd and even sizes, padding of each side apart, channels that fill one turn or several, any number of filters."""
     rng = np.random.default_rng([seed, 33])
 
@@ -46,7 +46,8 @@ def random_shape(seed: int) -> Conv2d:
     pt, pl, pb, pr = (draw(0, 1) if seed % 5 else draw(0, 4) for _ in range(4))
     ih, iw = draw(max(1, 3 - pt - pb), 11), draw(max(1, 3 - pl - pr), 13)
     ic = (16, 4 * draw(1, 8), 4 * draw(1, 5), 4 * draw(1, 4))[seed % 4]
-    return Conv2d(1 + (seed % 7 == 0), ih, iw, ic, ih + pt + pb - 2, iw + pl + pr - 2, draw(4, 11), 3, 3, 1, 1, pt, pl)
+    oh, ow = ih + pt + pb - 2, iw + pl + pr - 2
+    return Conv2dShape(1 + (seed % 7 == 0), ih, iw, ic, oh, ow, draw(4, 11), 3, 3, 1, 1, pt, pl)
 
 
 def cases(count: int) -> list[tuple[Layer, np.ndarray]]:

@@ -38,7 +38,7 @@ def narrow(item: Any) -> Any:
     return item.to(torch.float32) if isinstance(item, torch.Tensor) and item.is_floating_point() else item
 
 
-class _Wide(TorchDispatchMode):
+class _WideCalls(TorchDispatchMode):
     """Every operator in float64, even where the module names a narrower type or holds such a tensor."""
 
     supports_higher_order_operators = True
@@ -187,7 +187,7 @@ def _wide() -> Iterator[None]:
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        with _Wide():
+        with _WideCalls():
             yield
     finally:
         torch.set_default_dtype(before)

@@ -74,9 +74,9 @@ class Talk:
             sys.stderr.write(trace)
 
     @contextlib.contextmanager
-    def stage(self, text: str) -> Iterator[Stage]:
+    def stage(self, text: str) -> Iterator[ProgressStage]:
         """A part of the work: shown while it lasts if it takes long, with an estimate if there is one."""
-        stage = Stage(text, self.err)
+        stage = ProgressStage(text, self.err)
         stage.start()
         try:
             yield stage
@@ -86,7 +86,7 @@ class Talk:
             self.note(f"{text}: {stage.seconds:.1f} s")
 
 
-class Stage:
+class ProgressStage:
     """Watches a part of the work from its own thread: a spinner on a terminal, else plain lines."""
 
     def __init__(self, text: str, console: Console):

@@ -13,7 +13,7 @@ from pilotlight.device.channel import EndedError, StalledError
 from pilotlight.device.counts import Counts
 from pilotlight.device.protocol import Client
 from pilotlight.errors import PilotlightError
-from pilotlight.toolchain import BuildInfo, Port
+from pilotlight.toolchain import BuildInfo, FolderPort
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -147,7 +147,7 @@ class Device:
         """Takes over figures that are gathered elsewhere."""
 
 
-def _bytes_of(port: Port, array: Array) -> bytes:
+def _bytes_of(port: FolderPort, array: Array) -> bytes:
     if array.dtype != port.dtype or array.shape != port.c_shape:
         raise PilotlightError(
             f"input {port.name}: expected {port.dtype} {port.c_shape}, got {array.dtype} {array.shape}",

@@ -16,7 +16,7 @@ from pilotlight.kernels.dense_s8.layer import Array, Kernel
 from pilotlight.kernels.dense_s8.portable import depthwise_pixels, is_row, round_up
 from pilotlight.kernels.dense_s8.table import column_step, columns, pixels_at_once
 from pilotlight.kernels.dense_s8.walk import Walk
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.pack_f32 import Conv2dShape
 
 BLOCK = 2  # filters
 PIXELS = 6  # in a patch: a multiple of what is computed at once, two
@@ -25,10 +25,10 @@ ORDER = (0, 2, 1, 3)  # of the weights of four taps
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class Int16Layer:
     """y = clamp(zy + rhmul(((acc + half) >> down) << shift, m), lo, hi), acc = bias + Σ x·w; padding reads 0."""
 
-    shape: Conv2d
+    shape: Conv2dShape
     w: Array  # int8 (O, KH, KW, I / groups)
     bias: Array  # int32 (O)
     m: Multiplier  # per channel
@@ -38,7 +38,7 @@ class Layer:
     narrow: bool  # the output is int8
 
 
-def plan(layer: Layer) -> Kernel:
+def plan(layer: Int16Layer) -> Kernel:
     """The kernel of a layer."""
     s = layer.shape.flattened()
     layer = replace(layer, shape=s)
@@ -56,7 +56,7 @@ def plan(layer: Layer) -> Kernel:
 
 
 def _kernel(
-    layer: Layer, kind: str, pixels: int, constants: tuple[Array, ...], scratch: int, walk: Walk | None
+    layer: Int16Layer, kind: str, pixels: int, constants: tuple[Array, ...], scratch: int, walk: Walk | None
 ) -> Kernel:
     sizes = (2, 1 if layer.narrow else 2)
     return Kernel(
@@ -71,7 +71,7 @@ def _kernel(
     )
 
 
-def _table(layer: Layer, pixels: int, reverse: bool) -> Fields:
+def _table(layer: Int16Layer, pixels: int, reverse: bool) -> Fields:
     """A pl_conv_s16_t: channels of the input count as two bytes."""
     s, m = layer.shape, layer.m
     conv = asdict(s) | {
@@ -83,7 +83,7 @@ def _table(layer: Layer, pixels: int, reverse: bool) -> Fields:
     return {"c": conv, "chunk": chunk, "down": m.down, "narrow": int(layer.narrow)}
 
 
-def pack(layer: Layer) -> tuple[Array, ...]:
+def pack(layer: Int16Layer) -> tuple[Array, ...]:
     """Weights (group, block, K / 4, 2, 4) with K = (KW, KH, I / groups), every four taps in ORDER."""
     s = layer.shape
     per_group = s.oc // s.groups

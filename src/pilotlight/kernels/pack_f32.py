@@ -25,7 +25,7 @@ NEVER = 1 << 40  # the position of a read that does not happen
 
 
 @dataclass(frozen=True)
-class Conv2d:
+class Conv2dShape:
     """A 2-d convolution, channels last; bottom and right padding follow from `oh` and `ow`."""
 
     n: int
@@ -57,17 +57,17 @@ class Conv2d:
     def macs(self) -> int:
         return self.n * self.oh * self.ow * self.oc * self.kh * self.kw * (self.ic // self.groups)
 
-    def flattened(self) -> Conv2d:
+    def flattened(self) -> Conv2dShape:
         """A 1x1 convolution that touches every pixel once, as one long row; any other shape as it is."""
         touches = (self.kh, self.kw, self.sh, self.sw, self.pt, self.pl) == (1, 1, 1, 1, 0, 0)
         if not touches or (self.ih, self.iw) != (self.oh, self.ow):
             return self
         pixels = self.n * self.oh * self.ow
-        return Conv2d(1, 1, pixels, self.ic, 1, pixels, self.oc, 1, 1, groups=self.groups)
+        return Conv2dShape(1, 1, pixels, self.ic, 1, pixels, self.oc, 1, 1, groups=self.groups)
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearShape:
     """`n` rows of `i` inputs to `o` outputs."""
 
     n: int
@@ -81,11 +81,11 @@ class Linear:
     def macs(self) -> int:
         return self.n * self.i * self.o
 
-    def as_conv2d(self) -> Conv2d:
-        return Conv2d(1, 1, self.n, self.i, 1, self.n, self.o, 1, 1)
+    def as_conv2d(self) -> Conv2dShape:
+        return Conv2dShape(1, 1, self.n, self.i, 1, self.n, self.o, 1, 1)
 
 
-Shape = Conv2d | Linear
+Shape = Conv2dShape | LinearShape
 
 
 def table(shape: Shape, lo: float = -math.inf, hi: float = math.inf, reverse: bool = False) -> Fields:
@@ -109,7 +109,7 @@ def activation(lo: float, hi: float) -> str:
 
 def fields(shape: Shape, reverse: bool = False) -> dict[str, int]:
     """The integers of `pl_conv2d_t` or `pl_linear_t` up to the activation."""
-    if isinstance(shape, Linear):
+    if isinstance(shape, LinearShape):
         return asdict(shape) | {"reverse": int(reverse)}
     flat = shape.flattened()
     groups = 1 if flat.depthwise else flat.groups
@@ -129,7 +129,7 @@ def _literal(value: float) -> str:
 
 def pack(shape: Shape, w: npt.ArrayLike) -> Array:
     """The weights, (O, KH, KW, I / groups) or (O, I), as the layer's driver reads them."""
-    if isinstance(shape, Linear):
+    if isinstance(shape, LinearShape):
         return pack_linear(w)
     return pack_depthwise(w) if shape.depthwise else pack_conv2d(w, shape.groups)
 
@@ -172,14 +172,14 @@ def filter_blocks(filters: int) -> Iterator[tuple[int, int]]:
             done += size
 
 
-def _inside(s: Conv2d) -> tuple[int, int]:
+def _inside(s: Conv2dShape) -> tuple[int, int]:
     """The pixels of a row whose kernel columns are all inside the input, as `pl_inside` finds them."""
     first = min(s.ow, -(-s.pl // s.sw))
     last = (s.iw - 1 - (s.kw - 1) * s.dw + s.pl) // s.sw
     return first, max(first, min(s.ow, last + 1))
 
 
-def _pixel_groups(s: Conv2d, reverse: bool = False) -> Positions:
+def _pixel_groups(s: Conv2dShape, reverse: bool = False) -> Positions:
     """(first, last) pixel of each group of one output row, in walking order."""
     first, end = _inside(s)
     before, after = [(col, col) for col in range(first)], [(col, col) for col in range(end, s.ow)]
@@ -191,7 +191,7 @@ def _pixel_groups(s: Conv2d, reverse: bool = False) -> Positions:
 
 def micro_kernels(shape: Shape) -> set[str]:
     """The blocks that the layer's driver calls, such as `mac_f32_2x8`."""
-    s = shape.as_conv2d() if isinstance(shape, Linear) else shape.flattened()
+    s = shape.as_conv2d() if isinstance(shape, LinearShape) else shape.flattened()
     kind, filters = ("dw_f32", s.ic) if s.depthwise else ("mac_f32", s.oc // s.groups)
     sizes = {size for _, size in filter_blocks(filters)}
     pixels = {int(last - first) + 1 for first, last in _pixel_groups(s)}
@@ -206,7 +206,7 @@ def overlap_distance(shape: Shape) -> int:
     so far must not pass the lowest input that a later block reads. Where no such pair exists the answer is
     the size of the input: farther apart the two are disjoint.
     """
-    walk = _Walk(shape, reverse=False)
+    walk = _PackWalk(shape, reverse=False)
     later = np.minimum.accumulate(walk.read_from[::-1])[::-1][1:]
     gap = (later - np.maximum.accumulate(walk.written_to)[:-1]).min(initial=walk.input_size)
     return FLOAT * int(min(gap, walk.input_size))
@@ -219,17 +219,17 @@ def reverse_distance(shape: Shape) -> int:
     The mirror image: the start of what is written so far must not pass the end of what later blocks read.
     At the size of the input the two are disjoint.
     """
-    walk = _Walk(shape, reverse=True)
+    walk = _PackWalk(shape, reverse=True)
     later = np.maximum.accumulate(walk.read_to[::-1])[::-1][1:]
     gap = (later - np.minimum.accumulate(walk.written_from)[:-1]).max(initial=-walk.output_size)
     return FLOAT * int(max(gap, -walk.output_size))
 
 
-class _Walk:
+class _PackWalk:
     """For every block in walking order, the range of floats it reads and the range it writes."""
 
     def __init__(self, shape: Shape, reverse: bool):
-        s = shape.as_conv2d() if isinstance(shape, Linear) else shape.flattened()
+        s = shape.as_conv2d() if isinstance(shape, LinearShape) else shape.flattened()
         self.input_size, self.output_size = s.n * s.ih * s.iw * s.ic, s.n * s.oh * s.ow * s.oc
         channels = _channels(s)  # (blocks at a pixel, 4)
         groups = _pixel_groups(s, reverse)  # (pixel groups, 2): first and last pixel
@@ -261,7 +261,7 @@ def _inside_input(at: Positions, taps: int, dilation: int, size: int) -> tuple[P
     return first, last
 
 
-def _channels(s: Conv2d) -> Positions:
+def _channels(s: Conv2dShape) -> Positions:
     """For each block of filters at a pixel: the channels it reads, from and to, and the filters it writes."""
     if s.depthwise:
         return np.array([(c, c + size, c, c + size) for c, size in filter_blocks(s.ic)])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pilotlight.device.counts import Counts
 from pilotlight.errors import PilotlightError
-from pilotlight.toolchain.disassembly import Disassembly, Instruction
+from pilotlight.toolchain.disassembly import Disassembly, MachineInstruction
 from pilotlight.toolchain.flow import register_words
 
 _TABLES = Path(__file__).parent / "cycles"
@@ -33,10 +33,10 @@ class CycleTable:
     taken_branch: int
     rules: tuple[Rule, ...]
 
-    def rule(self, instruction: Instruction) -> Rule | None:
+    def rule(self, instruction: MachineInstruction) -> Rule | None:
         return next((rule for rule in self.rules if rule.match.match(instruction.mnemonic)), None)
 
-    def cycles(self, instruction: Instruction, before: Instruction | None) -> int:
+    def cycles(self, instruction: MachineInstruction, before: MachineInstruction | None) -> int:
         """Of one instruction, given the one executed before it."""
         rule = self.rule(instruction)
         if rule is None:

@@ -13,7 +13,7 @@ from pilotlight.toolchain.disassembly import disassemble
 
 
 @dataclass(frozen=True)
-class Row:
+class ProfileRow:
     """One operator in one inference; cycles is None where the board has no table of timings."""
 
     index: int
@@ -30,7 +30,7 @@ class Row:
 class Profile:
     """The first run. Rows add up to the totals exactly."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ProfileRow, ...]
     instructions: int
     cycles: int | None
 
@@ -48,7 +48,7 @@ def profile(build: BuildInfo, counts: Counts) -> Profile:
     for index, instructions in enumerate(first):
         op = ops.get(index, {})
         rows.append(
-            Row(
+            ProfileRow(
                 index=index,
                 label=op.get("label") or f"step {index}",
                 op=op.get("op") or "",

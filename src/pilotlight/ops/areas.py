@@ -42,7 +42,7 @@ class Area(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class AreaPart:
     """The attributes with which an operator computes a part of its output, and what it reads of each input."""
 
     attrs: dict[str, Any]
@@ -72,13 +72,13 @@ def window_part(
     return Area(spans[0][0], spans[1][0]), spans
 
 
-def same_part(node: Node, area: Area) -> Part | None:
+def same_part(node: Node, area: Area) -> AreaPart | None:
     """Element by element: every input in the same place, or stretched along rows and columns."""
     reads = [_same_area(value, area) for value in node.inputs]
     spread = (v.is_constant and all(size == 1 for size in v.shape[-3:-1]) for v in node.inputs)
     if any(read is None and not fixed for read, fixed in zip(reads, spread, strict=True)):
         return None
-    return Part(node.attrs, reads)
+    return AreaPart(node.attrs, reads)
 
 
 def _same_area(value: Value, area: Area) -> Area | None:

@@ -17,7 +17,7 @@ from pilotlight.codegen.subplan import Subgraph
 from pilotlight.codegen.target import Target
 from pilotlight.graph import DType, Graph, Node, Quant, Value, operators
 from pilotlight.graph.operators import Operator, Result
-from pilotlight.ops.areas import Area, Part
+from pilotlight.ops.areas import Area, AreaPart
 
 Lowering = Callable[..., "Value | tuple[Value | None, ...] | list[Value]"]
 
@@ -70,7 +70,7 @@ class Op(Operator):
         `x.permute(perm)`; None where the operator depends on the order of its dimensions."""
         return None
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         """How this operator computes an area of its output, an image; None where it cannot without the rest."""
         return None
 

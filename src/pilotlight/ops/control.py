@@ -115,7 +115,7 @@ class While(Control):
 
 
 @register
-class Scan(Control):
+class ScanLoop(Control):
     """`body` once for each slice of the `sliced` inputs that follow the first `carried`; its results after the carried
     ones are stacked."""
 

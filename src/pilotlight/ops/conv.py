@@ -18,7 +18,7 @@ from pilotlight.codegen.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.kernels import pack_f32
-from pilotlight.ops.areas import Area, Part, window_part
+from pilotlight.ops.areas import Area, AreaPart, window_part
 from pilotlight.ops.base import Op, Result, lowers, register
 from pilotlight.ops.volume import convolve
 
@@ -76,22 +76,22 @@ class Conv2d(Op):
         alone = groups == node.attrs["channels"] == node.inputs[0].shape[3] and groups > 1
         return "depthwise conv2d" if alone else "conv2d"
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         a = node.attrs
         found = window_part(node, area, a["kernel"], a["stride"], a["pad"][:2], a["dilation"])
         if found is None:
             return None
         read, ((_, top, bottom), (_, left, right)) = found
-        return Part({**a, "pad": (top, left, bottom, right)}, [read, *(None for _ in node.inputs[1:])])
+        return AreaPart({**a, "pad": (top, left, bottom, right)}, [read, *(None for _ in node.inputs[1:])])
 
-    def shape(self, node: Node) -> pack_f32.Conv2d:
+    def shape(self, node: Node) -> pack_f32.Conv2dShape:
         """The kernel's view of the shapes."""
         n, ih, iw, ic = node.inputs[0].shape
         _, oh, ow, oc = node.output.shape
         a = node.attrs
         (kh, kw), (sh, sw), (dh, dw) = a["kernel"], a["stride"], a["dilation"]
         top, left = a["pad"][:2]
-        return pack_f32.Conv2d(n, ih, iw, ic, oh, ow, oc, kh, kw, sh, sw, top, left, dh, dw, a["groups"])
+        return pack_f32.Conv2dShape(n, ih, iw, ic, oh, ow, oc, kh, kw, sh, sw, top, left, dh, dw, a["groups"])
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         weight = node.inputs[1]

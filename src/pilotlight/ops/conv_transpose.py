@@ -17,7 +17,7 @@ from pilotlight.codegen.target import Target
 from pilotlight.codegen.walk import backward_distance, forward_distance
 from pilotlight.graph import FLOAT32, Graph, Node
 from pilotlight.kernels import pack_f32
-from pilotlight.ops.areas import Area, Part
+from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.conv import window_words
 
@@ -73,7 +73,7 @@ class ConvTranspose2d(Op):
     def describe(self, node: Node) -> str:
         return window_words("conv_transpose2d", node)
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         """Padding is what is cut off at the start, so that a part may begin anywhere."""
         a, spans, pads = node.attrs, [], []
         for at, size, k, s, p, d in zip(
@@ -85,7 +85,7 @@ class ConvTranspose2d(Op):
                 return None
             spans.append(range(first, last))
             pads.append(at.start + p - first * s)
-        return Part({**a, "pad": tuple(pads)}, [Area(*spans), *(None for _ in node.inputs[1:])])
+        return AreaPart({**a, "pad": tuple(pads)}, [Area(*spans), *(None for _ in node.inputs[1:])])
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         weight = node.inputs[1]

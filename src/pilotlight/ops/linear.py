@@ -34,9 +34,9 @@ class Linear(Op):
     def macs(self, node: Node) -> int:
         return node.output.elements * node.inputs[0].shape[1]
 
-    def shape(self, node: Node) -> pack_f32.Linear:
+    def shape(self, node: Node) -> pack_f32.LinearShape:
         (n, i), (_, o) = node.inputs[0].shape, node.output.shape
-        return pack_f32.Linear(n, i, o)
+        return pack_f32.LinearShape(n, i, o)
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         weight = node.inputs[1]

@@ -65,7 +65,7 @@ class Nonzero(Op):
 
 
 @register
-class Place(Op):
+class NonzeroPlace(Op):
     """x (rows, ...), mask (rows) and v (any, ...): x with its masked rows replaced by the rows of v, in order."""
 
     name = "place"

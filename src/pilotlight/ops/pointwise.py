@@ -20,7 +20,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, FLOAT32, DType, Node, Shape, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import from_torch
-from pilotlight.ops.areas import Area, Part, same_part
+from pilotlight.ops.areas import Area, AreaPart, same_part
 from pilotlight.ops.base import Op, Result, add_op, lowers
 
 
@@ -197,7 +197,7 @@ class Pointwise(Op):
             expression = self.row.cb
         return loops.Instruction(expression, operands, compute, result)
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         return same_part(node, area)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
@@ -277,7 +277,7 @@ class Fused(Op):
             results.append(op_of(item.op).reference(inner, operands))
         return results[-1].expand(node.output.shape)
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         return same_part(node, area)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:

@@ -14,13 +14,13 @@ from pilotlight.codegen.walk import forward_distance
 from pilotlight.graph import FLOAT32, INT64, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops import volume
-from pilotlight.ops.areas import Area, Part, window_part
+from pilotlight.ops.areas import Area, AreaPart, window_part
 from pilotlight.ops.base import Op, Result, add_op, lowers
 from pilotlight.ops.conv import pair
 from pilotlight.ops.reduce import reduce
 
 
-def pool_part(node: Node, area: Area, average: bool) -> Part | None:
+def pool_part(node: Node, area: Area, average: bool) -> AreaPart | None:
     """The attributes have one padding for both sides, so an average that counts it cannot be cut."""
     a = node.attrs
     if average and a["count_padding"] and not a["divisor"] and any(a["pad"]):
@@ -29,7 +29,7 @@ def pool_part(node: Node, area: Area, average: bool) -> Part | None:
     if found is None:
         return None
     read, ((_, top, _), (_, left, _)) = found
-    return Part({**a, "size": area.size, "pad": (top, left)}, [read, *(None for _ in node.inputs[1:])])
+    return AreaPart({**a, "size": area.size, "pad": (top, left)}, [read, *(None for _ in node.inputs[1:])])
 
 
 class Pool(Op):
@@ -69,7 +69,7 @@ class Pool(Op):
             )
         )
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         return None if self.kind.startswith("adaptive") else pool_part(node, area, self.kind == "avg")
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
@@ -175,7 +175,7 @@ class MaxPoolIndex(Pool):
         )
         return tuple(v.permute(0, 2, 3, 1).contiguous() for v in both)
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         """Indices count within the whole image."""
         return None
 

@@ -34,7 +34,7 @@ def finish(node: Node, acc: torch.Tensor) -> torch.Tensor:
 class Dense16(Planned):
     """The one family of kernels; attrs besides the float layer's: channels, zy, shift, down, lo, hi, narrow."""
 
-    def image(self, node: Node) -> pack_f32.Conv2d:
+    def image(self, node: Node) -> pack_f32.Conv2dShape:
         raise NotImplementedError(type(self).__name__)
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
@@ -43,7 +43,7 @@ class Dense16(Planned):
         assert w is not None and bias is not None and m is not None
         filters = w.reshape(len(w), shape.kh, shape.kw, -1)
         multiplier = fixed.Multiplier(m, a["shift"], a["down"])
-        layer = dense_s16.Layer(shape, filters, bias, multiplier, a["zy"], a["lo"], a["hi"], a["narrow"])
+        layer = dense_s16.Int16Layer(shape, filters, bias, multiplier, a["zy"], a["lo"], a["hi"], a["narrow"])
         self.take(node, graph, dense_s16.plan(layer))
 
 
@@ -74,7 +74,7 @@ class QConv2d16(Dense16):
     def group(self, node: Node) -> str:
         return base.get("conv2d").group(node)
 
-    def image(self, node: Node) -> pack_f32.Conv2d:
+    def image(self, node: Node) -> pack_f32.Conv2dShape:
         from pilotlight.ops.conv import Conv2d
 
         op = base.get("conv2d")
@@ -100,9 +100,9 @@ class QLinear16(Dense16):
     def macs(self, node: Node) -> int:
         return node.output.elements * node.inputs[0].shape[1]
 
-    def image(self, node: Node) -> pack_f32.Conv2d:
+    def image(self, node: Node) -> pack_f32.Conv2dShape:
         (n, i), (_, o) = node.inputs[0].shape, node.output.shape
-        return pack_f32.Linear(n, i, o).as_conv2d()
+        return pack_f32.LinearShape(n, i, o).as_conv2d()
 
 
 def make_dense(

@@ -18,7 +18,7 @@ from pilotlight.codegen import loops
 from pilotlight.codegen.step import Step, wrap
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node
-from pilotlight.ops.areas import Area, Part, same_part
+from pilotlight.ops.areas import Area, AreaPart, same_part
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.pointwise import broadcast_shape, pointwise_overlaps
 from pilotlight.ops.q_spec import LIMIT, Affine, Limits, NodeSpec, narrow, overflow, terms, wide
@@ -37,7 +37,7 @@ class Binary(Op):
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
         return node.attrs
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         return same_part(node, area)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:

@@ -13,7 +13,7 @@ from pilotlight.codegen import loops
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node
-from pilotlight.ops.areas import Area, Part, same_part
+from pilotlight.ops.areas import Area, AreaPart, same_part
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.q_spec import Affine, Limits, NodeSpec
 from pilotlight.ops.q_table import lookup, table_of
@@ -40,7 +40,7 @@ class QConcat(Op):
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
         return {**node.attrs, "axis": perm[node.attrs["axis"]]}
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         """Side by side in their channels, the parts lie in the same place."""
         return same_part(node, area) if node.attrs["axis"] == 3 else None
 

@@ -15,7 +15,7 @@ from pilotlight.codegen.target import Target
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.fixed import check_accumulator, multiplier
 from pilotlight.graph import INT8, Graph, Node
-from pilotlight.ops.areas import Area, Part
+from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import Op, Result, get, register
 from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, wide
 
@@ -57,7 +57,7 @@ class QConvTranspose2d(Op):
     def describe(self, node: Node) -> str:
         return get("conv_transpose2d").describe(node)
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         return get("conv_transpose2d").part(node, area)
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:

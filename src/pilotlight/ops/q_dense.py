@@ -20,7 +20,7 @@ from pilotlight.graph import Graph, Node
 from pilotlight.graph.dtypes import INT8
 from pilotlight.kernels import dense_s8, pack_f32
 from pilotlight.ops import base
-from pilotlight.ops.areas import Area, Part
+from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import Integer, Op, Result, integer, register
 
 
@@ -104,7 +104,7 @@ class QConv2d(Dense):
     def group(self, node: Node) -> str:
         return base.get("conv2d").group(node)
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         return base.get("conv2d").part(node, area)
 
     def layer(self, node: Node) -> dense_s8.Layer:
@@ -134,10 +134,10 @@ class QLinear(Dense):
 
     def layer(self, node: Node) -> dense_s8.Layer:
         (n, i), (_, o) = node.inputs[0].shape, node.output.shape
-        return _layer(node, pack_f32.Linear(n, i, o).as_conv2d())
+        return _layer(node, pack_f32.LinearShape(n, i, o).as_conv2d())
 
 
-def _layer(node: Node, shape: pack_f32.Conv2d) -> dense_s8.Layer:
+def _layer(node: Node, shape: pack_f32.Conv2dShape) -> dense_s8.Layer:
     _, w, bias, m = (v.data for v in node.inputs)
     a = node.attrs
     assert w is not None and bias is not None and m is not None

@@ -18,7 +18,7 @@ from pilotlight.codegen.step import Fields, Step
 from pilotlight.codegen.walk import forward_distance
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node, Shape
-from pilotlight.ops.areas import Area, Part
+from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import Op, Result, add_op
 from pilotlight.ops.pool import pool_part
 from pilotlight.ops.q_mean import make_qmean
@@ -87,7 +87,7 @@ class QPool(Op):
                 y[:, *cell.at] = np.clip(window.max(axis=(1, 2)), a["lo"], a["hi"])
         return y
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         return None if self.adaptive else pool_part(node, area, self.average)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:

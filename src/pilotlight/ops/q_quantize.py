@@ -15,7 +15,7 @@ from pilotlight.codegen.step import Step, c_float
 from pilotlight.fixed import INT8 as LIMITS8
 from pilotlight.fixed import INT16 as LIMITS16
 from pilotlight.graph import FLOAT32, INT8, INT16, Node
-from pilotlight.ops.areas import Area, Part, same_part
+from pilotlight.ops.areas import Area, AreaPart, same_part
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.q_spec import Affine, Limits, NodeSpec
 
@@ -40,7 +40,7 @@ class Quantize(Op):
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
         return node.attrs
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         return same_part(node, area)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
@@ -68,7 +68,7 @@ class Dequantize(Op):
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
         return node.attrs
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         return same_part(node, area)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:

@@ -15,7 +15,7 @@ import torch
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8
 from pilotlight.graph import BOOL, Node
-from pilotlight.ops.areas import Area, Part, same_part
+from pilotlight.ops.areas import Area, AreaPart, same_part
 from pilotlight.ops.base import Op, Result, register, same
 from pilotlight.ops.q_spec import Affine, Limits, NodeSpec
 
@@ -28,7 +28,7 @@ def lookup(x: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
 
 
 @register
-class Table(Op):
+class TableLookup(Op):
     """inputs: x and the table (256), indexed by x's byte. Element by element, in place."""
 
     name = "qtable"
@@ -42,7 +42,7 @@ class Table(Op):
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
         return node.attrs
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         return same_part(node, area)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
@@ -55,7 +55,7 @@ class Table(Op):
 
 
 @register
-class Test(Table):
+class Test(TableLookup):
     """Whether something holds for a number: the table has 0 and 1, the result is bool."""
 
     name = "qtest"

@@ -91,7 +91,7 @@ class Recurrent(Op):
             fields |= {f"{letter}_step": along_steps * size, f"{letter}_batch": along_batch * size}
         fields["reverse"] = node.attrs["reverse"]
         for inputs in (width, hidden):
-            c.micro |= pack_f32.micro_kernels(pack_f32.Linear(1, inputs, self.gates * hidden))
+            c.micro |= pack_f32.micro_kernels(pack_f32.LinearShape(1, inputs, self.gates * hidden))
         weights = [c.read(v) for v in node.inputs[:3]]
         initial = [c.read(v) for v in node.inputs[-self.states :]] if node.attrs["initial"] else ["0"] * self.states
         results = [c.write(v) for v in node.outputs]

@@ -19,7 +19,7 @@ from pilotlight.ops.softmax import lanes
 
 
 @dataclass(frozen=True)
-class Row:
+class ReduceRow:
     """One reduction over a run of neighbouring dimensions."""
 
     name: str
@@ -52,22 +52,22 @@ def _ordered(name: str) -> dict[str, str]:
 
 
 ROWS = [
-    Row("sum", torch.sum, {"float32": "reduce_sum_f32", "int64": "reduce_sum_i64"}, empty=0),
-    Row("mean", torch.mean, {"float32": "reduce_mean_f32"}, empty=math.nan),
-    Row("amax", torch.amax, _ordered("reduce_amax"), on_bool="any"),
-    Row("amin", torch.amin, _ordered("reduce_amin"), on_bool="all"),
-    Row("prod", _prod, {"float32": "reduce_prod_f32", "int64": "reduce_prod_i64"}, empty=1),
-    Row("any", torch.any, {"bool": "reduce_any_u8"}, empty=0),
-    Row("all", torch.all, {"bool": "reduce_all_u8"}, empty=1),
-    Row("argmax", _over(torch.argmax), _ordered("argmax"), INT64),
-    Row("argmin", _over(torch.argmin), _ordered("argmin"), INT64),
+    ReduceRow("sum", torch.sum, {"float32": "reduce_sum_f32", "int64": "reduce_sum_i64"}, empty=0),
+    ReduceRow("mean", torch.mean, {"float32": "reduce_mean_f32"}, empty=math.nan),
+    ReduceRow("amax", torch.amax, _ordered("reduce_amax"), on_bool="any"),
+    ReduceRow("amin", torch.amin, _ordered("reduce_amin"), on_bool="all"),
+    ReduceRow("prod", _prod, {"float32": "reduce_prod_f32", "int64": "reduce_prod_i64"}, empty=1),
+    ReduceRow("any", torch.any, {"bool": "reduce_any_u8"}, empty=0),
+    ReduceRow("all", torch.all, {"bool": "reduce_all_u8"}, empty=1),
+    ReduceRow("argmax", _over(torch.argmax), _ordered("argmax"), INT64),
+    ReduceRow("argmin", _over(torch.argmin), _ordered("argmin"), INT64),
 ]
 
 
 class Reduce(Op):
     """attrs: axes, neighbouring and sorted."""
 
-    def __init__(self, row: Row):
+    def __init__(self, row: ReduceRow):
         self.row = row
 
     def infer(self, node: Node) -> Result:

@@ -14,7 +14,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.codegen.walk import forward_distance
 from pilotlight.graph import FLOAT32, Node, Value
 from pilotlight.graph.builder import Builder
-from pilotlight.ops.areas import Area, Part
+from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import Op, Result, lowers, moves, register
 from pilotlight.ops.conv import pair
 from pilotlight.ops.index import take
@@ -41,7 +41,7 @@ class Resize2d(Op):
             y = F.interpolate(x, scale_factor=a["factors"], mode=a["mode"], align_corners=corners)
         return y.permute(0, 2, 3, 1).contiguous()
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         """Enlarging by a power of two: places are exact then, wherever a part begins. Bilinear parts are made with a
         margin of one input pixel, as their borders count as the image's."""
         a, reads, made = node.attrs, [], []
@@ -55,7 +55,7 @@ class Resize2d(Op):
             made.append(range(first * factor, last * factor))
         if a["align"] or a["mode"] == "bicubic":
             return None
-        return Part({**a, "out": tuple(map(len, made))}, [Area(*reads)], Area(*made))
+        return AreaPart({**a, "out": tuple(map(len, made))}, [Area(*reads)], Area(*made))
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         """By rows of the output: the lowest input row that one still reads."""

@@ -15,7 +15,7 @@ from pilotlight.ops.softmax import lane_distance, lanes
 
 
 @dataclass(frozen=True)
-class Row:
+class ScanRow:
     """One scan: kernels pl_NAME_f32 and, where `integers`, pl_NAME_i64."""
 
     name: str
@@ -26,16 +26,16 @@ class Row:
 
 
 ROWS = [
-    Row("cumsum"), Row("cumprod"), Row("logcumsumexp", integers=False),
-    Row("cummax", places=True, kernel="cumbest", arguments=(1,)),
-    Row("cummin", places=True, kernel="cumbest", arguments=(0,)),
+    ScanRow("cumsum"), ScanRow("cumprod"), ScanRow("logcumsumexp", integers=False),
+    ScanRow("cummax", places=True, kernel="cumbest", arguments=(1,)),
+    ScanRow("cummin", places=True, kernel="cumbest", arguments=(0,)),
 ]
 
 
 class Scan(Op):
     """attrs: axis. Lane by lane, in place."""
 
-    def __init__(self, row: Row):
+    def __init__(self, row: ScanRow):
         self.row = row
 
     def infer(self, node: Node) -> Result:
@@ -59,7 +59,7 @@ class Scan(Op):
         c.call(f"pl_{kernel}", c.read(x), *(c.write(v) for v in node.outputs), *shape, *self.row.arguments)
 
 
-def _lower(row: Row) -> None:
+def _lower(row: ScanRow) -> None:
     @lowers(f"{row.name}.default")
     def scan(b: Builder, self: Value, dim: int, dtype: object = None) -> Value | tuple[Value, ...]:
         """Integers are scanned as int64."""

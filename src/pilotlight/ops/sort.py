@@ -21,7 +21,7 @@ Pair = tuple[torch.Tensor, ...]
 
 
 @dataclass(frozen=True)
-class Row:
+class SortRow:
     """One operator; kernels pl_NAME_f32 and pl_NAME_i64."""
 
     name: str
@@ -45,18 +45,18 @@ def _rank(x: torch.Tensor, a: dict[str, Any]) -> Pair:
 
 
 ROWS = [
-    Row("sort", lambda x, a: tuple(torch.sort(x, dim=a["axis"], descending=a["descending"], stable=True)),
+    SortRow("sort", lambda x, a: tuple(torch.sort(x, dim=a["axis"], descending=a["descending"], stable=True)),
         ("descending",), lambda size, a: size),
-    Row("topk", _topk, ("k", "largest"), lambda size, a: a["k"]),
-    Row("rank", _rank, ("rank",), lambda size, a: 1),
-    Row("mode", lambda x, a: tuple(torch.mode(x, a["axis"], keepdim=True)), (), lambda size, a: 1),
+    SortRow("topk", _topk, ("k", "largest"), lambda size, a: a["k"]),
+    SortRow("rank", _rank, ("rank",), lambda size, a: 1),
+    SortRow("mode", lambda x, a: tuple(torch.mode(x, a["axis"], keepdim=True)), (), lambda size, a: 1),
 ]
 
 
 class Order(Op):
     """attrs: axis and those of the row. Outputs the values and where they were."""
 
-    def __init__(self, row: Row):
+    def __init__(self, row: SortRow):
         self.row = row
 
     def infer(self, node: Node) -> Result:

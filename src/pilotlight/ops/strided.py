@@ -25,7 +25,7 @@ def window(tensor: torch.Tensor, shape: Shape, strides: Sequence[int], offset: i
 
 
 @dataclass(frozen=True)
-class Walk:
+class StridedWalk:
     """Element `offset + sum(index * stride)` of a tensor for every index of `shape`."""
 
     shape: Shape
@@ -36,8 +36,8 @@ class Walk:
         return window(tensor, self.shape, self.strides, self.offset)
 
 
-def dense(shape: Shape) -> Walk:
-    return Walk(shape, contiguous(shape))
+def dense(shape: Shape) -> StridedWalk:
+    return StridedWalk(shape, contiguous(shape))
 
 
 class Strided(Op):
@@ -49,16 +49,16 @@ class Strided(Op):
         """Whether the kernel can walk its tensors as the attributes say."""
         raise NotImplementedError
 
-    def walk(self, node: Node, k: int) -> Walk:
+    def walk(self, node: Node, k: int) -> StridedWalk:
         """How input k is read."""
-        found: Walk | None = node.attrs.get("reads", {}).get(k)
+        found: StridedWalk | None = node.attrs.get("reads", {}).get(k)
         return found or dense(node.inputs[k].shape)
 
     def shape(self, node: Node) -> Shape:
         """What the operator computes, before it is written anywhere."""
         raise NotImplementedError
 
-    def out(self, node: Node) -> Walk:
+    def out(self, node: Node) -> StridedWalk:
         """How the output is written."""
         return node.attrs["writes"][1] if "writes" in node.attrs else dense(self.shape(node))
 

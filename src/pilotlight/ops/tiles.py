@@ -12,7 +12,7 @@ import numpy as np
 
 from pilotlight.codegen.subplan import Subgraph
 from pilotlight.graph import Graph, Node, Port, Value
-from pilotlight.ops.areas import Area, Part
+from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import get
 
 Key = tuple[int, int]  # a patch: which one from the top, which one from the left
@@ -31,7 +31,7 @@ class Needs:
     """For one patch: the area of every value, and how each node computes its part of that."""
 
     areas: dict[Value, Area] = field(default_factory=dict)
-    parts: dict[Node, Part] = field(default_factory=dict)
+    parts: dict[Node, AreaPart] = field(default_factory=dict)
 
 
 class Cut:

@@ -20,7 +20,7 @@ from pilotlight.codegen.walk import copy_distances, elementwise_distance
 from pilotlight.graph import Node, Shape, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import convert
-from pilotlight.ops.areas import Area, Part, same_part, window_part
+from pilotlight.ops.areas import Area, AreaPart, same_part, window_part
 from pilotlight.ops.base import Op, Result, add_op, axis, moves, register, same
 
 Item = TypeVar("Item")
@@ -165,7 +165,7 @@ class Concat(Op):
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
         return {"axis": perm[node.attrs["axis"]]}
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         """Side by side in their channels, the parts lie in the same place."""
         return same_part(node, area) if node.attrs["axis"] == 3 else None
 
@@ -258,14 +258,14 @@ class Pad(Op):
         sides = {side: unpermuted(node.attrs[side], perm) for side in ("before", "after")}
         return {**sides, "value": node.attrs["value"]}
 
-    def part(self, node: Node, area: Area) -> Part | None:
+    def part(self, node: Node, area: Area) -> AreaPart | None:
         a = node.attrs
         found = window_part(node, area, (1, 1), (1, 1), a["before"][1:3], (1, 1))
         if found is None or a["before"][0] or a["after"][0]:
             return None
         read, ((_, top, bottom), (_, left, right)) = found
         before, after = (0, top, left, a["before"][3]), (0, bottom, right, a["after"][3])
-        return Part({**a, "before": before, "after": after}, [read])
+        return AreaPart({**a, "before": before, "after": after}, [read])
 
     def emit(self, node: Node, c: Step) -> None:
         x, out = node.inputs[0], node.output

@@ -24,7 +24,7 @@ LONGEST = 64  # operators of a function
 
 
 @dataclass
-class Function:
+class ScalarFunction:
     """Pointwise operators in order, the one int8 tensor they depend on, and the float values that represent it."""
 
     leaf: Value
@@ -92,7 +92,7 @@ def _constant(value: Value) -> torch.Tensor:
     return data.reshape(()) if value.elements == 1 else data
 
 
-def function_of_one(value: Value, producers: dict[Value, Node], real: dict[Value, Value]) -> Function | None:
+def function_of_one(value: Value, producers: dict[Value, Node], real: dict[Value, Value]) -> ScalarFunction | None:
     """How a float or bool value depends on one int8 tensor and constants, if it does. `real` tells which float values
     were dequantized from which integers."""
     leaves: set[Value] = set()
@@ -117,7 +117,7 @@ def function_of_one(value: Value, producers: dict[Value, Node], real: dict[Value
 
     if not visit(value) or len(leaves) != 1 or not nodes:
         return None
-    return Function(leaves.pop(), value, stand_ins, list(nodes))
+    return ScalarFunction(leaves.pop(), value, stand_ins, list(nodes))
 
 
 def is_test(node: Node) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from pilotlight import ops
 from pilotlight.codegen.loops import element_indices
 from pilotlight.graph import Graph, Node, Value
-from pilotlight.ops.strided import Strided, Walk
+from pilotlight.ops.strided import Strided, StridedWalk
 from pilotlight.ops.views import Window
 from pilotlight.passes.edit import Editor
 
@@ -33,7 +33,7 @@ def _absorb_input(edit: Editor, node: Node, op: Strided, k: int) -> None:
     if k in node.attrs.get("reads", {}) or value.elements > LARGE:
         return
     shape, index = value.shape, np.arange(value.elements)
-    best: tuple[Value, Walk] | None = None
+    best: tuple[Value, StridedWalk] | None = None
     copied = False
     base = value
     while (above := edit.producers.get(base)) is not None and isinstance(ops.get(above.op), Window):
@@ -55,7 +55,7 @@ def _absorb_input(edit: Editor, node: Node, op: Strided, k: int) -> None:
         del node.attrs["reads"]
 
 
-def _try(node: Node, op: Strided, k: int, base: Value, walk: Walk) -> bool:
+def _try(node: Node, op: Strided, k: int, base: Value, walk: StridedWalk) -> bool:
     node.inputs[k] = base
     node.attrs["reads"] = {**node.attrs.get("reads", {}), k: walk}
     return op.accepts(node)
@@ -87,7 +87,7 @@ def _absorb_output(edit: Editor, node: Node, op: Strided) -> None:
         del node.attrs["writes"]
 
 
-def _affine(index: np.ndarray) -> Walk | None:
+def _affine(index: np.ndarray) -> StridedWalk | None:
     """The strides of an index array, if it has any; dimensions of size 1 get 0."""
     offset = int(index.flat[0]) if index.size else 0
     strides = []
@@ -95,6 +95,6 @@ def _affine(index: np.ndarray) -> Walk | None:
         first = [0] * index.ndim
         first[axis] = min(1, size - 1)
         strides.append(int(index[tuple(first)]) - offset if index.size else 0)
-    walk = Walk(index.shape, tuple(strides), offset)
+    walk = StridedWalk(index.shape, tuple(strides), offset)
     same = np.array_equal(element_indices(index.shape, walk.strides, offset), index.reshape(-1))
     return walk if same else None

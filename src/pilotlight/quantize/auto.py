@@ -21,7 +21,7 @@ from pilotlight.errors import LossError
 from pilotlight.graph import Graph
 from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.passes.pipeline import optimize
-from pilotlight.quantize.choice import AutoQuantization, Layer, among
+from pilotlight.quantize.choice import AutoQuantization, NamedLayer, among
 from pilotlight.quantize.flat import flat_module
 from pilotlight.quantize.sensitivity import candidates, rank_results, rank_weights
 
@@ -29,7 +29,7 @@ UNLABELLED = 32  # samples that are compared where there are no labels
 
 
 @dataclass
-class _Search:
+class _WidthSearch:
     """The loss of every choice that was tried."""
 
     graph: Graph
@@ -59,14 +59,14 @@ class _Search:
             return f"accuracy on {count} labelled samples"
         return f"root mean square error over that of the output, {count} samples without labels"
 
-    def quantized(self, wide: Sequence[Layer], kept: Sequence[Layer]) -> Graph:
+    def quantized(self, wide: Sequence[NamedLayer], kept: Sequence[NamedLayer]) -> Graph:
         from pilotlight.quantize import quantize_pt2e
 
         names = [{layer.node for layer in layers} for layers in (wide, kept)]
         chosen = among(names[0]), among(names[1])
         return quantize_pt2e(self.graph, self.functional, self.samples, "auto", self.observer, *chosen)
 
-    def loss(self, wide: Sequence[Layer], kept: Sequence[Layer] = ()) -> float:
+    def loss(self, wide: Sequence[NamedLayer], kept: Sequence[NamedLayer] = ()) -> float:
         key = frozenset(layer.node for layer in wide), frozenset(layer.node for layer in kept)
         if key not in self.tried:
             lowered = optimize(self.quantized(wide, kept))
@@ -77,7 +77,7 @@ class _Search:
                 self.progress(len(self.tried), max(self.expected, len(self.tried) + 1))
         return self.tried[key]
 
-    def holds(self, wide: Sequence[Layer], kept: Sequence[Layer] = ()) -> bool:
+    def holds(self, wide: Sequence[NamedLayer], kept: Sequence[NamedLayer] = ()) -> bool:
         return self.loss(wide, kept) <= self.max_loss
 
     def _accuracy_loss(self, got: list[list[torch.Tensor]]) -> float:
@@ -103,10 +103,10 @@ def search(
     progress: Callable[[int, int], None] | None = None,
 ) -> Graph:
     """The quantized graph with the fewest 16-bit results that stays within the loss; LossError if none does."""
-    s = _Search(graph, samples, labels, observer, max_loss, progress)
+    s = _WidthSearch(graph, samples, labels, observer, max_loss, progress)
     s.expected = 4 + 2 * len(candidates(flat_module(s.functional))).bit_length()
-    wide: list[Layer] = []
-    kept: list[Layer] = []
+    wide: list[NamedLayer] = []
+    kept: list[NamedLayer] = []
     if not s.holds([]):
         results = rank_results(s.functional, samples)
         if s.holds(results):
@@ -141,7 +141,7 @@ def _shortest(count: int, holds: Callable[[int], bool]) -> int:
     return high
 
 
-def _impossible(s: _Search, results: list[Layer], dense: list[Layer]) -> LossError:
+def _impossible(s: _WidthSearch, results: list[NamedLayer], dense: list[NamedLayer]) -> LossError:
     return LossError(
         f"no choice of 16-bit layers stays within --max-loss {s.max_loss:.2%}: the loss is {s.loss([]):.2%} in int8, "
         f"{s.loss(results):.2%} in int16x8, {s.loss(results, dense):.2%} with dense layers in float ({s.rule})",

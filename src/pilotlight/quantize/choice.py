@@ -17,7 +17,7 @@ Predicate = Callable[[Node], bool]
 
 
 @dataclass(frozen=True)
-class Layer:
+class NamedLayer:
     """A result that is quantized, or an input: the noise it adds, as a share of the outputs' power."""
 
     node: str  # in the exported program
@@ -30,8 +30,8 @@ class Layer:
 class AutoQuantization(Quantization):
     """What the search chose, and what it measured."""
 
-    wide: list[Layer] = field(default_factory=list)
-    kept_float: list[Layer] = field(default_factory=list)
+    wide: list[NamedLayer] = field(default_factory=list)
+    kept_float: list[NamedLayer] = field(default_factory=list)
     rule: str = ""
     max_loss: float = 0.0
     loss: float = 0.0

@@ -12,7 +12,7 @@ from torchao.quantization.pt2e.quantizer import SharedQuantizationSpec
 
 from pilotlight.capture.exported import place_of
 from pilotlight.graph import Place
-from pilotlight.quantize.choice import Layer
+from pilotlight.quantize.choice import NamedLayer
 from pilotlight.quantize.flat import flat_module, states_of
 from pilotlight.quantize.operators import DENSE, operator_name
 from pilotlight.quantize.quantizer import KEY, Int8Quantizer
@@ -34,26 +34,26 @@ def candidates(module: GraphModule) -> dict[Node, Node]:
     return found
 
 
-def rank_results(functional: ExportedProgram, samples: list[list[torch.Tensor]]) -> list[Layer]:
+def rank_results(functional: ExportedProgram, samples: list[list[torch.Tensor]]) -> list[NamedLayer]:
     """Results and inputs, those that lose most when they alone have 8 bits first."""
     module = flat_module(functional)
     return _ranked(_Probe(module, samples), candidates(module), weights=False)
 
 
-def rank_weights(functional: ExportedProgram, samples: list[list[torch.Tensor]]) -> list[Layer]:
+def rank_weights(functional: ExportedProgram, samples: list[list[torch.Tensor]]) -> list[NamedLayer]:
     """Dense layers, those that lose most when only their weights have 8 bits first."""
     module = flat_module(functional)
     dense = {n: n for n in module.graph.nodes if operator_name(n) in DENSE and _weight(n) is not None}
     return _ranked(_Probe(module, samples), dense, weights=True)
 
 
-def _ranked(probe: _Probe, nodes: dict[Node, Node], weights: bool) -> list[Layer]:
+def _ranked(probe: _Probe, nodes: dict[Node, Node], weights: bool) -> list[NamedLayer]:
     layers = []
     for node, maker in nodes.items():
         given = maker.op == "placeholder"
         op = "input" if given else (operator_name(maker) or "").split(".")[0]
         place = Place(str(maker.target)) if given else place_of(maker)
-        layers.append(Layer(node.name, op, place, probe.noise(node, weights)))
+        layers.append(NamedLayer(node.name, op, place, probe.noise(node, weights)))
     return sorted(layers, key=lambda layer: -layer.noise)
 
 

@@ -44,7 +44,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Part:
+class PagePart:
     """A piece of a bar; `share` is its part of the whole, in percent."""
 
     name: str
@@ -177,7 +177,7 @@ def _nearness(output: dict[str, Any]) -> float:
     return float(error / limit) if limit else float("inf") if error else 0.0
 
 
-def _parts(figures: dict[str, int | None], names: tuple[str, ...]) -> list[Part]:
+def _parts(figures: dict[str, int | None], names: tuple[str, ...]) -> list[PagePart]:
     known = {name: size for name in names if (size := figures[name])}
     whole = sum(known.values()) or 1
-    return [Part(name, size, 100 * size / whole) for name, size in known.items()]
+    return [PagePart(name, size, 100 * size / whole) for name, size in known.items()]

@@ -66,7 +66,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Pair:
+class FigurePair:
     """An operator in both runs, or in one of them."""
 
     a: dict[str, Any] | None
@@ -104,7 +104,7 @@ class Versus:
     names: tuple[str, str]  # of the files
     runs: tuple[Run, Run]
     figures: list[Figure]
-    pairs: list[Pair]
+    pairs: list[FigurePair]
     unit: str  # of an operator's cost
     settings: list[tuple[str, str, str]]  # differences in set-up: name, a, b
 
@@ -126,7 +126,7 @@ def versus(names: tuple[str, str], a: Run, b: Run) -> Versus:
     """Operators are compared by instructions where both runs counted them, else by MACs."""
     unit = "instructions" if a["operators"] and b["operators"] else "macs"
     rows = _matched(operator_rows(a), operator_rows(b))
-    pairs = [Pair(left, right, Figure(unit, _get(left, unit), _get(right, unit))) for left, right in rows]
+    pairs = [FigurePair(left, right, Figure(unit, _get(left, unit), _get(right, unit))) for left, right in rows]
     return Versus(names, (a, b), _figures(a, b), pairs, unit, _settings(a, b))
 
 

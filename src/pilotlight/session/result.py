@@ -17,7 +17,7 @@ from pilotlight.figures.profile import profile_rows
 from pilotlight.figures.record import FORMAT, hardware, layer_text
 from pilotlight.installed import named_version
 from pilotlight.measure.compare import OutputMatch, Truth
-from pilotlight.measure.profile import Profile, Row
+from pilotlight.measure.profile import Profile, ProfileRow
 from pilotlight.quantize.fallbacks import fallback_costs
 from pilotlight.report.html import write_report
 from pilotlight.report.notebook import as_html
@@ -117,7 +117,7 @@ class Session:
         }
 
     @property
-    def operators(self) -> tuple[Row, ...]:
+    def operators(self) -> tuple[ProfileRow, ...]:
         """What each operator took, where instructions were counted; they add up to the total exactly."""
         return self.profile.rows if self.profile else ()
 

@@ -14,14 +14,14 @@ from pilotlight.toolchain.build import BuildInfo, build_model
 from pilotlight.toolchain.cmake import toolchain_files
 from pilotlight.toolchain.find import Toolchain, find
 from pilotlight.toolchain.fit import MemoryUse
-from pilotlight.toolchain.folder import ModelFolder, Port, read_folder
+from pilotlight.toolchain.folder import FolderPort, ModelFolder, read_folder
 from pilotlight.toolchain.sizes import Sizes
 
 __all__ = [
     "BuildInfo",
+    "FolderPort",
     "MemoryUse",
     "ModelFolder",
-    "Port",
     "Sizes",
     "Toolchain",
     "build_model",

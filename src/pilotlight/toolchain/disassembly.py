@@ -17,7 +17,7 @@ _TARGET = re.compile(r"\b([0-9a-f]+) <([^>]+)>")
 
 
 @dataclass(frozen=True)
-class Instruction:
+class MachineInstruction:
     address: int
     mnemonic: str
     operands: str
@@ -33,20 +33,20 @@ class Instruction:
 class Disassembly:
     """All instructions in the order of their addresses; literal pools are left out."""
 
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[MachineInstruction, ...]
 
     @cached_property
     def index(self) -> dict[int, int]:
         return {instruction.address: i for i, instruction in enumerate(self.instructions)}
 
-    def between(self, start: int, end: int) -> tuple[Instruction, ...]:
+    def between(self, start: int, end: int) -> tuple[MachineInstruction, ...]:
         return tuple(i for i in self.instructions if start <= i.address < end)
 
-    def after(self, address: int) -> Iterator[Instruction]:
+    def after(self, address: int) -> Iterator[MachineInstruction]:
         """From the one at an address on."""
         return iter(self.instructions[self.index[address] :])
 
-    def before(self, address: int) -> Iterator[Instruction]:
+    def before(self, address: int) -> Iterator[MachineInstruction]:
         """Those below an address, the nearest first."""
         return reversed(self.instructions[: self.index[address]])
 
@@ -58,5 +58,5 @@ def disassemble(toolchain: Toolchain, elf: Path) -> Disassembly:
         match = _LINE.match(line)
         if match and not match.group(2).startswith("."):
             operands = _COMMENT.sub("", (match.group(3) or "").strip())
-            rows.append(Instruction(int(match.group(1), 16), match.group(2), operands))
+            rows.append(MachineInstruction(int(match.group(1), 16), match.group(2), operands))
     return Disassembly(tuple(rows))

@@ -10,11 +10,11 @@ from typing import Protocol
 
 from elftools.elf.elffile import ELFFile
 
-from pilotlight.toolchain.disassembly import Instruction
+from pilotlight.toolchain.disassembly import MachineInstruction
 
 
 @dataclass(frozen=True)
-class Step:
+class FlowStep:
     """pushed: bytes the stack grows (negative: shrinks). table: jumps through a table beside the code.
     indirect: jumps through a register, as other jump tables do. unknown: calls through a register.
     opaque: changes the stack pointer by what the instruction does not say."""
@@ -35,17 +35,17 @@ class Step:
         return not (leaves or self.opaque)
 
 
-class Flow(Protocol):
-    def step(self, instruction: Instruction) -> Step: ...
+class ControlFlow(Protocol):
+    def step(self, instruction: MachineInstruction) -> FlowStep: ...
 
-    def saved_return(self, code: Iterable[Instruction]) -> int | None:
+    def saved_return(self, code: Iterable[MachineInstruction]) -> int | None:
         """How far below the stack pointer of its caller a function puts its return address, if it does."""
 
-    def popped_target(self, jump: Instruction, before: Iterable[Instruction]) -> int | None:
+    def popped_target(self, jump: MachineInstruction, before: Iterable[MachineInstruction]) -> int | None:
         """How far below the stack pointer at a jump its target was popped from, if that was just before it."""
 
 
-def flow_of(elf: Path) -> Flow | None:
+def flow_of(elf: Path) -> ControlFlow | None:
     """The reader for an image's instruction set, None where there is none."""
     with elf.open("rb") as file:
         machine = ELFFile(file)["e_machine"]
@@ -80,28 +80,28 @@ _WORD_TABLE = re.compile(r"^pc, \[\w+, \w+, lsl #2\]$")  # a compiler's jump tab
 
 
 class Thumb:
-    def step(self, instruction: Instruction) -> Step:
+    def step(self, instruction: MachineInstruction) -> FlowStep:
         name, operands = instruction.mnemonic, instruction.operands
         if _THUMB_CALL.match(name):
-            return Step(call=instruction.target, unknown=instruction.target is None)
+            return FlowStep(call=instruction.target, unknown=instruction.target is None)
         if name.startswith("bx") and operands != "lr":
-            return Step(falls_through=False, indirect=True)
+            return FlowStep(falls_through=False, indirect=True)
         if name.startswith("bx"):
-            return Step(falls_through=name != "bx")
+            return FlowStep(falls_through=name != "bx")
         branch = _THUMB_BRANCH.match(name)
         if branch and instruction.target is not None:
-            return Step(jumps=(instruction.target,), falls_through=branch.group("condition") is not None)
+            return FlowStep(jumps=(instruction.target,), falls_through=branch.group("condition") is not None)
         if name.startswith(("cbz", "cbnz", "wls", "le")) and instruction.target is not None:
-            return Step(jumps=(instruction.target,))
+            return FlowStep(jumps=(instruction.target,))
         if name.startswith(("tbb", "tbh")) or (name.startswith("ldr") and _WORD_TABLE.match(operands)):
-            return Step(falls_through=False, table=True)
+            return FlowStep(falls_through=False, table=True)
         if operands.startswith("pc,") and name.startswith(("mov", "add", "ldr")):
             if operands == "pc, lr" or "[sp], #" in operands:
-                return Step(falls_through=False)
-            return Step(falls_through=False, indirect=True)
+                return FlowStep(falls_through=False)
+            return FlowStep(falls_through=False, indirect=True)
         return self._stack(name, operands)
 
-    def saved_return(self, code: Iterable[Instruction]) -> int | None:
+    def saved_return(self, code: Iterable[MachineInstruction]) -> int | None:
         used = 0
         for instruction in code:
             step = self.step(instruction)
@@ -112,7 +112,7 @@ class Thumb:
             used += step.pushed
         return None
 
-    def popped_target(self, jump: Instruction, before: Iterable[Instruction]) -> int | None:
+    def popped_target(self, jump: MachineInstruction, before: Iterable[MachineInstruction]) -> int | None:
         used = 0  # below the stack pointer at the jump
         for instruction in before:
             step = self.step(instruction)
@@ -125,50 +125,50 @@ class Thumb:
             used -= step.pushed
         return None
 
-    def _stack(self, name: str, operands: str) -> Step:
+    def _stack(self, name: str, operands: str) -> FlowStep:
         multiple = operands.startswith("sp!")
         if name.startswith(("push", "vpush")) or (multiple and name.startswith(("stmdb", "vstmdb"))):
-            return Step(pushed=4 * register_words(operands))
+            return FlowStep(pushed=4 * register_words(operands))
         if name.startswith(("pop", "vpop")) or (multiple and name.startswith(("ldm", "vldm"))):
             if name not in _ALWAYS_POPS:  # conditional: the path that goes on has not popped
-                return Step()
-            return Step(pushed=-4 * register_words(operands), falls_through="pc" not in operands)
+                return FlowStep()
+            return FlowStep(pushed=-4 * register_words(operands), falls_through="pc" not in operands)
         if (operands.endswith("]!") and "[sp, #-" in operands) or "[sp], #" in operands:
-            return Step(pushed=-int(_NUMBER.findall(operands)[-1]))
+            return FlowStep(pushed=-int(_NUMBER.findall(operands)[-1]))
         if operands == "sp" or operands.startswith("sp,"):
             return self._adjust(name, operands)
-        return Step()
+        return FlowStep()
 
-    def _adjust(self, name: str, operands: str) -> Step:
+    def _adjust(self, name: str, operands: str) -> FlowStep:
         if re.match(r"^sp, (sp, )?#\d+$", operands) and name.startswith(("sub", "add")):
             amount = int(_NUMBER.findall(operands)[-1])
-            return Step(pushed=amount if name.startswith("sub") else -amount)
+            return FlowStep(pushed=amount if name.startswith("sub") else -amount)
         if name.startswith("cmp"):
-            return Step()
-        return Step(opaque=True)
+            return FlowStep()
+        return FlowStep(opaque=True)
 
 
 class RiscV:
-    def step(self, instruction: Instruction) -> Step:
+    def step(self, instruction: MachineInstruction) -> FlowStep:
         name, operands = instruction.mnemonic, instruction.operands
         if name == "ret":
-            return Step(falls_through=False)
+            return FlowStep(falls_through=False)
         if name in ("jal", "jalr"):
-            return Step(call=instruction.target, unknown=instruction.target is None)
+            return FlowStep(call=instruction.target, unknown=instruction.target is None)
         if name in ("j", "jr"):
             jumps = () if instruction.target is None else (instruction.target,)
-            return Step(jumps=jumps, falls_through=False, indirect=not jumps)
+            return FlowStep(jumps=jumps, falls_through=False, indirect=not jumps)
         if name.startswith("b") and instruction.target is not None:
-            return Step(jumps=(instruction.target,))
+            return FlowStep(jumps=(instruction.target,))
         adjusted = re.match(r"^sp,sp,(-?\d+)$", operands)
         if name in ("addi", "add") and adjusted:
-            return Step(pushed=-int(adjusted.group(1)))
+            return FlowStep(pushed=-int(adjusted.group(1)))
         if operands.startswith("sp,") and name not in ("sw", "sb", "sh", "sd", "beq", "bne"):
-            return Step(opaque=True)
-        return Step()
+            return FlowStep(opaque=True)
+        return FlowStep()
 
-    def saved_return(self, code: Iterable[Instruction]) -> int | None:
+    def saved_return(self, code: Iterable[MachineInstruction]) -> int | None:
         return None  # `ret` is the only way back
 
-    def popped_target(self, jump: Instruction, before: Iterable[Instruction]) -> int | None:
+    def popped_target(self, jump: MachineInstruction, before: Iterable[MachineInstruction]) -> int | None:
         return None

@@ -14,7 +14,7 @@ from pilotlight.errors import PilotlightError
 
 
 @dataclass(frozen=True)
-class Port:
+class FolderPort:
     """One input or output, in the layout it has in memory."""
 
     name: str
@@ -30,8 +30,8 @@ class ModelFolder:
     name: str
     sources: tuple[str, ...]
     asm_stack: dict[str, int]
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    inputs: tuple[FolderPort, ...]
+    outputs: tuple[FolderPort, ...]
     arena_bytes: int
     state_bytes: int
     weights_bytes: int
@@ -70,10 +70,10 @@ def read_folder(path: Path) -> ModelFolder:
         ) from error
 
 
-def _port(row: dict[str, Any]) -> Port:
+def _port(row: dict[str, Any]) -> FolderPort:
     dtype = np.dtype("uint16" if row["dtype"] == "bfloat16" else row["dtype"])  # numpy has no bfloat16
     shape = tuple(int(n) for n in row["c_shape"])
-    port = Port(row["name"], row["c_name"], dtype, shape, int(row["bytes"]))
+    port = FolderPort(row["name"], row["c_name"], dtype, shape, int(row["bytes"]))
     if math.prod(shape) * dtype.itemsize != port.bytes:
         raise ValueError(f"{port.name}: {shape} of {dtype} is not {port.bytes} bytes")
     return port

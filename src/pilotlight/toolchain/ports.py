@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilotlight.toolchain.folder import ModelFolder, Port
+from pilotlight.toolchain.folder import FolderPort, ModelFolder
 
 
 def ports_header(folder: ModelFolder) -> str:
@@ -24,5 +24,5 @@ typedef {name}_t pl_model_t;
 """
 
 
-def _rows(ports: Sequence[Port]) -> str:
+def _rows(ports: Sequence[FolderPort]) -> str:
     return "".join(f" \\\n    X({i}u, {port.c_name}, {port.bytes}u)" for i, port in enumerate(ports))

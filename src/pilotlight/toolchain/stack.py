@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pilotlight.errors import PilotlightError
-from pilotlight.toolchain.disassembly import Disassembly, Instruction, disassemble
+from pilotlight.toolchain.disassembly import Disassembly, MachineInstruction, disassemble
 from pilotlight.toolchain.find import Toolchain
-from pilotlight.toolchain.flow import Flow, flow_of
+from pilotlight.toolchain.flow import ControlFlow, flow_of
 from pilotlight.toolchain.sizes import functions
 
 NO_ANALYSIS = "no stack analysis for this instruction set"
@@ -59,7 +59,7 @@ def _frames(usage_files: Iterable[Path]) -> dict[str, int]:
 @dataclass
 class _Graph:
     code: Disassembly
-    flow: Flow
+    flow: ControlFlow
     symbols: dict[str, tuple[int, int]]
     frames: dict[str, int]
     known: dict[int, int] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class _Graph:
                     deepest = max(deepest, self.depth(target))
         return deepest
 
-    def returns(self, jump: Instruction, start: int) -> bool:
+    def returns(self, jump: MachineInstruction, start: int) -> bool:
         """Whether the jump through a register at the end of the function at `start` goes back to its caller."""
         saved = self.flow.saved_return(self.code.after(start))
         return saved is not None and saved == self.flow.popped_target(jump, self.code.before(jump.address))
@@ -115,7 +115,7 @@ class _Graph:
 
         The targets of a jump table are what no other path reaches, at the depth of the jump.
         """
-        walk = _Walk(self, address)
+        walk = _StackWalk(self, address)
         walk.follow(address, 0)
         while walk.tables:
             used = walk.tables.pop()
@@ -145,7 +145,7 @@ class _Graph:
                 return name
         return hex(address)
 
-    def unknown(self, instruction: Instruction) -> PilotlightError:
+    def unknown(self, instruction: MachineInstruction) -> PilotlightError:
         return PilotlightError(
             f"the stack has no known bound: {self.name_of(instruction.address)} goes where only the running "
             f"program knows ({instruction.mnemonic} {instruction.operands})",
@@ -154,7 +154,7 @@ class _Graph:
 
 
 @dataclass
-class _Walk:
+class _StackWalk:
     """All paths from some instructions of one function; `tables` are the depths of jumps through a table."""
 
     graph: _Graph

@@ -23,7 +23,7 @@ from pilotlight.plan import ALIGN, Plan, make_plan, plan_inside
 from pilotlight.plan.bounds import find_bounds
 from pilotlight.plan.buffers import usable_overlaps
 from pilotlight.plan.lifetimes import find_lifetimes
-from pilotlight.tune.stages import CALL, Candidate, candidates, cuts
+from pilotlight.tune.stages import CALL, StageCandidate, candidates, cuts
 
 STAGES = 8  # at most
 TRIED = 12  # candidates that are built for each
@@ -59,10 +59,10 @@ class Saving:
 
 def save_ram(graph: Graph, target: Target, keep_inputs: bool = False) -> tuple[Graph, Plan, Saving]:
     """The graph with stages cut into patches, its plan, and what that saves."""
-    return _Search(target, keep_inputs).run(graph)
+    return _PatchSearch(target, keep_inputs).run(graph)
 
 
-class _Search:
+class _PatchSearch:
     def __init__(self, target: Target, keep_inputs: bool):
         self.target, self.keep_inputs = target, keep_inputs
 
@@ -98,7 +98,7 @@ class _Search:
         graph.nodes = [back[node] for node in prepared.nodes]
         needs = {back[node]: need for node, need in self.needs(prepared).items() if node in back}
         target = replace(self.target, low_scratch=True)
-        tried: list[tuple[int, int, Candidate]] = []
+        tried: list[tuple[int, int, StageCandidate]] = []
         possible = (c for c in candidates(graph, needs) if _is_short(Cut(c.stage, *c.size)))
         for candidate in islice(possible, TRIED):
             node = patches_node(prepared, candidate.stage, *candidate.size)

@@ -19,7 +19,7 @@ SLACK = 16  # a stage is skipped when it needs more than the best estimate by on
 
 
 @dataclass(frozen=True)
-class Candidate:
+class StageCandidate:
     """Nodes start to stop of a graph, in patches of `size` rows and columns."""
 
     start: int
@@ -30,7 +30,7 @@ class Candidate:
     work: int  # estimated: multiply-accumulates, and a price for every call of a kernel
 
 
-def candidates(graph: Graph, needs: Mapping[Node, int]) -> list[Candidate]:
+def candidates(graph: Graph, needs: Mapping[Node, int]) -> list[StageCandidate]:
     """Stages that hold the step with the largest need, best estimate first.
 
     What other layers need counts where nothing can be done about it; those that can be cut may have their turn later.
@@ -50,13 +50,13 @@ def candidates(graph: Graph, needs: Mapping[Node, int]) -> list[Candidate]:
             if stop - start > 1:
                 stage = make_stage(graph, graph.nodes[start:stop])
                 stages.append((max(floor, _around(graph, start, stop, stage)), start, stop, stage))
-    found: list[Candidate] = []
+    found: list[StageCandidate] = []
     least = needs[graph.nodes[peak]]
     for around, start, stop, stage in sorted(stages, key=lambda s: s[:3]):
         if around > least + least // SLACK:
             break
         for size, need, work in cuts(stage):
-            found.append(Candidate(start, stop, stage, size, around + need, work))
+            found.append(StageCandidate(start, stop, stage, size, around + need, work))
             least = min(least, around + need)
     return sorted(found, key=lambda c: (c.need, c.work))
 

@@ -3,13 +3,13 @@ per cent, which is enough to choose between two kernels."""
 
 from __future__ import annotations
 
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.pack_f32 import Conv2dShape
 
 STEP = {1: 8, 2: 13, 3: 18}  # four taps of two filters, by number of pixels
 WIDE_STEP = {1: 7, 2: 12, 3: 17}
 
 
-def conv(s: Conv2d, pixels: int, steps: int, wide: bool, gathered: int) -> int:
+def conv(s: Conv2dShape, pixels: int, steps: int, wide: bool, gathered: int) -> int:
     """`pixels` of a row share a patch into which `gathered` values are copied; `steps` of four taps."""
     pairs = -(-s.oc // s.groups // 2)
     each = WIDE_STEP if wide else STEP
@@ -24,7 +24,7 @@ def conv(s: Conv2d, pixels: int, steps: int, wide: bool, gathered: int) -> int:
     return s.n * s.oh * s.groups * total
 
 
-def winograd(s: Conv2d, unroll: int) -> int:
+def winograd(s: Conv2dShape, unroll: int) -> int:
     """Two tiles of 2x2 outputs and four filters at a time, `unroll` pairs of channels in a turn."""
     steps, fours = s.ic // 2, -(-s.oc // 4)
     turns = steps // unroll
@@ -36,7 +36,7 @@ def winograd(s: Conv2d, unroll: int) -> int:
     return s.n * (across * down * (fours * four + s.ic // 4 * 276 + 220) + border)
 
 
-def unfolded(s: Conv2d, unroll: int, tall: int) -> int:
+def unfolded(s: Conv2dShape, unroll: int, tall: int) -> int:
     """The same where weights come into that form once for `tall` rows of tiles."""
     fours, across, down = -(-s.oc // 4), -(-s.ow // 4), -(-s.oh // 2)
     turns = -(-down // tall)

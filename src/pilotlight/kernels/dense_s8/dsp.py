@@ -10,8 +10,8 @@ from pilotlight.kernels.dense_s8.pack_dsp import conv_streams, depthwise_words, 
 from pilotlight.kernels.dense_s8.portable import Portable, depthwise_pixels, is_row, round_up
 from pilotlight.kernels.dense_s8.table import column_step, columns, fields, requantize
 from pilotlight.kernels.dense_s8.walk import Walk
-from pilotlight.kernels.micro.s8.names import Block, Finish
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.micro.s8.names import DspBlock, Finish
+from pilotlight.kernels.pack_f32 import Conv2dShape
 
 PIXELS = 3  # of the widest block
 STRIDES = (8, 16, 32, 64, 128, 256, 510)  # values between windows that share nothing: few blocks for many layers
@@ -63,7 +63,7 @@ class Dsp:
         wide = not packable(layer)
         pair_words = 4 + steps * (4 if wide else 2)
         finish = finish_of(layer)
-        variant = Block("conv", 0, 2 * stride if pixels > 1 else 0, wide, finish)
+        variant = DspBlock("conv", 0, 2 * stride if pixels > 1 else 0, wide, finish)
         counts = {n for size in {pixels, s.ow % pixels or pixels} for n in block_sizes(size)}
         walk = Walk(s, pixels, groups=s.groups)
         fours = channels // 4 * 4 if channels % 4 == 0 or s.kh * s.kw == 1 else 0  # what is aligned can be widened
@@ -84,7 +84,7 @@ class Dsp:
             instructions=cost.conv(s, pixels, steps, wide, size),
         )
 
-    def _pixels(self, s: Conv2d, stride: int, column: int, shared: bool) -> int:
+    def _pixels(self, s: Conv2dShape, stride: int, column: int, shared: bool) -> int:
         """How many pixels share a patch."""
         pixels = min(PIXELS, s.ow)
         while pixels < s.ow and not self.low_scratch:
@@ -97,7 +97,7 @@ class Dsp:
 
     def _row(self, layer: Layer) -> Kernel:
         s = layer.shape
-        variant = Block("row", finish=finish_of(layer))
+        variant = DspBlock("row", finish=finish_of(layer))
         counts = {8} if s.oc % 8 == 0 else {2} if s.oc < 8 else {8, 2}
         return Kernel(
             header="row_dsp_s8",
@@ -114,7 +114,7 @@ class Dsp:
     def _depthwise(self, layer: Layer) -> Kernel:
         s = layer.shape
         rows = 2 if s.sh == 1 and s.oh > 1 and not self.low_scratch else 1
-        variant = Block("depthwise", 0, s.sw, finish=finish_of(layer))
+        variant = DspBlock("depthwise", 0, s.sw, finish=finish_of(layer))
         counts = {rows, 1} if s.oh % 2 else {rows}
         pixels = s.ow
         most = LOW_SCRATCH_BYTES if self.low_scratch else DEPTHWISE_BYTES
@@ -137,7 +137,7 @@ class Dsp:
     def _taps(self, layer: Layer) -> Kernel:
         s = layer.shape
         pixels = depthwise_pixels(s, self.low_scratch)
-        variant = Block("taps", 4, finish=finish_of(layer))
+        variant = DspBlock("taps", 4, finish=finish_of(layer))
         walk = Walk(s, pixels)
         return Kernel(
             header="taps_dsp_s8",

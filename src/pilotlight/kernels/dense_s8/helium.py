@@ -6,12 +6,12 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from pilotlight.kernels.dense_s8.helium_walk import Walk
+from pilotlight.kernels.dense_s8.helium_walk import HeliumWalk
 from pilotlight.kernels.dense_s8.layer import Array, Kernel, Layer
 from pilotlight.kernels.dense_s8.portable import Portable, is_row, round_up
 from pilotlight.kernels.dense_s8.table import requantize
-from pilotlight.kernels.micro.helium_names import TAPS, Depthwise, Dot
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.micro.helium_names import TAPS, Dot, HeliumDepthwise
+from pilotlight.kernels.pack_f32 import Conv2dShape
 
 LANES = 16  # bytes of a vector
 BLOCK = 4  # filters at a time
@@ -41,7 +41,7 @@ class Helium:
         pixels = min(round_up(s.ow, 2), _pixels_at_once(s, padded, x_pixel))
         micro = set() if block.pixels == 2 and s.ow == 1 else {block.name}
         micro |= {Dot(1, shift=layer.shift).name} if block.pixels == 2 and s.ow % 2 else set()
-        walk = Walk(s, pixels, s.ic // s.groups, s.oc // s.groups)
+        walk = HeliumWalk(s, pixels, s.ic // s.groups, s.oc // s.groups)
         inputs, outputs = s.ic // s.groups, s.oc // s.groups
         numbers = asdict(s) | {
             "icg": inputs, "ocg": outputs, "columns": int(columns), "merged": int(s.dw == 1 and s.groups == 1),
@@ -81,12 +81,12 @@ class Helium:
 
     def _depthwise(self, layer: Layer) -> Kernel:
         s = layer.shape
-        block = Depthwise.of(s.kh * s.kw, s.ic, layer.shift, layer.lo, layer.hi)
+        block = HeliumDepthwise.of(s.kh * s.kw, s.ic, layer.shift, layer.lo, layer.hi)
         run = replace(block, whole=True, rest=0, repeat=True)
         runs = s.sw == 1 and LANES % s.ic == 0 and s.ic < LANES and block.taps > 0
         w = pack_depthwise(layer)
         stream = np.concatenate([w, _pixels_of_a_block(layer)]) if runs else w
-        walk = Walk(s, 1, LANES, LANES)
+        walk = HeliumWalk(s, 1, LANES, LANES)
         numbers = {
             "n": s.n, "ih": s.ih, "iw": s.iw, "c": s.ic, "oh": s.oh, "ow": s.ow, "kh": s.kh, "kw": s.kw, "sh": s.sh,
             "sw": s.sw, "pt": s.pt, "pl": s.pl, "dh": s.dh, "dw": s.dw, **_inside(s),
@@ -107,14 +107,14 @@ class Helium:
         )
 
 
-def _inside(s: Conv2d) -> dict[str, int]:
+def _inside(s: Conv2dShape) -> dict[str, int]:
     """The pixels of a row whose columns are all inside the input: from `first` up to `end`."""
     first = min(s.ow, -(-s.pl // s.sw))
     last = (s.iw - 1 - (s.kw - 1) * s.dw + s.pl) // s.sw
     return {"first": first, "end": max(first, min(s.ow, last + 1))}
 
 
-def _shares_columns(s: Conv2d) -> bool:
+def _shares_columns(s: Conv2dShape) -> bool:
     """Whether fewer bytes and runs are copied when pixels share columns than when each has a patch of its own."""
     run = s.ic // s.groups
     apart = s.kw * _copy(run) if s.groups > 1 else _copy(s.kw * run)
@@ -126,7 +126,7 @@ def _copy(run: int) -> int:
     return 6 if run <= LANES else 5 + 3 * -(-run // LANES)
 
 
-def _pixels_at_once(s: Conv2d, padded: int, x_pixel: int) -> int:
+def _pixels_at_once(s: Conv2dShape, padded: int, x_pixel: int) -> int:
     """An even number that the scratch has room for."""
     room = max(PATCHES if s.kh * s.kw > 1 else PATCHES // 2, 2 * padded)
     return max(2, ((room - padded) // x_pixel + 1) & ~1)

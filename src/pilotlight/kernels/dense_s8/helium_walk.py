@@ -9,16 +9,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.pack_f32 import Conv2dShape
 
 Positions = npt.NDArray[np.int64]
 NEVER = 1 << 40  # the position of a read that does not happen
 
 
-class Walk:
+class HeliumWalk:
     """The bytes that each step reads and writes, (image rows, groups of pixels, blocks), in forward order."""
 
-    def __init__(self, s: Conv2d, pixels: int, inputs: int, outputs: int):
+    def __init__(self, s: Conv2dShape, pixels: int, inputs: int, outputs: int):
         """`pixels` of a row at a time; a block stores `outputs` channels and reads `inputs`."""
         self.input_size, self.output_size = s.n * s.ih * s.iw * s.ic, s.n * s.oh * s.ow * s.oc
         line, column = np.arange(s.n * s.oh), np.arange(0, s.ow, pixels)

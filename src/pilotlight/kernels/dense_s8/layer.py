@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pilotlight.codegen.step import Fields
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.pack_f32 import Conv2dShape
 
 Array = npt.NDArray[Any]
 
@@ -22,7 +22,7 @@ class Layer:
     A linear layer is a 1x1 convolution over its rows: `pack_f32.Linear(n, i, o).as_conv2d()`.
     """
 
-    shape: Conv2d
+    shape: Conv2dShape
     w: Array  # int8 (O, KH, KW, I / groups)
     bias: Array  # int32 (O), the input's zero point folded in
     m: Array  # int32 (O), not negative

@@ -9,7 +9,7 @@ import numpy as np
 from pilotlight.kernels.dense_s8.layer import Array, Kernel, Layer
 from pilotlight.kernels.dense_s8.table import columns, fields, pixels_at_once
 from pilotlight.kernels.dense_s8.walk import Walk
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.pack_f32 import Conv2dShape
 
 BLOCK = 4  # filters
 PIXELS, LOW_SCRATCH_PIXELS = 6, 2  # in a patch: a multiple of what a core computes at once, two or three
@@ -94,12 +94,12 @@ class Portable:
         )
 
 
-def is_row(s: Conv2d) -> bool:
+def is_row(s: Conv2dShape) -> bool:
     """One row of a linear layer."""
-    return s.flattened() == Conv2d(1, 1, 1, s.ic, 1, 1, s.oc, 1, 1)
+    return s.flattened() == Conv2dShape(1, 1, 1, s.ic, 1, 1, s.oc, 1, 1)
 
 
-def depthwise_pixels(s: Conv2d, low_scratch: bool = False) -> int:
+def depthwise_pixels(s: Conv2dShape, low_scratch: bool = False) -> int:
     """As many pixels of a row as keep the patch small, all channels of the kernel's rows."""
     pixels = 1
     while pixels < s.ow and not low_scratch and s.kh * (pixels * s.sw + (s.kw - 1) * s.dw + 1) * s.ic <= 2048:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from pilotlight.codegen.step import Fields
 from pilotlight.kernels.dense_s8.layer import Layer
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.pack_f32 import Conv2dShape
 
 PATCH_BYTES = 1024  # how large a patch may grow so that neighbouring pixels share columns
 
@@ -25,17 +25,17 @@ def requantize(layer: Layer) -> Fields:
     return {"zy": layer.zy, "shift": layer.shift, "lo": layer.lo, "hi": layer.hi}
 
 
-def column_step(s: Conv2d) -> int:
+def column_step(s: Conv2dShape) -> int:
     """Columns of a patch from one pixel's window to the next: they share columns where they can."""
     return s.sw if s.dw == 1 and s.sw < s.kw else s.kw
 
 
-def columns(s: Conv2d, pixels: int) -> int:
+def columns(s: Conv2dShape, pixels: int) -> int:
     """Columns of a patch for `pixels` pixels."""
     return (pixels - 1) * column_step(s) + s.kw
 
 
-def pixels_at_once(s: Conv2d, block: int, column_bytes: int) -> int:
+def pixels_at_once(s: Conv2dShape, block: int, column_bytes: int) -> int:
     """How many pixels share a patch: whole blocks of pixels, more than one only where windows share columns."""
     pixels = min(block, s.ow)
     if column_step(s) == s.kw:

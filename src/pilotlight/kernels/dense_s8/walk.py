@@ -11,7 +11,7 @@ import copy
 import numpy as np
 import numpy.typing as npt
 
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.pack_f32 import Conv2dShape
 
 Positions = npt.NDArray[np.int64]
 NEVER = 1 << 40  # the position of a read that does not happen
@@ -20,7 +20,7 @@ NEVER = 1 << 40  # the position of a read that does not happen
 class Walk:
     """For every step, in forward order: the range of bytes it reads and the range it writes."""
 
-    def __init__(self, s: Conv2d, pixels: int, rows: int = 1, groups: int = 1, mixed: bool = False):
+    def __init__(self, s: Conv2dShape, pixels: int, rows: int = 1, groups: int = 1, mixed: bool = False):
         """`pixels` of `rows` output rows at a time, their channels in `groups`, of which each reads its own part
         of the input channels. `mixed`: a step still reads when it has begun to write."""
         self.groups, self.before = groups, 0 if mixed else 1

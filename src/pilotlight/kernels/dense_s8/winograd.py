@@ -11,9 +11,9 @@ from pilotlight.kernels.dense_s8.layer import Array, Kernel, Layer
 from pilotlight.kernels.dense_s8.portable import round_up
 from pilotlight.kernels.dense_s8.table import fields
 from pilotlight.kernels.dense_s8.walk import Walk
-from pilotlight.kernels.micro.s8.names import Block, Finish
+from pilotlight.kernels.micro.s8.names import DspBlock, Finish
 from pilotlight.kernels.micro.s8.unfold import reaches
-from pilotlight.kernels.pack_f32 import Conv2d
+from pilotlight.kernels.pack_f32 import Conv2dShape
 
 ROWS, PIXELS = 2, 4  # outputs of two tiles
 LONGEST = 8  # pairs of channels in one turn: what the offset of a load reaches back over
@@ -56,7 +56,7 @@ def plan_unfolded(layer: Layer, finish: Finish, scratch: int) -> Kernel | None:
     if tall < 1 or not reaches(s.ic):
         return None
     tall = -(-down // -(-down // min(tall, down)))  # the fewest that take no more turns
-    block, unfold = _block(s, finish), Block("unfold", 4, s.ic)
+    block, unfold = _block(s, finish), DspBlock("unfold", 4, s.ic)
     walk = Walk(s, s.ow, tall * ROWS)
 
     return Kernel(
@@ -76,18 +76,18 @@ def plan_unfolded(layer: Layer, finish: Finish, scratch: int) -> Kernel | None:
     )
 
 
-def _table(layer: Layer, block: Block, quad_words: int, reverse: bool) -> Fields:
+def _table(layer: Layer, block: DspBlock, quad_words: int, reverse: bool) -> Fields:
     """A pl_winograd_dsp_t."""
     return {"s": fields(layer, PIXELS, reverse), "kind": block.constant, "quad_words": quad_words}
 
 
-def _block(s: Conv2d, finish: Finish) -> Block:
+def _block(s: Conv2dShape, finish: Finish) -> DspBlock:
     steps = s.ic // 2
     unroll = next(n for n in range(LONGEST, 0, -1) if steps % n == 0)
-    return Block("winograd", 4, unroll, steps > unroll, finish)
+    return DspBlock("winograd", 4, unroll, steps > unroll, finish)
 
 
-def _outside(s: Conv2d) -> int:
+def _outside(s: Conv2dShape) -> int:
     """Bytes for outputs that do not exist, where tiles do not fill the image."""
     return round_up(s.oc) if s.oh % ROWS or s.ow % PIXELS else 0
 

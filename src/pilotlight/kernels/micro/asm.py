@@ -54,7 +54,7 @@ class Double:
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryOperand:
     """[base, #offset], or the base alone with `update` where an instruction moves it on."""
 
     base: Core
@@ -82,11 +82,11 @@ class Shifted:
         return f"{self.register}, lsl #{self.bits}"
 
 
-Operand = Core | Float | Double | RegisterList | Memory | Shifted | int | str
+Operand = Core | Float | Double | RegisterList | MemoryOperand | Shifted | int | str
 
 
 @dataclass(frozen=True)
-class Instruction:
+class AsmInstruction:
     """One instruction; a label is an instruction without operands whose name ends in a colon."""
 
     op: str
@@ -138,11 +138,11 @@ class Function:
     """A whole function under the standard calling convention."""
 
     name: str
-    body: list[Instruction] = field(default_factory=list)
+    body: list[AsmInstruction] = field(default_factory=list)
     stack: int = 0
 
     def add(self, op: str, *operands: Operand) -> None:
-        self.body.append(Instruction(op, operands))
+        self.body.append(AsmInstruction(op, operands))
 
     def label(self, name: str) -> None:
-        self.body.append(Instruction(f"{name}:"))
+        self.body.append(AsmInstruction(f"{name}:"))

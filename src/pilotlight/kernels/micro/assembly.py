@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pilotlight.kernels.micro.asm import Function, Instruction
+from pilotlight.kernels.micro.asm import AsmInstruction, Function
 from pilotlight.kernels.micro.blocks import generate
 from pilotlight.kernels.micro.names import ordered
 
@@ -45,6 +45,6 @@ def render(function: Function, symbol: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _local(instruction: Instruction, function: str) -> str:
+def _local(instruction: AsmInstruction, function: str) -> str:
     """Labels are local to the file, so they carry the function's name."""
     return re.sub(r"\.L(\w+)", rf".L{function}_\1", str(instruction))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from pilotlight.kernels.micro.asm import Core, Double, Float, Function, Memory, RegisterList, Registers, Shifted
+from pilotlight.kernels.micro.asm import Core, Double, Float, Function, MemoryOperand, RegisterList, Registers, Shifted
 from pilotlight.kernels.micro.fields import OFFSET
 from pilotlight.kernels.micro.names import Block
 
@@ -132,13 +132,13 @@ class Generator(ABC):
                     f.add("vmov", held[0], part[0])
                 for register in held:
                     f.add("usat", register, 31, register)
-                f.add("stmia", Memory(pointer, update=True), RegisterList(tuple(held)))
+                f.add("stmia", MemoryOperand(pointer, update=True), RegisterList(tuple(held)))
 
     def plain_store(self) -> None:
         """The store without ReLU, out of the way."""
         self.f.label("plain")
         for acc, pointer in zip(self.acc, [self.y, self.x[-1]], strict=False):
-            self.f.add("vstmia", Memory(pointer, update=True), RegisterList(tuple(acc)))
+            self.f.add("vstmia", MemoryOperand(pointer, update=True), RegisterList(tuple(acc)))
         self.f.add("b", "stored")
 
     def zero_start(self) -> None:
@@ -159,7 +159,7 @@ class Generator(ABC):
         self.advance([self.base], "x_pixel", 1 + self.pixels)
 
     def load(self, target: Core, name: str) -> None:
-        self.f.add("ldr", target, Memory(ARGS, OFFSET[name]))
+        self.f.add("ldr", target, MemoryOperand(ARGS, OFFSET[name]))
 
     def advance(self, pointers: list[Core], name: str, shift: int = 2) -> None:
         """Moves pointers on by a field of the arguments, shifted left."""
@@ -177,7 +177,7 @@ class Generator(ABC):
 
     def vldm(self, pointer: Core, registers: list[Float], update: bool = True) -> None:
         self.f.add(
-            "vldmia", Memory(pointer, update=True) if update else pointer, RegisterList(tuple(registers))
+            "vldmia", MemoryOperand(pointer, update=True) if update else pointer, RegisterList(tuple(registers))
         )
 
     def multiply_add(self, sums: list[tuple[Float, Float, Float]], products: list[Float]) -> None:

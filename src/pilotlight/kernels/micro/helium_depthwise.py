@@ -13,7 +13,7 @@ weights tap by tap (int16 for such a rest), and multipliers, each in the order o
 
 from __future__ import annotations
 
-from pilotlight.kernels.micro.helium_names import Depthwise
+from pilotlight.kernels.micro.helium_names import HeliumDepthwise
 from pilotlight.kernels.micro.helium_text import Text
 
 DW = {
@@ -31,7 +31,7 @@ WINDOW = {
 _SUMS = ("q4", "q5", "q6", "q7")
 
 
-def depthwise(t: Text, block: Depthwise) -> None:
+def depthwise(t: Text, block: HeliumDepthwise) -> None:
     """All channels of consecutive pixels."""
     taps, rest, shift, limits = block.taps, block.rest, block.shift, block.limits
     t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"), "d8", "d15")
@@ -106,7 +106,7 @@ def _taps(count: int) -> list[str]:
     return ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r12"][:count]
 
 
-def depthwise_many(t: Text, block: Depthwise) -> None:
+def depthwise_many(t: Text, block: HeliumDepthwise) -> None:
     """Two taps in a turn of the inner loop; pointers stay in memory, r1 is what is added to them: r12 for the pixel and
     the channels done."""
     t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"), "d8", "d15")
@@ -140,7 +140,7 @@ def depthwise_many(t: Text, block: Depthwise) -> None:
     t.leave()
 
 
-def _many(t: Text, block: Depthwise, label: str, predicated: bool) -> None:
+def _many(t: Text, block: HeliumDepthwise, label: str, predicated: bool) -> None:
     _start(t)
     t.add("mov r4, r8")
     t.add("dls lr, r6")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pilotlight.kernels.micro.helium import generate
-from pilotlight.kernels.micro.helium_names import COPIES, Depthwise, Dot, parse
+from pilotlight.kernels.micro.helium_names import COPIES, Dot, HeliumDepthwise, parse
 
 _HEAD = """\
 /* The int8 blocks of {prefix}.c for cores with the M-profile vector extension (Helium).
@@ -41,7 +41,7 @@ def dispatch(names: set[str], prefix: str) -> str:
     blocks = [parse(name) for name in sorted(names - set(COPIES))]
     one = [b for b in blocks if isinstance(b, Dot) and b.pixels == 1]
     many = [b for b in blocks if isinstance(b, Dot) and b.pixels != 1]
-    depthwise = [b for b in blocks if isinstance(b, Depthwise)]
+    depthwise = [b for b in blocks if isinstance(b, HeliumDepthwise)]
     copies = [name for name in COPIES if name in names]
     declared = [f"void {_signature(b, prefix)};" for b in blocks]
     declared += [f"void {prefix}_{name}({_ARGUMENTS[name]});" for name in copies]
@@ -62,11 +62,11 @@ def dispatch(names: set[str], prefix: str) -> str:
     return "\n".join(lines)
 
 
-def _signature(block: Dot | Depthwise, prefix: str) -> str:
+def _signature(block: Dot | HeliumDepthwise, prefix: str) -> str:
     return f"{prefix}_{block.name}(pl_{'dot' if isinstance(block, Dot) else 'dw'}_mve_t *a)"
 
 
-def _twin(block: Dot | Depthwise) -> str:
+def _twin(block: Dot | HeliumDepthwise) -> str:
     return f"pl_dot_c_mve(a, {block.pixels})" if isinstance(block, Dot) else f"pl_dw_c_mve(a, {int(block.repeat)})"
 
 
@@ -74,7 +74,7 @@ def _portable(name: str) -> str:
     return f"pl_{name.removesuffix('_s8')}_c_mve({_VALUES[name]})"
 
 
-def _choice(blocks: Sequence[Dot | Depthwise], prefix: str, indent: str) -> list[str]:
+def _choice(blocks: Sequence[Dot | HeliumDepthwise], prefix: str, indent: str) -> list[str]:
     """Calls the block of `kind`; the last needs no test."""
     lines = []
     for at, block in enumerate(blocks):
@@ -90,5 +90,5 @@ def _choice(blocks: Sequence[Dot | Depthwise], prefix: str, indent: str) -> list
     return lines
 
 
-def _any_depth(block: Dot | Depthwise) -> bool:
+def _any_depth(block: Dot | HeliumDepthwise) -> bool:
     return isinstance(block, Dot) and block.pixels == 1

@@ -46,7 +46,7 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Depthwise:
+class HeliumDepthwise:
     """`taps` taps, whole blocks of 16 channels or none, and a rest of 0, at most 8 or at most 15 channels."""
 
     taps: int  # 0: more than nine, in a loop
@@ -57,10 +57,10 @@ class Depthwise:
     repeat: bool = False  # every block has the weights of the first
 
     @staticmethod
-    def of(taps: int, channels: int, shift: int, lo: int, hi: int) -> Depthwise:
+    def of(taps: int, channels: int, shift: int, lo: int, hi: int) -> HeliumDepthwise:
         rest = channels % 16
         rest = 0 if rest == 0 else 8 if rest <= 8 and taps <= TAPS else 15
-        return Depthwise(taps if taps <= TAPS else 0, channels >= 16, rest, shift, (lo, hi) != (-128, 127))
+        return HeliumDepthwise(taps if taps <= TAPS else 0, channels >= 16, rest, shift, (lo, hi) != (-128, 127))
 
     @property
     def name(self) -> str:
@@ -77,11 +77,11 @@ def _shift(shift: int) -> str:
     return f"_k{shift}" if shift else ""
 
 
-def parse(name: str) -> Dot | Depthwise:
+def parse(name: str) -> Dot | HeliumDepthwise:
     if found := _DOT.fullmatch(name):
         pixels = {None: 2, "1": 1, "n": 0}[found[1]]
         return Dot(pixels, int(found[2] or 0), found[3] == "odd", int(found[4] or 0))
     if found := _DW.fullmatch(name):
         taps, rest, shift = (int(n or 0) for n in found.group(1, 4, 5))
-        return Depthwise(taps, bool(found[2]), rest, shift, bool(found[6]), bool(found[3]))
+        return HeliumDepthwise(taps, bool(found[2]), rest, shift, bool(found[6]), bool(found[3]))
     raise PilotlightError(f"no micro-kernel is called {name!r}", kind="internal")

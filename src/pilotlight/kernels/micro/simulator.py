@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pilotlight.kernels.micro.asm import (
+    AsmInstruction,
     Core,
     Double,
     Float,
     Function,
-    Instruction,
-    Memory,
+    MemoryOperand,
     Operand,
     Register,
     RegisterList,
@@ -82,7 +82,7 @@ class Simulator:
                 f"{function.name} uses {STACK_TOP - self.lowest_sp} bytes of stack, says {function.stack}"
             )
 
-    def jump(self, body: list[Instruction], following: int, labels: dict[str, int]) -> int | None:
+    def jump(self, body: list[AsmInstruction], following: int, labels: dict[str, int]) -> int | None:
         """Where a branch goes; None for what is not a branch."""
         instruction = body[following - 1]
         if instruction.op[0] != "b":
@@ -126,7 +126,7 @@ class Simulator:
             self.several(op, operands[0], operands[1])
         elif op == "ldr":
             target, source = operands
-            assert isinstance(target, Core) and isinstance(source, Memory)
+            assert isinstance(target, Core) and isinstance(source, MemoryOperand)
             self.registers[target] = self.read(self.value(source.base) + source.offset)
         elif op in ("vmrs", "vmsr"):
             self.status(op, operands)
@@ -151,8 +151,8 @@ class Simulator:
             self.sp += 4
 
     def several(self, op: str, where: Operand, registers: Operand) -> None:
-        assert isinstance(where, Memory | Core) and isinstance(registers, RegisterList)
-        base = where.base if isinstance(where, Memory) else where
+        assert isinstance(where, MemoryOperand | Core) and isinstance(registers, RegisterList)
+        base = where.base if isinstance(where, MemoryOperand) else where
         numbers = [register.number for register in registers.registers]
         if numbers != sorted(numbers) or (op[0] == "v" and numbers[-1] - numbers[0] + 1 != len(numbers)):
             raise SimulatorError(f"{op} of {registers}")
@@ -162,7 +162,7 @@ class Simulator:
                 self.registers[register] = self.read(address + 4 * i)
             else:
                 self.write(address + 4 * i, self.value(register))
-        if isinstance(where, Memory):
+        if isinstance(where, MemoryOperand):
             self.registers[base] = address + 4 * len(numbers)
 
     def status(self, op: str, operands: tuple[Operand, ...]) -> None:

@@ -9,7 +9,7 @@ from pilotlight.kernels.micro.assembly import render
 from pilotlight.kernels.micro.s8.conv import conv
 from pilotlight.kernels.micro.s8.copy import pairs, widen
 from pilotlight.kernels.micro.s8.depthwise import depthwise
-from pilotlight.kernels.micro.s8.names import Block, ordered
+from pilotlight.kernels.micro.s8.names import DspBlock, ordered
 from pilotlight.kernels.micro.s8.row import row
 from pilotlight.kernels.micro.s8.taps import taps
 from pilotlight.kernels.micro.s8.tiles import spread, tiles
@@ -25,7 +25,7 @@ _HEAD = """\
     .thumb
 """
 
-_GENERATORS: dict[str, Callable[[Block], Function]] = {
+_GENERATORS: dict[str, Callable[[DspBlock], Function]] = {
     "conv": conv,
     "row": row,
     "depthwise": depthwise,
@@ -39,7 +39,7 @@ _GENERATORS: dict[str, Callable[[Block], Function]] = {
 }
 
 
-def generate(block: Block) -> Function:
+def generate(block: DspBlock) -> Function:
     return _GENERATORS[block.kind](block)
 
 

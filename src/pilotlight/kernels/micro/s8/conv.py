@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pilotlight.kernels.micro.asm import Core, Function, RegisterList
 from pilotlight.kernels.micro.s8.finish import limit, separate, shift_left
-from pilotlight.kernels.micro.s8.names import Block
+from pilotlight.kernels.micro.s8.names import DspBlock
 
 UNROLL = 4
 X, L0, L1, T0, W = (Core(n) for n in range(5))
@@ -19,7 +19,7 @@ ARGUMENTS = RegisterList(tuple(Core(n) for n in range(1, 11)))
 FRAME = 40  # x, steps left out, x_end, w, w_end, y, zy, y_pixel, lo, hi
 
 
-def conv(block: Block) -> Function:
+def conv(block: DspBlock) -> Function:
     f = Function(block.name, stack=4 * len(SAVED.registers) + FRAME)
     acc = ACC[: block.count]
     f.add("push", SAVED)
@@ -62,7 +62,7 @@ def enter(f: Function, left_out: Core, step_bytes: int, unroll: int) -> None:
     f.add(".byte", ", ".join(str((unroll + n * step_bytes) // 2) for n in range(unroll)))
 
 
-def _step(block: Block) -> Function:
+def _step(block: DspBlock) -> Function:
     f = Function("")
     f.add("ldrd", L0, L1, f"[{W}], #8")
     if block.wide:
@@ -84,7 +84,7 @@ def _step(block: Block) -> Function:
     return f
 
 
-def _outputs(f: Function, block: Block) -> None:
+def _outputs(f: Function, block: DspBlock) -> None:
     acc, finish = ACC[: block.count], block.finish
     y, zy, y_pixel = X0, T0, T1
     lo, hi = (X, X1) if finish.clamp else (None, None)

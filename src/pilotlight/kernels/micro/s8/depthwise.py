@@ -6,10 +6,10 @@ output rows share every load: (0, 1) and (2, 3) times weights (0, 1) and (1, 2),
 
 from __future__ import annotations
 
-from pilotlight.kernels.micro.asm import Core, Function, Memory, RegisterList
+from pilotlight.kernels.micro.asm import Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.micro.s8.conv import SAVED
 from pilotlight.kernels.micro.s8.finish import limit, shift_left
-from pilotlight.kernels.micro.s8.names import Block
+from pilotlight.kernels.micro.s8.names import DspBlock
 
 A, B, X, Y = (Core(n) for n in range(4))
 WEIGHTS = [Core(n) for n in range(4, 10)]
@@ -18,7 +18,7 @@ FRAME = 52  # start, start, multiplier, zy, lo, hi, x, w, y, pixels, oc, y_row, 
 COLUMN = 32  # bytes of a patch column
 
 
-def depthwise(block: Block) -> Function:
+def depthwise(block: DspBlock) -> Function:
     f = Function(block.name, stack=4 * len(SAVED.registers) + FRAME)
     f.add("push", SAVED)
     f.add("ldmia", Core(0), RegisterList(tuple(Core(n) for n in range(1, 10))))
@@ -33,7 +33,7 @@ def depthwise(block: Block) -> Function:
     f.add("str", P, "[sp, #48]")
     f.label("channel")
     f.add("ldrd", X, P, "[sp, #24]")
-    f.add("ldmia", Memory(P, update=True), RegisterList(tuple(WEIGHTS)))
+    f.add("ldmia", MemoryOperand(P, update=True), RegisterList(tuple(WEIGHTS)))
     f.add("ldrd", A, B, f"[{P}], #8")
     f.add("add", Q, X, 8)
     f.add("strd", Q, P, "[sp, #24]")
@@ -56,7 +56,7 @@ def depthwise(block: Block) -> Function:
     return f
 
 
-def _pixel(f: Function, block: Block) -> None:
+def _pixel(f: Function, block: DspBlock) -> None:
     both = block.count == 2
     outputs = [A, B] if both else [A]
     if both:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilotlight.kernels.micro.s8.names import KINDS, Block, ordered
+from pilotlight.kernels.micro.s8.names import KINDS, DspBlock, ordered
 
 _ARGUMENTS = {
     "conv": "const pl_dsp_conv_t *t",
@@ -42,7 +42,7 @@ def dispatch(names: set[str], prefix: str) -> str:
     return text
 
 
-def _twin(b: Block, prefix: str) -> str:
+def _twin(b: DspBlock, prefix: str) -> str:
     arguments = {
         "conv": f"t, {b.count}, {b.step // 2}, {int(b.wide)}, {b.finish.shift}",
         "row": f"t, {b.count}, {b.finish.shift}",
@@ -61,14 +61,14 @@ def _twin(b: Block, prefix: str) -> str:
     )
 
 
-def _plain(b: Block, prefix: str) -> str:
+def _plain(b: DspBlock, prefix: str) -> str:
     passed = "x, y, n" if b.kind in ("widen", "spread") else "t"
     return (
         f"static inline void pl_{b.kind}_s8({_ARGUMENTS[b.kind]})\n{{\n    {prefix}_{b.name}({passed});\n}}\n"
     )
 
 
-def _choice(blocks: list[Block], prefix: str) -> str:
+def _choice(blocks: list[DspBlock], prefix: str) -> str:
     """By count, then by variant; the last of each needs no test."""
     kind, count = blocks[0].kind, _COUNTS[blocks[0].kind]
     arguments = f"int32_t kind, int32_t {count}, {_ARGUMENTS[kind]}"
@@ -82,7 +82,7 @@ def _choice(blocks: list[Block], prefix: str) -> str:
     return "\n".join([*lines, *_chain(tests), "}", ""])
 
 
-def _variants(blocks: list[Block], prefix: str) -> list[str]:
+def _variants(blocks: list[DspBlock], prefix: str) -> list[str]:
     return _chain([(f"kind == {b.constant}", [f"    {prefix}_{b.name}(t);"]) for b in blocks])
 
 

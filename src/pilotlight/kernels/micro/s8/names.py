@@ -41,7 +41,7 @@ class Finish:
 
 
 @dataclass(frozen=True, order=True)
-class Block:
+class DspBlock:
     """One micro-kernel. `count`: pixels, filters or rows at a time; `step`: the stride it is made for."""
 
     kind: str
@@ -73,7 +73,7 @@ def is_block(name: str) -> bool:
     return _PATTERN.fullmatch(name) is not None
 
 
-def parse(name: str) -> Block:
+def parse(name: str) -> DspBlock:
     found = _PATTERN.fullmatch(name)
     if found is None:
         raise PilotlightError(f"no micro-kernel is called {name!r}", kind="internal")
@@ -82,9 +82,9 @@ def parse(name: str) -> Block:
     step = next((n for k in ("stride", "step", "unroll", "inputs") if (n := numbers[k])), 0)
     wide = (found["wide"] or found["turns"]) is not None
     finish = Finish(int(found["shift"] or 0), found["clamp"] is not None)
-    return Block(name.split("_")[0], int(count), int(step), wide, finish)
+    return DspBlock(name.split("_")[0], int(count), int(step), wide, finish)
 
 
-def ordered(names: set[str]) -> list[Block]:
+def ordered(names: set[str]) -> list[DspBlock]:
     """By kind and variant, large blocks first: drivers ask for them most."""
     return sorted(map(parse, names), key=lambda b: (KINDS.index(b.kind), b.variant, -b.count))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pilotlight.kernels.micro.asm import Core, Function, Memory, RegisterList
+from pilotlight.kernels.micro.asm import Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.micro.s8.conv import SAVED, enter, rest
 from pilotlight.kernels.micro.s8.finish import limit, separate
-from pilotlight.kernels.micro.s8.names import Block
+from pilotlight.kernels.micro.s8.names import DspBlock
 
 UNROLL = 2
 X, W, X0, X1 = (Core(n) for n in range(4))
@@ -14,7 +14,7 @@ ARGUMENTS = RegisterList(tuple(Core(n) for n in range(1, 10)))
 FRAME = 36  # x, steps left out, x_end, w, w_end, y, zy, lo, hi
 
 
-def row(block: Block) -> Function:
+def row(block: DspBlock) -> Function:
     f = Function(block.name, stack=4 * len(SAVED.registers) + FRAME)
     acc = [Core(4 + n) for n in range(block.count)]
     pairs = list(zip(acc[::2], acc[1::2], strict=True))
@@ -25,7 +25,7 @@ def row(block: Block) -> Function:
     f.add("push", ARGUMENTS)
     f.add("mov", W, Core(4))
     f.label("block")
-    f.add("ldmia", Memory(W, update=True), RegisterList(tuple(acc)))
+    f.add("ldmia", MemoryOperand(W, update=True), RegisterList(tuple(acc)))
     f.add("ldrd", X, X0, "[sp]")
     enter(f, X0, 4 * len(step.body), UNROLL)
     f.label("taps")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from pilotlight.kernels.micro.asm import Core, Instruction, Memory, Operand, RegisterList
+from pilotlight.kernels.micro.asm import AsmInstruction, Core, MemoryOperand, Operand, RegisterList
 from pilotlight.kernels.micro.simulator import MASK, Simulator, SimulatorError
 
 _ADDRESS = re.compile(r"\[(\w+)(?:, (?:#(-?\d+)|(\w+)(?:, lsl #(\d+))?))?\](?:, #(-?\d+))?")
@@ -37,7 +37,7 @@ class DspSimulator(Simulator):
         super().__init__()
         self.difference = 0  # of the last comparison, signed
 
-    def jump(self, body: list[Instruction], following: int, labels: dict[str, int]) -> int | None:
+    def jump(self, body: list[AsmInstruction], following: int, labels: dict[str, int]) -> int | None:
         instruction = body[following - 1]
         if instruction.op != "tbb":
             return super().jump(body, following, labels)
@@ -106,13 +106,13 @@ class DspSimulator(Simulator):
             super().several(op, where, registers)
             return
         assert isinstance(registers, RegisterList)
-        base = where.base if isinstance(where, Memory) else where
+        base = where.base if isinstance(where, MemoryOperand) else where
         address = self.value(base)
         if address % 4:
             raise SimulatorError(f"{op} at {address:#x}")
         for i, register in enumerate(registers.registers):
             self.registers[register] = self.read(address + 4 * i)
-        if isinstance(where, Memory) and where.update:
+        if isinstance(where, MemoryOperand) and where.update:
             self.registers[where.base] = address + 4 * len(registers.registers)
 
     def integer(self, op: str, operands: tuple[Operand, ...]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pilotlight.kernels.micro.asm import Core, Function, Memory, RegisterList
+from pilotlight.kernels.micro.asm import Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.micro.s8.conv import SAVED
 from pilotlight.kernels.micro.s8.finish import limit, shift_left
-from pilotlight.kernels.micro.s8.names import Block
+from pilotlight.kernels.micro.s8.names import DspBlock
 
 X, W, ODD, EVEN = (Core(n) for n in range(4))
 ACC = [Core(n) for n in range(4, 8)]
@@ -14,7 +14,7 @@ ARGUMENTS = RegisterList(tuple(Core(n) for n in range(1, 12)))
 FRAME = 44  # x, kh, kw, column, row, w, w_end, y, zy, lo, hi
 
 
-def taps(block: Block) -> Function:
+def taps(block: DspBlock) -> Function:
     f = Function(block.name, stack=4 * len(SAVED.registers) + FRAME)
     f.add("push", SAVED)
     f.add("ldmia", Core(0), ARGUMENTS)
@@ -22,7 +22,7 @@ def taps(block: Block) -> Function:
     f.add("mov", COLUMN, Core(4))
     f.add("mov", W, Core(6))
     f.label("channels")
-    f.add("ldmia", Memory(W, update=True), RegisterList(tuple(ACC)))
+    f.add("ldmia", MemoryOperand(W, update=True), RegisterList(tuple(ACC)))
     f.add("ldrd", X, ROWS, "[sp]")
     f.label("row")
     f.add("ldr", COLUMNS, "[sp, #8]")
@@ -43,7 +43,7 @@ def taps(block: Block) -> Function:
     f.add("subs", ROWS, ROWS, 1)
     f.add("bne", "row")
     multipliers, y, zy = [ODD, EVEN, W0, W1], COLUMNS, SPARE
-    f.add("ldmia", Memory(W, update=True), RegisterList(tuple(multipliers)))
+    f.add("ldmia", MemoryOperand(W, update=True), RegisterList(tuple(multipliers)))
     f.add("ldrd", y, zy, "[sp, #28]")
     for a, m in zip(ACC, multipliers, strict=True):
         shift_left(f, a, block.finish)

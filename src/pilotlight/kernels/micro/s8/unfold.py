@@ -6,9 +6,9 @@ columns and then by rows, in thirteen registers.
 
 from __future__ import annotations
 
-from pilotlight.kernels.micro.asm import Core, Function, Memory, RegisterList
+from pilotlight.kernels.micro.asm import Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.micro.s8.conv import SAVED
-from pilotlight.kernels.micro.s8.names import Block
+from pilotlight.kernels.micro.s8.names import DspBlock
 
 FROM, TO = Core(0), Core(14)
 TAPS = [Core(n) for n in range(1, 10)]  # (3 rows, 3 columns)
@@ -27,7 +27,7 @@ def place_bytes(channels: int) -> int:
     return 8 * channels
 
 
-def unfold(block: Block) -> Function:
+def unfold(block: DspBlock) -> Function:
     place = place_bytes(block.step)
     f = Function(block.name, stack=4 * len(SAVED.registers) + FRAME)
     f.add("push", SAVED)
@@ -62,7 +62,7 @@ def unfold(block: Block) -> Function:
 
 def _half(f: Function, half: int, place: int) -> None:
     """Channels 0 and 2, or 1 and 3, of four."""
-    f.add("ldmia", Memory(FROM, update=bool(half)) if half else FROM, RegisterList(tuple(TAPS)))
+    f.add("ldmia", MemoryOperand(FROM, update=bool(half)) if half else FROM, RegisterList(tuple(TAPS)))
     for tap in TAPS:
         f.add("sxtb16", tap, tap, *(["ror #8"] if half else []))
     columns: list[list[Core]] = [[], [], [], []]  # the rows of columns 1, 2, 0, 3

@@ -6,10 +6,10 @@ is the first output row; what rows 1 and 2 left on the stack starts the sum of r
 
 from __future__ import annotations
 
-from pilotlight.kernels.micro.asm import Core, Function, Memory, RegisterList
+from pilotlight.kernels.micro.asm import Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.micro.s8.conv import SAVED
 from pilotlight.kernels.micro.s8.finish import limit, shift_left
-from pilotlight.kernels.micro.s8.names import Block
+from pilotlight.kernels.micro.s8.names import DspBlock
 
 V, W, X0, X1 = (Core(n) for n in range(4))
 ACC = RegisterList(tuple(Core(n) for n in range(4, 12)))  # (tile, filter)
@@ -20,7 +20,7 @@ FRAME = 44  # v, end of a place, w_end, lo, hi, u, column, zy, y, y_end, from a 
 _PLACE_END, _W_END, _LO, _U, _COLUMN, _ZY, _Y, _BACK = 4, 8, 12, 20, 24, 28, 32, 40
 
 
-def winograd(block: Block) -> Function:
+def winograd(block: DspBlock) -> Function:
     f = Function(block.name, stack=4 * len(SAVED.registers) + FRAME + 2 * SUMS)
     _begin(f, block)
     f.label("filters")
@@ -62,13 +62,13 @@ def winograd(block: Block) -> Function:
     return f
 
 
-def _begin(f: Function, block: Block) -> None:
+def _begin(f: Function, block: DspBlock) -> None:
     """The arguments into the frame: v, w, w_end, u, steps, zy, lo, hi; then y."""
     v, w, w_end, u, steps, zy, lo, hi = (Core(n) for n in (2, 3, 4, 5, 6, 7, 8, 9))
     y, y_end = Core(0), Core(10)
     f.add("push", SAVED)
     f.add("sub", "sp", "sp", FRAME)
-    f.add("ldmia", Memory(Core(0), update=True), RegisterList((v, w, w_end, u, steps, zy, lo, hi)))
+    f.add("ldmia", MemoryOperand(Core(0), update=True), RegisterList((v, w, w_end, u, steps, zy, lo, hi)))
     f.add("str", v, "[sp]")
     f.add("mov", W, w)
     f.add("strd", w_end, lo, f"[sp, #{_W_END}]")
@@ -82,7 +82,7 @@ def _begin(f: Function, block: Block) -> None:
         f.add("str", steps, f"[sp, #{_BACK}]")
 
 
-def _place(f: Function, block: Block, name: str, pushed: int) -> None:
+def _place(f: Function, block: DspBlock, name: str, pushed: int) -> None:
     """The sums of one place; `pushed` is how far the stack pointer is below the frame."""
     unroll = block.step
     fresh = name == "one"
@@ -153,7 +153,7 @@ def _pairs() -> list[tuple[int, Core, Core]]:
     return list(zip(range(4), numbers[::2], numbers[1::2], strict=True))
 
 
-def _outputs(f: Function, block: Block) -> None:
+def _outputs(f: Function, block: DspBlock) -> None:
     """From sums to outputs: two filters of two neighbouring pixels at a time."""
     u, y, zy, left, right = Core(0), Core(2), Core(3), Core(4), Core(5)
     first, second = (Core(6), Core(7)), (Core(8), Core(9))
@@ -167,7 +167,7 @@ def _outputs(f: Function, block: Block) -> None:
     for pair in (0, 8):
         f.add("ldrd", *first, f"[{u}, #{pair}]")
         f.add("ldrd", *second, f"[{u}, #{2 * SUMS + pair}]")
-        f.add("ldmia", Memory(W, update=True), RegisterList((*biases, *multipliers)))
+        f.add("ldmia", MemoryOperand(W, update=True), RegisterList((*biases, *multipliers)))
         for sums in (first, second):
             for a, bias, m in zip(sums, biases, multipliers, strict=True):
                 f.add("add", a, bias, f"{a}, asr #2")
