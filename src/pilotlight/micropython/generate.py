@@ -11,7 +11,9 @@ from pilotlight.micropython.rows import rows_header, rows_source
 from pilotlight.micropython.schemas import CFunction
 from pilotlight.micropython.tables import header, operator_tables
 
-TYPED_KERNELS = ("cumprod_f32", "cumprod_i64", "sort_f32", "sort_i64")  # headers generated from templates
+TYPED_KERNELS = (  # headers generated from templates
+    "avg_pool3d_f32", "conv3d_f32", "cumprod_f32", "cumprod_i64", "max_pool3d_f32", "sort_f32", "sort_i64",
+)
 
 
 def generate(folder: Path, chosen: Mapping[str, CFunction] | None = None, *, alone: bool = False) -> None:

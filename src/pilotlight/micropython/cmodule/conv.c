@@ -2,7 +2,7 @@
  * time. Transposed convolution goes element by element, integers go through Python. */
 #include "window.h"
 
-#include "conv3d_f32.h"
+#include "generated/conv3d_f32.h"
 #include "depthwise3d_f32.h"
 
 static const int32_t ones[3] = {1, 1, 1}, zeros[3] = {0, 0, 0};

@@ -1,8 +1,8 @@
 /* Pooling, plane by plane; integers go through Python. */
 #include "window.h"
 
-#include "avg_pool3d_f32.h"
-#include "max_pool3d_f32.h"
+#include "generated/avg_pool3d_f32.h"
+#include "generated/max_pool3d_f32.h"
 
 static const int32_t ones[3] = {1, 1, 1}, zeros[3] = {0, 0, 0};
 
