@@ -124,9 +124,14 @@ def test_unknown_dtypes_are_named(dtype: torch.dtype) -> None:
     assert "float32" in str(caught.value)
 
 
+class Doubles(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x.double() * 2).float()
+
+
 def test_dtypes_inside_the_model_are_named_with_their_place() -> None:
     with pytest.raises(UnsupportedError) as caught:
-        pl.capture(Forward(lambda x: (x.double() * 2).float()), (X,))
+        pl.capture(Doubles(), (X,))
     assert "float64" in str(caught.value)
     assert "test_capture.py" in str(caught.value)
 
