@@ -86,7 +86,7 @@ def test_kernels_are_clean_under_sanitizers(name: str, tmp_path: Path) -> None:
     [
         (Conv2dShape(1, 25, 5, 64, 25, 5, 64, 1, 1), 0, 0),  # in place
         (Conv2dShape(1, 10, 10, 8, 10, 10, 16, 1, 1), -768, -384),  # grows: groups of 48 pixels
-        (Conv2dShape(1, 8, 8, 16, 8, 8, 16, 3, 3, pt=1, pl=1), -9 * 16, 9 * 16),  # a row and a pixel behind the input
+        (Conv2dShape(1, 8, 8, 16, 8, 8, 16, 3, 3, pt=1, pl=1), -9 * 16, 9 * 16),  # a row and a pixel after the input
     ],
     ids=str,
 )

@@ -152,6 +152,28 @@ def test_changed_inputs_are_refused() -> None:
     assert "buffer" in str(caught.value.hint)
 
 
+class RunningStatistics(nn.Module):
+    """PyTorch changes the buffers, and its schema does not say so."""
+
+    def __init__(self, norm: Any) -> None:
+        super().__init__()
+        self.norm = norm
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("var", torch.ones(3))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.norm(x, self.mean, self.var), self.mean * 1
+
+
+@pytest.mark.parametrize("norm", [
+    lambda x, m, v: nn.functional.instance_norm(x, m, v, use_input_stats=True),
+    lambda x, m, v: nn.functional.batch_norm(x, m, v, training=True),
+], ids=["instance", "batch"])
+def test_running_statistics_that_change_are_refused(norm: Any) -> None:
+    with pytest.raises(UnsupportedError, match="statistics"):
+        pl.capture(RunningStatistics(norm), (torch.randn(2, 3, 4, 4),))
+
+
 def test_something_that_is_no_module_is_refused() -> None:
     with pytest.raises(PilotlightError, match=r"expected a torch\.nn\.Module, got function"):
         pl.capture(lambda x: x, (X,))  # type: ignore[arg-type]

@@ -185,4 +185,6 @@ def instance_norm(
     if not use_input_stats:
         hint = "set track_running_stats=False"
         raise b.refuse("instance norm with running statistics is not supported", hint)
+    if running_mean is not None and running_mean.is_constant:  # a buffer, which torch.export does not see change
+        raise b.refuse("instance norm that updates running statistics is not supported", "give no running statistics")
     return group_norm(b, input, input.shape[1], weight, bias, eps)
