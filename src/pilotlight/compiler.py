@@ -220,6 +220,11 @@ def compile(
 ) -> Build:
     """Plan and write a captured graph for a board; `choices` are fields of Options. `passes` replace the default ones;
     the graph is checked after each."""
+    if not isinstance(graph, Graph):
+        raise PilotlightError(
+            f"expected a captured graph, got {type(graph).__name__}",
+            hint="capture the module first: pilotlight.capture(module, example_inputs)", kind="usage",
+        )
     chosen = replace(options or Options(), **choices)
     target_board = boards.load(board) if isinstance(board, str) else board
     if chosen.weights_in is not None or chosen.arena_in is not None:

@@ -118,6 +118,13 @@ def test_options_are_checked_by_name() -> None:
     assert "mps2-an386" in str(caught.value)
 
 
+def test_a_module_that_was_not_captured_is_named() -> None:
+    for call in (pl.compile, pl.run):
+        with pytest.raises(pl.PilotlightError, match="expected a captured graph, got Sequential") as caught:
+            call(net())
+        assert "pilotlight.capture" in str(caught.value.hint)
+
+
 def test_size_is_smaller_than_speed() -> None:
     graph = zoo_graph("several")
     speed, size = (pl.compile(graph, board="mps2-an386", optimize=o).info.sizes for o in ("speed", "size"))
