@@ -22,18 +22,20 @@ from pilotlight.micropython.bytecode import bytecode_version, compile_all
 if TYPE_CHECKING:
     from pilotlight.micropython.composed import PackedUnit
 
-# In the order of the blocks: similar files are neighbours, which compresses better.
-PACKED = (
-    "torch.nn.modules._table", "torch.nn._losses", "torch.nn._more", "torch.nn._tables", "torch.nn.modules.others",
-    "torch.nn.modules.rnn", "torch.nn.modules._norm", "torch.nn.modules.normalization", "torch.nn.modules._text",
-    "torch.nn.modules._conv", "torch.nn.modules.transformer", "torch.nn.modules.activation", "torch.nn.init",
-    "torch.nn.modules._walk", "torch.nn.modules._state", "copy", "torch.nn.modules.mapping",
-    "torch.nn.modules._numbered", "torch.nn.modules._rare", "dataclasses", "itertools", "functools",
-    "contextlib",
+# The modules of each block: more in one take less flash, but more time and RAM to unpack.
+_BLOCKS = (
+    ("torch.nn.modules._table",),
+    ("torch.nn._losses",),
+    ("torch.nn._more", "torch.nn._tables"),
+    ("torch.nn.modules.others", "torch.nn.modules.rnn", "torch.nn.modules._norm", "torch.nn.modules.normalization"),
+    ("torch.nn.modules._text", "torch.nn.modules._conv", "torch.nn.modules.transformer"),
+    ("torch.nn.modules.activation", "torch.nn.init", "torch.nn.modules._walk", "torch.nn.modules._state"),
+    ("copy", "torch.nn.modules.mapping", "torch.nn.modules._numbered", "torch.nn.modules._rare"),
+    ("dataclasses", "itertools", "functools", "contextlib"),
 )
+PACKED = tuple(name for block in _BLOCKS for name in block)
 _PUBLIC = ("torch.nn.init", "copy", "dataclasses", "itertools", "functools", "contextlib")  # programs import these
-# Bytes of a block before compression: larger blocks take less flash, but more time and RAM to unpack.
-_MODULES, _OPERATORS = 8000, 4800
+_OPERATOR_BYTES = 4800  # of a block of operators before compression
 _STUB = "from torch import _packed\n\n_packed.load(__name__, globals())\n"
 LOADER = "torch._packed"
 _GUARD = """\
@@ -58,20 +60,25 @@ def pack(files: Mapping[str, Path], operators: Iterable[PackedUnit]) -> Packed:
     if LOADER not in files:
         return Packed({}, "#define PT_STREAM 0\n", "")
     modules = {name: files[name].read_text() for name in PACKED if name in files}
-    names: list[list[str]] = []
-    blocks: list[bytes] = []
-    for most, units in ((_MODULES, _modules(modules)), (_OPERATORS, _units(operators))):
-        room = 0
-        for name, unit in units.items():
-            if len(unit) > room:
-                names.append([])
-                blocks.append(b"")
-                room = max(most, len(unit))
-            names[-1].append(name)
-            blocks[-1] += unit
-            room -= len(unit)
+    units = _modules(modules) | _units(operators)
+    names = [[_MODULE + name for name in block if name in modules] for block in _BLOCKS]
+    names = [block for block in names if block] + _filled({k: v for k, v in units.items() if k[0] != _MODULE})
+    blocks = [b"".join(units[name] for name in block) for block in names]
     made = {f"{name.replace('.', '/')}.py": _STUB.encode() if name in _PUBLIC else b"" for name in modules}
     return Packed(made, "#define PT_STREAM 1\n", _source(names, blocks))
+
+
+def _filled(units: Mapping[str, bytes]) -> list[list[str]]:
+    """Blocks of as many units as fit, in their order."""
+    names: list[list[str]] = []
+    room = 0
+    for name, unit in units.items():
+        if len(unit) > room:
+            names.append([])
+            room = max(_OPERATOR_BYTES, len(unit))
+        names[-1].append(name)
+        room -= len(unit)
+    return names
 
 
 def shares(operators: Iterable[PackedUnit]) -> dict[str, int]:
