@@ -76,7 +76,7 @@ MUTATIONS = {
     "softmax": ("inverse.r * 16384", "inverse.r * 16383"),
     "norm": ("inverse.r * 16384", "inverse.r * 16383"),
     "resize": ("2048 - t", "2047 - t"),
-    "mean": ("acc * q->up", "(acc + 1) * q->up"),
+    "mean": ("(uint32_t)acc <<", "(uint32_t)(acc + 1) <<"),
 }
 
 

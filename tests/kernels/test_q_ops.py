@@ -59,7 +59,7 @@ def test_c_is_the_reference(name: str, tmp_path: Path) -> None:
 
 MUTATIONS = {
     "matmul": ("(uint32_t)product >> 31", "(uint32_t)product >> 31 & 0u"),
-    "mean": ("acc * q->up", "(acc + 1) * q->up"),
+    "mean": ("(uint32_t)acc <<", "(uint32_t)(acc + 1) <<"),
     "softmax": ("inverse.r * 16384", "inverse.r * 16383"),
     "norm": ("inverse.r * 16384", "inverse.r * 16383"),
     "lstm": ("* (v & 255) + 128", "* (v & 255)"),

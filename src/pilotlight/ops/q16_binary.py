@@ -26,9 +26,9 @@ from pilotlight.ops.q_spec import (
     Limits,
     NodeSpec,
     affine,
-    out_attrs,
-    out_table,
     overflow,
+    requantize_attrs,
+    requantize_table,
     requantized,
     requantizer,
     wide,
@@ -63,7 +63,7 @@ class QAdd16(Binary16):
 
 @register
 class QMul16(Binary16):
-    """attrs: m, up, zero, lo, hi."""
+    """attrs: m, zy, shift, lo, hi."""
 
     name = "qmul_s16"
     called = "mul"
@@ -74,7 +74,7 @@ class QMul16(Binary16):
         return as_int16(requantized(x * y, node.attrs["m"], node.attrs))
 
     def table(self, node: Node, c: Step) -> str:
-        fields = {"out": out_table(node.attrs), "m": node.attrs["m"]}
+        fields = {"out": requantize_table(node.attrs), "m": node.attrs["m"]}
         return c.table("pl_q_mul_s16_t", "mul", fields)
 
 
@@ -92,7 +92,7 @@ def make_qadd16(x0: Affine, x1: Affine, y: Affine, alpha: float = 1.0, limits: L
 def make_qmul16(x0: Affine, x1: Affine, y: Affine, limits: Limits = LIMITS) -> NodeSpec:
     """y = x0 * x1."""
     m = requantizer(Affine(*x0).scale * Affine(*x1).scale / Affine(*y).scale, LARGEST * LARGEST)
-    return NodeSpec("qmul_s16", {"m": int(m.value[0]), **out_attrs(m, 0, limits)})
+    return NodeSpec("qmul_s16", {"m": int(m.value[0]), **requantize_attrs(m, 0, limits)})
 
 
 @wide_form("add", "mul", "sub")

@@ -16,12 +16,12 @@ from pilotlight.ops.base import Integer, Result, register
 from pilotlight.ops.q16_dense import make_dense
 from pilotlight.ops.q16_spec import as_int16, build_node, wide_form
 from pilotlight.ops.q_conv_transpose import QConvTranspose2d, table_fields
-from pilotlight.ops.q_spec import NodeSpec, out_attrs, requantized, wide
+from pilotlight.ops.q_spec import NodeSpec, requantize_attrs, requantized, wide
 
 
 @register
 class QConvTranspose2d16(QConvTranspose2d):
-    """attrs: kernel, stride, pad, extra (output padding), dilation, groups, channels, down, up, zero, lo, hi;
+    """attrs: kernel, stride, pad, extra (output padding), dilation, groups, channels, down, zy, shift, lo, hi;
     inputs x, w (O, KH, KW, I / groups), bias int32 (O), m int32 (O). The output never overlaps the input."""
 
     name = "qconv_transpose2d_s16"
@@ -59,7 +59,8 @@ def make_transposed(
     filters = weight.reshape(groups, inputs // groups, kh, kw, -1).transpose(0, 4, 2, 3, 1)
     filters = filters.reshape(conv["channels"], kh, kw, inputs // groups)
     w, offset, m = make_dense(node, x_scale, y_scale, filters, scales, bias)
-    return NodeSpec("qconv_transpose2d_s16", {**conv, "down": m.down, **out_attrs(m, 0, limits)}, (w, offset, m.value))
+    attrs = {**conv, "down": m.down, **requantize_attrs(m, 0, limits)}
+    return NodeSpec("qconv_transpose2d_s16", attrs, (w, offset, m.value))
 
 
 @wide_form("conv_transpose2d")

@@ -13,12 +13,12 @@ from pilotlight.graph import INT16, Node
 from pilotlight.ops.base import Integer, Result, register
 from pilotlight.ops.q16_spec import LARGEST, as_int16, build_node, wide_form
 from pilotlight.ops.q_matmul import QMatMul
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, out_attrs, requantized, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, requantize_attrs, requantized, wide
 
 
 @register
 class QMatMul16(QMatMul):
-    """inputs a (..., M, K) and b (..., K, N), or b (..., N, K) with attrs["transposed"]; attrs: m, down, up, zero, lo,
+    """inputs a (..., M, K) and b (..., K, N), or b (..., N, K) with attrs["transposed"]; attrs: m, down, zy, shift, lo,
     hi. The leading dimensions are equal, or all of size 1 in one of the two. The output overlaps neither."""
 
     name = "qmatmul_s16"
@@ -44,7 +44,7 @@ def make_qmatmul16(
 ) -> NodeSpec:
     """The product over `inner` elements."""
     m = wide_multiplier(Affine(*a).scale * Affine(*b).scale / Affine(*y).scale, inner * LARGEST * LARGEST)
-    numbers = {"m": int(m.value[0]), "down": m.down, **out_attrs(m, 0, limits)}
+    numbers = {"m": int(m.value[0]), "down": m.down, **requantize_attrs(m, 0, limits)}
     return NodeSpec("qmatmul_s16", {"transposed": bool(transposed), **numbers})
 
 

@@ -21,14 +21,24 @@ from pilotlight.ops.q16_requantize import make_rescale
 from pilotlight.ops.q16_spec import LARGEST, as_int16, build_node, scaled_distances, wide_form
 from pilotlight.ops.q_mean import QMean
 from pilotlight.ops.q_pool import QPool, cells
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import (
+    Affine,
+    Limits,
+    NodeSpec,
+    affine,
+    requantize_attrs,
+    requantize_table,
+    requantized,
+    requantizer,
+    wide,
+)
 
 MOST = 65535  # numbers of a sum
 
 
 @register
 class QMean16(QMean):
-    """attrs: axes (neighbouring, sorted), m, up, zero, lo, hi. The axes stay as size 1."""
+    """attrs: axes (neighbouring, sorted), m, zy, shift, lo, hi. The axes stay as size 1."""
 
     name = "qmean_s16"
 
@@ -46,13 +56,13 @@ class QMean16(QMean):
     def emit(self, node: Node, c: Step) -> None:
         a = node.attrs
         c.use("q_mean_s16")
-        table = c.table("pl_q_out_t", "mean", out_table(a))
+        table = c.table("pl_requantize_t", "mean", requantize_table(a))
         c.call("pl_q_mean_s16", table, c.read(node.inputs[0]), c.write(node.output), *self.shape(node), a["m"])
 
 
 class QPool16(QPool):
     """attrs: size, kernel, stride, pad, dilation, count_padding, divisor as for float pooling, lo, hi; for averages
-    also up, zero, first (the count of m[0]) and the input m."""
+    also zy, shift, first (the count of m[0]) and the input m."""
 
     def infer(self, node: Node) -> Result:
         return [(INT16, shape) for _, shape in super().infer(node)]
@@ -67,8 +77,8 @@ class QPool16(QPool):
         a = node.attrs
         c.use("q_pool2d_s16")
         fields: Fields = {
-            "pool": self.pool_fields(node), "out": out_table({"up": 1, "zero": 0, **a}), "first": a.get("first", 0),
-            "adaptive": int(self.adaptive),
+            "pool": self.pool_fields(node), "out": requantize_table({"shift": 0, "zy": 0, **a}),
+            "first": a.get("first", 0), "adaptive": int(self.adaptive),
         }
         table = c.table("pl_q_pool2d_s16_t", "pool", fields)
         constants = [c.read(v) for v in node.inputs]
@@ -84,7 +94,7 @@ def make_qmean16(x: Affine, y: Affine, shape: Shape, axes: Sequence[int], limits
     axes = tuple(sorted(a % len(shape) for a in axes))
     count = int(np.prod([shape[a] for a in axes]))
     m = requantizer(Affine(*x).scale / Affine(*y).scale / count, LARGEST * count)
-    return NodeSpec("qmean_s16", {"axes": axes, "m": int(m.value[0]), **out_attrs(m, 0, limits)})
+    return NodeSpec("qmean_s16", {"axes": axes, "m": int(m.value[0]), **requantize_attrs(m, 0, limits)})
 
 
 def make_qavg_pool16(
@@ -97,7 +107,7 @@ def make_qavg_pool16(
     if len(found) == 1 and first == taps == shape[1] * shape[2]:
         return make_qmean16(x, y, shape, (1, 2), limits)
     m = requantizer(Affine(*x).scale / Affine(*y).scale / np.arange(first, max(counts) + 1), LARGEST * taps)
-    attrs = {**pool, **out_attrs(m, 0, limits), "zx": 0, "first": first}
+    attrs = {**pool, **requantize_attrs(m, 0, limits), "zx": 0, "first": first}
     return NodeSpec(f"q{'adaptive_' * adaptive}avg_pool2d_s16", attrs, (m.value,))
 
 

@@ -19,8 +19,8 @@ from pilotlight.ops.q_spec import (
     NodeSpec,
     affine,
     narrow,
-    out_attrs,
-    out_table,
+    requantize_attrs,
+    requantize_table,
     requantized,
     requantizer,
     wide,
@@ -31,7 +31,7 @@ TYPES = {8: INT8, 16: INT16}
 
 @register
 class Requantize(Op):
-    """attrs: bits (of y), zx, m, up, zero, lo, hi. Element by element."""
+    """attrs: bits (of y), zx, m, zy, shift, lo, hi. Element by element."""
 
     name = "qrequantize"
     called = "requantize"
@@ -58,7 +58,7 @@ class Requantize(Op):
     def emit(self, node: Node, c: Step) -> None:
         a, x = node.attrs, node.inputs[0]
         c.use("q_requantize")
-        table = c.table("pl_q_out_t", "requantize", out_table(a))
+        table = c.table("pl_requantize_t", "requantize", requantize_table(a))
         kinds = "_".join(f"s{8 * v.dtype.size}" for v in (x, node.output))
         numbers = (x.elements, a["zx"], a["m"], int(c.reverse))
         c.call(f"pl_q_requantize_{kinds}", table, c.read(x), c.write(node.output), *numbers)
@@ -69,7 +69,7 @@ def make_rescale(x: Affine, y: Affine, bits: int, limits: Limits | None = None) 
     x, y = Affine(*x), Affine(*y)
     m = requantizer(x.scale / y.scale, 65535)
     top = 1 << (bits - 1)
-    numbers = {"zx": int(x.zero), "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits or (-top, top - 1))}
+    numbers = {"zx": int(x.zero), "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits or (-top, top - 1))}
     return NodeSpec("qrequantize", {"bits": bits, **numbers})
 
 

@@ -18,12 +18,22 @@ from pilotlight.ops.base import Integer, Result, register
 from pilotlight.ops.q16_requantize import make_rescale
 from pilotlight.ops.q16_spec import as_int16, build_node, scaled_distances, wide_form
 from pilotlight.ops.q_resize import ONE, QResize, make_qresize2d
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import (
+    Affine,
+    Limits,
+    NodeSpec,
+    affine,
+    requantize_attrs,
+    requantize_table,
+    requantized,
+    requantizer,
+    wide,
+)
 
 
 @register
 class QResize16(QResize):
-    """attrs: mode, out (OH, OW), m, up, zero, lo, hi; inputs as for int8."""
+    """attrs: mode, out (OH, OW), m, zy, shift, lo, hi; inputs as for int8."""
 
     name = "qresize2d_s16"
 
@@ -52,7 +62,7 @@ class QResize16(QResize):
         *shape, channels = x.shape
         sizes = (*shape, channels * (2 if nearest else 1))
         fields: dict[str, Any] = dict(zip(("n", "ih", "iw", "c"), sizes, strict=True))
-        fields |= {"oh": a["out"][0], "ow": a["out"][1], "out": out_table(a), "zx": 0, "m": a["m"]}
+        fields |= {"oh": a["out"][0], "ow": a["out"][1], "out": requantize_table(a), "zx": 0, "m": a["m"]}
         c.use("q_resize" if nearest else "q_resize_s16")
         table = c.table("pl_q_resize_t", "resize", fields)
         tables = (c.read(rows), c.read(columns))
@@ -67,7 +77,7 @@ def make_qresize16(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], l
     narrow = make_qresize2d(Affine(1.0, 0), Affine(1.0, 0), shape, resize)
     m = requantizer(Affine(*x).scale / Affine(*y).scale * 2.0**-15, 1 << 30)
     attrs = {"mode": narrow.attrs["mode"], "out": narrow.attrs["out"], "m": int(m.value[0])}
-    return NodeSpec("qresize2d_s16", attrs | out_attrs(m, 0, limits), narrow.constants)
+    return NodeSpec("qresize2d_s16", attrs | requantize_attrs(m, 0, limits), narrow.constants)
 
 
 @wide_form("resize2d")

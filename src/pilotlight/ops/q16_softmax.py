@@ -28,8 +28,8 @@ from pilotlight.ops.q_spec import (
     Limits,
     NodeSpec,
     affine,
-    out_attrs,
-    out_table,
+    requantize_attrs,
+    requantize_table,
     requantized,
     requantizer,
     wide,
@@ -51,7 +51,7 @@ def exp2(u: np.ndarray) -> np.ndarray:
 
 @register
 class QSoftmax16(Op):
-    """attrs: axis, reach, up_u, factor, bits, m, up, zero, lo, hi. Lane by lane, in place."""
+    """attrs: axis, reach, up_u, factor, bits, m, zy, shift, lo, hi. Lane by lane, in place."""
 
     name = "qsoftmax_s16"
     called = "softmax"
@@ -82,7 +82,7 @@ class QSoftmax16(Op):
         fields = dict(zip(("outer", "axis", "inner"), lanes(x.shape, a["axis"]), strict=True))
         fields |= {"reach": a["reach"], "up": a["up_u"], "factor": a["factor"], "bits": a["bits"]}
         c.use("q_softmax_s16")
-        table = c.table("pl_q_softmax_s16_t", "softmax", fields | {"out": out_table(a), "m": a["m"]})
+        table = c.table("pl_q_softmax_s16_t", "softmax", fields | {"out": requantize_table(a), "m": a["m"]})
         c.call("pl_q_softmax_s16", table, c.read(x), c.write(node.output))
 
 
@@ -94,7 +94,7 @@ def make_qsoftmax16(x: Affine, y: Affine, size: int, axis: int, limits: Limits =
     m = requantizer(2.0**-28 / Affine(*y).scale, 1 << 29)
     attrs = {
         "axis": axis, "reach": reach, "up_u": 1 << distance.shift, "factor": int(distance.value[0]),
-        "bits": 30 - max(size - 1, 1).bit_length(), "m": int(m.value[0]), **out_attrs(m, 0, limits),
+        "bits": 30 - max(size - 1, 1).bit_length(), "m": int(m.value[0]), **requantize_attrs(m, 0, limits),
     }
     return NodeSpec("qsoftmax_s16", attrs)
 

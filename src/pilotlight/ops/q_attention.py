@@ -29,9 +29,9 @@ from pilotlight.ops.q_spec import (
     Limits,
     NodeSpec,
     narrow,
-    out_attrs,
-    out_table,
     overflow,
+    requantize_attrs,
+    requantize_table,
     requantized,
     requantizer,
     wide,
@@ -52,7 +52,7 @@ def exp2(u: np.ndarray) -> np.ndarray:
 @register
 class QAttention(Op):
     """q (N, H, L, E), k (N, G, S, E), v (N, G, S, F), and perhaps a bool mask that broadcasts to (N, H, L, S), where
-    False hides a key. attrs: causal, zq, zk, zv, reach, up_u, factor, bits, m, up, zero, lo, hi."""
+    False hides a key. attrs: causal, zq, zk, zv, reach, up_u, factor, bits, m, zy, shift, lo, hi."""
 
     name = "qattention"
     called = "attention"
@@ -99,7 +99,7 @@ class QAttention(Op):
             "depth": v.shape[3],
         }
         numbers = {name: a[name] for name in ("causal", "zq", "zk", "zv", "reach", "factor", "bits", "m")}
-        return shape | numbers | {"up": a["up_u"], "out": out_table(a)}
+        return shape | numbers | {"up": a["up_u"], "out": requantize_table(a)}
 
     def emit(self, node: Node, c: Step) -> None:
         q, k, v = node.inputs[:3]
@@ -129,6 +129,6 @@ def make_qattention(
     attrs = {
         "causal": bool(causal), "zq": int(q.zero), "zk": int(k.zero), "zv": int(v.zero), "reach": reach,
         "up_u": 1 << distance.shift, "factor": int(distance.value[0]), "bits": 30 - max(keys - 1, 1).bit_length(),
-        "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits),
+        "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits),
     }
     return NodeSpec("qattention", attrs)

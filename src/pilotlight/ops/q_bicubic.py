@@ -18,14 +18,24 @@ from pilotlight.codegen.walk import forward_distance
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node, Shape
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import (
+    Affine,
+    Limits,
+    NodeSpec,
+    narrow,
+    requantize_attrs,
+    requantize_table,
+    requantized,
+    requantizer,
+    wide,
+)
 
 ROW, COLUMN = 2048, 4096  # one
 
 
 @register
 class QBicubic(Op):
-    """attrs: out (OH, OW), zx, m, up, zero, lo, hi; inputs x, rows (OH, 8), columns (OW, 8): four indices, four
+    """attrs: out (OH, OW), zx, m, zy, shift, lo, hi; inputs x, rows (OH, 8), columns (OW, 8): four indices, four
     weights."""
 
     name = "qbicubic2d"
@@ -56,7 +66,7 @@ class QBicubic(Op):
         a, (x, rows, columns) = node.attrs, node.inputs
         fields = dict(zip(("n", "ih", "iw", "c", "oh", "ow"), (*x.shape, *a["out"]), strict=True))
         c.use("q_bicubic")
-        table = c.table("pl_q_resize_t", "resize", fields | {"out": out_table(a), "zx": a["zx"], "m": a["m"]})
+        table = c.table("pl_q_resize_t", "resize", fields | {"out": requantize_table(a), "zx": a["zx"], "m": a["m"]})
         c.call("pl_q_resize_bicubic", table, c.read(x), c.read(rows), c.read(columns), c.write(node.output))
 
 
@@ -80,5 +90,5 @@ def make_qbicubic2d(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], 
     rows, columns = (_cubic(size, out, scale, resize["align"], one) for size, out, scale, one in sizes)
     reach = [int(np.abs(table[:, 4:].astype(np.int64)).sum(axis=1).max()) for table in (rows, columns)]
     m = requantizer(x.scale / y.scale / (ROW * COLUMN / 4), ((255 * reach[1] + 2) // 4 + 1) * reach[0])
-    numbers = {"zx": int(x.zero), "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits)}
+    numbers = {"zx": int(x.zero), "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits)}
     return NodeSpec("qbicubic2d", {"out": tuple(resize["out"]), **numbers}, (rows, columns))

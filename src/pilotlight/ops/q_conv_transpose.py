@@ -17,7 +17,16 @@ from pilotlight.fixed import check_accumulator, multiplier
 from pilotlight.graph import INT8, Graph, Node
 from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import Op, Result, get, register
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, wide
+from pilotlight.ops.q_spec import (
+    Affine,
+    Limits,
+    NodeSpec,
+    narrow,
+    requantize_attrs,
+    requantize_table,
+    requantized,
+    wide,
+)
 
 
 def pack(weight: np.ndarray, groups: int) -> np.ndarray:
@@ -32,7 +41,7 @@ def pack(weight: np.ndarray, groups: int) -> np.ndarray:
 
 @register
 class QConvTranspose2d(Op):
-    """attrs: kernel, stride, pad, extra (output padding), dilation, groups, channels, zx, up, zero, lo, hi;
+    """attrs: kernel, stride, pad, extra (output padding), dilation, groups, channels, zx, zy, shift, lo, hi;
     inputs x, w (O, KH, KW, I / groups), bias int32 (O), m int32 (O). The output never overlaps the input."""
 
     name = "qconv_transpose2d"
@@ -79,7 +88,7 @@ def table_fields(node: Node, zx: int) -> Fields:
     names = (("kh", "kw"), ("sh", "sw"), ("pt", "pl"), ("dh", "dw"))
     for keys, attr in zip(names, ("kernel", "stride", "pad", "dilation"), strict=True):
         fields |= dict(zip(keys, a[attr], strict=True))
-    return {**fields, "groups": a["groups"], "zx": zx, "out": out_table(a)}
+    return {**fields, "groups": a["groups"], "zx": zx, "out": requantize_table(a)}
 
 
 def make_qconv_transpose2d(
@@ -97,5 +106,5 @@ def make_qconv_transpose2d(
     offset = np.zeros(channels) if bias is None else np.rint(np.asarray(bias, np.float64) / scales)
     m = multiplier(scales / y.scale)
     check_accumulator(w, offset.astype(np.int64), m.shift, 255)
-    attrs = {**conv, "zx": int(x.zero), **out_attrs(m, int(y.zero), limits)}
+    attrs = {**conv, "zx": int(x.zero), **requantize_attrs(m, int(y.zero), limits)}
     return NodeSpec("qconv_transpose2d", attrs, (w, offset.astype(np.int32), m.value))

@@ -20,8 +20,8 @@ from pilotlight.ops.q_spec import (
     NodeSpec,
     affine,
     narrow,
-    out_attrs,
-    out_table,
+    requantize_attrs,
+    requantize_table,
     requantized,
     requantizer,
     wide,
@@ -31,7 +31,7 @@ from pilotlight.ops.softmax import lane_distance, lanes
 
 @register
 class QCumSum(Op):
-    """attrs: axis, zx, m, up, zero, lo, hi. Lane by lane, in place."""
+    """attrs: axis, zx, m, zy, shift, lo, hi. Lane by lane, in place."""
 
     name = "qcumsum"
     called = "cumsum"
@@ -52,13 +52,13 @@ class QCumSum(Op):
     def emit(self, node: Node, c: Step) -> None:
         a, x = node.attrs, node.inputs[0]
         c.use("q_cumsum")
-        table = c.table("pl_q_out_t", "sum", out_table(a))
+        table = c.table("pl_requantize_t", "sum", requantize_table(a))
         c.call("pl_q_cumsum", table, c.read(x), c.write(node.output), *lanes(x.shape, a["axis"]), a["zx"], a["m"])
 
 
 def _numbers(x: Affine, y: Affine, count: int, limits: Limits) -> dict[str, int]:
     m = requantizer(x.scale / y.scale, 255 * count)
-    return {"zx": int(x.zero), "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits)}
+    return {"zx": int(x.zero), "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits)}
 
 
 def make_qcumsum(x: Affine, y: Affine, shape: Shape, axis: int, limits: Limits = INT8) -> NodeSpec:

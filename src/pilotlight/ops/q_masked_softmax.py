@@ -18,7 +18,7 @@ from pilotlight.graph import Node, Shape, Value
 from pilotlight.ops.base import Integer, register
 from pilotlight.ops.q_forms import build_nodes, result
 from pilotlight.ops.q_softmax import QSoftmax, inverse, make_qsoftmax
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, narrow, out_table, requantized, wide
+from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, narrow, requantize_table, requantized, wide
 from pilotlight.ops.softmax import lanes
 
 LOW = -1e4  # numbers from here down are not scores
@@ -51,7 +51,7 @@ class QMaskedSoftmax(QSoftmax):
     def emit(self, node: Node, c: Step) -> None:
         a, (x, hidden, exponentials) = node.attrs, node.inputs
         c.use("q_masked_softmax")
-        table = c.table("pl_q_out_t", "softmax", out_table(a))
+        table = c.table("pl_requantize_t", "softmax", requantize_table(a))
         numbers = (*lanes(x.shape, a["axis"]), hidden.elements, exponentials.elements, a["bits"], a["m"])
         pointers = (c.read(x), c.read(hidden), c.read(exponentials), c.write(node.output))
         c.call("pl_q_masked_softmax", table, *pointers, *numbers)

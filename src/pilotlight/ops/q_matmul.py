@@ -13,12 +13,22 @@ from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import (
+    Affine,
+    Limits,
+    NodeSpec,
+    narrow,
+    requantize_attrs,
+    requantize_table,
+    requantized,
+    requantizer,
+    wide,
+)
 
 
 @register
 class QMatMul(Op):
-    """inputs a (..., M, K) and b (..., K, N), or b (..., N, K) with attrs["transposed"]; attrs: za, zb, m, up, zero,
+    """inputs a (..., M, K) and b (..., K, N), or b (..., N, K) with attrs["transposed"]; attrs: za, zb, m, zy, shift,
     lo, hi. The leading dimensions are equal, or all of size 1 in one of the two. The output overlaps neither."""
 
     name = "qmatmul"
@@ -47,7 +57,7 @@ class QMatMul(Op):
             "batch": math.prod(node.output.shape[:-2]), "m": rows, "k": inner, "n": columns,
             "a_step": 0 if math.prod(a.shape[:-2]) == 1 else rows * inner,
             "b_step": 0 if math.prod(b.shape[:-2]) == 1 else inner * columns,
-            "transposed": n["transposed"], "out": out_table(n), "factor": n["m"],
+            "transposed": n["transposed"], "out": requantize_table(n), "factor": n["m"],
         }
 
     def emit(self, node: Node, c: Step) -> None:
@@ -63,5 +73,5 @@ def make_qmatmul(
     """The product over `inner` elements."""
     a, b, y = Affine(*a), Affine(*b), Affine(*y)
     m = requantizer(a.scale * b.scale / y.scale, 255 * 255 * inner)
-    numbers = {"za": int(a.zero), "zb": int(b.zero), "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits)}
+    numbers = {"za": int(a.zero), "zb": int(b.zero), "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits)}
     return NodeSpec("qmatmul", {"transposed": bool(transposed), **numbers})

@@ -14,13 +14,23 @@ from pilotlight.codegen.walk import forward_distance
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node, Shape
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import (
+    Affine,
+    Limits,
+    NodeSpec,
+    narrow,
+    requantize_attrs,
+    requantize_table,
+    requantized,
+    requantizer,
+    wide,
+)
 from pilotlight.ops.softmax import lanes
 
 
 @register
 class QMean(Op):
-    """attrs: axes (neighbouring, sorted), zx, m, up, zero, lo, hi. The axes stay as size 1."""
+    """attrs: axes (neighbouring, sorted), zx, m, zy, shift, lo, hi. The axes stay as size 1."""
 
     name = "qmean"
     called = "mean"
@@ -54,7 +64,7 @@ class QMean(Op):
         a = node.attrs
         outer, count, inner = self.shape(node)
         c.use("q_mean")
-        table = c.table("pl_q_out_t", "mean", out_table(a))
+        table = c.table("pl_requantize_t", "mean", requantize_table(a))
         numbers = (outer, count, inner, -count * a["zx"], a["m"])
         c.call("pl_q_mean", table, c.read(node.inputs[0]), c.write(node.output), *numbers)
 
@@ -65,5 +75,5 @@ def make_qmean(x: Affine, y: Affine, shape: Shape, axes: Sequence[int], limits: 
     axes = tuple(sorted(a % len(shape) for a in axes))
     count = int(np.prod([shape[a] for a in axes]))
     m = requantizer(x.scale / y.scale / count, 255 * count)
-    numbers = {"zx": int(x.zero), "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits)}
+    numbers = {"zx": int(x.zero), "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits)}
     return NodeSpec("qmean", {"axes": axes, **numbers})

@@ -22,7 +22,17 @@ from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import Op, Result, add_op
 from pilotlight.ops.pool import pool_part
 from pilotlight.ops.q_mean import make_qmean
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import (
+    Affine,
+    Limits,
+    NodeSpec,
+    narrow,
+    requantize_attrs,
+    requantize_table,
+    requantized,
+    requantizer,
+    wide,
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,7 @@ def cells(shape: Shape, attrs: dict[str, Any], adaptive: bool) -> Iterator[Cell]
 
 class QPool(Op):
     """attrs: size, kernel, stride, pad, dilation, count_padding, divisor as for float pooling, lo, hi; for averages
-    also up, zero, zx, first (the count of m[0]) and the input m."""
+    also zy, shift, zx, first (the count of m[0]) and the input m."""
 
     def __init__(self, kind: str):
         self.kind = kind  # "avg" or "max", "adaptive_avg" or "adaptive_max"
@@ -114,7 +124,7 @@ class QPool(Op):
     def emit(self, node: Node, c: Step) -> None:
         a = node.attrs
         fields: Fields = {
-            "pool": self.pool_fields(node), "out": out_table({"up": 1, "zero": 0, **a}), "zx": a.get("zx", 0),
+            "pool": self.pool_fields(node), "out": requantize_table({"shift": 0, "zy": 0, **a}), "zx": a.get("zx", 0),
             "first": a.get("first", 0), "adaptive": int(self.adaptive),
         }
         c.use("q_pool2d")
@@ -139,7 +149,7 @@ def make_qavg_pool2d(
     if len(found) == 1 and first == taps == shape[1] * shape[2]:
         return make_qmean(x, y, shape, (1, 2), limits)
     m = requantizer(x.scale / y.scale / np.arange(first, max(counts) + 1), 255 * taps)
-    attrs = {**pool, **out_attrs(m, int(y.zero), limits), "zx": int(x.zero), "first": first}
+    attrs = {**pool, **requantize_attrs(m, int(y.zero), limits), "zx": int(x.zero), "first": first}
     return NodeSpec(f"q{'adaptive_' * adaptive}avg_pool2d", attrs, (m.value,))
 
 

@@ -19,14 +19,24 @@ from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node, Shape
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import (
+    Affine,
+    Limits,
+    NodeSpec,
+    narrow,
+    requantize_attrs,
+    requantize_table,
+    requantized,
+    requantizer,
+    wide,
+)
 
 ONE = 2048
 
 
 @register
 class QResize(Op):
-    """attrs: mode, out (OH, OW), zx, m, up, zero, lo, hi; inputs x, rows (OH) or (OH, 3), columns likewise: an index,
+    """attrs: mode, out (OH, OW), zx, m, zy, shift, lo, hi; inputs x, rows (OH) or (OH, 3), columns likewise: an index,
     or two and the weight of the second."""
 
     name = "qresize2d"
@@ -58,7 +68,7 @@ class QResize(Op):
         a, (x, rows, columns) = node.attrs, node.inputs
         fields = dict(zip(("n", "ih", "iw", "c", "oh", "ow"), (*x.shape, *a["out"]), strict=True))
         c.use("q_resize")
-        table = c.table("pl_q_resize_t", "resize", fields | {"out": out_table(a), "zx": a["zx"], "m": a["m"]})
+        table = c.table("pl_q_resize_t", "resize", fields | {"out": requantize_table(a), "zx": a["zx"], "m": a["m"]})
         pointers = (c.read(x), c.read(rows), c.read(columns), c.write(node.output))
         c.call(f"pl_q_resize_{a['mode']}", table, *pointers)
 
@@ -93,5 +103,5 @@ def make_qresize2d(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], l
     else:
         tables = tuple(_nearest(*s, 0.5 if mode == "nearest-exact" else 0.0) for s in sizes)
     m = requantizer(x.scale / y.scale / ONE**2, 255 * ONE**2)
-    numbers = {"zx": int(x.zero), "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits)}
+    numbers = {"zx": int(x.zero), "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits)}
     return NodeSpec("qresize2d", {"mode": mode.removesuffix("-exact"), "out": tuple(resize["out"]), **numbers}, tables)

@@ -19,7 +19,17 @@ from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8, rhmul
 from pilotlight.graph import Node
 from pilotlight.ops.base import Op, Result, register, same
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, out_attrs, out_table, requantized, requantizer, wide
+from pilotlight.ops.q_spec import (
+    Affine,
+    Limits,
+    NodeSpec,
+    narrow,
+    requantize_attrs,
+    requantize_table,
+    requantized,
+    requantizer,
+    wide,
+)
 from pilotlight.ops.softmax import lane_distance, lanes
 
 OUTPUT = Affine(1.0 / 256.0, -128)
@@ -37,7 +47,7 @@ def inverse(total: int) -> tuple[int, int]:
 
 @register
 class QSoftmax(Op):
-    """attrs: axis, bits, m, up, zero, lo, hi; inputs x and the table of exponentials. Lane by lane, in place."""
+    """attrs: axis, bits, m, zy, shift, lo, hi; inputs x and the table of exponentials. Lane by lane, in place."""
 
     name = "qsoftmax"
     called = "softmax"
@@ -64,7 +74,7 @@ class QSoftmax(Op):
     def emit(self, node: Node, c: Step) -> None:
         a, (x, exponentials) = node.attrs, node.inputs
         c.use("q_softmax")
-        table = c.table("pl_q_out_t", "softmax", out_table(a))
+        table = c.table("pl_requantize_t", "softmax", requantize_table(a))
         numbers = (*lanes(x.shape, a["axis"]), exponentials.elements, a["bits"], a["m"])
         c.call("pl_q_softmax", table, c.read(x), c.read(exponentials), c.write(node.output), *numbers)
 
@@ -80,5 +90,5 @@ def make_qsoftmax(x: Affine, y: Affine, size: int, axis: int, limits: Limits = I
     x, y = Affine(*x), Affine(*y)
     bits = min(24, 31 - max(size - 1, 1).bit_length())
     m = requantizer(2.0**-28 / y.scale, 1 << 29)
-    attrs = {"axis": axis, "bits": bits, "m": int(m.value[0]), **out_attrs(m, int(y.zero), limits)}
+    attrs = {"axis": axis, "bits": bits, "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits)}
     return NodeSpec("qsoftmax", attrs, (exponentials(x.scale, bits),))

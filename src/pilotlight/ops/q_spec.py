@@ -19,7 +19,7 @@ import torch
 
 from pilotlight.codegen.step import Fields
 from pilotlight.errors import PilotlightError
-from pilotlight.fixed import INT8, Multiplier, multiplier
+from pilotlight.fixed import INT8, Multiplier, multiplier, rhmul
 from pilotlight.graph import Graph, Node, Place, Value
 from pilotlight.graph.builder import Builder
 
@@ -95,20 +95,20 @@ def requantizer(scale: np.ndarray | float, largest: int) -> Multiplier:
     return m
 
 
-def out_attrs(m: Multiplier, zero: int, limits: Limits = INT8) -> dict[str, int]:
-    """The fields of pl_q_out_t as attributes."""
-    return {"up": 1 << m.shift, "zero": zero, "lo": limits[0], "hi": limits[1]}
+def requantize_attrs(m: Multiplier, zero: int, limits: Limits = INT8) -> dict[str, int]:
+    """The fields of pl_requantize_t as attributes."""
+    return {"zy": zero, "shift": m.shift, "lo": limits[0], "hi": limits[1]}
 
 
 def requantized(acc: np.ndarray, m: np.ndarray | int, attrs: dict[str, Any]) -> np.ndarray:
-    """clamp(zero + rhmul(acc * up, m), lo, hi)."""
-    high = (acc.astype(np.int64) * attrs["up"] * np.asarray(m, np.int64) + (1 << 31)) >> 32
-    return np.clip(high + attrs["zero"], attrs["lo"], attrs["hi"])
+    """clamp(zy + rhmul(acc << shift, m), lo, hi)."""
+    high = rhmul(acc.astype(np.int64) << attrs["shift"], m)
+    return np.clip(high + attrs["zy"], attrs["lo"], attrs["hi"])
 
 
-def out_table(attrs: dict[str, Any]) -> Fields:
-    """A pl_q_out_t."""
-    return {k: attrs[k] for k in ("up", "zero", "lo", "hi")}
+def requantize_table(attrs: dict[str, Any]) -> Fields:
+    """A pl_requantize_t."""
+    return {k: attrs[k] for k in ("zy", "shift", "lo", "hi")}
 
 
 def wide(x: torch.Tensor) -> np.ndarray:

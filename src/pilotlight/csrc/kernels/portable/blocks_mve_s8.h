@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "mem.h"
-#include "requantize_s8.h"
+#include "requantize.h"
 
 /* The int8 blocks for cores with the M-profile vector extension (Helium).
  *

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "requantize_s8.h"
+#include "requantize.h"
 
 /* The int8 blocks for cores with the DSP extension (Cortex-M4, M7, M33): two 16-bit products added in one instruction.
  * With PILOTLIGHT_PORTABLE, and on cores without the extension, their C twins below compute the same bytes.

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "mem.h"
-#include "requantize_s8.h"
+#include "requantize.h"
 
 /* An int8 convolution. Output pixels of a row are computed in groups; what a group sees is first copied into a patch
  * in scratch memory, padded positions holding the zero point: (columns, kh, icg), so that the window of one pixel is a

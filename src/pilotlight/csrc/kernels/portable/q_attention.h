@@ -3,6 +3,7 @@
 
 #include "q_clamp.h"
 #include "q_inverse.h"
+#include "requantize.h"
 
 /* Scaled dot product attention of int8: `batch` times `heads` times `rows` queries of `width` numbers look at `keys`
  * keys and values; a value has `depth` numbers. Heads share keys and values in groups of heads / kv_heads. */
@@ -14,7 +15,7 @@ typedef struct {
     int32_t reach;                         // beyond this distance from the largest score a weight is 0
     int32_t up, factor;                    // distance to log2, in units of 2^-16
     int32_t bits;                          // the largest weight is 2^bits
-    pl_q_out_t out;
+    pl_requantize_t out;
     int32_t m; // the multiplier of sums of 2^20-weighted values
 } pl_q_attention_t;
 
@@ -121,17 +122,17 @@ static inline void pl_q_attention_mix(const pl_q_attention_t *s, const int32_t *
             a2 += w * t[2];
             a3 += w * t[3];
         }
-        y[e] = pl_q_out(&s->out, a0, s->m);
-        y[e + 1] = pl_q_out(&s->out, a1, s->m);
-        y[e + 2] = pl_q_out(&s->out, a2, s->m);
-        y[e + 3] = pl_q_out(&s->out, a3, s->m);
+        y[e] = pl_requantize_s8(&s->out, a0, s->m);
+        y[e + 1] = pl_requantize_s8(&s->out, a1, s->m);
+        y[e + 2] = pl_requantize_s8(&s->out, a2, s->m);
+        y[e + 3] = pl_requantize_s8(&s->out, a3, s->m);
     }
     for (; e < s->depth; e++) {
         int32_t a = begin;
         for (int32_t j = 0; j < keys; j++) {
             a += p[j] * v[j * s->depth + e];
         }
-        y[e] = pl_q_out(&s->out, a, s->m);
+        y[e] = pl_requantize_s8(&s->out, a, s->m);
     }
 }
 

@@ -2,6 +2,7 @@
 #define PL_Q_BICUBIC_H
 
 #include "q_resize.h"
+#include "requantize.h"
 
 /* Bicubic: rows (oh, 8) and columns (ow, 8) name four neighbours and then their weights, of 2048 in all along a row's
  * own axis and of 4096 along a column's. Lines are kept in units of 2^-10. Walks output pixels forward. */
@@ -23,7 +24,7 @@ static inline void pl_q_resize_bicubic(const pl_q_resize_t *s, const int8_t *x, 
                         }
                         sum += v[4 + r] * (line >> 2);
                     }
-                    *y++ = pl_q_out(&s->out, sum, s->m);
+                    *y++ = pl_requantize_s8(&s->out, sum, s->m);
                 }
             }
         }

@@ -2,7 +2,8 @@
 #define PL_Q_BINARY_S16_H
 
 #include "mem.h"
-#include "q_wide.h"
+#include "q_clamp.h"
+#include "requantize_s16.h"
 
 /* y = clamp((rhmul(x0 * 2^16, a) + rhmul(x1 * 2^16, b) + half) >> fraction, lo, hi) */
 typedef struct {
@@ -11,7 +12,7 @@ typedef struct {
 
 /* y = clamp(rhmul(x0 * x1 * up, m), lo, hi) */
 typedef struct {
-    pl_q_out_t out;
+    pl_requantize_t out;
     int32_t m;
 } pl_q_mul_s16_t;
 
@@ -34,7 +35,7 @@ static inline void pl_q_mul_s16(const pl_q_mul_s16_t *t, const int16_t *x0, cons
                                 int32_t s0, int32_t s1)
 {
     for (; n > 0; n--, x0 += s0, x1 += s1) {
-        *y++ = pl_q_out_s16(&t->out, *x0 * *x1, t->m);
+        *y++ = pl_requantize_s16(&t->out, *x0 * *x1, t->m);
     }
 }
 

@@ -1,7 +1,7 @@
 #ifndef PL_Q_CLAMP_H
 #define PL_Q_CLAMP_H
 
-#include "rhmul.h"
+#include <stdint.h>
 
 /* An inner loop as a function of its own, whose numbers then fit the registers. */
 #if defined(__GNUC__)
@@ -25,16 +25,6 @@ static inline int8_t pl_q_sat8(int32_t v)
 #else
     return (int8_t)pl_q_clamp(v, -128, 127);
 #endif
-}
-
-/* How an accumulator becomes an int8: clamp(zero + rhmul(acc * up, m), lo, hi), up a power of two. */
-typedef struct {
-    int32_t up, zero, lo, hi;
-} pl_q_out_t;
-
-static inline int8_t pl_q_out(const pl_q_out_t *q, int32_t acc, int32_t m)
-{
-    return (int8_t)pl_q_clamp(q->zero + pl_rhmul(acc * q->up, m), q->lo, q->hi);
 }
 
 #endif

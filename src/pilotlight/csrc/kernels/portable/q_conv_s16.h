@@ -2,7 +2,9 @@
 #define PL_Q_CONV_S16_H
 
 #include "conv_s8.h"
+#include "q_clamp.h"
 #include "q_dense_s16.h"
+#include "requantize_s16.h"
 
 /* acc (2, 2) = the sums of k products of two pixels x and z with two filters. Of every four taps w holds the first
  * filter's in the order 0 2 1 3, then the second's: what the DSP extension widens to pairs in one instruction each.

@@ -2,6 +2,7 @@
 #define PL_Q_CONV_TRANSPOSE2D_H
 
 #include "q_clamp.h"
+#include "requantize.h"
 
 /* A 2-d transposed convolution of int8, channels last. */
 typedef struct {
@@ -13,7 +14,7 @@ typedef struct {
     int32_t dh, dw;        // dilation
     int32_t groups;        // of channels
     int32_t zx;            // the zero point of x
-    pl_q_out_t out;
+    pl_requantize_t out;
 } pl_q_conv_transpose2d_t;
 
 /* The input row or column that tap k of output o reads, or -1. */
@@ -85,15 +86,15 @@ static inline void pl_q_conv_transpose2d(const pl_q_conv_transpose2d_t *s, const
                     a.a3 = b[width > 3 ? 3 : 0];
                     pl_q_transposed_block(s, x + g * icg, block, &a, at / s->ow, at % s->ow, width);
                     block += s->kh * s->kw * icg * width;
-                    y[0] = pl_q_out(&s->out, a.a0, factor[0]);
+                    y[0] = pl_requantize_s8(&s->out, a.a0, factor[0]);
                     if (width > 1) {
-                        y[1] = pl_q_out(&s->out, a.a1, factor[1]);
+                        y[1] = pl_requantize_s8(&s->out, a.a1, factor[1]);
                     }
                     if (width > 2) {
-                        y[2] = pl_q_out(&s->out, a.a2, factor[2]);
+                        y[2] = pl_requantize_s8(&s->out, a.a2, factor[2]);
                     }
                     if (width > 3) {
-                        y[3] = pl_q_out(&s->out, a.a3, factor[3]);
+                        y[3] = pl_requantize_s8(&s->out, a.a3, factor[3]);
                     }
                 }
             }

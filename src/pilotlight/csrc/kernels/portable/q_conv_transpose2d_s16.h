@@ -2,7 +2,7 @@
 #define PL_Q_CONV_TRANSPOSE2D_S16_H
 
 #include "q_conv_transpose2d.h"
-#include "q_wide.h"
+#include "requantize_s16.h"
 
 /* One output pixel of one filter: w (kh, kw, ic / groups), x the group's first channel. */
 PL_Q_APART int64_t pl_q_transposed_sum_s16(const pl_q_conv_transpose2d_t *s, const int16_t *x, const int8_t *w,
@@ -37,7 +37,7 @@ static inline void pl_q_conv_transpose2d_s16(const pl_q_conv_transpose2d_t *s, c
                 for (int32_t g = 0; g < s->groups; g++) {
                     for (int32_t f = g * ocg; f < (g + 1) * ocg; f++) {
                         const int64_t sum = bias[f] + pl_q_transposed_sum_s16(s, x + g * icg, w + f * filter, oy, ox);
-                        *y++ = pl_q_out_s16(&s->out, down ? pl_q_down(sum, down) : (int32_t)sum, m[f]);
+                        *y++ = pl_requantize_s16(&s->out, down ? pl_q_down(sum, down) : (int32_t)sum, m[f]);
                     }
                 }
             }

@@ -2,7 +2,9 @@
 #define PL_Q_DEPTHWISE_S16_H
 
 #include "depthwise_s8.h"
+#include "q_clamp.h"
 #include "q_dense_s16.h"
+#include "requantize_s16.h"
 
 /* One channel along a row of outputs that lie `channels` elements apart. */
 typedef struct {
@@ -14,10 +16,10 @@ typedef struct {
 /* One by one: a copy of the whole may become a call of memcpy. */
 static inline void pl_line_copy_s16(pl_line_s16_t *to, const pl_line_s16_t *from)
 {
-    to->put.zy = from->put.zy;
-    to->put.up = from->put.up;
-    to->put.lo = from->put.lo;
-    to->put.hi = from->put.hi;
+    to->put.q.zy = from->put.q.zy;
+    to->put.q.shift = from->put.q.shift;
+    to->put.q.lo = from->put.q.lo;
+    to->put.q.hi = from->put.q.hi;
     to->put.narrow = from->put.narrow;
     to->pixels = from->pixels;
     to->channels = from->channels;

@@ -2,6 +2,7 @@
 #define PL_Q_GROUP_NORM_H
 
 #include "q_norm.h"
+#include "rhmul.h"
 
 /* Group norm of int8, channels last: `norm.rows` samples, and norm.n = pixels * channels / groups numbers share a
  * mean and a spread. */

@@ -3,6 +3,7 @@
 
 #include "mem.h"
 #include "q_recurrent.h"
+#include "rhmul.h"
 
 /* The gates r, z, n of a unit, or their sums. */
 typedef struct {

@@ -2,6 +2,7 @@
 #define PL_Q_LOG_SOFTMAX_H
 
 #include "q_clamp.h"
+#include "rhmul.h"
 
 /* log2(v) in units of 2^-16, v > 0: a polynomial for the fraction, exact at powers of two and within 2e-5. */
 static inline int32_t pl_q_log2(uint32_t v)

@@ -3,6 +3,7 @@
 
 #include "mem.h"
 #include "q_recurrent.h"
+#include "rhmul.h"
 
 /* Sums of the four gates of a unit. */
 typedef struct {

@@ -1,13 +1,13 @@
 #ifndef PL_Q_MASKED_SOFTMAX_H
 #define PL_Q_MASKED_SOFTMAX_H
 
-#include "q_clamp.h"
 #include "q_inverse.h"
+#include "requantize.h"
 
 /* Softmax along the middle of (outer, axis, inner) as pl_q_softmax, where elements take part only if `hidden` is 0.
  * hidden (period) repeats over x. A lane that is wholly hidden is uniform, as PyTorch's is when its numbers are all
  * equally low. y may be x. */
-static inline void pl_q_masked_softmax(const pl_q_out_t *q, const int8_t *x, const uint8_t *hidden,
+static inline void pl_q_masked_softmax(const pl_requantize_t *q, const int8_t *x, const uint8_t *hidden,
                                        const int32_t *table, int8_t *y, int32_t outer, int32_t axis, int32_t inner,
                                        int32_t period, int32_t length, int32_t bits, int32_t m)
 {
@@ -32,7 +32,7 @@ static inline void pl_q_masked_softmax(const pl_q_out_t *q, const int8_t *x, con
             const int32_t d = none ? 0 : top - p[k * inner];
             const int32_t seen = none || !hidden[(at + k * inner) % period];
             const int32_t e = seen && d < length ? table[d] * up : 0;
-            y[at + k * inner] = pl_q_out(q, pl_rhmul(e, inverse.r * 16384) >> (inverse.h + 15 - bits), m);
+            y[at + k * inner] = pl_requantize_s8(q, pl_rhmul(e, inverse.r * 16384) >> (inverse.h + 15 - bits), m);
         }
     }
 }

@@ -2,6 +2,7 @@
 #define PL_Q_MATMUL_H
 
 #include "q_clamp.h"
+#include "requantize.h"
 
 /* Batched products of int8 matrices: a (m, k) times b (k, n), or b (n, k) where it is transposed. Distances in
  * elements from one matrix of the batch to the next; 0 uses one matrix for all. */
@@ -10,7 +11,7 @@ typedef struct {
     int32_t a_step, b_step;
     int32_t transposed;
     int32_t za, zb; // zero points
-    pl_q_out_t out;
+    pl_requantize_t out;
     int32_t factor; // the multiplier of the accumulators
 } pl_q_matmul_t;
 
@@ -70,10 +71,10 @@ static inline void pl_q_matmul(const pl_q_matmul_t *s, const int8_t *a, const in
                 t.c00 = t.c01 = begin0;
                 t.c10 = t.c11 = begin1;
                 pl_q_matmul_2x2(&t, rows, b + j * column);
-                out[0] = pl_q_out(&s->out, t.c00, s->factor);
-                out[right] = pl_q_out(&s->out, t.c01, s->factor);
-                out[down] = pl_q_out(&s->out, t.c10, s->factor);
-                out[down + right] = pl_q_out(&s->out, t.c11, s->factor);
+                out[0] = pl_requantize_s8(&s->out, t.c00, s->factor);
+                out[right] = pl_requantize_s8(&s->out, t.c01, s->factor);
+                out[down] = pl_requantize_s8(&s->out, t.c10, s->factor);
+                out[down + right] = pl_requantize_s8(&s->out, t.c11, s->factor);
             }
         }
     }

@@ -1,7 +1,8 @@
 #ifndef PL_Q_MATMUL_S16_H
 #define PL_Q_MATMUL_S16_H
 
-#include "q_wide.h"
+#include "q_clamp.h"
+#include "requantize_s16.h"
 
 /* Batched products of int16 matrices: a (m, k) times b (k, n), or b (n, k) where it is transposed. Distances in
  * elements from one matrix of the batch to the next; 0 uses one matrix for all. */
@@ -9,7 +10,7 @@ typedef struct {
     int32_t batch, m, k, n;
     int32_t a_step, b_step;
     int32_t transposed;
-    pl_q_out_t out;
+    pl_requantize_t out;
     int32_t factor; // the multiplier of the accumulators
     int32_t down;   // rounded right shift of an accumulator before it
 } pl_q_matmul_s16_t;
@@ -32,7 +33,7 @@ static inline void pl_q_matmul_s16(const pl_q_matmul_s16_t *s, const int16_t *a,
         for (int32_t i = 0; i < s->m; i++) {
             for (int32_t j = 0; j < n; j++) {
                 const int64_t sum = pl_q_dot_s16(a + i * k, b + j * column, k, along);
-                *y++ = pl_q_out_s16(&s->out, s->down ? pl_q_down(sum, s->down) : (int32_t)sum, s->factor);
+                *y++ = pl_requantize_s16(&s->out, s->down ? pl_q_down(sum, s->down) : (int32_t)sum, s->factor);
             }
         }
     }

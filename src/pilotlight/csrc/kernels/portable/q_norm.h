@@ -2,6 +2,7 @@
 #define PL_Q_NORM_H
 
 #include "q_clamp.h"
+#include "rhmul.h"
 
 /* Layer norm and rms norm of rows of int8. */
 typedef struct {

@@ -2,7 +2,7 @@
 #define PL_Q_NORM_S16_H
 
 #include "q_norm.h"
-#include "q_wide.h"
+#include "rhmul.h"
 
 /* x (rows, n) -> y as in pl_q_norm; the sums have 64 bits, and eps has no fraction bits. */
 static inline void pl_q_norm_s16(const pl_q_norm_t *s, const int16_t *x, const int32_t *w, const int32_t *b, int16_t *y)

@@ -3,19 +3,20 @@
 
 #include "pool2d.h"
 #include "q_clamp.h"
+#include "requantize.h"
 
 /* A pooling of int8. An average of `count` numbers takes the multiplier m[count - first]. */
 typedef struct {
     pl_pool2d_t pool;
-    pl_q_out_t out;
+    pl_requantize_t out;
     int32_t zx;       // the zero point of x
     int32_t first;    // the count that m[0] is for
     int32_t adaptive; // windows are the cells of an adaptive pooling
 } pl_q_pool2d_t;
 
 /* Averages of a window for one pixel's channels, four at a time: y (c) of the image x (ih, iw, c). */
-PL_Q_APART void pl_q_avg_window(const pl_q_out_t *q, const int8_t *x, int8_t *y, const pl_span_t *v, const pl_span_t *h,
-                                int32_t iw, int32_t c, int32_t zx, int32_t m)
+PL_Q_APART void pl_q_avg_window(const pl_requantize_t *q, const int8_t *x, int8_t *y, const pl_span_t *v,
+                                const pl_span_t *h, int32_t iw, int32_t c, int32_t zx, int32_t m)
 {
     const int32_t begin = -zx * (v->end - v->first) * (h->end - h->first);
     const int32_t fours = c & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
@@ -30,10 +31,10 @@ PL_Q_APART void pl_q_avg_window(const pl_q_out_t *q, const int8_t *x, int8_t *y,
                 a3 += p[3];
             }
         }
-        y[k] = pl_q_out(q, a0, m);
-        y[k + 1] = pl_q_out(q, a1, m);
-        y[k + 2] = pl_q_out(q, a2, m);
-        y[k + 3] = pl_q_out(q, a3, m);
+        y[k] = pl_requantize_s8(q, a0, m);
+        y[k + 1] = pl_requantize_s8(q, a1, m);
+        y[k + 2] = pl_requantize_s8(q, a2, m);
+        y[k + 3] = pl_requantize_s8(q, a3, m);
     }
     for (int32_t k = fours; k < c; k++) {
         int32_t a = begin;
@@ -42,7 +43,7 @@ PL_Q_APART void pl_q_avg_window(const pl_q_out_t *q, const int8_t *x, int8_t *y,
                 a += x[(r * iw + t) * c + k];
             }
         }
-        y[k] = pl_q_out(q, a, m);
+        y[k] = pl_requantize_s8(q, a, m);
     }
 }
 
@@ -114,7 +115,7 @@ static inline int32_t pl_q_taps(const pl_span_t *s)
 }
 
 /* The largest of a window for one pixel's channels: y (c) of the image x (ih, iw, c). */
-static inline void pl_q_max_window(const pl_q_out_t *q, const int8_t *x, int8_t *y, const pl_span_t *v,
+static inline void pl_q_max_window(const pl_requantize_t *q, const int8_t *x, int8_t *y, const pl_span_t *v,
                                    const pl_span_t *h, int32_t iw, int32_t c)
 {
     const int32_t rows = pl_q_taps(v), columns = pl_q_taps(h), step = h->step * c, row = v->step * iw * c;

@@ -2,12 +2,13 @@
 #define PL_Q_POOL2D_S16_H
 
 #include "pool2d.h"
-#include "q_wide.h"
+#include "q_clamp.h"
+#include "requantize_s16.h"
 
 /* A pooling of int16. An average of `count` numbers takes the multiplier m[count - first]. */
 typedef struct {
     pl_pool2d_t pool;
-    pl_q_out_t out;
+    pl_requantize_t out;
     int32_t first;    // the count that m[0] is for
     int32_t adaptive; // windows are the cells of an adaptive pooling
 } pl_q_pool2d_s16_t;
@@ -44,7 +45,7 @@ static inline void pl_q_avg_pool2d_s16(const pl_q_pool2d_s16_t *q, const int16_t
                             a += x[(r * s->iw + t) * s->c + k];
                         }
                     }
-                    y[k] = pl_q_out_s16(&q->out, a, m[count - q->first]);
+                    y[k] = pl_requantize_s16(&q->out, a, m[count - q->first]);
                 }
             }
         }

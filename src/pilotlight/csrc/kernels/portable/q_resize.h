@@ -2,13 +2,13 @@
 #define PL_Q_RESIZE_H
 
 #include "mem.h"
-#include "q_clamp.h"
+#include "requantize.h"
 
 /* The shape of an image resize, channels last. */
 typedef struct {
     int32_t n, ih, iw, c; // input (n, ih, iw, c)
     int32_t oh, ow;       // output (n, oh, ow, c)
-    pl_q_out_t out;
+    pl_requantize_t out;
     int32_t zx, m;
 } pl_q_resize_t;
 
@@ -41,7 +41,7 @@ static inline void pl_q_resize_bilinear(const pl_q_resize_t *s, const int8_t *x,
                 for (int32_t k = 0; k < s->c; k++) {
                     const int32_t a = (2048 - t) * (above[left + k] - s->zx) + t * (above[right + k] - s->zx);
                     const int32_t b = (2048 - t) * (below[left + k] - s->zx) + t * (below[right + k] - s->zx);
-                    *y++ = pl_q_out(&s->out, (2048 - v[2]) * a + v[2] * b, s->m);
+                    *y++ = pl_requantize_s8(&s->out, (2048 - v[2]) * a + v[2] * b, s->m);
                 }
             }
         }

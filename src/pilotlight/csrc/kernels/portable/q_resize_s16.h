@@ -2,7 +2,7 @@
 #define PL_Q_RESIZE_S16_H
 
 #include "q_resize.h"
-#include "q_wide.h"
+#include "requantize_s16.h"
 
 /* Bilinear resizing of int16: rows (oh, 3) and columns (ow, 3) name two neighbours and the weight of the second, of
  * 2048 in all. Between the two directions a number keeps four fraction bits. Walks output pixels forward. */
@@ -19,7 +19,7 @@ static inline void pl_q_resize_bilinear_s16(const pl_q_resize_t *s, const int16_
                 for (int32_t k = 0; k < s->c; k++) {
                     const int32_t a = ((2048 - t) * above[left + k] + t * above[right + k] + 64) >> 7;
                     const int32_t b = ((2048 - t) * below[left + k] + t * below[right + k] + 64) >> 7;
-                    *y++ = pl_q_out_s16(&s->out, (2048 - v[2]) * a + v[2] * b, s->m);
+                    *y++ = pl_requantize_s16(&s->out, (2048 - v[2]) * a + v[2] * b, s->m);
                 }
             }
         }

@@ -2,7 +2,7 @@
 #define PL_Q_SOFTMAX_S16_H
 
 #include "q_inverse.h"
-#include "q_wide.h"
+#include "requantize_s16.h"
 
 /* A softmax of int16 along the middle of (outer, axis, inner). */
 typedef struct {
@@ -10,7 +10,7 @@ typedef struct {
     int32_t reach;      // from this distance to the largest on an exponential is 0
     int32_t up, factor; // distance to log2, in units of 2^-16
     int32_t bits;       // the largest exponential is 2^bits
-    pl_q_out_t out;
+    pl_requantize_t out;
     int32_t m; // brings a probability in units of 2^-28 to y's scale
 } pl_q_softmax_s16_t;
 
@@ -53,7 +53,7 @@ static inline void pl_q_softmax_s16(const pl_q_softmax_s16_t *s, const int16_t *
         for (int32_t k = 0; k < s->axis; k++) {
             const int32_t e = pl_q_exponential_s16(s, top - p[k * inner]) * up;
             const int32_t share = pl_rhmul(e, inverse.r * 16384) >> (inverse.h + 15 - s->bits);
-            y[at + k * inner] = pl_q_out_s16(&s->out, share, s->m);
+            y[at + k * inner] = pl_requantize_s16(&s->out, share, s->m);
         }
     }
 }

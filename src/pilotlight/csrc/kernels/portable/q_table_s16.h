@@ -1,7 +1,7 @@
 #ifndef PL_Q_TABLE_S16_H
 #define PL_Q_TABLE_S16_H
 
-#include "q_clamp.h"
+#include <stdint.h>
 
 /* A function as straight lines between the numbers of a table (2^(16-shift) + 1) that starts at x = -32768 and goes on
  * in steps of 2^shift: y = t[i] + ((t[i+1] - t[i]) * f + half) >> shift. y may be x. */

@@ -1,12 +1,11 @@
-#ifndef PL_Q_WIDE_H
-#define PL_Q_WIDE_H
+#ifndef PL_REQUANTIZE_S16_H
+#define PL_REQUANTIZE_S16_H
 
-#include "q_clamp.h"
+#include "requantize.h"
 
-/* Accumulators as int16: clamp(zero + rhmul(acc * up, m), lo, hi). */
-static inline int16_t pl_q_out_s16(const pl_q_out_t *q, int32_t acc, int32_t m)
+static inline int16_t pl_requantize_s16(const pl_requantize_t *q, int32_t acc, int32_t m)
 {
-    return (int16_t)pl_q_clamp(q->zero + pl_rhmul(acc * q->up, m), q->lo, q->hi);
+    return (int16_t)pl_requantize(q, acc, m);
 }
 
 /* (v + 2^(down-1)) >> down for 1 <= down < 32, where the result is known to fit 32 bits. */
