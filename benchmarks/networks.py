@@ -22,7 +22,7 @@ import torch
 
 import host
 import pilotlight as pl
-from pilotlight.capture.reference import example_inputs, variations
+from pilotlight.capture.reference import variations
 from pilotlight.quantize import quantize
 from pilotlight.session import run_session
 
@@ -79,7 +79,7 @@ def measure(name: str, board: str, mode: str, trained: bool, max_flash: int | No
     if mode == "int8":
         graph = quantize(graph, samples)
     build = pl.compile(graph, board=board, max_flash=max_flash)
-    runs = samples[:RUNS] if mode == "int8" else [example_inputs(graph.origin), *samples[1:RUNS]]
+    runs = samples[:RUNS] if mode == "int8" else [graph.truth.example, *samples[1:RUNS]]
     session = run_session(build, runs)
     figures = session.figures
     flash, ram = figures["flash"], figures["ram"]

@@ -14,7 +14,7 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 import pilotlight as pl
-from pilotlight.capture.reference import example_inputs, variations
+from pilotlight.capture.reference import variations
 from pilotlight.session import run_session
 
 HERE = Path(__file__).resolve().parent
@@ -53,7 +53,7 @@ Table = dict[tuple[str, str], Sizes]  # by network and type
 def measure(name: str, mode: str) -> Sizes:
     """Of one run on the board, whose outputs are compared: figures of a wrong answer are worth nothing."""
     graph = pl.load(str(ROOT / "examples" / MODELS[name]))
-    inputs = example_inputs(graph.origin)
+    inputs = graph.truth.example
     if mode == "int8":
         graph = pl.quantize(graph, [inputs, *variations(inputs)])
     session = run_session(pl.compile(graph, board=BOARD), [inputs])

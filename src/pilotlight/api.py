@@ -17,7 +17,6 @@ from torch.utils import _pytree as pytree
 from pilotlight import boards, compiler
 from pilotlight.boards import Board
 from pilotlight.capture import load_model
-from pilotlight.capture.reference import example_inputs
 from pilotlight.codegen.target import Target
 from pilotlight.emit.module import Module, emit_module
 from pilotlight.errors import PilotlightError
@@ -69,7 +68,7 @@ class Build(compiler.Build):
     def profile(self, board: str | Board | None = None) -> Profile:
         """Instructions (and estimated cycles) of every operator in one run of the example on an emulated board."""
         build = self if board is None else compile(self.graph, board, options=self.options, passes=self.passes)
-        found = run_session(build, [example_inputs(build.graph.origin)])
+        found = run_session(build, [build.graph.truth.example])
         if found.profile is None:
             raise PilotlightError(
                 f"nothing was counted on {build.board.name}: {found.counts_reason}",

@@ -193,8 +193,7 @@ class Running:
 
     def _keywords(self) -> list[str]:
         """The inputs that were captured by keyword, in the order of their memory."""
-        _, kwargs = self.graph.origin.example_inputs or ((), {})
-        return list(kwargs)
+        return list(self.graph.truth.keywords)
 
     def flat(self, inputs: list[Any]) -> list[torch.Tensor]:
         """The tensors among the results."""

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from pilotlight.capture.reference import example_inputs, variations
+from pilotlight.capture.reference import variations
 from pilotlight.compiler import BudgetError, Build, compile
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph
@@ -62,7 +62,7 @@ def smaller_ways(build: Build) -> Iterator[tuple[Alternative, Way | None]]:
 
     The sizes of an int8 model do not depend on the calibration data, so variations of the example inputs will do.
     """
-    now, samples = _way("", build), variations(example_inputs(build.graph.origin), 2)
+    now, samples = _way("", build), variations(build.graph.truth.example, 2)
     enough = False
     for candidate in candidates(build):
         if candidate.together and enough:

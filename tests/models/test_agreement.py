@@ -124,7 +124,7 @@ def test_the_module_stays_as_it_is() -> None:
     graph = pl.capture(module, (X,))
     assert module.training and module.inner.training and torch.equal(module.h, torch.zeros(3))
     module.h.fill_(7.0)  # nor does the captured model follow it
-    assert torch.equal(graph.eager.reference()(X)[0], X) and float(graph.states[0].initial.max()) == 0.0
+    assert torch.equal(graph.truth.in_float32()(X)[0], X) and float(graph.states[0].initial.max()) == 0.0
 
 
 def test_a_module_that_cannot_be_copied_is_named() -> None:
@@ -165,7 +165,7 @@ def controls(self: Any, x: torch.Tensor) -> torch.Tensor:
 def test_in_float64_every_operator_is(function: Callable[..., Any]) -> None:
     """Also where the module names float32: float32's rounding shows next to it."""
     eager = Eager(Stateful(function, table=[torch.full((3,), 0.1)]), (X / 3,))
-    (exact,), (single,) = eager.reference(torch.float64)(X / 3), eager.reference()(X / 3)
+    (exact,), (single,) = eager.start(torch.float64)(X / 3), eager.start()(X / 3)
     assert exact.dtype == torch.float64 and 0 < float((exact - single).abs().max()) < 1e-6
 
 

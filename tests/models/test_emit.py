@@ -166,9 +166,8 @@ def test_several_models_in_one_program(tmp_path: Path) -> None:
 
 
 def load_inputs(name: str) -> list[torch.Tensor]:
-    from pilotlight.capture.reference import example_inputs
 
-    return example_inputs(zoo_graph(name).origin)
+    return zoo_graph(name).truth.example
 
 
 def test_large_weights_come_by_incbin(tmp_path: Path) -> None:

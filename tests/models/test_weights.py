@@ -11,7 +11,7 @@ from torch import nn
 import pilotlight as pl
 import zoo
 from pilotlight import ops
-from pilotlight.capture.reference import example_inputs, variations
+from pilotlight.capture.reference import variations
 from pilotlight.graph import FLOAT32, Graph, Node, Port
 from pilotlight.kernels import pack_weights
 from pilotlight.passes.weights import keep_integer_weights
@@ -148,7 +148,7 @@ def net() -> Graph:
 @pytest.mark.parametrize("mode", ["weights-int8", "weights-int4"])
 def test_the_same_bits_on_every_core(mode: str) -> None:
     graph = pl.quantize(net(), mode=mode)
-    example = example_inputs(graph.origin)
+    example = graph.truth.example
     rows = [example, *variations(example, 2)]
     results = []
     for board in ("host", "mps2-an386", "mps2-an385", "microbit", "riscv32-virt"):

@@ -12,7 +12,7 @@ import torch
 
 import pilotlight as pl
 from gpt import ALPHABET, generate
-from pilotlight.capture.reference import example_inputs, variations
+from pilotlight.capture.reference import variations
 from pilotlight.session import Session, run_session
 from support.compiled import zoo_build, zoo_graph
 from zoo import HERE, ZOO, load
@@ -44,7 +44,7 @@ def test_matches_on_the_host(name: str) -> None:
 def test_matches_on_a_cortex_m4(name: str) -> None:
     """The example and two variations; instructions of the operators add up to those of the run."""
     build = pl.compile(zoo_graph(name), board="mps2-an386")
-    example = example_inputs(build.graph.origin)
+    example = build.graph.truth.example
     session = run_session(build, [example, *variations(example, 3 if ZOO[name].stateful else 2)], timeout=300)
     assert_matches(session)
     assert session.profile is not None
@@ -56,7 +56,7 @@ def test_matches_on_a_cortex_m4(name: str) -> None:
 @pytest.mark.parametrize(("board", "name"), ELSEWHERE)
 def test_matches_on_other_boards(board: str, name: str) -> None:
     build = pl.compile(zoo_graph(name), board=board)
-    example = example_inputs(build.graph.origin)
+    example = build.graph.truth.example
     assert_matches(run_session(build, [example, *variations(example, 2)], timeout=300, count=False))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 import pilotlight as pl
-from pilotlight.capture.reference import example_inputs, variations
+from pilotlight.capture.reference import variations
 from pilotlight.compiler import Build, from_memory, to_memory
 from pilotlight.graph import Graph
 from pilotlight.measure.compare import Truth
@@ -42,13 +42,13 @@ def zoo_build(name: str) -> Build:
 
 def rows_of(graph: Graph, count: int = 3) -> list[Tensors]:
     """The example a graph was captured with, and variations of it."""
-    example = example_inputs(graph.origin)
+    example = graph.truth.example
     return [example, *variations(example, count)]
 
 
 def assert_matches(graph: Graph, rows: list[Tensors], outputs: list[Tensors]) -> None:
     """Outputs, run by run, are PyTorch's by the rule for whole models."""
-    for match in Truth(graph, rows).compare(outputs, [p.name for p in graph.outputs if not p.is_size]):
+    for match in Truth(graph.truth, rows).compare(outputs, [p.name for p in graph.outputs if not p.is_size]):
         assert match.match, f"output {match.name}: off by {match.max_abs_error:g}, allowed is {match.limit:g}"
 
 

@@ -67,7 +67,7 @@ def test_growth_is_linear() -> None:
     counts: dict[str, list[int]] = {"quantize": [], "float": [], "int8": []}
     for blocks in (4, 8, 12):
         real = capture_exported(export(nn.Sequential(*[Residual() for _ in range(blocks)]), example), "net")
-        functional = functionalize(real.origin)
+        functional = functionalize(real.torch_program)
         counts["quantize"].append(lines(lambda f=functional: Int8Quantizer().annotate(flat_module(f)))[0])
         quantized = pl.quantize(real, calibration=[example])
         for mode, graph in (("float", real), ("int8", quantized)):

@@ -11,8 +11,8 @@ from torch import nn
 
 import pilotlight as pl
 from pilotlight.capture.eager import Eager
-from pilotlight.capture.reference import variations
-from pilotlight.graph import Graph
+from pilotlight.capture.reference import ModuleReference, ProgramReference, variations
+from pilotlight.graph import Graph, Reference
 from pilotlight.graph.arithmetic import Arithmetic, arithmetic
 from pilotlight.measure.compare import OutputMatch, Truth, identical, nearly_same_numbers, same_numbers
 from support.modules import Forward
@@ -25,10 +25,10 @@ X = torch.randn(1, 40, generator=torch.Generator().manual_seed(3))
 
 def truth_of(function: Callable[..., Any], *inputs: torch.Tensor, runs: int = 3) -> Truth:
     """Of a function; of a module, which may have a state, by way of its capture."""
-    graph = Graph("net", eager=Eager(Forward(function), inputs))
+    reference: Reference = ModuleReference(Eager(Forward(function), inputs), stateful=False)
     if isinstance(function, nn.Module):
-        graph = pl.capture(function, inputs, "net")
-    return Truth(graph, [list(inputs), *variations(inputs, runs)])
+        reference = pl.capture(function, inputs, "net").truth
+    return Truth(reference, [list(inputs), *variations(inputs, runs)])
 
 
 def verdict(truth: Truth, tamper: Tamper = lambda runs: None) -> list[OutputMatch]:
@@ -257,6 +257,6 @@ def test_identical() -> None:
 def test_a_file_has_the_exported_program_for_truth() -> None:
     graph: Graph = pl.capture(Sum(), (X,), "net")
     rows = [[X], *variations([X], 4)]
-    program, module = Truth(graph.origin, rows), Truth(graph, rows)
+    program, module = Truth(ProgramReference(graph.torch_program, False), rows), Truth(graph.truth, rows)
     for left, right in zip(program.single, module.single, strict=True):
         assert all(map(identical, left, right))

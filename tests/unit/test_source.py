@@ -86,7 +86,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def weights_of(graph: Graph) -> list[bytes]:
-    return [t.detach().numpy().tobytes() for t in graph.origin.state_dict.values()]
+    return [t.detach().numpy().tobytes() for t in graph.torch_program.state_dict.values()]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_the_same_command_gives_the_same_c(project: Path) -> None:
 def test_inputs_of_one_shape_are_not_the_same_numbers(project: Path) -> None:
     (project / "two.py").write_text("import torch\nclass Two(torch.nn.Module):\n    def forward(self, a, b):\n"
                                     "        return a - b\n")
-    (args, _) = load_model("two.py:Two", ["1x4", "1x4"]).origin.example_inputs
+    (args, _) = load_model("two.py:Two", ["1x4", "1x4"]).torch_program.example_inputs
     assert not torch.equal(*args)
 
 

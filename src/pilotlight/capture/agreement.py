@@ -16,8 +16,8 @@ import torch
 from torch import nn
 from torch.export import ExportedProgram
 
-from pilotlight.capture.eager import Eager, EagerReference
-from pilotlight.capture.reference import Reference, example_inputs, one_thread, variations
+from pilotlight.capture.eager import Eager, EagerAnswers
+from pilotlight.capture.reference import ProgramAnswers, example_inputs, one_thread, variations
 from pilotlight.errors import PilotlightError
 
 CALLS = 8  # of a module that changes something; one that changes nothing is called twice
@@ -32,8 +32,8 @@ def check_agreement(eager: Eager, functional: ExportedProgram, names: list[str])
     example = example_inputs(functional)
     rows = [example, *variations(example, CALLS - 1)]
     with one_thread():
-        first = eager.reference()(*rows[0])
-        module = eager.reference()
+        first = eager.start()(*rows[0])
+        module = eager.start()
         bound = dict(module.module.named_buffers())
         want = [module(*rows[0])]
         if not all(map(_same, want[0], first)):
@@ -41,7 +41,7 @@ def check_agreement(eager: Eager, functional: ExportedProgram, names: list[str])
         changed = list(_changes(eager.original, module.module))
         want += _calls(module, rows[1:CALLS if changed else 2])
         rows = rows[: len(want)]
-        program = Reference(functional)
+        program = ProgramAnswers(functional)
         got = [program(*row) for row in rows]
         place = departure(got, want)
         if place is None or _agree_in_float64(eager, functional, rows):
@@ -51,7 +51,7 @@ def check_agreement(eager: Eager, functional: ExportedProgram, names: list[str])
     raise _departed(call, names[output] if output < len(names) else str(output), changed, rebound)
 
 
-def _calls(module: EagerReference, rows: list[Outputs]) -> list[Outputs]:
+def _calls(module: EagerAnswers, rows: list[Outputs]) -> list[Outputs]:
     """As many calls as the module allows: it may refuse inputs other than its example."""
     results = []
     with contextlib.suppress(PilotlightError):
@@ -63,9 +63,9 @@ def _calls(module: EagerReference, rows: list[Outputs]) -> list[Outputs]:
 def _agree_in_float64(eager: Eager, functional: ExportedProgram, rows: list[Outputs]) -> bool:
     """Rounding may make the two differ in float32; if they differ in float64 too, the computation differs."""
     try:
-        exact = eager.reference(torch.float64)
+        exact = eager.start(torch.float64)
         want = [exact(*row) for row in rows]
-        program = Reference(functional, torch.float64)
+        program = ProgramAnswers(functional, torch.float64)
         got = [program(*row) for row in rows]
     except Exception:  # either may hold an operator that has no float64
         return False

@@ -71,6 +71,7 @@ class Eager:
         self.original = copied(module)  # never called
         with contextlib.suppress(NotImplementedError):  # a module that was exported, as by PT2E, has no modes
             self.original.eval()
+        self.keywords = tuple(kwargs or {})
         self._leaves, self._spec = pytree.tree_flatten((tuple(args), dict(kwargs or {})))
 
     def module(self) -> nn.Module:
@@ -88,15 +89,19 @@ class Eager:
         args, kwargs = pytree.tree_unflatten(leaves, self._spec)
         return args, kwargs
 
+    @property
+    def example(self) -> list[torch.Tensor]:
+        return [leaf for leaf in self._leaves if isinstance(leaf, torch.Tensor)]
+
     def result(self) -> Any:
         """What the module returns for its example."""
-        return self.reference().call([leaf for leaf in self._leaves if isinstance(leaf, torch.Tensor)])
+        return self.start().call(self.example)
 
-    def reference(self, dtype: torch.dtype = torch.float32) -> EagerReference:
-        return EagerReference(self, dtype)
+    def start(self, dtype: torch.dtype = torch.float32) -> EagerAnswers:
+        return EagerAnswers(self, dtype)
 
 
-class EagerReference:
+class EagerAnswers:
     """The module, to be called repeatedly; what it keeps between calls lasts until `reset`."""
 
     def __init__(self, eager: Eager, dtype: torch.dtype = torch.float32):

@@ -26,7 +26,7 @@ from pilotlight.capture import symbols, widths
 from pilotlight.capture.agreement import check_agreement
 from pilotlight.capture.eager import Eager
 from pilotlight.capture.frames import TORCH_FOLDER, user_frame
-from pilotlight.capture.reference import is_functional
+from pilotlight.capture.reference import ModuleReference, ProgramReference, is_functional
 from pilotlight.capture.signatures import read_once
 from pilotlight.capture.structure import output_names, register_dataclasses, written_name
 from pilotlight.errors import PilotlightError, UnsupportedError
@@ -134,9 +134,10 @@ def capture_exported(program: ExportedProgram, name: str, eager: Eager | None = 
             except Exception as error:  # as torch.export does
                 raise _export_error(error) from error
     graph = _Importer(program, original, name).run()
+    graph.reference = ProgramReference(original, bool(graph.states))
     if eager is not None:
         check_agreement(eager, program, [port.name for port in graph.outputs if not port.is_size])
-        graph.eager = eager
+        graph.reference = ModuleReference(eager, bool(graph.states), graph.reference)
     return graph
 
 
@@ -333,7 +334,8 @@ class _Importer(_Walker):
 
     def __init__(self, program: ExportedProgram, original: ExportedProgram, name: str):
         sizes = symbols.Symbols(program.range_constraints)
-        super().__init__(program.graph_module, Graph(name, origin=original), [], sizes)
+        graph = Graph(name, exported=original)
+        super().__init__(program.graph_module, graph, [], sizes)
         self.program = program
 
     def run(self) -> Graph:
@@ -343,7 +345,7 @@ class _Importer(_Walker):
             raise UnsupportedError(self.problems)
         self._outputs()
         if any(node.op == "quantize" for node in self.graph.nodes):
-            self.graph.quantization = Quantization("pt2e", self.graph.origin)  # the user's own
+            self.graph.quantization = Quantization("pt2e", self.graph.exported)  # the user's own
         self.graph.macs = sum(ops.get(n.op).macs(n) for n in self.graph.nodes)
         verify(self.graph)
         self.graph.sha256 = digest(self.graph)

@@ -1,4 +1,4 @@
-"""PyTorch's own answer: an exported program run in float32 or float64, with its states."""
+"""PyTorch's own answer: the user's module, or an exported program where there is none, in float32 or float64."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
 
+from pilotlight.capture.eager import Eager
 from pilotlight.capture.signatures import read_once
+from pilotlight.graph import Answers
 
 
 def _narrow(item: Any) -> Any:
@@ -71,7 +73,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class Reference:
+class ProgramAnswers:
     """A functionalized program that can be called repeatedly; buffers that it changes are kept between calls."""
 
     def __init__(self, functional: ExportedProgram, dtype: torch.dtype = torch.float32):
@@ -104,6 +106,38 @@ class Reference:
             elif spec.kind == OutputKind.USER_OUTPUT and isinstance(result, torch.Tensor):
                 outputs.append(result)
         return outputs
+
+
+class ProgramReference:
+    """An exported program as the truth: of a `.pt2` file, and of what PyTorch quantized."""
+
+    def __init__(self, program: ExportedProgram, stateful: bool):
+        self._program = program
+        self.example = example_inputs(program)
+        self.keywords = tuple((program.example_inputs or ((), {}))[1])
+        self.stateful = stateful
+
+    def in_float32(self) -> Answers:
+        return ProgramAnswers(functionalize(self._program))
+
+    def in_float64(self) -> Iterator[Answers]:
+        yield ProgramAnswers(functionalize(self._program), torch.float64)
+
+
+class ModuleReference:
+    """The user's module as the truth, called eagerly; in float64 its program, if given, where the module cannot run."""
+
+    def __init__(self, eager: Eager, stateful: bool, program: ProgramReference | None = None):
+        self._eager, self._program = eager, program
+        self.example, self.keywords, self.stateful = eager.example, eager.keywords, stateful
+
+    def in_float32(self) -> Answers:
+        return self._eager.start()
+
+    def in_float64(self) -> Iterator[Answers]:
+        yield self._eager.start(torch.float64)
+        if self._program is not None:
+            yield from self._program.in_float64()
 
 
 def example_inputs(program: ExportedProgram) -> list[torch.Tensor]:

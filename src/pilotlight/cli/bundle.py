@@ -48,7 +48,7 @@ def _graphs(error: BaseException) -> list[str]:
 
     found: dict[int, str] = {}
     for value in _values(error):
-        program = getattr(getattr(value, "graph", value), "origin", value)  # of a build, of a graph, or itself
+        program = getattr(getattr(value, "graph", value), "exported", value)  # of a build, of a graph, or itself
         if isinstance(program, ExportedProgram):
             found.setdefault(id(program), str(program))
     return list(found.values())

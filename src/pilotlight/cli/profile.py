@@ -21,7 +21,6 @@ def command(talk: Talk, request: Request, timeout: float) -> int:
     Exits with 1 if the outputs differ from PyTorch's.
     """
     build = request.compile(talk, to_run=True)
-    from pilotlight.capture.reference import example_inputs
     from pilotlight.figures.profile import profile_rows
     from pilotlight.figures.record import hardware
     from pilotlight.report.profile import profile_table
@@ -36,7 +35,7 @@ def command(talk: Talk, request: Request, timeout: float) -> int:
     with talk.stage(f"compiling for {build.board.name}"):
         _ = build.info
     with talk.stage(f"running on {build.board.name}"):
-        session = run_session(build, [example_inputs(build.graph.origin)], timeout=timeout)
+        session = run_session(build, [build.graph.truth.example], timeout=timeout)
     if session.profile is None:
         raise PilotlightError(
             f"nothing was counted: {session.counts_reason}", where=f"board {build.board.name}",

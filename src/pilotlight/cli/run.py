@@ -31,7 +31,6 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
     if report is not None:
         check_writable(report, "--report")
     build, graphs = request.compile_graphs(talk, to_run=True)
-    from pilotlight.capture.reference import example_inputs
     from pilotlight.report.summary import run_title, summary_table
     from pilotlight.session import read_inputs, run_session
     from pilotlight.session.inputs import calibration_runs
@@ -50,7 +49,7 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
         from pilotlight.quantize.layers import worst_layers
 
         with talk.stage("comparing layers"):
-            rows = inputs if inputs is not None else [example_inputs(build.graph.origin)]
+            rows = inputs if inputs is not None else [build.graph.truth.example]
             session.worst_layers = [vars(row) for row in worst_layers(graphs.real, graphs.compiled, rows)]
     session.command = talk.command
     result = session.as_dict()

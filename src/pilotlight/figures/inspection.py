@@ -9,6 +9,7 @@ from pilotlight import ops
 from pilotlight.compiler import Build
 from pilotlight.figures.build import figures
 from pilotlight.figures.record import hardware
+from pilotlight.graph import Graph
 from pilotlight.limits import describe_buffers
 from pilotlight.ops.describe import describe_kind
 from pilotlight.toolchain import BuildInfo
@@ -21,7 +22,7 @@ def inspect_build(build: Build, info: BuildInfo) -> dict[str, Any]:
     return {
         "name": build.name, "board": build.board.name, "target": build.board.cpu, "hardware": hardware(build.board),
         "fits": not any(use.over for use in info.memory),
-        "parameters": sum(p.numel() for p in build.graph.origin.parameters()),
+        "parameters": _parameters(build.graph),
         "captured": _captured(build), "operators": _by_kind(build),
         **figures(build, info),
         "memory": [{**vars(use), "free": use.size - use.used} for use in info.memory],
@@ -31,9 +32,17 @@ def inspect_build(build: Build, info: BuildInfo) -> dict[str, Any]:
     }
 
 
+def _parameters(graph: Graph) -> int:
+    """What was trained; of a model that is not PyTorch's, every constant."""
+    if graph.exported is None:
+        return sum(value.elements for value in graph.constants())
+    return sum(p.numel() for p in graph.exported.parameters())
+
+
 def _captured(build: Build) -> dict[str, int]:
     """PyTorch's operators in the model as it was exported, the most frequent first."""
-    targets = (str(node.target) for node in build.graph.origin.graph.nodes if node.op == "call_function")
+    program = build.graph.exported
+    targets = (str(n.target) for n in program.graph.nodes if n.op == "call_function") if program else ()
     names = (target.split(".")[1] for target in targets if target.count(".") == 2)
     return dict(Counter(names).most_common())
 

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from torch.export import ExportedProgram
 
+from pilotlight.errors import PilotlightError
 from pilotlight.graph.dtypes import BY_NUMPY, DType
+from pilotlight.graph.reference import Reference
 
 Shape = tuple[int, ...]
 
@@ -143,12 +146,32 @@ class Graph:
     states: list[State] = field(default_factory=list)
     macs: int = 0  # of the captured model, before any pass
     sha256: str = ""  # of the captured model as well
-    origin: Any = None  # the exported program
-    eager: Any = None  # the user's own module, for the comparison with PyTorch; None where there is only a program
+    reference: Reference | None = None  # what it is compared with; see `truth`
+    exported: ExportedProgram | None = None  # what torch.export made of the model; see `torch_program`
     quantization: Quantization | None = None
     fixed: list[tuple[int, Any]] = field(default_factory=list)  # results that are not tensors, by place
     fallbacks: list[Any] = field(default_factory=list)  # float operators inside an integer model, with reasons
     _names: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def truth(self) -> Reference:
+        """The reference; a graph that was built by hand may have none."""
+        if self.reference is None:
+            raise PilotlightError(
+                f"the graph {self.name} has no reference: there is nothing to compare its results with",
+                hint="set graph.reference, or capture a model", kind="usage",
+            )
+        return self.reference
+
+    @property
+    def torch_program(self) -> ExportedProgram:
+        """The exported program, for what only PyTorch can do, such as quantizing."""
+        if self.exported is None:
+            raise PilotlightError(
+                f"{self.name} does not come from PyTorch, so it cannot be quantized here",
+                hint="quantize the model before it is read", kind="unsupported",
+            )
+        return self.exported
 
     def fresh(self, hint: str, dtype: DType, shape: Iterable[int], data: np.ndarray | None = None) -> Value:
         """A new value with a name that no other value of this graph has."""
@@ -214,14 +237,14 @@ class Graph:
 
     def stand_for(self, real: Graph) -> None:
         """Become another form of a captured graph: compared with the same model, called by the same names."""
-        self.origin, self.eager, self.macs = real.origin, real.eager, real.macs
+        self.reference, self.exported, self.macs = real.reference, real.exported, real.macs
         for port, original in zip([*self.inputs, *self.outputs], [*real.inputs, *real.outputs], strict=True):
             port.name = original.name
 
     def clone(self) -> Graph:
         """A copy that passes may change; the constants' arrays are shared, they are never written."""
         memo: dict[int, Any] = {id(array): array for array in self._arrays()}
-        memo |= {id(kept): kept for kept in (self.origin, self.eager, self.quantization)}
+        memo |= {id(kept): kept for kept in (self.reference, self.exported, self.quantization)}
         return copy.deepcopy(self, memo)
 
     def _arrays(self) -> Iterator[np.ndarray]:

@@ -1,10 +1,11 @@
 """Does the board compute what PyTorch computes?
 
-The truth is the user's module, run eagerly call after call; for a `.pt2` file it is the exported program. Float outputs
-match when their largest distance from PyTorch in float64 is at most eight times PyTorch float32's own, plus 4e-6 of the
-largest output. PyTorch's own distance is the largest over the inputs and over seven copies of the first ones perturbed
-by one unit in the last place: deep networks amplify rounding, so a fixed tolerance would be either blind or wrong.
-Integers and booleans must be equal, except where PyTorch itself gives another answer for a perturbed copy (a tie).
+The truth is the graph's `Reference`: the user's module, run eagerly call after call; for a `.pt2` file the exported
+program. Float outputs match when their largest distance from PyTorch in float64 is at most eight times PyTorch
+float32's own, plus 4e-6 of the largest output. PyTorch's own distance is the largest over the inputs and over seven
+copies of the first ones perturbed by one unit in the last place: deep networks amplify rounding, so a fixed tolerance
+would be either blind or wrong. Integers and booleans must be equal, except where PyTorch itself gives another answer
+for a perturbed copy (a tie).
 
 Nothing may make the limit so wide that any answer passes. Elements that are infinite or NaN in PyTorch's float32 are
 compared separately: the same infinity, NaN where NaN. Elements a thousand times smaller than all others, such as the
@@ -13,18 +14,15 @@ scores that a mask of -1e9 leaves, have a limit of their own.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
 
 import torch
-from torch.export import ExportedProgram
 
-from pilotlight.capture.reference import Reference, functionalize, one_thread
+from pilotlight.capture.reference import one_thread
 from pilotlight.errors import PilotlightError
-from pilotlight.graph import Graph
+from pilotlight.graph import Answers, Reference
 
 Outputs = list[torch.Tensor]
 Sequences = list[list[torch.Tensor]]  # inputs of one run after another
@@ -60,51 +58,38 @@ class OutputMatch:
 class Truth:
     """PyTorch's answers for a sequence of runs, and how far it trusts them itself."""
 
-    def __init__(self, source: Graph | ExportedProgram, inputs: Sequences):
+    def __init__(self, reference: Reference, inputs: Sequences):
         with one_thread():
-            if isinstance(source, Graph) and source.eager is not None:
-                self._run(source.eager.reference, inputs, bool(source.states), lambda: source.origin)
-            else:
-                program = functionalize(source.origin if isinstance(source, Graph) else source)
-                stateful = bool(program.graph_signature.buffers_to_mutate)
-                self._run(lambda dtype: Reference(program, dtype), inputs, stateful)
+            single = reference.in_float32()
+            self.single: list[Outputs] = [single(*row) for row in inputs]
+            exact, self.exact = self._in_float64(reference, inputs)
+            self.copies: list[tuple[list[Outputs], list[Outputs]]] = []  # of perturbed inputs: float64, float32
+            for seed in range(PERTURBED):
+                nudged = [_nudge(row, seed) for row in inputs[: STEPS if reference.stateful else 1]]
+                single.reset()
+                narrow = [single(*row) for row in nudged]
+                wide = self.single[: len(nudged)]  # without float64: how far the perturbation alone moves float32
+                if exact is not None:
+                    exact.reset()
+                    wide = [exact(*row) for row in nudged]
+                self.copies.append((wide, narrow))
 
-    def _run(
-        self, reference: Callable[[torch.dtype], Any], inputs: Sequences, stateful: bool,
-        instead: Callable[[], ExportedProgram] | None = None,
-    ) -> None:
-        single = reference(torch.float32)
-        self.single: list[Outputs] = [single(*row) for row in inputs]
-        exact, self.exact = self._in_float64(reference, inputs, instead)
-        self.copies: list[tuple[list[Outputs], list[Outputs]]] = []  # of perturbed inputs: float64, float32
-        for seed in range(PERTURBED):
-            nudged = [_nudge(row, seed) for row in inputs[: STEPS if stateful else 1]]
-            single.reset()
-            narrow = [single(*row) for row in nudged]
-            wide = self.single[: len(nudged)]  # without float64: how far the perturbation alone moves float32
-            if exact is not None:
-                exact.reset()
-                wide = [exact(*row) for row in nudged]
-            self.copies.append((wide, narrow))
-
-    def _in_float64(
-        self, reference: Callable[[torch.dtype], Any], inputs: Sequences, instead: Callable[[], ExportedProgram] | None
-    ) -> tuple[Any, list[Outputs]]:
-        """The module in float64; where it cannot run there or does something else, the program; else float32 again."""
-        best: tuple[Any, list[Outputs]] = (None, self.single)
+    def _in_float64(self, reference: Reference, inputs: Sequences) -> tuple[Answers | None, list[Outputs]]:
+        """The reference in float64, in the way that is nearest to float32 where one is doubtful; else float32 again."""
+        best: tuple[Answers | None, list[Outputs]] = (None, self.single)
         distance = inf
-        ways = [reference]
-        if instead is not None:
-            ways.append(lambda dtype: Reference(functionalize(instead()), dtype))
-        for way in ways:
-            with contextlib.suppress(Exception):  # an operator, or Python code of the module, that has no float64
-                found = way(torch.float64)
+        ways = reference.in_float64()
+        while distance > DOUBTFUL:
+            try:
+                found = next(ways)
                 results = [found(*row) for row in inputs]
-                apart = _relative_distance(self.single, results)
-                if apart < distance:
-                    best, distance = (found, results), apart
-            if distance <= DOUBTFUL:
+            except StopIteration:
                 break
+            except Exception:  # an operator, or Python code of the module, that has no float64
+                continue
+            apart = _relative_distance(self.single, results)
+            if apart < distance:
+                best, distance = (found, results), apart
         return best
 
     def compare(self, outputs: list[Outputs], names: Sequence[str]) -> list[OutputMatch]:

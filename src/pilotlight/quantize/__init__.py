@@ -62,7 +62,7 @@ def quantize(
         with _quiet():
             from pilotlight.quantize.auto import search
         return search(graph, samples, _checked(labels, samples, limit), max_loss, observer, progress)
-    functional = functionalize(graph.origin)
+    functional = functionalize(graph.torch_program)
     module = flat_module(functional)
     chosen = every if mode == "int16x8" else among(named(module, wide))
     return quantize_pt2e(graph, functional, samples, mode, observer, chosen, among(named(module, keep_float)))
@@ -70,7 +70,7 @@ def quantize(
 
 def _check_weights(graph: Graph) -> None:
     """What is not finite has no scale; buffers may hold infinities, as masks do."""
-    for name, tensor in graph.origin.named_parameters():
+    for name, tensor in graph.torch_program.named_parameters():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise PilotlightError(
                 f"the weights {name} hold NaN or infinity", hint="train the model again, or load other weights",

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from pilotlight.capture.reference import Reference, functionalize, one_thread
+from pilotlight.capture.reference import ProgramAnswers, functionalize, one_thread
 from pilotlight.errors import LossError
 from pilotlight.graph import Graph
 from pilotlight.graph.evaluate import evaluate_runs
@@ -47,8 +47,8 @@ class _WidthSearch:
         if self.labels is not None and known is not None and bool(known.any()):
             kept = known.nonzero().flatten().tolist()
             self.judged, self.classes = [self.samples[k] for k in kept], self.labels[known]
-        self.functional = functionalize(self.graph.origin)
-        reference = Reference(self.functional)
+        self.functional = functionalize(self.graph.torch_program)
+        reference = ProgramAnswers(self.functional)
         with one_thread():
             self.real = [reference(*row) for row in self.judged]
 

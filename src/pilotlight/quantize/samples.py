@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from pilotlight.capture.reference import example_inputs
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph
 
@@ -24,8 +23,8 @@ LEAF = torch.Tensor | np.ndarray | np.generic | float | int | bool
 
 def read_samples(graph: Graph, calibration: Any, limit: int) -> list[Sample]:
     """At most `limit` samples, each the flat tensors that the graph was captured with."""
-    example = example_inputs(graph.origin)
-    args, kwargs = graph.origin.example_inputs or ((), {})
+    example = graph.truth.example
+    args, kwargs = graph.torch_program.example_inputs or ((), {})
     names = [port.name for port in graph.inputs]
     found: list[Sample] = []
     for index, item in enumerate(_items(calibration)):

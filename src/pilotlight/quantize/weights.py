@@ -53,7 +53,7 @@ def quantize_weights(graph: Graph, mode: str, *, min_weights: int = MIN_WEIGHTS,
     if not Grid.fits(group):
         raise PilotlightError(f"groups of {group} weights are not supported",
                               hint="give a multiple of 32, or 4, 8 or 16", kind="usage")
-    program: ExportedProgram = graph.origin
+    program: ExportedProgram = graph.torch_program
     made: dict[str, Steps] = {}
     for target in _weights(program):
         tensor = _store(program, target)[target]

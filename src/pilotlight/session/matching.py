@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from pilotlight.capture.agreement import departure
-from pilotlight.capture.reference import Reference, functionalize, one_thread
+from pilotlight.capture.reference import ProgramAnswers, functionalize, one_thread
 from pilotlight.compiler import Build
 from pilotlight.graph import Graph
 from pilotlight.graph.arithmetic import Arithmetic, arithmetic
@@ -36,9 +36,9 @@ def same_bits(
 
 def late_departure(graph: Graph, truth: Truth, inputs: list[list[torch.Tensor]], names: list[str]) -> list[str]:
     """Whether torch.export's program itself departs from the module after more calls than capture checked."""
-    if graph.eager is None:
+    if graph.exported is None:
         return []
-    program = Reference(functionalize(graph.origin))
+    program = ProgramAnswers(functionalize(graph.exported))
     with one_thread():
         place = departure([program(*row) for row in inputs], truth.single)
     if place is None:

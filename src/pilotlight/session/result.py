@@ -71,7 +71,7 @@ class Session:
     def snr_against(self) -> str:
         """What the noise is measured against; a model that came quantized has no float form."""
         quantization = self.build.lowered.quantization
-        own = quantization is not None and quantization.program is self.build.graph.origin
+        own = quantization is not None and quantization.program is self.build.graph.exported
         return "PyTorch's quantized model" if own else "the float model"
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from pilotlight.capture.exported import capture_exported
-from pilotlight.capture.reference import example_inputs, variations
+from pilotlight.capture.reference import ProgramReference, variations
 from pilotlight.compiler import Build
 from pilotlight.errors import DoesNotFitError, PilotlightError
 from pilotlight.figures.build import figures
@@ -31,9 +31,9 @@ def run_session(
     `progress` is called with the number of runs done and in total.
     """
     if inputs is None:
-        example = example_inputs(build.graph.origin)
+        example = build.graph.truth.example
         inputs = [example, *variations(example)]
-    truth = Truth(build.graph, inputs)
+    truth = Truth(build.graph.truth, inputs)
     stateful = bool(build.graph.states)
     repeated = True
     with build.open(timeout=timeout, count=count) as running:
@@ -62,7 +62,7 @@ def run_session(
     if quantization is None:
         matches = truth.compare(outputs, names)
     elif quantization.weights_only:
-        matches = Truth(quantization.program, inputs).compare(outputs, names)
+        matches = Truth(ProgramReference(quantization.program, stateful), inputs).compare(outputs, names)
     else:
         matches = same_bits(build, evaluate_runs(build.lowered, inputs), outputs, names)
     dev = running.device
@@ -84,7 +84,7 @@ def run_session(
 def lossy_layers(build: Build, inputs: list[list[torch.Tensor]]) -> list[dict[str, Any]]:
     """The layers that lose most against the float model, if there is one."""
     with contextlib.suppress(PilotlightError):
-        real = capture_exported(build.graph.origin, build.name)
+        real = capture_exported(build.graph.torch_program, build.name)
         return [vars(row) for row in worst_layers(real, build.graph, inputs)]
     return []
 
