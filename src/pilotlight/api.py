@@ -27,7 +27,6 @@ from pilotlight.measure.profile import Profile
 from pilotlight.options import Options
 from pilotlight.passes.pipeline import Pass, Passes, optimize
 from pilotlight.passes.pipeline import passes as pipeline
-from pilotlight.passes.prepare import prepare
 from pilotlight.plan import Plan
 from pilotlight.plan import make_plan as place
 from pilotlight.quantize import LIMIT, quantize
@@ -35,6 +34,7 @@ from pilotlight.quantize.samples import read_samples
 from pilotlight.quantize.weights import MODES as WEIGHTS_ONLY
 from pilotlight.report.notebook import as_html
 from pilotlight.report.summary import run_title, summary_table
+from pilotlight.select import Offers, prepare, select_usual
 from pilotlight.session import Session, read_inputs, run_session
 from pilotlight.session.inputs import calibration_runs
 
@@ -135,7 +135,8 @@ def lower(graph: Graph, passes: Passes | None = None) -> Graph:
 
 def make_plan(lowered: Graph, board: str | Board = "host") -> Plan:
     """Order and offsets of a lowered graph with the kernels of a board."""
-    return place(prepare(lowered, _target(board)))
+    target = _target(board)
+    return place(prepare(lowered, target, select_usual(lowered, Offers(target))))
 
 
 def emit_c(plan: Plan, board: str | Board = "host") -> Module:

@@ -26,9 +26,9 @@ from pilotlight.limits import Excess, other_places, over_budget, overflow_text
 from pilotlight.options import Options
 from pilotlight.passes.pipeline import Passes
 from pilotlight.passes.pipeline import optimize as run_passes
-from pilotlight.passes.prepare import prepare
 from pilotlight.plan import Plan, make_plan
 from pilotlight.quantize.choice import AutoQuantization
+from pilotlight.select import Offers, Selection, prepare, select_usual
 from pilotlight.tune import flash
 from pilotlight.tune.ram import Saving, save_ram
 
@@ -39,6 +39,7 @@ class Build:
 
     graph: Graph  # as captured
     lowered: Graph  # after the passes
+    selection: Selection  # the kernels of the lowered graph's nodes
     plan: Plan
     module: Module
     board: Board
@@ -235,26 +236,28 @@ def compile(
     lowered = run_passes(
         lowered, keep_io=chosen.torch_layout, float_io=chosen.float_io, check=passes is not None, chosen=passes
     )
-    saving = None
+    saving, offers = None, Offers(target)
     if chosen.optimize == "ram":
-        lowered, plan, saving = save_ram(lowered, target, chosen.keep_inputs)
+        saved = save_ram(lowered, target, chosen.keep_inputs)
+        lowered, selection, plan, saving = saved.graph, saved.selection, saved.plan, saved.saving
     else:
-        plan = make_plan(prepare(lowered, target), keep_inputs=chosen.keep_inputs)
+        selection = select_usual(lowered, offers)
+        plan = make_plan(prepare(lowered, target, selection), keep_inputs=chosen.keep_inputs)
 
     int8 = _in_int8(lowered, target_board, chosen)
 
-    def build(plan: Plan) -> Build:
+    def build(selection: Selection, plan: Plan) -> Build:
         memories = _memories(target_board, chosen)
         module = emit_module(
             plan, target, keep_inputs=chosen.keep_inputs, source=source, memories=memories,
             build_files=toolchain.toolchain_files(target_board),
         )
-        return Build(graph, lowered, plan, module, target_board, chosen, saving, int8, passes)
+        return Build(graph, lowered, selection, plan, module, target_board, chosen, saving, int8, passes)
 
-    built = build(plan)
+    built = build(selection, plan)
     if chosen.has_budget:
         built.check_budget()
-    return _faster(built, target, build) if chosen.optimize == "speed" else built
+    return _faster(built, offers, build) if chosen.optimize == "speed" else built
 
 
 def _in_int8(graph: Graph, board: Board, options: Options) -> dict[str, Any] | None:
@@ -266,10 +269,10 @@ def _in_int8(graph: Graph, board: Board, options: Options) -> dict[str, Any] | N
     return compile(quantization.int8, board, name=graph.name, options=unlimited).module.metadata
 
 
-def _faster(small: Build, target: Target, build: Callable[[Plan], Build]) -> Build:
+def _faster(small: Build, offers: Offers, build: Callable[[Selection, Plan], Build]) -> Build:
     """With flash spent on fewer instructions, as far as the budgets and the board allow."""
     options, board = small.options, small.board
-    found = flash.bargains(small.lowered, target)
+    found = flash.bargains(small.lowered, offers)
     if not found or board.is_host:
         return small
     if options.max_flash is None:
@@ -284,8 +287,7 @@ def _faster(small: Build, target: Target, build: Callable[[Plan], Build]) -> Bui
         besides = sum(size or 0 for part, size in small.info.ram.items() if part != "arena")
         most = options.max_ram - besides - flash.STACK
     for count in range(len(taken), -1, -1):
-        plan = flash.spend(small.lowered, target, taken[:count], small.plan, most, options.keep_inputs)
-        fast = build(plan)
+        fast = build(*flash.spend(small.lowered, offers, taken[:count], small.plan, most, options.keep_inputs))
         with contextlib.suppress(PilotlightError):
             if options.has_budget:
                 fast.check_budget()

@@ -12,16 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pilotlight.kernels.dense_s8 import Family, dispatch
-from pilotlight.kernels.dense_s8.dsp import Dsp
-from pilotlight.kernels.dense_s8.portable import Portable
-from pilotlight.kernels.dense_s8.rv32 import Rv32
+from pilotlight.kernels.dense_s8 import dispatch
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from support import dense_s8_cases as dense
+from support.families import DSP, PORTABLE, RV32, Family
 
 CASES = 300
-FAMILIES = {"portable": Portable(), "dsp": Dsp(), "rv32": Rv32()}
-LOW_SCRATCH = {"low-scratch portable": Portable(low_scratch=True), "low-scratch dsp": Dsp(low_scratch=True)}
+FAMILIES = {"portable": PORTABLE, "dsp": DSP, "rv32": RV32}
+LOW_SCRATCH = {f"low-scratch {name}": replace(FAMILIES[name], low_scratch=True) for name in ("portable", "dsp")}
 
 
 def build(folder: Path, family: Family, reverse: bool, *flags: str) -> Path:
@@ -92,22 +90,23 @@ def test_kernels_are_clean_under_sanitizers(name: str, tmp_path: Path) -> None:
 )
 def test_distance_of_known_layers(shape: Conv2dShape, distance: int, reverse: int) -> None:
     layer, _ = dense.random_layer(2, shape)
-    kernel = Dsp().plan(layer)
+    kernel = DSP.plan(layer)
     assert (kernel.distance, kernel.reverse) == (distance, reverse)
 
 
 def test_wide_weights_are_taken_only_where_the_bound_fails() -> None:
     layer, _ = dense.random_layer(2, Conv2dShape(1, 4, 4, 8, 4, 4, 6, 3, 3, pt=1, pl=1))
-    assert not any("_w" in name for name in Dsp().plan(layer).micro)
+    assert not any("_w" in name for name in DSP.plan(layer).micro)
     bias = layer.bias.copy()
     bias[3] = 1 << 24
-    assert any(name.endswith("_w") for name in Dsp().plan(replace(layer, bias=bias)).micro)
+    assert any(name.endswith("_w") for name in DSP.plan(replace(layer, bias=bias)).micro)
 
 
 def test_small_code_makes_do_with_fewer_blocks() -> None:
     layers = [dense.random_layer(2, Conv2dShape(1, 5, 5, c, 5, 5, 8, 1, 1))[0] for c in (4, 12, 20, 40, 100)]
+    families = {small: replace(DSP, small=small) for small in (False, True)}
     blocks = {
-        small: {name for layer in layers for name in Dsp(small).plan(layer).micro if name.startswith("conv_s8_3")}
-        for small in (False, True)
+        small: {name for layer in layers for name in family.plan(layer).micro if name.startswith("conv_s8_3")}
+        for small, family in families.items()
     }
     assert len(blocks[False]) == 5 and len(blocks[True]) == 2

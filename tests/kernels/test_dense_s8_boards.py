@@ -7,16 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from pilotlight.kernels.dense_s8 import Family, assembly, dispatch
-from pilotlight.kernels.dense_s8.dsp import Dsp
-from pilotlight.kernels.dense_s8.portable import Portable
-from pilotlight.kernels.dense_s8.rv32 import Rv32
+from pilotlight.kernels.dense_s8 import assembly, dispatch
 from pilotlight.kernels.micro.s8.names import parse
 from support import dense_s8_board as board
 from support import dense_s8_cases as dense
 from support.dense_s8_edges import edges, ties
+from support.families import DSP, PORTABLE, RV32, Family
 
-DSP, PORTABLE, RV32 = Dsp(), Portable(), Rv32()
 CASES = 500
 
 

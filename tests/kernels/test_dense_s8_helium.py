@@ -15,7 +15,6 @@ import pytest
 from pilotlight import boards
 from pilotlight.errors import PilotlightError
 from pilotlight.kernels.dense_s8 import Layer
-from pilotlight.kernels.dense_s8.helium import Helium
 from pilotlight.kernels.micro.helium_dispatch import assembly, dispatch
 from pilotlight.kernels.micro.helium_names import COPIES, parse
 from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
@@ -24,6 +23,7 @@ from pilotlight.toolchain.stack import stack_bytes
 from support import dense_s8_cases as dense
 from support import helium_board
 from support.dense_s8_edges import edges
+from support.families import HELIUM
 from support.paths import PYTHON_PATH
 
 CASES = 600
@@ -59,11 +59,11 @@ def layers() -> list[tuple[Layer, np.ndarray]]:
 
 @pytest.fixture(scope="module")
 def cases() -> list[helium_board.Case]:
-    return [(layer, x, Helium().plan(layer)) for layer, x in layers()]
+    return [(layer, x, HELIUM.plan(layer)) for layer, x in layers()]
 
 
 def test_assembly_equals_the_reference_on_the_board(cases: list[helium_board.Case], tmp_path: Path) -> None:
-    drawn = [(layer, x, Helium().plan(layer)) for layer, x in dense.every_kind(500) + edges()]
+    drawn = [(layer, x, HELIUM.plan(layer)) for layer, x in dense.every_kind(500) + edges()]
     drivers = [kernel.driver for _, _, kernel in drawn if kernel.micro]
     assert all(drivers.count(name) >= 500 for name in ("pl_linear_mve_s8", "pl_conv2d_mve_s8", "pl_depthwise_mve_s8"))
     for first in range(4):  # what the memory holds at once
@@ -133,7 +133,7 @@ def test_c_builds_for_any_core_and_needs_nothing(
     """Blocks are the only symbols left to resolve, and only where they are assembly."""
     shapes = [LinearShape(1, 20, 6).as_conv2d(), Conv2dShape(1, 5, 5, 6, 5, 5, 7, 3, 3, 1, 1, 1, 1)]
     shapes.append(Conv2dShape(1, 5, 5, 24, 5, 5, 24, 3, 3, 1, 1, 1, 1, groups=24))
-    kernels = [Helium().plan(dense.random_layer(0, shape)[0]) for shape in shapes]
+    kernels = [HELIUM.plan(dense.random_layer(0, shape)[0]) for shape in shapes]
     names = {name for kernel in kernels for name in kernel.micro}
     text = dense.source([(f"case_{i}", kernel) for i, kernel in enumerate(kernels)], dispatch(names, "net"))
     (tmp_path / "net.c").write_text(text)
@@ -160,9 +160,9 @@ def test_assembly_file_is_empty_without_the_extension(core: str, tmp_path: Path)
 def test_weights_whose_products_overflow_int16_are_left_to_portable_c() -> None:
     layer, _ = dense.random_layer(0, Conv2dShape(1, 5, 5, 24, 5, 5, 24, 3, 3, 1, 1, 1, 1, groups=24))
     layer.w[3, 1, 1, 0] = -128
-    assert not Helium().plan(layer).micro
+    assert not HELIUM.plan(layer).micro
     layer.w[3, 1, 1, 0] = -127
-    assert Helium().plan(layer).micro
+    assert HELIUM.plan(layer).micro
 
 
 def test_names_say_what_they_are() -> None:

@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pilotlight.codegen.target import Target
 from pilotlight.kernels.dense_s8 import dispatch, winograd
-from pilotlight.kernels.dense_s8.dsp import Dsp
 from pilotlight.kernels.micro.s8.names import parse
 from pilotlight.kernels.pack_f32 import Conv2dShape
+from pilotlight.kernels.registry import candidates
+from pilotlight.select import fastest, usual
 from support import dense_s8_board as board
 from support import dense_s8_cases as dense
 from support import winograd_cases
@@ -23,6 +25,7 @@ from support.paths import PYTHON_PATH
 from support.winograd_cases import FAMILIES, Unfolded, cases
 
 CASES, HOST_CASES = 520, 60
+M4 = Target(frozenset({"thumb2", "dsp"}))
 
 
 def build(folder: Path, family: str, reverse: bool = False, *flags: str) -> Path:
@@ -130,6 +133,7 @@ def test_what_could_leave_32_bits_is_refused() -> None:
 def test_it_is_chosen_where_it_pays() -> None:
     large = Conv2dShape(1, 8, 8, 16, 8, 8, 16, 3, 3, 1, 1, 1, 1)
     small = replace(large, ih=3, iw=3, oh=1, ow=1, pt=0, pl=0)  # one pixel of two tiles
-    assert Dsp(large_flash=True).plan(layer_of(small)).driver == "pl_conv_dsp_s8"
-    assert Dsp(large_flash=True).plan(layer_of(large)).driver == "pl_winograd_dsp_s8"
-    assert Dsp().plan(layer_of(large)).driver == "pl_conv_dsp_s8"
+    offered = {size: candidates(layer_of(shape), M4) for size, shape in (("small", small), ("large", large))}
+    assert fastest(offered["small"]).driver == "pl_conv_dsp_s8"
+    assert fastest(offered["large"]).driver == "pl_winograd_dsp_s8"
+    assert usual(offered["large"]).candidate.driver == "pl_conv_dsp_s8"

@@ -85,7 +85,7 @@ def test_unfolded_weights_are_those_stored(channels: int) -> None:
 )
 def test_outputs(channels: int, filters: int, seed: int, shift: int) -> None:
     layer, x = two_tiles(channels, filters, seed, shift)
-    kernel = winograd.plan(layer, finish_of(layer))
+    kernel = winograd.stored(layer, finish_of(layer))
     (name,) = [name for name in kernel.micro if "winograd" in name]
     simulator = DspSimulator()
     run_block(simulator, layer, x, parse(name))

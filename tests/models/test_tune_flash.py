@@ -7,6 +7,8 @@ import torch
 from torch import nn
 
 import pilotlight as pl
+from pilotlight.graph import Node
+from pilotlight.kernels.candidate import Candidate
 from pilotlight.quantize import quantize
 from pilotlight.session import run_session
 from pilotlight.tune import flash
@@ -23,7 +25,7 @@ def net() -> tuple[pl.Graph, list[list[torch.Tensor]]]:
 
 def drivers(build: pl.Build) -> list[bool]:
     """For each convolution, whether it has weights in Winograd's form."""
-    plans = [node.attrs["plan"] for node in build.plan.steps if node.op == "qconv2d"]
+    plans = [node.attrs["candidate"] for node in build.plan.steps if node.op == "qconv2d"]
     return [plan.driver == "pl_winograd_dsp_s8" for plan in plans]
 
 
@@ -42,7 +44,7 @@ def test_flash_is_spent_where_it_is_worth_most(net: tuple[pl.Graph, list[list[to
     assert session.match and session.profile is not None
     for row, node in zip(session.profile.rows, much.plan.steps, strict=True):
         if node.op == "qconv2d":
-            assert row.instructions == pytest.approx(node.attrs["plan"].instructions, rel=0.05)
+            assert row.instructions == pytest.approx(node.attrs["candidate"].instructions, rel=0.05)
 
 
 def test_ram_is_not_spent_with_it(net: tuple[pl.Graph, list[list[torch.Tensor]]]) -> None:
@@ -63,7 +65,7 @@ def test_scratch_memory_that_is_free_saves_flash() -> None:
     graph = quantize(pl.capture(nn.Sequential(*layers).eval(), samples[0], "net"), samples)
     small = pl.compile(graph, board="mps2-an386", optimize="size")
     usual = pl.compile(graph, board="mps2-an386", max_flash=20_000)
-    plans = [node.attrs["plan"] for node in usual.plan.steps if node.op == "qconv2d"]
+    plans = [node.attrs["candidate"] for node in usual.plan.steps if node.op == "qconv2d"]
     (kernel,) = [plan for plan in plans if plan.driver == "pl_unfold_dsp_s8"]
     assert usual.plan.arena.size == small.plan.arena.size and kernel.scratch > 4096
     session = run_session(usual, samples)
@@ -73,8 +75,8 @@ def test_scratch_memory_that_is_free_saves_flash() -> None:
 
 
 def test_bargains_are_taken_best_first() -> None:
-    graph = pl.capture(nn.Identity(), (torch.zeros(1),), "nothing")
-    found = [flash.Bargain(graph.outputs[0].value, saved, cost, frozenset()) for saved, cost in ((90, 3), (80, 40))]
+    nothing = Candidate("test.nothing", (), "", "", lambda reverse: {}, tuple)
+    found = [flash.Bargain(Node("nothing", [], []), nothing, saved, cost) for saved, cost in ((90, 3), (80, 40))]
     assert flash.affordable(found, flash.DRIVER + 39) == found[:1]
     assert flash.affordable(found, flash.DRIVER + 43) == found
     assert flash.affordable(found, flash.DRIVER + 2) == []

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from pilotlight.codegen.step import initializer
-from pilotlight.kernels.dense_s8 import Family, Kernel, Layer, assembly, dispatch
-from pilotlight.kernels.dense_s8.portable import Portable
+from pilotlight.kernels.candidate import Candidate
+from pilotlight.kernels.dense_s8 import Layer, assembly, dispatch
 from support import dense_s8_cases as dense
+from support.families import PORTABLE, Family
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ void begin(void)
 __asm__(".section .vectors,\"ax\"\n.globl reset\nreset: la sp, stack\n j begin\n.previous\n");
 """
 
-Planned = tuple[Layer, np.ndarray, Kernel, bool]
+Planned = tuple[Layer, np.ndarray, Candidate, bool]
 
 
 def plan(family: Family, seeds: range, machine: Machine, kind: int | None = None) -> list[Planned]:
@@ -207,7 +208,7 @@ def plan(family: Family, seeds: range, machine: Machine, kind: int | None = None
 def fill(family: Family, layers: Iterable[tuple[Layer, np.ndarray]], machine: Machine) -> list[list[Planned]]:
     """As many images as the layers need, every third walked backward. Those beyond the RAM are left out."""
     images: list[list[Planned]] = []
-    room, code = 0, 0x8000 if isinstance(family, Portable) else 0x18000
+    room, code = 0, 0x8000 if family is PORTABLE else 0x18000
     for index, (layer, x) in enumerate(layers):
         kernel = family.plan(layer)
         if _arena(layer, x) + kernel.scratch + 2048 >= machine.ram:
@@ -230,7 +231,7 @@ def _arena(layer: Layer, x: np.ndarray) -> int:
     return 2 * (x.nbytes + _outputs(layer)) + 256
 
 
-def _apart(layer: Layer, x: np.ndarray, kernel: Kernel, reverse: bool, index: int) -> int:
+def _apart(layer: Layer, x: np.ndarray, kernel: Candidate, reverse: bool, index: int) -> int:
     """Where the output lies: apart, or as near as the kernel permits."""
     near = kernel.reverse if reverse else kernel.distance
     return (x.nbytes + 31) & ~15 if near is None or (index % 4 == 3 and not reverse) else near
@@ -247,7 +248,7 @@ def source(planned: list[Planned], prefix: str) -> tuple[str, str, bytes]:
 
     drivers = list(dict.fromkeys((k.driver, k.ctype, k.ctypes, bool(k.scratch)) for _, _, k, _ in planned))
     names = {name for _, _, k, _ in planned for name in k.micro}
-    headers = sorted({k.header for _, _, k, _ in planned})
+    headers = sorted({h for _, _, k, _ in planned for h in k.headers})
     tables, cases = "", ""
     for i, (layer, x, kernel, reverse) in enumerate(planned):
         backward = reverse and kernel.reverse is not None

@@ -16,11 +16,11 @@ import numpy as np
 
 from pilotlight import fixed
 from pilotlight.codegen.step import initializer
-from pilotlight.kernels.dense_s8 import Kernel, Layer
-from pilotlight.kernels.dense_s8.dsp import Dsp
-from pilotlight.kernels.dense_s8.portable import Portable
-from pilotlight.kernels.dense_s8.rv32 import Rv32
+from pilotlight.kernels.candidate import Candidate
+from pilotlight.kernels.dense_s8 import Layer
 from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
+from support.families import DSP, RV32
+from support.families import PORTABLE as PORTABLE_FAMILY
 
 PORTABLE = Path(sys.modules[Layer.__module__].__file__ or "").parents[2] / "csrc/kernels/portable"
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
@@ -109,10 +109,10 @@ def random_layer(seed: int, shape: Conv2dShape | None = None, kind: int | None =
     return layer, x
 
 
-def source(calls: Iterable[tuple[str, Kernel]], extra: str = "", reverse: bool = False) -> str:
+def source(calls: Iterable[tuple[str, Candidate]], extra: str = "", reverse: bool = False) -> str:
     """Functions `NAME(x, constants..., y, scratch)` around the drivers of kernels."""
     kernels = dict(calls)
-    headers = sorted({k.header for k in kernels.values()})
+    headers = sorted({h for k in kernels.values() for h in k.headers})
     text = "".join(f'#include "{h}.h"\n' for h in headers) + extra
     for name, k in kernels.items():
         constants = [f"const {t} *c{i}" for i, t in enumerate(k.ctypes)]
@@ -136,7 +136,7 @@ def build(folder: Path, text: str, *flags: str) -> Path:
 
 
 def run(
-    library: ctypes.CDLL, name: str, kernel: Kernel, layer: Layer, x: np.ndarray, distance: int | None = None
+    library: ctypes.CDLL, name: str, kernel: Candidate, layer: Layer, x: np.ndarray, distance: int | None = None
 ) -> np.ndarray:
     """What the driver computes; with a distance, the output starts that many bytes after the input."""
     s = layer.shape
@@ -175,7 +175,7 @@ def cases(count: int, first: int = 0) -> list[tuple[Layer, np.ndarray]]:
 
 if __name__ == "__main__":
     lib = ctypes.CDLL(sys.argv[1])
-    family = {"portable": Portable(), "dsp": Dsp(), "rv32": Rv32()}[sys.argv[2]]
+    family = {"portable": PORTABLE_FAMILY, "dsp": DSP, "rv32": RV32}[sys.argv[2]]
     for case in range(int(sys.argv[3])):
         a_layer, data = random_layer(case)
         a_kernel = family.plan(a_layer)

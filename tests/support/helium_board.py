@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from pilotlight.codegen.step import initializer
-from pilotlight.kernels.dense_s8 import Kernel, Layer
-from pilotlight.kernels.dense_s8.helium import Helium
+from pilotlight.kernels.candidate import Candidate
+from pilotlight.kernels.dense_s8 import Layer
 from pilotlight.kernels.micro.helium_dispatch import assembly, dispatch
 from support import dense_s8_cases as dense
+from support.families import HELIUM
 
-Case = tuple[Layer, np.ndarray, Kernel]
+Case = tuple[Layer, np.ndarray, Candidate]
 
 _LINKER = """
 ENTRY(reset)
@@ -139,7 +140,7 @@ def build(folder: Path, cases: list[Case], *flags: str, edit: tuple[str, str] = 
     assert edit[0] in text
     (folder / "net_kernels.S").write_text(text.replace(*edit) if edit[0] else text)
     kernels = [kernel for _, _, kernel in cases]
-    drivers = sorted({(k.driver, k.ctype, k.header, k.ctypes, bool(k.scratch)) for k in kernels})
+    drivers = sorted({(k.driver, k.ctype, k.headers, k.ctypes, bool(k.scratch)) for k in kernels})
     blob, rows, tables = bytearray(), [], []
     for i, (layer, x, k) in enumerate(cases):
         places = [_append(blob, a) for a in (x, *k.constants, dense.reference(layer, x))]
@@ -157,7 +158,7 @@ def build(folder: Path, cases: list[Case], *flags: str, edit: tuple[str, str] = 
     largest = max(2 * x.nbytes + 2 * dense.reference(layer, x).nbytes for layer, x, _ in cases)
     main = _MAIN
     for key, value in {
-        "HEADERS": "\n".join(f'#include "{header}.h"' for header in sorted({k.header for k in kernels})),
+        "HEADERS": "\n".join(f'#include "{header}.h"' for header in sorted({h for k in kernels for h in k.headers})),
         "DISPATCH": dispatch(names, "net"),
         "TABLES": "\n".join(tables),
         "CASES": "".join(rows),
@@ -202,9 +203,9 @@ def boot(image: Path, *extra: str) -> tuple[str, int]:
     return word, int(number)
 
 
-def host_calls(count: int) -> tuple[list[tuple[str, Kernel]], set[str]]:
+def host_calls(count: int) -> tuple[list[tuple[str, Candidate]], set[str]]:
     """The first random layers as functions for the host, and the blocks they need."""
-    kernels = [Helium().plan(layer) for layer, _ in dense.cases(count)]
+    kernels = [HELIUM.plan(layer) for layer, _ in dense.cases(count)]
     return [(f"case_{i}", k) for i, k in enumerate(kernels)], {name for k in kernels for name in k.micro}
 
 

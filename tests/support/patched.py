@@ -15,16 +15,16 @@ from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph, Node
 from pilotlight.ops.tiles import Cut
 from pilotlight.passes.patches import can_cut, make_stage, patches_node, replaced
-from pilotlight.passes.prepare import prepare
-from pilotlight.plan import Plan, make_plan
-from pilotlight.tune.ram import Saving
+from pilotlight.plan import make_plan
+from pilotlight.select import Offers, prepare, select_usual
+from pilotlight.tune.ram import Saved, Saving
 
 
 @contextmanager
 def cut_everything(size: tuple[int, int]) -> Iterator[None]:
     """`optimize="ram"` cuts every run of layers that can be cut into patches of this size, whether it gains or not."""
 
-    def save_ram(graph: Graph, target: Target, keep_inputs: bool = False) -> tuple[Graph, Plan, Saving]:
+    def save_ram(graph: Graph, target: Target, keep_inputs: bool = False) -> Saved:
         whole = graph.clone()
         start = 0
         while start < len(whole.nodes):
@@ -36,8 +36,9 @@ def cut_everything(size: tuple[int, int]) -> Iterator[None]:
                 whole.nodes = replaced(whole, start, stop, node)
                 stop = start
             start = stop + 1
-        plan = make_plan(prepare(whole, target), keep_inputs=keep_inputs)
-        return whole, plan, Saving(0, 0, 0, 0, (), 0)
+        selection = select_usual(whole, Offers(target))
+        plan = make_plan(prepare(whole, target, selection), keep_inputs=keep_inputs)
+        return Saved(whole, selection, plan, Saving(0, 0, 0, 0, (), 0))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiler, "save_ram", save_ram)

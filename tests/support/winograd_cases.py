@@ -8,29 +8,28 @@ from dataclasses import replace
 
 import numpy as np
 
-from pilotlight.kernels.dense_s8 import Family, Kernel, Layer, winograd
+from pilotlight.kernels.candidate import Candidate
+from pilotlight.kernels.dense_s8 import Layer, winograd
 from pilotlight.kernels.dense_s8.dsp import finish_of
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from support import dense_s8_cases as dense
+from support.families import Family
 
 
 class Winograd:
     """As a family of its own: chosen whether it pays or not."""
 
-    def plan(self, layer: Layer) -> Kernel:
-        return winograd.plan(layer, finish_of(layer))
+    def plan(self, layer: Layer) -> Candidate:
+        return winograd.stored(layer, finish_of(layer))
 
 
 class Unfolded:
     """The same with weights that come into that form on the board, for one, two or all rows of tiles at a time."""
 
-    def plan(self, layer: Layer) -> Kernel:
+    def plan(self, layer: Layer) -> Candidate:
         s = layer.shape
-        tall = (1, 2, 100)[(s.oc + s.ow) % 3]
-        scratch = 160 + 128 * s.ic + s.oc + 8 + tall * -(-s.ow // 4) * 64 * s.ic
-        kernel = winograd.plan_unfolded(layer, finish_of(layer), scratch)
-        assert kernel is not None
-        return kernel
+        tall = min((1, 2, 100)[(s.oc + s.ow) % 3], -(-s.oh // 2))
+        return winograd.unfolded(layer, finish_of(layer), tall)
 
 
 FAMILIES: dict[str, Family] = {"stored": Winograd(), "unfolded": Unfolded()}

@@ -41,6 +41,8 @@ class Step:
         self.tables: list[Table] = []  # constant shape tables, before NAME_run
         self.kernels: list[str] = []  # kernel headers, in the order they were asked for
         self.micro: set[str] = set()  # assembly micro-kernels
+        self.files: dict[str, str] = {}  # C and assembly that a kernel brings along
+        self.stack: dict[str, int] = {}  # bytes of stack of the assembly functions in them
         self._locate = locate
         self._scratch = scratch
 
@@ -58,6 +60,7 @@ class Step:
         self.tables += inner.tables
         self.use(*inner.kernels)
         self.micro |= inner.micro
+        self.bring(inner.files, inner.stack)
 
     @contextlib.contextmanager
     def block(self, head: str) -> Iterator[None]:
@@ -71,6 +74,11 @@ class Step:
     def use(self, *headers: str) -> None:
         """Name kernel headers (csrc/kernels/portable/NAME.h) that this step needs."""
         self.kernels += [h for h in headers if h not in self.kernels]
+
+    def bring(self, files: Mapping[str, str], stack: Mapping[str, int]) -> None:
+        """Files that become part of the generated folder, and the stack that their assembly functions need."""
+        self.files |= files
+        self.stack |= stack
 
     def read(self, value: Value, ctype: str | None = None) -> str:
         """A C pointer expression to read a value with."""

@@ -14,9 +14,6 @@ class Target:
     isa: frozenset[str] = frozenset()
     fused: bool = False  # a fused multiply-add costs no more than a multiply and an add
     small: bool = False  # little code counts more than speed
-    low_scratch: bool = False  # little scratch memory counts more than speed
-    large_flash: bool = False  # flash may be spent on speed
-    scratch: int = 0  # bytes of scratch memory that may be spent on speed
 
     @staticmethod
     def of(board: Board, small: bool = False) -> Target:

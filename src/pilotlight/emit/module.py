@@ -15,6 +15,7 @@ from pilotlight.codegen.step import Step, Table, c_float
 from pilotlight.codegen.target import Target
 from pilotlight.emit import output
 from pilotlight.emit.weights import INCBIN_FROM, Weights, c_array, incbin_source
+from pilotlight.errors import PilotlightError
 from pilotlight.graph import Port, Quant, Value
 from pilotlight.graph.describe import port_meaning, summarize
 from pilotlight.graph.names import in_comment, port_names
@@ -66,6 +67,17 @@ class _Collected:
     tables: list[Table] = field(default_factory=list)
     kernels: dict[str, None] = field(default_factory=dict)
     micro: set[str] = field(default_factory=set)
+    files: dict[str, str] = field(default_factory=dict)  # that kernels bring along
+    stack: dict[str, int] = field(default_factory=dict)  # of assembly functions in them
+
+    def bring(self, step: Step) -> None:
+        """The files of a step's kernels; two of one name must be the same."""
+        for name, text in step.files.items():
+            if self.files.setdefault(name, text) != text:
+                raise PilotlightError(
+                    f"two kernels bring different files called {name}", hint="rename one of them", kind="bad-kernel"
+                )
+        self.stack |= step.stack
 
 
 def emit_module(
@@ -88,11 +100,12 @@ def emit_module(
         "arena_size": max(plan.arena.size, 1), "state_size": plan.state_size, "weights_size": weights.size,
         "keep_inputs": keep_inputs, **ports,
     }
-    micro_text, asm_stack = "", dict[str, int]()
+    micro_text, asm_stack = "", collected.stack
     integer_blocks = {n for n in collected.micro if dense_s8.is_block(n)}
     float_blocks = collected.micro - integer_blocks
     if float_blocks and target.float_assembly:
-        micro_text, asm_stack = assembly(float_blocks, name, target.fused)
+        text, stack = assembly(float_blocks, name, target.fused)
+        micro_text, asm_stack = text, asm_stack | stack
     if integer_blocks:
         text, stack = dense_s8.assembly(integer_blocks, name)
         micro_text, asm_stack = micro_text + text, asm_stack | stack
@@ -101,6 +114,7 @@ def emit_module(
     tables = "\n".join(table.text() for table in collected.tables)
     code = _render(
         "model.c", **common, kernels=kernels, parts=parts, tables=tables, dispatch=calls, reset=reset,
+        includes=[file for file in collected.files if file.endswith(".h")],
         uses_infinity=any("PL_INFINITY" in text for text in (*collected.bodies, tables)),
     )
     files: dict[str, str | bytes] = {f"{name}.h": _render("model.h", **common), f"{name}.c": code}
@@ -115,6 +129,8 @@ def emit_module(
     if micro_text:
         files[f"{name}_kernels.S"] = micro_text
         sources.append(f"{name}_kernels.S")
+    files |= _own_files(collected, files)
+    sources += [file for file in collected.files if file.endswith((".c", ".S"))]
     metadata = _metadata(plan, common, sources, asm_stack, weights)
     metadata["pools"] = {
         pool: {"bytes": metadata[f"{pool}_bytes"], "memory": (memories or {}).get(pool)}
@@ -128,6 +144,17 @@ def emit_module(
     files |= build_files or {}
     files[output.EXAMPLE] = _render("example_main.c", **common)
     return Module(name, output.sealed(files, metadata), metadata)
+
+
+def _own_files(collected: _Collected, files: Mapping[str, str | bytes]) -> dict[str, str]:
+    """What kernels bring along, beside the model's own files."""
+    for name in collected.files:
+        if name in files or Path(name).name != name or not name.endswith((".c", ".h", ".S")):
+            raise PilotlightError(
+                f"a kernel brings a file called {name}", hint="name it after the kernel, with the ending .c, .h or .S",
+                kind="bad-kernel",
+            )
+    return collected.files
 
 
 def _render(template: str, **values: Any) -> str:
@@ -148,6 +175,7 @@ def _steps(plan: Plan, weights: Weights) -> _Collected:
         collected.tables += step.tables
         collected.kernels.update(dict.fromkeys(step.kernels))
         collected.micro |= step.micro
+        collected.bring(step)
         lines = "\n".join(step.lines).split("\n")
         head = [f"\n    /* {index}: {in_comment(describe_node(node))} */", f"    PL_STEP({index});"]
         collected.bodies.append("\n".join([*head, *(f"    {line}" if line else "" for line in lines)]))

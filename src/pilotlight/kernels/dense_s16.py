@@ -6,17 +6,20 @@ bytes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from pilotlight.codegen.step import Fields
+from pilotlight.codegen.target import Target
 from pilotlight.fixed import Multiplier
-from pilotlight.kernels.dense_s8.layer import Array, Kernel
+from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.dense_s8.portable import depthwise_pixels, is_row, round_up
 from pilotlight.kernels.dense_s8.table import column_step, columns, pixels_at_once
 from pilotlight.kernels.dense_s8.walk import Walk
 from pilotlight.kernels.pack_f32 import Conv2dShape
+from pilotlight.kernels.registry import offers
 
 BLOCK = 2  # filters
 PIXELS = 6  # in a patch: a multiple of what is computed at once, two
@@ -38,8 +41,9 @@ class Int16Layer:
     narrow: bool  # the output is int8
 
 
-def plan(layer: Int16Layer) -> Kernel:
-    """The kernel of a layer."""
+@offers(Int16Layer)
+def int16(layer: Int16Layer, target: Target) -> list[Candidate]:
+    """The one kernel of a layer."""
     s = layer.shape.flattened()
     layer = replace(layer, shape=s)
     if s.depthwise and s.kh * s.kw <= CHUNK:
@@ -47,24 +51,27 @@ def plan(layer: Int16Layer) -> Kernel:
         width = (pixels - 1) * s.sw + (s.kw - 1) * s.dw + 1
         weights = np.ascontiguousarray(layer.w[..., 0].transpose(1, 2, 0)).astype(np.int8)  # (KH, KW, C)
         constants: tuple[Array, ...] = (weights, layer.bias.astype(np.int32), layer.m.value.astype(np.int32))
-        return _kernel(layer, "depthwise", pixels, constants, s.kh * width * s.ic * 2, Walk(s, pixels))
+        return [_kernel(layer, "depthwise", pixels, lambda: constants, s.kh * width * s.ic * 2, Walk(s, pixels))]
     if is_row(s):
-        return _kernel(layer, "row", 1, pack(layer), 0, None)
+        return [_kernel(layer, "row", 1, lambda: pack(layer), 0, None)]
     column = s.kh * s.ic // s.groups * 2
     pixels = pixels_at_once(s, PIXELS, column)
-    return _kernel(layer, "conv", pixels, pack(layer), columns(s, pixels) * column, Walk(s, pixels, groups=s.groups))
+    walk = Walk(s, pixels, groups=s.groups)
+    return [_kernel(layer, "conv", pixels, lambda: pack(layer), columns(s, pixels) * column, walk)]
 
 
 def _kernel(
-    layer: Int16Layer, kind: str, pixels: int, constants: tuple[Array, ...], scratch: int, walk: Walk | None
-) -> Kernel:
+    layer: Int16Layer, kind: str, pixels: int, constants: Callable[[], tuple[Array, ...]], scratch: int,
+    walk: Walk | None,
+) -> Candidate:
     sizes = (2, 1 if layer.narrow else 2)
-    return Kernel(
-        header=f"q_{'depthwise' if kind == 'depthwise' else 'conv'}_s16",
+    return Candidate(
+        name=f"portable.{kind}_s16",
+        headers=(f"q_{'depthwise' if kind == 'depthwise' else 'conv'}_s16",),
         ctype="pl_conv_s16_t",
         table=lambda reverse: _table(layer, pixels, reverse),
         driver=f"pl_{kind}_s16",
-        constants=constants,
+        pack=constants,
         scratch=round_up(scratch),
         distance=None if walk is None else walk.scaled(*sizes).distance(),
         reverse=None if walk is None else walk.scaled(*sizes).reverse(),

@@ -17,6 +17,7 @@ from pilotlight.codegen.subplan import Subgraph
 from pilotlight.codegen.target import Target
 from pilotlight.graph import DType, Graph, Node, Quant, Value, operators
 from pilotlight.graph.operators import Operator, Result
+from pilotlight.kernels.candidate import Candidate
 from pilotlight.ops.areas import Area, AreaPart
 
 Lowering = Callable[..., "Value | tuple[Value | None, ...] | list[Value]"]
@@ -44,8 +45,16 @@ class Op(Operator):
         """The same in short, for counting and colours: such as `depthwise conv2d`."""
         return str(node.attrs.get("called") or self.called or node.op)
 
+    def candidates(self, node: Node, target: Target) -> list[Candidate]:
+        """The kernels that can compute a node; none where there is only one way, which `prepare` takes."""
+        return []
+
+    def take(self, node: Node, graph: Graph, candidate: Candidate) -> None:
+        """Last rewrite before planning, of a node with candidates: use this one, with its packed constants."""
+        raise NotImplementedError(f"{type(self).__name__}.take")
+
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
-        """Last rewrite before planning: pack constant weights, choose a kernel."""
+        """The same for a node without candidates: pack constant weights."""
 
     def inside(self, node: Node) -> Mapping[Any, Subgraph]:
         """Graphs that run inside the prepared node. They are prepared and planned like a model of their own: the plan

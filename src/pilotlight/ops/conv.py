@@ -13,13 +13,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.codegen.step import Step
-from pilotlight.codegen.target import Target
-from pilotlight.graph import FLOAT32, Graph, Node, Value
+from pilotlight.graph import FLOAT32, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.kernels import pack_f32
+from pilotlight.kernels.dense_f32 import FloatLayer
 from pilotlight.ops.areas import Area, AreaPart, window_part
-from pilotlight.ops.base import Op, Result, lowers, register
+from pilotlight.ops.base import Result, lowers, register
+from pilotlight.ops.chosen import Chosen
 from pilotlight.ops.volume import convolve
 
 NO_CLAMP = (-math.inf, math.inf)
@@ -44,7 +44,7 @@ def window_size(size: int, kernel: int, stride: int, before: int, after: int, di
 
 
 @register
-class Conv2d(Op):
+class Conv2d(Chosen):
     """attrs: kernel, stride, pad (top, left, bottom, right), dilation, groups, clamp; inputs x, w, bias."""
 
     name = "conv2d"
@@ -93,29 +93,15 @@ class Conv2d(Op):
         top, left = a["pad"][:2]
         return pack_f32.Conv2dShape(n, ih, iw, ic, oh, ow, oc, kh, kw, sh, sw, top, left, dh, dw, a["groups"])
 
-    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
-        weight = node.inputs[1]
-        assert weight.data is not None
-        node.inputs[1] = graph.constant(pack_f32.pack(self.shape(node), weight.data), weight.name)
-
-    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): pack_f32.overlap_distance(self.shape(node))}
-
-    def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): pack_f32.reverse_distance(self.shape(node))}
-
-    def emit(self, node: Node, c: Step) -> None:
-        dense_call(node, c, self.shape(node), "pl_conv2d_t", "conv")
+    def layer(self, node: Node) -> FloatLayer:
+        return float_layer(node, self.shape(node))
 
 
-def dense_call(node: Node, c: Step, shape: pack_f32.Shape, ctype: str, hint: str) -> None:
-    """The call of a dense layer's driver, with its shape table and the micro-kernels it needs."""
-    x, w, bias = node.inputs
-    c.use(shape.header.removesuffix(".h"))
-    c.micro |= pack_f32.micro_kernels(shape)
-    lo, hi = node.attrs.get("clamp", NO_CLAMP)
-    table = c.table(ctype, hint, pack_f32.table(shape, lo, hi, c.reverse))
-    c.call(shape.driver, table, c.read(x), c.read(w), c.read(bias), c.write(node.output))
+def float_layer(node: Node, shape: pack_f32.Shape) -> FloatLayer:
+    """A node with inputs x, w, bias and a clamp as its kernels see it."""
+    _, w, bias = (v.data for v in node.inputs)
+    assert w is not None and bias is not None
+    return FloatLayer(shape, w, bias, *node.attrs.get("clamp", NO_CLAMP))
 
 
 # ---- ATen ------------------------------------------------------------------------------------------------------

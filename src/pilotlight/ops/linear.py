@@ -9,18 +9,18 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.codegen.step import Step
-from pilotlight.codegen.target import Target
-from pilotlight.graph import FLOAT32, Graph, Node, Value
+from pilotlight.graph import FLOAT32, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.kernels import pack_f32
-from pilotlight.ops.base import Op, Result, lowers, register
-from pilotlight.ops.conv import clamped, dense_call
+from pilotlight.kernels.dense_f32 import FloatLayer
+from pilotlight.ops.base import Result, lowers, register
+from pilotlight.ops.chosen import Chosen
+from pilotlight.ops.conv import clamped, float_layer
 from pilotlight.ops.pointwise import apply
 
 
 @register
-class Linear(Op):
+class Linear(Chosen):
     """attrs: clamp; inputs x, w, bias. `w` is a constant and packed for the kernel."""
 
     name = "linear"
@@ -38,19 +38,8 @@ class Linear(Op):
         (n, i), (_, o) = node.inputs[0].shape, node.output.shape
         return pack_f32.LinearShape(n, i, o)
 
-    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
-        weight = node.inputs[1]
-        assert weight.data is not None
-        node.inputs[1] = graph.constant(pack_f32.pack_linear(weight.data), weight.name)
-
-    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): pack_f32.overlap_distance(self.shape(node))}
-
-    def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): pack_f32.reverse_distance(self.shape(node))}
-
-    def emit(self, node: Node, c: Step) -> None:
-        dense_call(node, c, self.shape(node), "pl_linear_t", "linear")
+    def layer(self, node: Node) -> FloatLayer:
+        return float_layer(node, self.shape(node))
 
 
 def linear_node(b: Builder, x: Value, weight: np.ndarray, bias: Value | None, scale: np.ndarray | None = None) -> Value:

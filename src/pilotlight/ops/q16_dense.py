@@ -13,14 +13,14 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight import fixed
-from pilotlight.codegen.target import Target
 from pilotlight.errors import PilotlightError
-from pilotlight.graph import INT8, INT16, Graph, Node
+from pilotlight.graph import INT8, INT16, Node
 from pilotlight.kernels import dense_s16, pack_f32
 from pilotlight.ops import base
 from pilotlight.ops.base import Integer, Result, register
+from pilotlight.ops.chosen import Chosen
 from pilotlight.ops.q16_spec import LARGEST, wide_form
-from pilotlight.ops.q_dense import Planned, limits
+from pilotlight.ops.q_dense import limits
 
 
 def finish(node: Node, acc: torch.Tensor) -> torch.Tensor:
@@ -31,20 +31,19 @@ def finish(node: Node, acc: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(fixed.requantize(acc.numpy(), m, a["zy"], (a["lo"], a["hi"]), dtype))
 
 
-class Dense16(Planned):
-    """The one family of kernels; attrs besides the float layer's: channels, zy, shift, down, lo, hi, narrow."""
+class Dense16(Chosen):
+    """Attrs besides the float layer's: channels, zy, shift, down, lo, hi, narrow."""
 
     def image(self, node: Node) -> pack_f32.Conv2dShape:
         raise NotImplementedError(type(self).__name__)
 
-    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
+    def layer(self, node: Node) -> dense_s16.Int16Layer:
         _, w, bias, m = (v.data for v in node.inputs)
         a, shape = node.attrs, self.image(node)
         assert w is not None and bias is not None and m is not None
         filters = w.reshape(len(w), shape.kh, shape.kw, -1)
         multiplier = fixed.Multiplier(m, a["shift"], a["down"])
-        layer = dense_s16.Int16Layer(shape, filters, bias, multiplier, a["zy"], a["lo"], a["hi"], a["narrow"])
-        self.take(node, graph, dense_s16.plan(layer))
+        return dense_s16.Int16Layer(shape, filters, bias, multiplier, a["zy"], a["lo"], a["hi"], a["narrow"])
 
 
 @register

@@ -13,15 +13,14 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight import fixed
-from pilotlight.codegen.step import Step
-from pilotlight.codegen.target import Target
 from pilotlight.errors import PilotlightError
-from pilotlight.graph import Graph, Node
+from pilotlight.graph import Node
 from pilotlight.graph.dtypes import INT8
 from pilotlight.kernels import dense_s8, pack_f32
 from pilotlight.ops import base
 from pilotlight.ops.areas import Area, AreaPart
-from pilotlight.ops.base import Integer, Op, Result, integer, register
+from pilotlight.ops.base import Integer, Result, integer, register
+from pilotlight.ops.chosen import Chosen
 
 
 def finish(node: Node, acc: torch.Tensor) -> torch.Tensor:
@@ -32,53 +31,8 @@ def finish(node: Node, acc: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(y)
 
 
-class Planned(Op):
-    """A layer whose kernel was planned: its packed constants, scratch, overlaps and call."""
-
-    def take(self, node: Node, graph: Graph, kernel: dense_s8.Kernel) -> None:
-        """Replace the constants by what a kernel wants."""
-        node.attrs["plan"] = kernel
-        node.inputs = [node.inputs[0], *(graph.constant(c, "packed") for c in kernel.constants)]
-
-    def scratch(self, node: Node) -> int:
-        return _plan(node).scratch
-
-    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        distance = _plan(node).distance
-        return {} if distance is None else {(0, 0): distance}
-
-    def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        distance = _plan(node).reverse
-        return {} if distance is None else {(0, 0): distance}
-
-    def emit(self, node: Node, c: Step) -> None:
-        kernel = _plan(node)
-        c.use(kernel.header)
-        c.micro |= kernel.micro
-        table = c.table(kernel.ctype, "dense", kernel.table(c.reverse))
-        x, *constants = node.inputs
-        scratch = [c.scratch("uint8_t")] if kernel.scratch else []
-        c.call(kernel.driver, table, c.read(x), *(c.read(v) for v in constants), c.write(node.output), *scratch)
-
-
-def _plan(node: Node) -> dense_s8.Kernel:
-    kernel: dense_s8.Kernel = node.attrs["plan"]
-    return kernel
-
-
-class Dense(Planned):
-    """What int8 convolutions and linear layers share."""
-
-    def layer(self, node: Node) -> dense_s8.Layer:
-        raise NotImplementedError(type(self).__name__)
-
-    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
-        """Choose the kernel of the target."""
-        self.take(node, graph, dense_s8.family(target).plan(self.layer(node)))
-
-
 @register
-class QConv2d(Dense):
+class QConv2d(Chosen):
     """Inputs x int8 (N, H, W, I), w int8 (O, KH, KW, I / groups), bias int32 (O), M int32 (O)."""
 
     name = "qconv2d"
@@ -116,7 +70,7 @@ class QConv2d(Dense):
 
 
 @register
-class QLinear(Dense):
+class QLinear(Chosen):
     """Inputs x int8 (N, I), w int8 (O, I), bias int32 (O), M int32 (O)."""
 
     name = "qlinear"

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.codegen.step import Step
-from pilotlight.codegen.target import Target
-from pilotlight.graph import FLOAT32, Graph, Node
-from pilotlight.kernels import pack_f32, pack_weights
-from pilotlight.ops.base import Op, Result, register
+from pilotlight.graph import FLOAT32, Node
+from pilotlight.kernels import pack_weights
+from pilotlight.kernels.linear_w import WeightLayer
+from pilotlight.ops.base import Result, register
+from pilotlight.ops.chosen import Chosen
 from pilotlight.ops.conv import NO_CLAMP, clamped
 
 LEAST_EXPONENT = 40  # PL_FIXED_LEAST
@@ -36,10 +36,8 @@ def as_integers(x: np.ndarray, e: np.ndarray, bits: int) -> np.ndarray:
     return (np.sign(x) * np.floor(units + 0.5)).astype(np.int64)
 
 
-class WLinear(Op):
+class WLinear(Chosen):
     """What both widths share; inputs x, w int8 (O, I), ..., scale (O), bias (O); attrs: clamp."""
-
-    header = ""
 
     def infer(self, node: Node) -> Result:
         return [(FLOAT32, (*node.inputs[0].shape[:-1], node.inputs[-1].elements))]
@@ -65,32 +63,14 @@ class WLinear(Op):
     def macs(self, node: Node) -> int:
         return node.output.elements * node.inputs[0].shape[-1]
 
-    def shape(self, node: Node) -> tuple[int, int, int]:
-        """Rows, inputs, outputs."""
-        i, o = node.inputs[0].shape[-1], node.output.shape[-1]
-        return (node.output.elements // o if o else 0), i, o
-
-    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): pack_weights.forward_distance(*self.shape(node))}
-
-    def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): pack_weights.reverse_distance(*self.shape(node))}
-
-    def numbers(self, node: Node) -> dict[str, int]:
-        """The members of the kernel's struct up to `reverse`."""
-        n, i, o = self.shape(node)
-        return {"n": n, "i": i, "o": o, "width": pack_weights.width(i)}
-
-    def emit(self, node: Node, c: Step) -> None:
-        c.use(self.header)
-        limits = pack_f32.limits(*node.attrs.get("clamp", NO_CLAMP))
-        table = c.table(f"pl_{self.header}_t", "linear", {**self.numbers(node), "reverse": int(c.reverse), **limits})
-        x, *constants = node.inputs
-        reads = [c.read(v, ctype) for v, ctype in zip(constants, self.ctypes(), strict=True)]
-        c.call(f"pl_{self.header}", table, c.read(x), *reads, c.write(node.output), c.scratch())
-
-    def ctypes(self) -> list[str]:
-        return ["int8_t", "float", "float"]
+    def layer(self, node: Node) -> WeightLayer:
+        """Inputs x, w, [steps], scale, bias."""
+        w, *steps, scale, bias = (v.data for v in node.inputs[1:])
+        assert w is not None and scale is not None and bias is not None
+        a, rows = node.attrs, node.output.elements // len(w) if len(w) else 0
+        divided = {"steps": steps[0], "group": a["group"], "bits": a["bits"]} if steps else {}
+        lo, hi = a.get("clamp", NO_CLAMP)
+        return WeightLayer(rows, w, scale, bias, lo=lo, hi=hi, **divided)
 
 
 @register
@@ -99,7 +79,6 @@ class WLinear8(WLinear):
 
     name = "wlinear8"
     called = "linear with 8-bit weights"
-    header = "linear_w8"
 
     def sums(self, node: Node, x: np.ndarray, args: list[torch.Tensor]) -> np.ndarray:
         e = exponent(x)
@@ -109,14 +88,6 @@ class WLinear8(WLinear):
     def weights(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         return args[1].float() * args[2][:, None]
 
-    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
-        weight = node.inputs[1]
-        assert weight.data is not None
-        node.inputs[1] = graph.constant(pack_weights.pack_w8(weight.data), weight.name)
-
-    def scratch(self, node: Node) -> int:
-        return 4 * pack_weights.width(node.inputs[0].shape[-1])
-
 
 @register
 class WLinear4(WLinear):
@@ -124,7 +95,6 @@ class WLinear4(WLinear):
 
     name = "wlinear4"
     called = "linear with 4-bit weights"
-    header = "linear_w4"
 
     def grid(self, node: Node) -> pack_weights.Grid:
         return pack_weights.Grid(node.inputs[0].shape[-1], node.attrs["group"])
@@ -144,23 +114,3 @@ class WLinear4(WLinear):
     def weights(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         steps = args[2].repeat_interleave(node.attrs["group"], 1)[:, : args[1].shape[1]]
         return (args[1] * steps).float() * args[3][:, None]
-
-    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
-        x, weight, steps, scale, bias = node.inputs
-        assert weight.data is not None and steps.data is not None
-        packed = graph.constant(pack_weights.pack_w4(weight.data), weight.name)
-        node.inputs = [x, packed, graph.constant(pack_weights.pack_steps(steps.data), steps.name), scale, bias]
-
-    def scratch(self, node: Node) -> int:
-        inputs = node.inputs[0].shape[-1]
-        return 4 * (pack_weights.width(inputs) + self.grid(node).chunks)
-
-    def numbers(self, node: Node) -> dict[str, int]:
-        grid = self.grid(node)
-        per = node.attrs["group"] // grid.chunk
-        return super().numbers(node) | {
-            "chunk": grid.chunk, "per": per, "groups": grid.groups, "bits": node.attrs["bits"], "room": grid.room,
-        }
-
-    def ctypes(self) -> list[str]:
-        return ["uint32_t", "uint16_t", "float", "float"]

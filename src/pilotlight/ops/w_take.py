@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import torch
 
-from pilotlight.codegen.step import Fields, Step
+from pilotlight.codegen.step import Step
 from pilotlight.codegen.target import Target
-from pilotlight.graph import FLOAT32, Graph, Node, Value
-from pilotlight.kernels import pack_f32
+from pilotlight.graph import FLOAT32, Graph, Node
+from pilotlight.kernels.linear_w import WeightLayer
 from pilotlight.ops import base
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.conv import NO_CLAMP
 from pilotlight.ops.w_linear import WLinear
 
 
@@ -27,13 +26,6 @@ class WTake(Op):
         assert isinstance(op, WLinear)
         return op
 
-    def as_linear(self, node: Node) -> Node:
-        """A linear layer from D inputs to V outputs with this table."""
-        ids, weight = node.inputs[0], node.inputs[1]
-        table = node.attrs["rows"], node.output.shape[1]
-        x, y = (Value("", FLOAT32, (ids.elements, size)) for size in (table[1], table[0]))
-        return Node(self.layer, [x, weight, *node.inputs[2:]], [y], node.attrs)
-
     def infer(self, node: Node) -> Result:
         return [(FLOAT32, (node.inputs[0].elements, node.attrs["columns"]))]
 
@@ -44,18 +36,21 @@ class WTake(Op):
         return self.linear().weights(node, [ids, *constants, constants[-1]])[at]
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
-        made = Node(self.layer, [*node.inputs, node.inputs[-1]], node.outputs, node.attrs)
-        self.linear().prepare(made, graph, target)
-        node.inputs = made.inputs[:-1]
+        w, *steps, scale = (v.data for v in node.inputs[1:])
+        assert w is not None and scale is not None
+        a = node.attrs
+        divided = {"steps": steps[0], "group": a["group"], "bits": a["bits"]} if steps else {}
+        layer = a["table"] = WeightLayer(node.inputs[0].elements, w, scale, scale, **divided)
+        packed = [graph.constant(c, "packed") for c in layer.packed()]
+        node.inputs = [node.inputs[0], *packed, node.inputs[-1]]
 
     def emit(self, node: Node, c: Step) -> None:
-        linear, header = self.linear(), self.linear().header.replace("linear", "take")
-        c.use(header)
-        fields: Fields = {**linear.numbers(self.as_linear(node)), "reverse": 0, **pack_f32.limits(*NO_CLAMP)}
-        table = c.table(f"pl_{linear.header}_t", "take", fields)
+        layer: WeightLayer = node.attrs["table"]
+        c.use(f"take_{layer.kind}")
+        table = c.table(f"pl_linear_{layer.kind}_t", "take", layer.table(reverse=False))
         ids, *constants = node.inputs
-        reads = [c.read(v, ctype) for v, ctype in zip(constants, linear.ctypes(), strict=False)]
-        c.call(f"pl_{header}", table, *reads, c.read(ids), c.write(node.output))
+        reads = [c.read(v, ctype) for v, ctype in zip(constants, (*layer.types, "float"), strict=True)]
+        c.call(f"pl_take_{layer.kind}", table, *reads, c.read(ids), c.write(node.output))
 
 
 @register

@@ -18,11 +18,11 @@ from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph, Node
 from pilotlight.ops.tiles import Cut
 from pilotlight.passes.patches import join_reshapes, make_stage, patches_node, replaced
-from pilotlight.passes.prepare import prepare, prepare_node
 from pilotlight.plan import ALIGN, Plan, make_plan, plan_inside
 from pilotlight.plan.bounds import find_bounds
 from pilotlight.plan.buffers import usable_overlaps
 from pilotlight.plan.lifetimes import find_lifetimes
+from pilotlight.select import Offers, Selection, least_scratch, prepare, prepare_node, select_by, usual
 from pilotlight.tune.stages import CALL, StageCandidate, candidates, cuts
 
 STAGES = 8  # at most
@@ -57,16 +57,32 @@ class Saving:
         return asdict(self)
 
 
-def save_ram(graph: Graph, target: Target, keep_inputs: bool = False) -> tuple[Graph, Plan, Saving]:
-    """The graph with stages cut into patches, its plan, and what that saves."""
+@dataclass(frozen=True)
+class Saved:
+    """A graph with stages cut into patches, the kernels of its nodes, its plan, and what that saves."""
+
+    graph: Graph
+    selection: Selection
+    plan: Plan
+    saving: Saving
+
+
+def save_ram(graph: Graph, target: Target, keep_inputs: bool = False) -> Saved:
+    """Cut stages into patches and choose kernels with less scratch memory, where that makes the arena smaller."""
     return _PatchSearch(target, keep_inputs).run(graph)
+
+
+def select_low_scratch(graph: Graph, target: Target, keep_inputs: bool = False) -> tuple[Selection, Plan]:
+    """Kernels with less scratch memory for the graph as it is, where that makes the arena smaller."""
+    selection, plan, _ = _PatchSearch(target, keep_inputs).low_scratch_plan(graph)
+    return selection, plan
 
 
 class _PatchSearch:
     def __init__(self, target: Target, keep_inputs: bool):
-        self.target, self.keep_inputs = target, keep_inputs
+        self.target, self.keep_inputs, self.offers = target, keep_inputs, Offers(target)
 
-    def run(self, graph: Graph) -> tuple[Graph, Plan, Saving]:
+    def run(self, graph: Graph) -> Saved:
         before = self.plan(graph)
         cut = join_reshapes(graph.clone())
         best, least = cut.clone(), self.least_arena(cut)
@@ -77,32 +93,38 @@ class _PatchSearch:
             if size < least:
                 best, least = cut.clone(), size
         self.relax(best, least)
-        plan, low_scratch = self.low_scratch_plan(best)
+        selection, plan, low_scratch = self.low_scratch_plan(best)
         if plan.arena.size >= before.arena.size:
-            best, plan, low_scratch = graph, before, 0
+            best, selection, plan, low_scratch = graph, self.selection(graph), before, 0
         stages = tuple(_describe(node) for node in best.nodes if node.op == "patches")
-        return best, plan, Saving(before.arena.size, plan.arena.size, _macs(before), _macs(plan), stages, low_scratch)
+        saving = Saving(before.arena.size, plan.arena.size, _macs(before), _macs(plan), stages, low_scratch)
+        return Saved(best, selection, plan, saving)
+
+    def selection(self, graph: Graph, low_scratch: Container[Node] = ()) -> Selection:
+        return select_by(graph, self.offers, lambda node: least_scratch if node in low_scratch else usual)
+
+    def prepare(self, graph: Graph, low_scratch: Container[Node] = ()) -> Graph:
+        return prepare(graph, self.target, self.selection(graph, low_scratch))
 
     def plan(self, graph: Graph, low_scratch: Container[Node] = ()) -> Plan:
-        return make_plan(prepare(graph, self.target, low_scratch), keep_inputs=self.keep_inputs)
+        return make_plan(self.prepare(graph, low_scratch), keep_inputs=self.keep_inputs)
 
     def least_arena(self, graph: Graph) -> int:
         """Bytes of arena with low-scratch kernels everywhere."""
-        return self.plan(graph, graph.nodes).arena.size
+        return self.plan(graph, set(graph.nodes)).arena.size
 
     def cut_peak(self, graph: Graph) -> bool:
         """Cut the best stage around the step that needs most, in place."""
-        prepared = prepare(graph, self.target, graph.nodes)
+        prepared = self.prepare(graph, set(graph.nodes))
         back = dict(zip(prepared.nodes, graph.nodes, strict=True))
         make_plan(prepared, keep_inputs=self.keep_inputs)  # puts the nodes in order
         graph.nodes = [back[node] for node in prepared.nodes]
         needs = {back[node]: need for node, need in self.needs(prepared).items() if node in back}
-        target = replace(self.target, low_scratch=True)
         tried: list[tuple[int, int, StageCandidate]] = []
         possible = (c for c in candidates(graph, needs) if _is_short(Cut(c.stage, *c.size)))
         for candidate in islice(possible, TRIED):
             node = patches_node(prepared, candidate.stage, *candidate.size)
-            prepare_node(node, prepared, target)
+            prepare_node(node, prepared, self.target, None, least_scratch)
             plan_inside(node)
             trial = replace(prepared, nodes=replaced(prepared, candidate.start, candidate.stop, node))
             tried.append((self.needs(trial)[node], _work(node), candidate))
@@ -130,24 +152,25 @@ class _PatchSearch:
                     break
             node.attrs |= {"rows": found[0], "columns": found[1]}
 
-    def low_scratch_plan(self, graph: Graph) -> tuple[Plan, int]:
+    def low_scratch_plan(self, graph: Graph) -> tuple[Selection, Plan, int]:
         """Low-scratch kernels for the step that needs most, one after another, until the arena cannot become smaller.
 
         A step below the peak counts as well where its scratch memory keeps the others from their best places.
         """
         low_scratch: set[Node] = set()
-        best: tuple[Plan, int] | None = None
+        best: tuple[Selection, Plan, int] | None = None
         while True:
-            prepared = prepare(graph, self.target, low_scratch)
+            selection = self.selection(graph, low_scratch)
+            prepared = prepare(graph, self.target, selection)
             back = dict(zip(prepared.nodes, graph.nodes, strict=True))
             plan = make_plan(prepared, keep_inputs=self.keep_inputs)
-            if best is None or plan.arena.size < best[0].arena.size:
-                best = plan, len(low_scratch)
+            if best is None or plan.arena.size < best[1].arena.size:
+                best = selection, plan, len(low_scratch)
             needs = {back[node]: need for node, need in self.needs(prepared).items() if node in back}
             peak = max(needs.values(), default=0)
             left = sorted((node for node in needs if node not in low_scratch), key=lambda node: -needs[node])
             stuck = all(needs[node] < peak for node in left)
-            done = stuck and best[0].arena.size <= plan.arena.lower_bound
+            done = stuck and best[1].arena.size <= plan.arena.lower_bound
             if not left or len(low_scratch) == MOST_LOW_SCRATCH or done:
                 return best
             low_scratch.add(left[0])

@@ -1,8 +1,7 @@
-"""int8 convolution, depthwise convolution and linear layers: which kernel computes a layer on which core.
+"""int8 convolution, depthwise convolution and linear layers: their kernels on each core.
 
-    kernel = family(target).plan(Layer(shape, w, bias, m, zx, zy, shift, lo, hi))
+    registry.candidates(Layer(shape, w, bias, m, zx, zy, shift, lo, hi), target)
 
-The kernel names its C header and driver, its packed constants, scratch bytes, permitted overlap and assembly blocks;
 `assembly` and `dispatch` write the blocks of a whole model.
 """
 
@@ -10,32 +9,16 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from pilotlight.codegen.target import Target
-from pilotlight.kernels.dense_s8.dsp import Dsp
-from pilotlight.kernels.dense_s8.helium import Helium
-from pilotlight.kernels.dense_s8.layer import Family, Kernel, Layer
-from pilotlight.kernels.dense_s8.portable import Portable
-from pilotlight.kernels.dense_s8.rv32 import Rv32
-from pilotlight.kernels.micro import helium_dispatch as helium
-from pilotlight.kernels.micro import rv_s8, s8
+from pilotlight.kernels.dense_s8 import dsp, helium, portable, rv32  # they register what they offer
+from pilotlight.kernels.dense_s8.layer import Layer
+from pilotlight.kernels.micro import helium_dispatch, rv_s8, s8
 
-__all__ = ["Family", "Kernel", "Layer", "assembly", "code_bytes", "dispatch", "family", "is_block"]
-
-
-def family(target: Target) -> Family:
-    """The kernels for a core."""
-    if "mve" in target.isa:
-        return Helium()
-    if {"thumb2", "dsp"} <= target.isa:
-        return Dsp(target.small, target.low_scratch, target.large_flash, target.scratch)
-    if {"rv32", "mul"} <= target.isa:
-        return Rv32()
-    return Portable(target.low_scratch)
+__all__ = ["Layer", "assembly", "code_bytes", "dispatch", "dsp", "helium", "is_block", "portable", "rv32"]
 
 
 def is_block(name: str) -> bool:
     """Whether a micro-kernel is one of an int8 family."""
-    return any(blocks.is_block(name) for blocks in (s8, helium, rv_s8))
+    return any(blocks.is_block(name) for blocks in (s8, helium_dispatch, rv_s8))
 
 
 def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
@@ -56,4 +39,4 @@ def dispatch(names: set[str], prefix: str) -> str:
 
 def _of(names: set[str]) -> ModuleType:
     """The family of a model's blocks."""
-    return next((blocks for blocks in (helium, rv_s8) if any(map(blocks.is_block, names))), s8)
+    return next((blocks for blocks in (helium_dispatch, rv_s8) if any(map(blocks.is_block, names))), s8)

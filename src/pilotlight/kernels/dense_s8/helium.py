@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 
 import numpy as np
 
+from pilotlight.codegen.target import Target
+from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.dense_s8.helium_walk import HeliumWalk
-from pilotlight.kernels.dense_s8.layer import Array, Kernel, Layer
-from pilotlight.kernels.dense_s8.portable import Portable, is_row, round_up
+from pilotlight.kernels.dense_s8.layer import Layer
+from pilotlight.kernels.dense_s8.portable import is_row, portable, round_up
 from pilotlight.kernels.dense_s8.table import requantize
 from pilotlight.kernels.micro.helium_names import TAPS, Dot, HeliumDepthwise
 from pilotlight.kernels.pack_f32 import Conv2dShape
+from pilotlight.kernels.registry import offers
 
 LANES = 16  # bytes of a vector
 BLOCK = 4  # filters at a time
@@ -20,91 +24,94 @@ CONV, DEPTHWISE = ("rows_s8", "fill_s8"), ("window_s8", "fill_s8")  # what drive
 POINTER = 8  # bytes, on any core
 
 
-class Helium:
-    """The family of cores with the M-profile vector extension."""
+@offers(Layer, needs={"mve"})
+def helium(layer: Layer, target: Target) -> Iterator[Candidate]:
+    """Portable C where two products may exceed 16 bits."""
+    flat = replace(layer, shape=layer.shape.flattened())
+    s = flat.shape
+    if s.depthwise and layer.w.min(initial=0) <= -128:
+        yield from portable(layer, target)
+    else:
+        yield _depthwise(flat) if s.depthwise else _row(flat) if is_row(s) else _conv(flat)
 
-    def plan(self, layer: Layer) -> Kernel:
-        layer = replace(layer, shape=layer.shape.flattened())
-        s = layer.shape
-        if s.depthwise:
-            pairs_fit = layer.w.min(initial=0) > -128  # two products in int16
-            return self._depthwise(layer) if pairs_fit else Portable().plan(layer)
-        return self._row(layer) if is_row(s) else self._conv(layer)
 
-    def _conv(self, layer: Layer) -> Kernel:
-        s = layer.shape
-        depth = s.kh * s.kw * (s.ic // s.groups)
-        padded = round_up(depth, LANES)
-        block = Dot.of(depth, layer.shift)
-        columns = block.pixels == 2 and _shares_columns(s)
-        x_pixel = s.sw * s.kh * (s.ic // s.groups) if columns else padded
-        pixels = min(round_up(s.ow, 2), _pixels_at_once(s, padded, x_pixel))
-        micro = set() if block.pixels == 2 and s.ow == 1 else {block.name}
-        micro |= {Dot(1, shift=layer.shift).name} if block.pixels == 2 and s.ow % 2 else set()
-        walk = HeliumWalk(s, pixels, s.ic // s.groups, s.oc // s.groups)
-        inputs, outputs = s.ic // s.groups, s.oc // s.groups
-        numbers = asdict(s) | {
-            "icg": inputs, "ocg": outputs, "columns": int(columns), "merged": int(s.dw == 1 and s.groups == 1),
-            **_inside(s), "depth": padded, "x_pixel": x_pixel, "blocks": -(-outputs // BLOCK), "pixels": pixels,
-            "last": (s.ow - 1) // pixels * pixels,
-        }
-        return Kernel(
-            header="conv2d_mve_s8",
-            ctype="pl_conv2d_mve_t",
-            table=lambda reverse: numbers | {
-                "reverse": int(reverse), "kind": block.kind, "zx": layer.zx, "q": requantize(layer),
-            },
-            driver="pl_conv2d_mve_s8",
-            constants=pack_dot(layer, columns),
-            scratch=round_up((pixels - 1) * x_pixel + padded),
-            distance=walk.distance(reverse=False),
-            reverse=walk.distance(reverse=True),
-            micro=frozenset({*micro, *CONV}),
-        )
+def _conv(layer: Layer) -> Candidate:
+    s = layer.shape
+    depth = s.kh * s.kw * (s.ic // s.groups)
+    padded = round_up(depth, LANES)
+    block = Dot.of(depth, layer.shift)
+    columns = block.pixels == 2 and _shares_columns(s)
+    x_pixel = s.sw * s.kh * (s.ic // s.groups) if columns else padded
+    pixels = min(round_up(s.ow, 2), _pixels_at_once(s, padded, x_pixel))
+    micro = set() if block.pixels == 2 and s.ow == 1 else {block.name}
+    micro |= {Dot(1, shift=layer.shift).name} if block.pixels == 2 and s.ow % 2 else set()
+    walk = HeliumWalk(s, pixels, s.ic // s.groups, s.oc // s.groups)
+    inputs, outputs = s.ic // s.groups, s.oc // s.groups
+    numbers = asdict(s) | {
+        "icg": inputs, "ocg": outputs, "columns": int(columns), "merged": int(s.dw == 1 and s.groups == 1),
+        **_inside(s), "depth": padded, "x_pixel": x_pixel, "blocks": -(-outputs // BLOCK), "pixels": pixels,
+        "last": (s.ow - 1) // pixels * pixels,
+    }
+    return Candidate(
+        name="mve.conv",
+        headers=("conv2d_mve_s8",),
+        ctype="pl_conv2d_mve_t",
+        table=lambda reverse: numbers | {
+            "reverse": int(reverse), "kind": block.kind, "zx": layer.zx, "q": requantize(layer),
+        },
+        driver="pl_conv2d_mve_s8",
+        pack=lambda: pack_dot(layer, columns),
+        scratch=round_up((pixels - 1) * x_pixel + padded),
+        distance=walk.distance(reverse=False),
+        reverse=walk.distance(reverse=True),
+        micro=frozenset({*micro, *CONV}),
+    )
 
-    def _row(self, layer: Layer) -> Kernel:
-        """One pixel is read where it lies."""
-        s = layer.shape
-        block = Dot(1, shift=layer.shift)
-        alone = s.oc <= BLOCK  # everything is read before anything is stored
-        return Kernel(
-            header="linear_mve_s8",
-            ctype="pl_linear_mve_t",
-            table=lambda reverse: {"i": s.ic, "o": s.oc, "kind": block.kind, "q": requantize(layer)},
-            driver="pl_linear_mve_s8",
-            constants=pack_dot(layer),
-            scratch=0,
-            distance=s.ic if alone else None,
-            reverse=None,
-            micro=frozenset({block.name}),
-        )
 
-    def _depthwise(self, layer: Layer) -> Kernel:
-        s = layer.shape
-        block = HeliumDepthwise.of(s.kh * s.kw, s.ic, layer.shift, layer.lo, layer.hi)
-        run = replace(block, whole=True, rest=0, repeat=True)
-        runs = s.sw == 1 and LANES % s.ic == 0 and s.ic < LANES and block.taps > 0
-        w = pack_depthwise(layer)
-        stream = np.concatenate([w, _pixels_of_a_block(layer)]) if runs else w
-        walk = HeliumWalk(s, 1, LANES, LANES)
-        numbers = {
-            "n": s.n, "ih": s.ih, "iw": s.iw, "c": s.ic, "oh": s.oh, "ow": s.ow, "kh": s.kh, "kw": s.kw, "sh": s.sh,
-            "sw": s.sw, "pt": s.pt, "pl": s.pl, "dh": s.dh, "dw": s.dw, **_inside(s),
-        }
-        return Kernel(
-            header="depthwise_mve_s8",
-            ctype="pl_depthwise_mve_t",
-            table=lambda reverse: numbers | {
-                "reverse": int(reverse), "kind": block.kind, "run": run.kind * runs, "run_w": len(w) * runs,
-                "run_pixels": LANES // s.ic, "zx": layer.zx, "q": requantize(layer),
-            },
-            driver="pl_depthwise_mve_s8",
-            constants=(stream,),
-            scratch=POINTER * (s.kh * s.kw + 1) + round_up(s.ic),
-            distance=walk.distance(reverse=False),
-            reverse=walk.distance(reverse=True),
-            micro=frozenset({block.name, *([run.name] if runs else []), *DEPTHWISE}),
-        )
+def _row(layer: Layer) -> Candidate:
+    """One pixel is read where it lies."""
+    s = layer.shape
+    block = Dot(1, shift=layer.shift)
+    alone = s.oc <= BLOCK  # everything is read before anything is stored
+    return Candidate(
+        name="mve.row",
+        headers=("linear_mve_s8",),
+        ctype="pl_linear_mve_t",
+        table=lambda reverse: {"i": s.ic, "o": s.oc, "kind": block.kind, "q": requantize(layer)},
+        driver="pl_linear_mve_s8",
+        pack=lambda: pack_dot(layer),
+        distance=s.ic if alone else None,
+        micro=frozenset({block.name}),
+    )
+
+
+def _depthwise(layer: Layer) -> Candidate:
+    s = layer.shape
+    block = HeliumDepthwise.of(s.kh * s.kw, s.ic, layer.shift, layer.lo, layer.hi)
+    run = replace(block, whole=True, rest=0, repeat=True)
+    runs = s.sw == 1 and LANES % s.ic == 0 and s.ic < LANES and block.taps > 0
+    w = pack_depthwise(layer)
+    stream = np.concatenate([w, _pixels_of_a_block(layer)]) if runs else w
+    walk = HeliumWalk(s, 1, LANES, LANES)
+    numbers = {
+        "n": s.n, "ih": s.ih, "iw": s.iw, "c": s.ic, "oh": s.oh, "ow": s.ow, "kh": s.kh, "kw": s.kw, "sh": s.sh,
+        "sw": s.sw, "pt": s.pt, "pl": s.pl, "dh": s.dh, "dw": s.dw, **_inside(s),
+    }
+    return Candidate(
+        name="mve.depthwise",
+        headers=("depthwise_mve_s8",),
+        ctype="pl_depthwise_mve_t",
+        table=lambda reverse: numbers | {
+            "reverse": int(reverse), "kind": block.kind, "run": run.kind * runs, "run_w": len(w) * runs,
+            "run_pixels": LANES // s.ic, "zx": layer.zx, "q": requantize(layer),
+        },
+        driver="pl_depthwise_mve_s8",
+        pack=lambda: (stream,),
+        scratch=POINTER * (s.kh * s.kw + 1) + round_up(s.ic),
+        distance=walk.distance(reverse=False),
+        reverse=walk.distance(reverse=True),
+        micro=frozenset({block.name, *([run.name] if runs else []), *DEPTHWISE}),
+    )
 
 
 def _inside(s: Conv2dShape) -> dict[str, int]:

@@ -1,18 +1,13 @@
-"""An int8 layer as data, and the kernel that a family chose for it."""
+"""An int8 layer as data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from pilotlight.codegen.step import Fields
+from pilotlight.kernels.candidate import Array
 from pilotlight.kernels.pack_f32 import Conv2dShape
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,35 +32,3 @@ class Layer:
         """Per filter, what the absolute value of an accumulator cannot pass."""
         taps = np.abs(self.w.astype(np.int64)).reshape(len(self.w), -1).sum(axis=1)
         return taps * 128 + np.abs(self.bias.astype(np.int64))
-
-
-@dataclass(frozen=True, eq=False)
-class Kernel:
-    """How a layer is computed: `driver(&table, x, constants..., y[, scratch])`, scratch a `void *`."""
-
-    header: str  # in csrc/kernels/portable, without .h
-    ctype: str  # of the table
-    table: Callable[[bool], Fields]  # the argument: walk backward
-    driver: str
-    constants: tuple[Array, ...]
-    scratch: int  # bytes of arena, aligned to 8; 0: the driver takes no such argument
-    distance: int | None  # forward: the largest safe `output - input` in bytes; None: they must not overlap
-    reverse: int | None  # backward: the smallest; None: it cannot walk backward
-    micro: frozenset[str] = frozenset()  # assembly blocks
-    instructions: int = 0  # estimated, where a family has a choice
-
-    @property
-    def flash(self) -> int:
-        """Bytes of constants."""
-        return sum(c.nbytes for c in self.constants)
-
-    @property
-    def ctypes(self) -> tuple[str, ...]:
-        """The C type of each constant."""
-        return tuple(f"{c.dtype.name}_t" for c in self.constants)
-
-
-class Family(Protocol):
-    """Kernels for one instruction set."""
-
-    def plan(self, layer: Layer) -> Kernel: ...

@@ -2,70 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from pilotlight.kernels.dense_s8.layer import Array, Kernel, Layer
-from pilotlight.kernels.dense_s8.portable import BLOCK, Portable, depthwise_pixels, is_row, round_up
+from pilotlight.codegen.target import Target
+from pilotlight.kernels.candidate import Array, Candidate
+from pilotlight.kernels.dense_s8.layer import Layer
+from pilotlight.kernels.dense_s8.portable import BLOCK, depthwise_pixels, is_row, portable, round_up
 from pilotlight.kernels.dense_s8.table import columns, fields, pixels_at_once
 from pilotlight.kernels.dense_s8.walk import Walk
 from pilotlight.kernels.micro.rv_s8 import variant
+from pilotlight.kernels.registry import offers
 
 PIXELS = 4  # of the widest block
 
 
-class Rv32:
-    """Falls back to portable C where no block fits."""
+@offers(Layer, needs={"rv32", "mul"})
+def rv32(layer: Layer, target: Target) -> Iterator[Candidate]:
+    """Portable C where no block fits."""
+    flat = replace(layer, shape=layer.shape.flattened())
+    s = flat.shape
+    three = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 2
+    if is_row(s) or (s.depthwise and not three):
+        yield from portable(layer, target)
+    else:
+        yield _depthwise(flat) if s.depthwise else _conv(flat)
 
-    def plan(self, layer: Layer) -> Kernel:
-        layer = replace(layer, shape=layer.shape.flattened())
-        s = layer.shape
-        if s.depthwise:
-            fits = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 2
-            return self._depthwise(layer) if fits else Portable().plan(layer)
-        return Portable().plan(layer) if is_row(s) else self._conv(layer)
 
-    def _conv(self, layer: Layer) -> Kernel:
-        s = layer.shape
-        column = s.kh * s.ic // s.groups
-        pixels = pixels_at_once(s, PIXELS, column)
-        taps = round_up(s.kw * column, 4)
-        walk = Walk(s, pixels, groups=s.groups)
-        ending = f"_k{layer.shift}" if layer.shift else ""
-        sizes = {min(PIXELS, n - p) for n in {pixels, s.ow % pixels or pixels} for p in range(0, n, PIXELS)}
-        names = {f"rv_conv_s8_{n}{ending}" for n in sizes}
-        kind = variant(min(names))
-        return Kernel(
-            header="conv_rv_s8",
-            ctype="pl_conv_rv_t",
-            table=lambda reverse: {"s": fields(layer, pixels, reverse), "kind": kind, "taps": taps},
-            driver="pl_conv_rv_s8",
-            constants=(conv_streams(layer, taps),),
-            scratch=round_up(columns(s, pixels) * column + 3),
-            distance=walk.distance(),
-            reverse=walk.reverse(),
-            micro=frozenset(names),
-        )
+def _conv(layer: Layer) -> Candidate:
+    s = layer.shape
+    column = s.kh * s.ic // s.groups
+    pixels = pixels_at_once(s, PIXELS, column)
+    taps = round_up(s.kw * column, 4)
+    walk = Walk(s, pixels, groups=s.groups)
+    ending = f"_k{layer.shift}" if layer.shift else ""
+    sizes = {min(PIXELS, n - p) for n in {pixels, s.ow % pixels or pixels} for p in range(0, n, PIXELS)}
+    names = {f"rv_conv_s8_{n}{ending}" for n in sizes}
+    kind = variant(min(names))
+    return Candidate(
+        name="rv32.conv",
+        headers=("conv_rv_s8",),
+        ctype="pl_conv_rv_t",
+        table=lambda reverse: {"s": fields(layer, pixels, reverse), "kind": kind, "taps": taps},
+        driver="pl_conv_rv_s8",
+        pack=lambda: (conv_streams(layer, taps),),
+        scratch=round_up(columns(s, pixels) * column + 3),
+        distance=walk.distance(),
+        reverse=walk.reverse(),
+        micro=frozenset(names),
+    )
 
-    def _depthwise(self, layer: Layer) -> Kernel:
-        s = layer.shape
-        pixels = depthwise_pixels(s)
-        walk = Walk(s, pixels)
-        name = f"rv_depthwise_s8_w{s.sw}" + (f"_k{layer.shift}" if layer.shift else "")
-        w = np.pad(layer.w.reshape(s.oc, 9).astype(np.int8), ((0, 0), (0, 3))).view("<i4")
-        words = np.concatenate([w, layer.bias[:, None].astype("<i4"), layer.m[:, None].astype("<i4")], axis=1)
-        return Kernel(
-            header="depthwise_rv_s8",
-            ctype="pl_depthwise_rv_t",
-            table=lambda reverse: {"s": fields(layer, pixels, reverse), "kind": variant(name)},
-            driver="pl_depthwise_rv_s8",
-            constants=(words.ravel(),),
-            scratch=round_up(3 * ((pixels - 1) * s.sw + 3) * s.ic),
-            distance=walk.distance(),
-            reverse=walk.reverse(),
-            micro=frozenset({name}),
-        )
+
+def _depthwise(layer: Layer) -> Candidate:
+    s = layer.shape
+    pixels = depthwise_pixels(s)
+    walk = Walk(s, pixels)
+    name = f"rv_depthwise_s8_w{s.sw}" + (f"_k{layer.shift}" if layer.shift else "")
+    return Candidate(
+        name="rv32.depthwise",
+        headers=("depthwise_rv_s8",),
+        ctype="pl_depthwise_rv_t",
+        table=lambda reverse: {"s": fields(layer, pixels, reverse), "kind": variant(name)},
+        driver="pl_depthwise_rv_s8",
+        pack=lambda: (depthwise_words(layer),),
+        scratch=round_up(3 * ((pixels - 1) * s.sw + 3) * s.ic),
+        distance=walk.distance(),
+        reverse=walk.reverse(),
+        micro=frozenset({name}),
+    )
+
+
+def depthwise_words(layer: Layer) -> Array:
+    """For each channel: nine taps in three words, bias, multiplier."""
+    w = np.pad(layer.w.reshape(layer.shape.oc, 9).astype(np.int8), ((0, 0), (0, 3))).view("<i4")
+    return np.concatenate([w, layer.bias[:, None].astype("<i4"), layer.m[:, None].astype("<i4")], axis=1).ravel()
 
 
 def conv_streams(layer: Layer, taps: int) -> Array:

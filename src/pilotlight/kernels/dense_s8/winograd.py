@@ -3,11 +3,14 @@ for more scratch memory (unfold_dsp_s8.h)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from pilotlight.codegen.step import Fields
+from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.dense_s8 import cost
-from pilotlight.kernels.dense_s8.layer import Array, Kernel, Layer
+from pilotlight.kernels.dense_s8.layer import Layer
 from pilotlight.kernels.dense_s8.portable import round_up
 from pilotlight.kernels.dense_s8.table import fields
 from pilotlight.kernels.dense_s8.walk import Walk
@@ -29,17 +32,29 @@ def fits(layer: Layer) -> bool:
     return plain and s.ic % 4 == 0 and s.oc >= 4 and bool(np.all(4 * products < 2**31))
 
 
-def plan(layer: Layer, finish: Finish) -> Kernel:
+def winograd(layer: Layer, finish: Finish) -> Iterator[Candidate]:
+    """Weights stored in that form, or brought into it on the board for more or fewer rows of tiles at a time."""
+    if not fits(layer):
+        return
+    yield stored(layer, finish)
+    if reaches(layer.shape.ic):
+        down = -(-layer.shape.oh // ROWS)
+        for tall in dict.fromkeys(-(-down // turns) for turns in range(1, down + 1)):
+            yield unfolded(layer, finish, tall)
+
+
+def stored(layer: Layer, finish: Finish) -> Candidate:
     """With weights stored in that form in flash."""
     s = layer.shape
     block = _block(s, finish)
     walk = Walk(s, PIXELS, ROWS)
-    return Kernel(
-        header="winograd_dsp_s8",
+    return Candidate(
+        name="dsp.winograd",
+        headers=("winograd_dsp_s8",),
         ctype="pl_winograd_dsp_t",
         table=lambda reverse: _table(layer, block, 32 * s.ic + 8, reverse),
         driver="pl_winograd_dsp_s8",
-        constants=(streams(layer),),
+        pack=lambda: (streams(layer),),
         scratch=SPARE + 64 * s.ic + _outside(s),
         distance=walk.distance(),
         reverse=walk.reverse(),
@@ -48,26 +63,23 @@ def plan(layer: Layer, finish: Finish) -> Kernel:
     )
 
 
-def plan_unfolded(layer: Layer, finish: Finish, scratch: int) -> Kernel | None:
-    """With weights brought into that form on the board, once for as many rows of tiles as the scratch holds."""
+def unfolded(layer: Layer, finish: Finish, tall: int) -> Candidate:
+    """With weights brought into that form on the board, once for `tall` rows of tiles, which scratch memory holds."""
     s = layer.shape
     across, down = -(-s.ow // PIXELS), -(-s.oh // ROWS)
-    tall = (scratch - SPARE - _outside(s) - 128 * s.ic - 32) // (across * 64 * s.ic)
-    if tall < 1 or not reaches(s.ic):
-        return None
-    tall = -(-down // -(-down // min(tall, down)))  # the fewest that take no more turns
     block, unfold = _block(s, finish), DspBlock("unfold", 4, s.ic)
     walk = Walk(s, s.ow, tall * ROWS)
 
-    return Kernel(
-        header="unfold_dsp_s8",
+    return Candidate(
+        name=f"dsp.unfold.{tall}",
+        headers=("unfold_dsp_s8",),
         ctype="pl_unfold_dsp_t",
         table=lambda reverse: {
             "d": _table(layer, block, 9 * s.ic + 8, reverse), "kind": unfold.constant, "tall": tall,
             "turns": -(-down // tall),
         },
         driver="pl_unfold_dsp_s8",
-        constants=(folded_streams(layer),),
+        pack=lambda: (folded_streams(layer),),
         scratch=SPARE + tall * across * 64 * s.ic + 128 * s.ic + 32 + _outside(s),
         distance=walk.distance(),
         reverse=walk.reverse(),

@@ -1,0 +1,35 @@
+"""The int8 kernels of one instruction set, to test them without a model: a layer in, its kernel out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from pilotlight.codegen.target import Target
+from pilotlight.kernels import dense_s8
+from pilotlight.kernels.candidate import Candidate
+from pilotlight.kernels.registry import candidates
+
+
+class Family(Protocol):
+    def plan(self, layer: dense_s8.Layer) -> Candidate: ...
+
+
+@dataclass(frozen=True)
+class Registered:
+    """What is registered for a core: the usual kernel, or the one with the least scratch memory."""
+
+    isa: frozenset[str] = frozenset()
+    small: bool = False
+    low_scratch: bool = False
+
+    def plan(self, layer: dense_s8.Layer) -> Candidate:
+        usual, *others = candidates(layer, Target(self.isa, small=self.small))
+        low = [c for c in others if c.name.endswith(".low_scratch")]
+        return low[0] if low and self.low_scratch else usual
+
+
+PORTABLE = Registered()
+DSP = Registered(frozenset({"thumb2", "dsp"}))
+HELIUM = Registered(frozenset({"thumb2", "dsp", "mve"}))
+RV32 = Registered(frozenset({"rv32", "mul"}))
