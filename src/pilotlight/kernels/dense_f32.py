@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from pilotlight.codegen.target import Target
 from pilotlight.kernels import pack_f32
 from pilotlight.kernels.candidate import Array, Candidate
+from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.registry import offers
+
+CONV_RATE, LINEAR_RATE = Rate(1.85, 15), Rate(2.15, 8)  # of blocks in assembly
+C_RATE, SOFT_RATE = Rate(4, 20), Rate(75)  # of those in C, with an FPU and without
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +32,9 @@ def float32(layer: FloatLayer, target: Target) -> list[Candidate]:
     """The one kernel of a layer."""
     s = layer.shape
     linear = isinstance(s, pack_f32.LinearShape)
+    rate = C_RATE if "fpu32" in target.isa else SOFT_RATE
+    if target.float_assembly:
+        rate = LINEAR_RATE if linear else CONV_RATE
     return [
         Candidate(
             name=f"{'fpu' if target.float_assembly else 'portable'}.{'linear' if linear else 'conv2d'}",
@@ -39,6 +46,7 @@ def float32(layer: FloatLayer, target: Target) -> list[Candidate]:
             distance=pack_f32.overlap_distance(s),
             reverse=pack_f32.reverse_distance(s),
             micro=frozenset(pack_f32.micro_kernels(s)),
+            instructions=rate.conv(s.as_conv2d() if isinstance(s, pack_f32.LinearShape) else s),
             hint="linear" if linear else "conv",
         )
     ]

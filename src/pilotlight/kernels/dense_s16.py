@@ -18,6 +18,7 @@ from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.dense_s8.portable import depthwise_pixels, is_row, round_up
 from pilotlight.kernels.dense_s8.table import column_step, columns, pixels_at_once
 from pilotlight.kernels.dense_s8.walk import Walk
+from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from pilotlight.kernels.registry import offers
 
@@ -25,6 +26,8 @@ BLOCK = 2  # filters
 PIXELS = 6  # in a patch: a multiple of what is computed at once, two
 CHUNK = 512  # products of the largest weight and the largest activation whose sum 32 bits hold
 ORDER = (0, 2, 1, 3)  # of the weights of four taps
+DSP_RATES = {"conv": Rate(1.27, 47), "row": Rate(2.45, 55), "depthwise": Rate(9, 8)}
+RATES = {"conv": Rate(2.4, 52), "row": Rate(4.65, 55), "depthwise": Rate(9, 8)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +54,18 @@ def int16(layer: Int16Layer, target: Target) -> list[Candidate]:
         width = (pixels - 1) * s.sw + (s.kw - 1) * s.dw + 1
         weights = np.ascontiguousarray(layer.w[..., 0].transpose(1, 2, 0)).astype(np.int8)  # (KH, KW, C)
         constants: tuple[Array, ...] = (weights, layer.bias.astype(np.int32), layer.m.value.astype(np.int32))
-        return [_kernel(layer, "depthwise", pixels, lambda: constants, s.kh * width * s.ic * 2, Walk(s, pixels))]
+        scratch = s.kh * width * s.ic * 2
+        return [_kernel(layer, target, "depthwise", pixels, lambda: constants, scratch, Walk(s, pixels))]
     if is_row(s):
-        return [_kernel(layer, "row", 1, lambda: pack(layer), 0, None)]
+        return [_kernel(layer, target, "row", 1, lambda: pack(layer), 0, None)]
     column = s.kh * s.ic // s.groups * 2
     pixels = pixels_at_once(s, PIXELS, column)
     walk = Walk(s, pixels, groups=s.groups)
-    return [_kernel(layer, "conv", pixels, lambda: pack(layer), columns(s, pixels) * column, walk)]
+    return [_kernel(layer, target, "conv", pixels, lambda: pack(layer), columns(s, pixels) * column, walk)]
 
 
 def _kernel(
-    layer: Int16Layer, kind: str, pixels: int, constants: Callable[[], tuple[Array, ...]], scratch: int,
+    layer: Int16Layer, target: Target, kind: str, pixels: int, constants: Callable[[], tuple[Array, ...]], scratch: int,
     walk: Walk | None,
 ) -> Candidate:
     sizes = (2, 1 if layer.narrow else 2)
@@ -75,6 +79,7 @@ def _kernel(
         scratch=round_up(scratch),
         distance=None if walk is None else walk.scaled(*sizes).distance(),
         reverse=None if walk is None else walk.scaled(*sizes).reverse(),
+        instructions=(DSP_RATES if "dsp" in target.isa else RATES)[kind].conv(layer.shape),
     )
 
 

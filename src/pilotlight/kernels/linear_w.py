@@ -10,7 +10,11 @@ from pilotlight.codegen.step import Fields
 from pilotlight.codegen.target import Target
 from pilotlight.kernels import pack_f32, pack_weights
 from pilotlight.kernels.candidate import Array, Candidate
+from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.registry import offers
+
+DSP_RATES = {"w8": Rate(2.45, 40, 35), "w4": Rate(3.2, 45, 40)}
+RATES = {"w8": Rate(5, 80, 35), "w4": Rate(3.5, 90, 45)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +79,9 @@ def weights_only(layer: WeightLayer, target: Target) -> list[Candidate]:
             scratch=4 * (pack_weights.width(i) + chunks),
             distance=pack_weights.forward_distance(layer.rows, i, o),
             reverse=pack_weights.reverse_distance(layer.rows, i, o),
+            instructions=(DSP_RATES if "dsp" in target.isa else RATES)[layer.kind].total(
+                layer.rows * i * o, layer.rows * o, layer.rows * i
+            ),
             types=(*layer.types, "float", "float"),
             scratch_type="float",
             hint="linear",

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pilotlight.report.style import BAD, GOOD, QUIET, number, share, size, table
+from pilotlight.report.style import BAD, GOOD, HEAD, QUIET, number, share, size, table
 from pilotlight.report.summary import run_title, summary_table
 
 
@@ -50,4 +50,19 @@ def _memories(found: dict[str, Any]) -> Table:
             verdict = Text("fits, code not counted" if unknown and use["kind"] == "flash" else "fits", GOOD)
         free = number(max(0, use["free"]))
         grid.add_row(use["name"], size(use["size"]), number(use["used"]), free, verdict)
+    return grid
+
+
+def candidate_table(layers: list[dict[str, Any]]) -> Table:
+    """Under each layer the kernels that could compute it; the chosen one is marked."""
+    grid = table()
+    for head in ("layers and kernels", "instructions (est.)", "flash", "scratch", "why"):
+        numbers = head not in ("layers and kernels", "why")
+        grid.add_column(head, justify="right" if numbers else "left", no_wrap=numbers)
+    for layer in layers:
+        grid.add_row(Text(f"{layer['step']}: {layer['what'].partition(', (')[0]}", HEAD))
+        for row in layer["candidates"]:
+            name, style = (f"* {row['name']}", GOOD) if row["chosen"] else (f"  {row['name']}", "")
+            cells = [number(row[key]) for key in ("instructions", "flash", "scratch")]
+            grid.add_row(Text(name, style), *cells, row["why"])
     return grid

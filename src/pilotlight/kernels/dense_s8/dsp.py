@@ -13,6 +13,7 @@ from pilotlight.kernels.dense_s8.pack_dsp import conv_streams, depthwise_words, 
 from pilotlight.kernels.dense_s8.portable import depthwise_pixels, is_row, portable, round_up, variants
 from pilotlight.kernels.dense_s8.table import column_step, columns, fields, requantize
 from pilotlight.kernels.dense_s8.walk import Walk
+from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.micro.s8.names import DspBlock, Finish
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from pilotlight.kernels.registry import offers
@@ -23,6 +24,8 @@ FEW_STRIDES = (32, 128, 510)
 FARTHEST = 510  # values that a block can reach from one pixel to the next
 DEPTHWISE_BYTES, LOW_SCRATCH_BYTES = 832, 256  # of a depthwise patch
 SHARED_BYTES, APART_BYTES = 1024, 768  # how large a patch may grow for fewer turns of its loops
+ROW_RATE, TAPS_RATE = Rate(1.02, 6), Rate(3.3, 20)
+DEPTHWISE_RATES = {1: Rate(4.2), 2: Rate(2.3)}  # by rows at a time
 
 
 @offers(Layer, needs={"thumb2", "dsp"}, without={"mve"})
@@ -106,6 +109,7 @@ def _row(layer: Layer) -> Candidate:
         pack=lambda: (row_streams(layer),),
         distance=s.ic if s.oc in (1, 2, 8) else None,  # one block reads everything before it writes
         micro=frozenset(replace(variant, count=n).name for n in counts),
+        instructions=ROW_RATE.conv(s),
     )
 
 
@@ -131,6 +135,7 @@ def _depthwise(layer: Layer, low_scratch: bool) -> Candidate:
         distance=walk.distance(),
         reverse=walk.reverse(),
         micro=frozenset({"pairs_s8"} | {replace(variant, count=n).name for n in counts}),
+        instructions=DEPTHWISE_RATES[rows].conv(s),
     )
 
 
@@ -150,6 +155,7 @@ def _taps(layer: Layer, low_scratch: bool) -> Candidate:
         distance=walk.distance(),
         reverse=walk.reverse(),
         micro=frozenset({variant.name}),
+        instructions=TAPS_RATE.conv(s),
     )
 
 

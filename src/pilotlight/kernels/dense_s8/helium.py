@@ -13,6 +13,7 @@ from pilotlight.kernels.dense_s8.helium_walk import HeliumWalk
 from pilotlight.kernels.dense_s8.layer import Layer
 from pilotlight.kernels.dense_s8.portable import is_row, portable, round_up
 from pilotlight.kernels.dense_s8.table import requantize
+from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.micro.helium_names import TAPS, Dot, HeliumDepthwise
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from pilotlight.kernels.registry import offers
@@ -22,6 +23,7 @@ BLOCK = 4  # filters at a time
 PATCHES = 1024  # bytes of scratch for the inputs of pixels that are computed together, or two of them
 CONV, DEPTHWISE = ("rows_s8", "fill_s8"), ("window_s8", "fill_s8")  # what drivers call besides blocks
 POINTER = 8  # bytes, on any core
+CONV_RATE, ROW_RATE, DEPTHWISE_RATE = Rate(0.13, 4), Rate(0.155, 4), Rate(1.1)
 
 
 @offers(Layer, needs={"mve"})
@@ -65,6 +67,7 @@ def _conv(layer: Layer) -> Candidate:
         distance=walk.distance(reverse=False),
         reverse=walk.distance(reverse=True),
         micro=frozenset({*micro, *CONV}),
+        instructions=CONV_RATE.conv(s),
     )
 
 
@@ -82,6 +85,7 @@ def _row(layer: Layer) -> Candidate:
         pack=lambda: pack_dot(layer),
         distance=s.ic if alone else None,
         micro=frozenset({block.name}),
+        instructions=ROW_RATE.conv(s),
     )
 
 
@@ -111,6 +115,7 @@ def _depthwise(layer: Layer) -> Candidate:
         distance=walk.distance(reverse=False),
         reverse=walk.distance(reverse=True),
         micro=frozenset({block.name, *([run.name] if runs else []), *DEPTHWISE}),
+        instructions=DEPTHWISE_RATE.conv(s),
     )
 
 

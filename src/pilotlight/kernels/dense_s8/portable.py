@@ -12,11 +12,14 @@ from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.dense_s8.layer import Layer
 from pilotlight.kernels.dense_s8.table import columns, fields, pixels_at_once
 from pilotlight.kernels.dense_s8.walk import Walk
+from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from pilotlight.kernels.registry import offers
 
 BLOCK = 4  # filters
 PIXELS, LOW_SCRATCH_PIXELS = 6, 2  # in a patch: a multiple of what a core computes at once, two or three
+CONV_RATE, ROW_RATE, DEPTHWISE_RATE = Rate(2.35, 38), Rate(2.5, 30), Rate(8.3, 5)
+LOW_SCRATCH_RATE = Rate(2.6, 60)
 
 
 @offers(Layer, without={"dsp", "mve", "mul"})
@@ -53,6 +56,7 @@ def _conv(layer: Layer, low_scratch: bool) -> Candidate:
         scratch=round_up(columns(s, pixels) * column),
         distance=walk.distance(),
         reverse=walk.reverse(),
+        instructions=(LOW_SCRATCH_RATE if low_scratch else CONV_RATE).conv(s),
     )
 
 
@@ -67,6 +71,7 @@ def _row(layer: Layer) -> Candidate:
         driver="pl_row_s8",
         pack=lambda: _constants(layer),
         distance=layer.shape.ic if alone else None,
+        instructions=ROW_RATE.conv(layer.shape),
     )
 
 
@@ -89,6 +94,7 @@ def _depthwise(layer: Layer, low_scratch: bool) -> Candidate:
         scratch=round_up(s.kh * width * s.ic),
         distance=walk.distance(),
         reverse=walk.reverse(),
+        instructions=DEPTHWISE_RATE.conv(s),
     )
 
 

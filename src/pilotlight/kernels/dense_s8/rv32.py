@@ -13,10 +13,12 @@ from pilotlight.kernels.dense_s8.layer import Layer
 from pilotlight.kernels.dense_s8.portable import BLOCK, depthwise_pixels, is_row, portable, round_up
 from pilotlight.kernels.dense_s8.table import columns, fields, pixels_at_once
 from pilotlight.kernels.dense_s8.walk import Walk
+from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.micro.rv_s8 import variant
 from pilotlight.kernels.registry import offers
 
 PIXELS = 4  # of the widest block
+CONV_RATE, DEPTHWISE_RATE = Rate(2.6, 16), Rate(6)
 
 
 @offers(Layer, needs={"rv32", "mul"})
@@ -52,6 +54,7 @@ def _conv(layer: Layer) -> Candidate:
         distance=walk.distance(),
         reverse=walk.reverse(),
         micro=frozenset(names),
+        instructions=CONV_RATE.conv(s),
     )
 
 
@@ -71,6 +74,7 @@ def _depthwise(layer: Layer) -> Candidate:
         distance=walk.distance(),
         reverse=walk.reverse(),
         micro=frozenset({name}),
+        instructions=DEPTHWISE_RATE.conv(s),
     )
 
 
