@@ -22,7 +22,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from pilotlight.api import Build, compile, default_passes, emit_c, load, lower, make_plan, run
+    from pilotlight.api import Build, compile, default_passes, emit_c, load, lower, make_plan, run, select
     from pilotlight.capture import capture
     from pilotlight.compiler import open_board
     from pilotlight.options import Options
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 _WHERE = {
     **dict.fromkeys(
-        ("Build", "compile", "default_passes", "emit_c", "load", "lower", "make_plan", "run"), "pilotlight.api"
+        ("Build", "compile", "default_passes", "emit_c", "load", "lower", "make_plan", "run", "select"),
+        "pilotlight.api",
     ),
     "Options": "pilotlight.options", "Session": "pilotlight.session", "capture": "pilotlight.capture",
     "open_board": "pilotlight.compiler", "quantize": "pilotlight.quantize",
@@ -39,7 +40,7 @@ _WHERE = {
 
 __all__ = [
     "Build", "Options", "PilotlightError", "Session", "capture", "compile", "default_passes", "emit_c", "load",
-    "lower", "make_plan", "open_board", "quantize", "run",
+    "lower", "make_plan", "open_board", "quantize", "run", "select",
 ]
 
 

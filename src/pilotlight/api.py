@@ -1,7 +1,7 @@
 """What scripts and notebooks use: load, compile, run, and look at the result.
 
 The stages can also be called one by one: `load` and `capture` return a `Graph`, `quantize` another one, `lower` runs
-the passes, `make_plan` places every byte, `emit_c` writes the files.
+the passes, `select` chooses kernels, `make_plan` places every byte, `emit_c` writes the files.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from pilotlight.quantize.samples import read_samples
 from pilotlight.quantize.weights import MODES as WEIGHTS_ONLY
 from pilotlight.report.notebook import as_html
 from pilotlight.report.summary import run_title, summary_table
-from pilotlight.select import Offers, prepare, select_usual
+from pilotlight.selection import Offers, Selection, prepare, select_usual
 from pilotlight.session import Session, read_inputs, run_session
 from pilotlight.session.inputs import calibration_runs
 
 Progress = Callable[[int, int], None]
-__all__ = ["Build", "compile", "default_passes", "emit_c", "load", "lower", "make_plan", "run"]
+__all__ = ["Build", "compile", "default_passes", "emit_c", "load", "lower", "make_plan", "run", "select"]
 
 
 def load(
@@ -133,10 +133,22 @@ def lower(graph: Graph, passes: Passes | None = None) -> Graph:
     return optimize(graph.clone(), check=True, chosen=passes)
 
 
-def make_plan(lowered: Graph, board: str | Board = "host") -> Plan:
-    """Order and offsets of a lowered graph with the kernels of a board."""
+def select(
+    lowered: Graph, board: str | Board = "host", *, options: Options | None = None, **choices: Any
+) -> Selection:
+    """Which kernel computes each node of a lowered graph, and why: `selection[node].candidate`, `.reason`, `.offered`.
+
+    `choices` are fields of `Options`: `optimize`, `max_flash` and `max_ram` decide. The graph itself does not change;
+    `compile(optimize="ram")` also computes stages in patches, which is a change of the graph.
+    """
+    return compiler.select(lowered, board, options=options, **choices)
+
+
+def make_plan(lowered: Graph, board: str | Board = "host", selection: Selection | None = None) -> Plan:
+    """Order and offsets of a lowered graph with the selected kernels, or with the usual ones of a board."""
     target = _target(board)
-    return place(prepare(lowered, target, select_usual(lowered, Offers(target))))
+    chosen = select_usual(lowered, Offers(target)) if selection is None else selection
+    return place(prepare(lowered, target, chosen))
 
 
 def emit_c(plan: Plan, board: str | Board = "host") -> Module:

@@ -28,9 +28,9 @@ from pilotlight.passes.pipeline import Passes
 from pilotlight.passes.pipeline import optimize as run_passes
 from pilotlight.plan import Plan, make_plan
 from pilotlight.quantize.choice import AutoQuantization
-from pilotlight.select import Offers, Selection, prepare, select_usual
+from pilotlight.selection import Offers, Selection, prepare, select_usual
 from pilotlight.tune import flash
-from pilotlight.tune.ram import Saving, save_ram
+from pilotlight.tune.ram import Saving, save_ram, select_low_scratch
 
 
 @dataclass
@@ -225,39 +225,61 @@ def compile(
             f"expected a captured graph, got {type(graph).__name__}",
             hint="capture the module first: pilotlight.capture(module, example_inputs)", kind="usage",
         )
-    chosen = replace(options or Options(), **choices)
-    target_board = boards.load(board) if isinstance(board, str) else board
-    if chosen.weights_in is not None or chosen.arena_in is not None:
-        target_board.placement(chosen.weights_in, chosen.arena_in)  # refuses unknown memories before any work
-    target = Target.of(target_board, small=chosen.optimize == "size")
+    chosen, target_board = _request(board, options, choices)
     lowered = graph.clone()
     if name is not None:
         lowered.name = model_name(name)
     lowered = run_passes(
         lowered, keep_io=chosen.torch_layout, float_io=chosen.float_io, check=passes is not None, chosen=passes
     )
-    saving, offers = None, Offers(target)
+    return _build(graph, lowered, target_board, chosen, source, passes)
+
+
+def select(
+    lowered: Graph, board: str | Board = "host", *, options: Options | None = None, **choices: Any
+) -> Selection:
+    """Which kernel computes each node of a lowered graph under the budget of the options; the graph stays whole."""
+    chosen, target_board = _request(board, options, choices)
     if chosen.optimize == "ram":
-        saved = save_ram(lowered, target, chosen.keep_inputs)
+        return select_low_scratch(lowered, Target.of(target_board), chosen.keep_inputs)[0]
+    return _build(lowered, lowered, target_board, chosen).selection
+
+
+def _request(board: str | Board, options: Options | None, choices: dict[str, Any]) -> tuple[Options, Board]:
+    chosen = replace(options or Options(), **choices)
+    target_board = boards.load(board) if isinstance(board, str) else board
+    if chosen.weights_in is not None or chosen.arena_in is not None:
+        target_board.placement(chosen.weights_in, chosen.arena_in)  # refuses unknown memories before any work
+    return chosen, target_board
+
+
+def _build(
+    graph: Graph, lowered: Graph, board: Board, options: Options, source: str = "", passes: Passes | None = None
+) -> Build:
+    """Select, plan and write a graph after the passes."""
+    target = Target.of(board, small=options.optimize == "size")
+    saving, offers = None, Offers(target)
+    if options.optimize == "ram":
+        saved = save_ram(lowered, target, options.keep_inputs)
         lowered, selection, plan, saving = saved.graph, saved.selection, saved.plan, saved.saving
     else:
         selection = select_usual(lowered, offers)
-        plan = make_plan(prepare(lowered, target, selection), keep_inputs=chosen.keep_inputs)
+        plan = make_plan(prepare(lowered, target, selection), keep_inputs=options.keep_inputs)
 
-    int8 = _in_int8(lowered, target_board, chosen)
+    int8 = _in_int8(lowered, board, options)
 
     def build(selection: Selection, plan: Plan) -> Build:
-        memories = _memories(target_board, chosen)
+        memories = _memories(board, options)
         module = emit_module(
-            plan, target, keep_inputs=chosen.keep_inputs, source=source, memories=memories,
-            build_files=toolchain.toolchain_files(target_board),
+            plan, target, keep_inputs=options.keep_inputs, source=source, memories=memories,
+            build_files=toolchain.toolchain_files(board),
         )
-        return Build(graph, lowered, selection, plan, module, target_board, chosen, saving, int8, passes)
+        return Build(graph, lowered, selection, plan, module, board, options, saving, int8, passes)
 
     built = build(selection, plan)
-    if chosen.has_budget:
+    if options.has_budget:
         built.check_budget()
-    return _faster(built, offers, build) if chosen.optimize == "speed" else built
+    return _faster(built, offers, build) if options.optimize == "speed" else built
 
 
 def _in_int8(graph: Graph, board: Board, options: Options) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from pilotlight.kernels.dense_s8 import dispatch, winograd
 from pilotlight.kernels.micro.s8.names import parse
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from pilotlight.kernels.registry import candidates
-from pilotlight.select import fastest, usual
+from pilotlight.selection import fastest, usual
 from support import dense_s8_board as board
 from support import dense_s8_cases as dense
 from support import winograd_cases

@@ -240,7 +240,10 @@ def test_a_build_profiles_and_reports(build: pl.Build, tmp_path: Path) -> None:
 
 def test_the_stages_one_by_one(tmp_path: Path) -> None:
     lowered = pl.lower(pl.capture(net(), (X,), "net"))
-    plan = pl.make_plan(lowered, "mps2-an386")
+    chosen = pl.select(lowered, "mps2-an386")
+    assert {node.op for node in chosen} <= {node.op for node in lowered.nodes} and len(chosen) > 0
+    assert pl.make_plan(lowered, "mps2-an386").arena.size == pl.make_plan(lowered, "mps2-an386", chosen).arena.size
+    plan = pl.make_plan(lowered, "mps2-an386", chosen)
     module = pl.emit_c(plan, "mps2-an386")
     assert module.metadata["arena_bytes"] == plan.arena.size
     module.write(tmp_path / "net")

@@ -16,7 +16,7 @@ from pilotlight.graph import Graph, Node
 from pilotlight.ops.tiles import Cut
 from pilotlight.passes.patches import can_cut, make_stage, patches_node, replaced
 from pilotlight.plan import make_plan
-from pilotlight.select import Offers, prepare, select_usual
+from pilotlight.selection import Offers, prepare, select_usual
 from pilotlight.tune.ram import Saved, Saving
 
 

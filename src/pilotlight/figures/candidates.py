@@ -10,7 +10,7 @@ from pilotlight.compiler import Build
 from pilotlight.graph import Node
 from pilotlight.kernels.candidate import Candidate
 from pilotlight.ops.describe import describe_node
-from pilotlight.select import Choice
+from pilotlight.selection import Choice
 
 ONE_WAY = "the operator has one way only"
 

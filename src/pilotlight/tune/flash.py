@@ -15,8 +15,8 @@ from pilotlight.graph import Graph, Node
 from pilotlight.kernels import dense_s8
 from pilotlight.kernels.candidate import Candidate
 from pilotlight.plan import Plan, make_plan
-from pilotlight.select import Choice, Offers, Selection, fastest, prepare, select_usual, usual
-from pilotlight.select.rules import FLASH, IDLE, choice, is_faster
+from pilotlight.selection import Choice, Offers, Selection, fastest, prepare, select_usual, usual
+from pilotlight.selection.rules import FLASH, IDLE, choice, is_faster
 
 WORTH = 32  # instructions that a byte of flash must save where the user named no budget
 GROWTH, LITTLE = 20, 1024  # the arena may grow by one part in GROWTH, or by LITTLE bytes

@@ -22,7 +22,7 @@ from pilotlight.plan import ALIGN, Plan, make_plan, plan_inside
 from pilotlight.plan.bounds import find_bounds
 from pilotlight.plan.buffers import usable_overlaps
 from pilotlight.plan.lifetimes import find_lifetimes
-from pilotlight.select import Offers, Selection, least_scratch, prepare, prepare_node, select_by, usual
+from pilotlight.selection import Offers, Selection, least_scratch, prepare, prepare_node, select_by, usual
 from pilotlight.tune.stages import CALL, StageCandidate, candidates, cuts
 
 STAGES = 8  # at most

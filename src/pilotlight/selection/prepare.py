@@ -5,8 +5,8 @@ from __future__ import annotations
 from pilotlight import ops
 from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph, Node
-from pilotlight.select.rules import Choice, usual
-from pilotlight.select.selection import Rule, Selection
+from pilotlight.selection.choices import Rule, Selection
+from pilotlight.selection.rules import Choice, usual
 
 
 def prepare(graph: Graph, target: Target, selection: Selection) -> Graph:

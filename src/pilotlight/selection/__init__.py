@@ -7,10 +7,10 @@
 flash and arena are shared, is in `tune/`.
 """
 
-from pilotlight.select.offers import Offers
-from pilotlight.select.prepare import prepare, prepare_node
-from pilotlight.select.rules import fastest, least_scratch, usual
-from pilotlight.select.selection import Choice, Rule, Selection, select_by, select_usual
+from pilotlight.selection.choices import Choice, Rule, Selection, select_by, select_usual
+from pilotlight.selection.offers import Offers
+from pilotlight.selection.prepare import prepare, prepare_node
+from pilotlight.selection.rules import fastest, least_scratch, usual
 
 __all__ = [
     "Choice", "Offers", "Rule", "Selection", "fastest", "least_scratch", "prepare", "prepare_node", "select_by",

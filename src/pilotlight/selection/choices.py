@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from pilotlight.graph import Graph, Node
 from pilotlight.kernels.candidate import Candidate
-from pilotlight.select.offers import Offers
-from pilotlight.select.rules import Choice, usual
+from pilotlight.selection.offers import Offers
+from pilotlight.selection.rules import Choice, usual
 
 Rule = Callable[[Sequence[Candidate]], Choice]
 
