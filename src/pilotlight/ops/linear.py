@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from pilotlight.graph import FLOAT32, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.kernels import pack_f32
-from pilotlight.kernels.dense_f32 import FloatLayer
+from pilotlight.kernels.layers import FloatLayer
 from pilotlight.ops.base import Result, lowers, register
 from pilotlight.ops.chosen import Chosen
 from pilotlight.ops.conv import clamped, float_layer

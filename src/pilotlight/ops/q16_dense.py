@@ -15,7 +15,8 @@ import torch.nn.functional as F
 from pilotlight import fixed
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import INT8, INT16, Node
-from pilotlight.kernels import dense_s16, pack_f32
+from pilotlight.kernels import pack_f32
+from pilotlight.kernels.layers import Int16Layer
 from pilotlight.ops import base
 from pilotlight.ops.base import Integer, Result, register
 from pilotlight.ops.chosen import Chosen
@@ -37,13 +38,13 @@ class Dense16(Chosen):
     def image(self, node: Node) -> pack_f32.Conv2dShape:
         raise NotImplementedError(type(self).__name__)
 
-    def layer(self, node: Node) -> dense_s16.Int16Layer:
+    def layer(self, node: Node) -> Int16Layer:
         _, w, bias, m = (v.data for v in node.inputs)
         a, shape = node.attrs, self.image(node)
         assert w is not None and bias is not None and m is not None
         filters = w.reshape(len(w), shape.kh, shape.kw, -1)
         multiplier = fixed.Multiplier(m, a["shift"], a["down"])
-        return dense_s16.Int16Layer(shape, filters, bias, multiplier, a["zy"], a["lo"], a["hi"], a["narrow"])
+        return Int16Layer(shape, filters, bias, multiplier, a["zy"], a["lo"], a["hi"], a["narrow"])
 
 
 @register

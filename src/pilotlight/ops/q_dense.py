@@ -16,7 +16,8 @@ from pilotlight import fixed
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Node
 from pilotlight.graph.dtypes import INT8
-from pilotlight.kernels import dense_s8, pack_f32
+from pilotlight.kernels import pack_f32
+from pilotlight.kernels.layers import Int8Layer
 from pilotlight.ops import base
 from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import Integer, Result, integer, register
@@ -61,7 +62,7 @@ class QConv2d(Chosen):
     def part(self, node: Node, area: Area) -> AreaPart | None:
         return base.get("conv2d").part(node, area)
 
-    def layer(self, node: Node) -> dense_s8.Layer:
+    def layer(self, node: Node) -> Int8Layer:
         from pilotlight.ops.conv import Conv2d
 
         op = base.get("conv2d")
@@ -86,17 +87,17 @@ class QLinear(Chosen):
     def macs(self, node: Node) -> int:
         return node.output.elements * node.inputs[0].shape[1]
 
-    def layer(self, node: Node) -> dense_s8.Layer:
+    def layer(self, node: Node) -> Int8Layer:
         (n, i), (_, o) = node.inputs[0].shape, node.output.shape
         return _layer(node, pack_f32.LinearShape(n, i, o).as_conv2d())
 
 
-def _layer(node: Node, shape: pack_f32.Conv2dShape) -> dense_s8.Layer:
+def _layer(node: Node, shape: pack_f32.Conv2dShape) -> Int8Layer:
     _, w, bias, m = (v.data for v in node.inputs)
     a = node.attrs
     assert w is not None and bias is not None and m is not None
     filters = w.reshape(len(w), shape.kh, shape.kw, -1)
-    return dense_s8.Layer(shape, filters, bias, m, a["zx"], a["zy"], a["shift"], a["lo"], a["hi"])
+    return Int8Layer(shape, filters, bias, m, a["zx"], a["zy"], a["shift"], a["lo"], a["hi"])
 
 
 @integer("conv2d", "linear")
