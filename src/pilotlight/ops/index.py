@@ -13,11 +13,13 @@ import numpy as np
 import torch
 
 from pilotlight.codegen.step import Step
-from pilotlight.graph import BOOL, FLOAT32, INT32, INT64, Node, Value
+from pilotlight.graph import BOOL, FLOAT32, INT8, INT32, INT64, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
+from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.nonzero import compress, nonzero_of
 from pilotlight.ops.pointwise import apply
+from pilotlight.ops.spec import NodeSpec
 
 
 def _around(shape: Sequence[int], at: int) -> tuple[int, int, int]:
@@ -289,3 +291,14 @@ def diagonal(b: Builder, self: Value, offset: int = 0, dim1: int = 0, dim2: int 
     flat = b.reshape(moved, (*(self.shape[d] for d in rest), rows * columns))
     grid = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
     return take(b, flat, len(rest), b.constant(np.diagonal(grid, offset).copy(), hint="diagonal"))
+
+
+@form("take", "gather", width=8)
+def rows(q: Integer) -> list[Node] | None:
+    """Rows of a constant: the constant in the scale of the result."""
+    x, ids = q.inputs
+    if x.data is None or x.dtype.kind != "f" or q.dtype != INT8:
+        return None
+    codes = np.rint(x.data.astype(np.float64) / q.quant.scale) + q.quant.zero_point
+    table = q.graph.constant(np.clip(codes, *q.limits).astype(np.int8), x.name)
+    return [q.build(NodeSpec(q.node.op, q.node.attrs), table, ids)]

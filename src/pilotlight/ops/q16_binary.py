@@ -14,18 +14,18 @@ import torch
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16 as LIMITS
 from pilotlight.fixed import rhmul
-from pilotlight.graph import INT16, Node
-from pilotlight.ops.base import Integer, Result, register
+from pilotlight.graph import INT16, Node, Quant
+from pilotlight.ops.base import Result, register
+from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.pointwise import broadcast_shape
-from pilotlight.ops.q16_spec import LARGEST, as_int16, build_node, constant16, wide_form
 from pilotlight.ops.q16_table import table
-from pilotlight.ops.q_binary import Binary
-from pilotlight.ops.q_spec import (
+from pilotlight.ops.q_binary import Binary, of_two
+from pilotlight.ops.spec import (
+    LARGEST,
     LIMIT,
-    Affine,
     Limits,
     NodeSpec,
-    affine,
+    as_int16,
     overflow,
     requantize_attrs,
     requantize_table,
@@ -78,9 +78,9 @@ class QMul16(Binary16):
         return c.table("pl_q_mul_s16_t", "mul", fields)
 
 
-def make_qadd16(x0: Affine, x1: Affine, y: Affine, alpha: float = 1.0, limits: Limits = LIMITS) -> NodeSpec:
+def make_qadd16(x0: Quant, x1: Quant, y: Quant, alpha: float = 1.0, limits: Limits = LIMITS) -> NodeSpec:
     """y = x0 + alpha * x1."""
-    ratios = [Affine(*x0).scale / Affine(*y).scale, alpha * Affine(*x1).scale / Affine(*y).scale]
+    ratios = [x0.scale / y.scale, alpha * x1.scale / y.scale]
     for fraction in range(10, -1, -1):
         a, b = (round(r * 2.0 ** (16 + fraction)) for r in ratios)
         sum_limit = ((abs(a) + abs(b)) * LARGEST >> 16) + 2 + (1 << fraction)
@@ -89,20 +89,17 @@ def make_qadd16(x0: Affine, x1: Affine, y: Affine, alpha: float = 1.0, limits: L
     raise overflow(max(map(abs, ratios)))
 
 
-def make_qmul16(x0: Affine, x1: Affine, y: Affine, limits: Limits = LIMITS) -> NodeSpec:
+def make_qmul16(x0: Quant, x1: Quant, y: Quant, limits: Limits = LIMITS) -> NodeSpec:
     """y = x0 * x1."""
-    m = requantizer(Affine(*x0).scale * Affine(*x1).scale / Affine(*y).scale, LARGEST * LARGEST)
+    m = requantizer(x0.scale * x1.scale / y.scale, LARGEST * LARGEST)
     return NodeSpec("qmul_s16", {"m": int(m.value[0]), **requantize_attrs(m, 0, limits)})
 
 
-@wide_form("add", "mul", "sub")
+@form("add", "mul", "sub", width=16)
 def binary(q: Integer) -> list[Node] | None:
-    """Two activations; with a constant of one element it is a table."""
-    if any(v.is_constant and v.elements == 1 for v in q.inputs):
-        return table(q)
-    a, b = (constant16(q, v) for v in q.inputs)
-    y = Affine(q.quant.scale, q.quant.zero_point)
-    if q.node.op == "mul":
-        return [build_node(q, make_qmul16(affine(a), affine(b), y, q.limits), a, b)]
-    alpha = 1.0 if q.node.op == "add" else -1.0
-    return [build_node(q, make_qadd16(affine(a), affine(b), y, alpha, q.limits), a, b)]
+    def make(a: Quant, b: Quant) -> NodeSpec:
+        if q.node.op == "mul":
+            return make_qmul16(a, b, q.quant, q.limits)
+        return make_qadd16(a, b, q.quant, 1.0 if q.node.op == "add" else -1.0, q.limits)
+
+    return of_two(q, 16, table, make)

@@ -5,20 +5,19 @@ from __future__ import annotations
 
 from pilotlight.fixed import INT16
 from pilotlight.graph import Node
-from pilotlight.ops.base import Integer
+from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.q16_requantize import make_rescale
-from pilotlight.ops.q16_spec import build_node, wide_form
-from pilotlight.ops.q_spec import Affine, affine
+from pilotlight.ops.spec import NodeSpec, quant_of
 
 
-@wide_form("concat")
+@form("concat", width=16)
 def concat(q: Integer) -> list[Node] | None:
     if any(v.is_constant for v in q.inputs):
         return None
-    y, nodes, parts = Affine(q.quant.scale, q.quant.zero_point), [], []
+    y, nodes, parts = q.quant, [], []
     for x in q.inputs:
         if x.quant != q.quant or q.limits != INT16:
-            nodes.append(build_node(q, make_rescale(affine(x), y, 16, q.limits), x))
+            nodes.append(q.build(make_rescale(quant_of(x), y, 16, q.limits), x))
             x = nodes[-1].output
         parts.append(x)
-    return [*nodes, q.make("concat", parts, **q.node.attrs)]
+    return [*nodes, q.build(NodeSpec("concat", q.node.attrs), *parts)]

@@ -9,11 +9,11 @@ import torch
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16 as LIMITS
 from pilotlight.fixed import wide_multiplier
-from pilotlight.graph import INT16, Node
-from pilotlight.ops.base import Integer, Result, register
-from pilotlight.ops.q16_spec import LARGEST, as_int16, build_node, wide_form
+from pilotlight.graph import INT16, Node, Quant
+from pilotlight.ops.base import Result, register
+from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.q_matmul import QMatMul
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, requantize_attrs, requantized, wide
+from pilotlight.ops.spec import LARGEST, Limits, NodeSpec, as_int16, quant_of, requantize_attrs, requantized, wide
 
 
 @register
@@ -40,18 +40,18 @@ class QMatMul16(QMatMul):
 
 
 def make_qmatmul16(
-    a: Affine, b: Affine, y: Affine, inner: int, transposed: bool = False, limits: Limits = LIMITS
+    a: Quant, b: Quant, y: Quant, inner: int, transposed: bool = False, limits: Limits = LIMITS
 ) -> NodeSpec:
     """The product over `inner` elements."""
-    m = wide_multiplier(Affine(*a).scale * Affine(*b).scale / Affine(*y).scale, inner * LARGEST * LARGEST)
+    m = wide_multiplier(a.scale * b.scale / y.scale, inner * LARGEST * LARGEST)
     numbers = {"m": int(m.value[0]), "down": m.down, **requantize_attrs(m, 0, limits)}
     return NodeSpec("qmatmul_s16", {"transposed": bool(transposed), **numbers})
 
 
-@wide_form("matmul")
+@form("matmul", width=16)
 def matmul(q: Integer) -> list[Node] | None:
     if any(v.is_constant for v in q.inputs) or q.node.attrs.get("reads"):
         return None
     a, b = q.inputs
-    y, transposed = Affine(q.quant.scale, q.quant.zero_point), bool(q.node.attrs.get("transposed", False))
-    return [build_node(q, make_qmatmul16(affine(a), affine(b), y, a.shape[-1], transposed, q.limits), a, b)]
+    y, transposed = q.quant, bool(q.node.attrs.get("transposed", False))
+    return [q.build(make_qmatmul16(quant_of(a), quant_of(b), y, a.shape[-1], transposed, q.limits), a, b)]

@@ -11,11 +11,11 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16
-from pilotlight.graph import Node
-from pilotlight.ops.base import Integer, register
-from pilotlight.ops.q16_spec import as_int16, build_node, wide_form
+from pilotlight.graph import Node, Quant
+from pilotlight.ops.base import register
+from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.q_norm import LONGEST, QNorm, affine_numbers, normalized, row_numbers, table_fields
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, wide
+from pilotlight.ops.spec import Limits, NodeSpec, as_int16, quant_of, wide
 
 
 @register
@@ -38,17 +38,16 @@ class QNorm16(QNorm):
 
 
 def make_qnorm16(
-    x: Affine, y: Affine, size: int, eps: float, weight: np.ndarray | None = None, bias: np.ndarray | None = None,
+    x: Quant, y: Quant, size: int, eps: float, weight: np.ndarray | None = None, bias: np.ndarray | None = None,
     center: bool = True, limits: Limits = INT16,
 ) -> NodeSpec:
     """Layer norm over the last `size` numbers, or rms norm without `center`."""
-    x, y = Affine(*x), Affine(*y)
     fraction, factors, offsets = affine_numbers(y, size, weight, bias, range(12, -1, -1))
     attrs = {**row_numbers(x, size, eps, center, limits, steps=65535, point=0), "fraction": fraction}
     return NodeSpec("qnorm_s16", attrs, (factors, offsets))
 
 
-@wide_form("layer_norm", "rms_norm")
+@form("layer_norm", "rms_norm", width=16)
 def norm(q: Integer) -> list[Node] | None:
     """The affine constants that exist follow x in the order (scale, shift)."""
     a, x = q.node.attrs, q.inputs[0]
@@ -56,5 +55,5 @@ def norm(q: Integer) -> list[Node] | None:
         return None
     given = iter(v.data for v in q.inputs[1:])
     weight, bias, *_ = [next(given) if has else None for has in a["affine"]] + [None]
-    y, center = Affine(q.quant.scale, q.quant.zero_point), q.node.op == "layer_norm"
-    return [build_node(q, make_qnorm16(affine(x), y, a["size"], a["eps"], weight, bias, center, q.limits), x)]
+    y, center = q.quant, q.node.op == "layer_norm"
+    return [q.build(make_qnorm16(quant_of(x), y, a["size"], a["eps"], weight, bias, center, q.limits), x)]

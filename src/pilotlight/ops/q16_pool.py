@@ -15,21 +15,23 @@ import torch
 
 from pilotlight.codegen.step import Fields, Step
 from pilotlight.fixed import INT16 as LIMITS
-from pilotlight.graph import INT16, Node, Shape
-from pilotlight.ops.base import Integer, Result, add_op, register
+from pilotlight.graph import INT16, Node, Quant, Shape
+from pilotlight.ops.base import Result, add_op, register
+from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.q16_requantize import make_rescale
-from pilotlight.ops.q16_spec import LARGEST, as_int16, build_node, scaled_distances, wide_form
 from pilotlight.ops.q_mean import QMean
 from pilotlight.ops.q_pool import QPool, cells
-from pilotlight.ops.q_spec import (
-    Affine,
+from pilotlight.ops.spec import (
+    LARGEST,
     Limits,
     NodeSpec,
-    affine,
+    as_int16,
+    quant_of,
     requantize_attrs,
     requantize_table,
     requantized,
     requantizer,
+    scaled_distances,
     wide,
 )
 
@@ -89,16 +91,16 @@ for _kind in ("avg", "max", "adaptive_avg", "adaptive_max"):
     add_op(f"q{_kind}_pool2d_s16", QPool16(_kind))
 
 
-def make_qmean16(x: Affine, y: Affine, shape: Shape, axes: Sequence[int], limits: Limits = LIMITS) -> NodeSpec:
+def make_qmean16(x: Quant, y: Quant, shape: Shape, axes: Sequence[int], limits: Limits = LIMITS) -> NodeSpec:
     """The mean over `axes`, which have to be neighbours."""
     axes = tuple(sorted(a % len(shape) for a in axes))
     count = int(np.prod([shape[a] for a in axes]))
-    m = requantizer(Affine(*x).scale / Affine(*y).scale / count, LARGEST * count)
+    m = requantizer(x.scale / y.scale / count, LARGEST * count)
     return NodeSpec("qmean_s16", {"axes": axes, "m": int(m.value[0]), **requantize_attrs(m, 0, limits)})
 
 
 def make_qavg_pool16(
-    x: Affine, y: Affine, shape: Shape, pool: dict[str, Any], adaptive: bool = False, limits: Limits = LIMITS
+    x: Quant, y: Quant, shape: Shape, pool: dict[str, Any], adaptive: bool = False, limits: Limits = LIMITS
 ) -> NodeSpec:
     """`shape` is x's (N, H, W, C). One window that is the whole image is a mean."""
     found = list(cells(shape, pool, adaptive))
@@ -106,7 +108,7 @@ def make_qavg_pool16(
     first, taps = min(counts), max(len(cell.rows) * len(cell.columns) for cell in found)
     if len(found) == 1 and first == taps == shape[1] * shape[2]:
         return make_qmean16(x, y, shape, (1, 2), limits)
-    m = requantizer(Affine(*x).scale / Affine(*y).scale / np.arange(first, max(counts) + 1), LARGEST * taps)
+    m = requantizer(x.scale / y.scale / np.arange(first, max(counts) + 1), LARGEST * taps)
     attrs = {**pool, **requantize_attrs(m, 0, limits), "zx": 0, "first": first}
     return NodeSpec(f"q{'adaptive_' * adaptive}avg_pool2d_s16", attrs, (m.value,))
 
@@ -116,31 +118,31 @@ def make_qmax_pool16(pool: dict[str, Any], adaptive: bool = False, limits: Limit
     return NodeSpec(f"q{'adaptive_' * adaptive}max_pool2d_s16", {**pool, "lo": limits[0], "hi": limits[1]})
 
 
-@wide_form("mean")
+@form("mean", width=16)
 def mean(q: Integer) -> list[Node] | None:
     x, axes = q.inputs[0], q.node.attrs["axes"]
     if np.prod([x.shape[a] for a in axes]) > MOST:
         return None
-    return [build_node(q, make_qmean16(affine(x), _result(q), x.shape, axes, q.limits), x)]
+    return [q.build(make_qmean16(quant_of(x), _result(q), x.shape, axes, q.limits), x)]
 
 
-@wide_form("avg_pool2d", "adaptive_avg_pool2d")
+@form("avg_pool2d", "adaptive_avg_pool2d", width=16)
 def average_pool(q: Integer) -> list[Node] | None:
     x, adaptive = q.inputs[0], q.node.op.startswith("adaptive")
     if x.shape[1] * x.shape[2] > MOST:
         return None
-    return [build_node(q, make_qavg_pool16(affine(x), _result(q), x.shape, q.node.attrs, adaptive, q.limits), x)]
+    return [q.build(make_qavg_pool16(quant_of(x), _result(q), x.shape, q.node.attrs, adaptive, q.limits), x)]
 
 
-@wide_form("max_pool2d", "adaptive_max_pool2d")
+@form("max_pool2d", "adaptive_max_pool2d", width=16)
 def max_pool(q: Integer) -> list[Node] | None:
     """The largest integer is the largest number; another scale is applied after it."""
     x, adaptive = q.inputs[0], q.node.op.startswith("adaptive")
     if x.quant == q.quant:
-        return [build_node(q, make_qmax_pool16(q.node.attrs, adaptive, q.limits), x)]
-    pool = build_node(q, make_qmax_pool16(q.node.attrs, adaptive), x, quant=x.quant)
-    return [pool, build_node(q, make_rescale(affine(x), _result(q), 16, q.limits), pool.output)]
+        return [q.build(make_qmax_pool16(q.node.attrs, adaptive, q.limits), x)]
+    pool = q.build(make_qmax_pool16(q.node.attrs, adaptive), x, quant=x.quant)
+    return [pool, q.build(make_rescale(quant_of(x), _result(q), 16, q.limits), pool.output)]
 
 
-def _result(q: Integer) -> Affine:
-    return Affine(q.quant.scale, q.quant.zero_point)
+def _result(q: Integer) -> Quant:
+    return q.quant

@@ -11,14 +11,13 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.graph import INT8, INT16, Node, Quant, Value
-from pilotlight.ops.base import Integer, Op, Result, register
-from pilotlight.ops.q16_spec import build_node
-from pilotlight.ops.q_spec import (
-    Affine,
+from pilotlight.ops.base import Op, Result, register
+from pilotlight.ops.forms import Integer, form
+from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
-    affine,
     narrow,
+    quant_of,
     requantize_attrs,
     requantize_table,
     requantized,
@@ -64,29 +63,26 @@ class Requantize(Op):
         c.call(f"pl_q_requantize_{kinds}", table, c.read(x), c.write(node.output), *numbers)
 
 
-def make_rescale(x: Affine, y: Affine, bits: int, limits: Limits | None = None) -> NodeSpec:
+def make_rescale(x: Quant, y: Quant, bits: int, limits: Limits | None = None) -> NodeSpec:
     """The same numbers in y's scale, `bits` wide."""
-    x, y = Affine(*x), Affine(*y)
     m = requantizer(x.scale / y.scale, 65535)
     top = 1 << (bits - 1)
-    numbers = {"zx": int(x.zero), "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits or (-top, top - 1))}
+    numbers = {"zx": x.zero_point, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits or (-top, top - 1))}
     return NodeSpec("qrequantize", {"bits": bits, **numbers})
 
 
+@form("requantize", width=16, narrows=True)
 def rescale(q: Integer) -> list[Node]:
     """A form's only input as its result, where either has 16 bits."""
-    return [narrowed(q, q.inputs[0], q.inputs[0].quant)]
+    return [narrowed(q, q.inputs[0], quant_of(q.inputs[0]))]
 
 
-def narrowed(q: Integer, value: Value, quant: Quant | None) -> Node:
+def narrowed(q: Integer, value: Value, quant: Quant) -> Node:
     """Integers of the scale `quant` as the result of a form."""
-    assert quant is not None
-    x, y = Affine(quant.scale, quant.zero_point), Affine(q.quant.scale, q.quant.zero_point)
-    return build_node(q, make_rescale(x, y, 8 * q.dtype.size, q.limits), value)
+    return q.build(make_rescale(quant, q.quant, 8 * q.dtype.size, q.limits), value)
 
 
 def widened(q: Integer, value: Value) -> Node:
     """An int8 input of a form as int16 of the same scale, exactly."""
-    assert value.quant is not None
-    quant = Quant(value.quant.scale, 0)
-    return build_node(q, make_rescale(affine(value), Affine(quant.scale, 0), 16), value, quant=quant)
+    quant = Quant(quant_of(value).scale, 0)
+    return q.build(make_rescale(quant_of(value), quant, 16), value, quant=quant)

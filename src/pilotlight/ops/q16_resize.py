@@ -13,20 +13,21 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16 as LIMITS
-from pilotlight.graph import INT16, Node, Shape
-from pilotlight.ops.base import Integer, Result, register
+from pilotlight.graph import INT16, Node, Quant, Shape
+from pilotlight.ops.base import Result, register
+from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.q16_requantize import make_rescale
-from pilotlight.ops.q16_spec import as_int16, build_node, scaled_distances, wide_form
 from pilotlight.ops.q_resize import ONE, QResize, make_qresize2d
-from pilotlight.ops.q_spec import (
-    Affine,
+from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
-    affine,
+    as_int16,
+    quant_of,
     requantize_attrs,
     requantize_table,
     requantized,
     requantizer,
+    scaled_distances,
     wide,
 )
 
@@ -72,21 +73,21 @@ class QResize16(QResize):
             c.call("pl_q_resize_bilinear_s16", table, c.read(x), *tables, c.write(node.output))
 
 
-def make_qresize16(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> NodeSpec:
+def make_qresize16(x: Quant, y: Quant, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> NodeSpec:
     """`shape` is x's (N, H, W, C), `resize` the attributes of the float node."""
-    narrow = make_qresize2d(Affine(1.0, 0), Affine(1.0, 0), shape, resize)
-    m = requantizer(Affine(*x).scale / Affine(*y).scale * 2.0**-15, 1 << 30)
+    narrow = make_qresize2d(Quant(1.0, 0), Quant(1.0, 0), shape, resize)
+    m = requantizer(x.scale / y.scale * 2.0**-15, 1 << 30)
     attrs = {"mode": narrow.attrs["mode"], "out": narrow.attrs["out"], "m": int(m.value[0])}
     return NodeSpec("qresize2d_s16", attrs | requantize_attrs(m, 0, limits), narrow.constants)
 
 
-@wide_form("resize2d")
+@form("resize2d", width=16)
 def resize(q: Integer) -> list[Node] | None:
     x, a = q.inputs[0], q.node.attrs
     if a["mode"] == "bicubic" or max(x.shape[1:3]) > LIMITS[1]:
         return None
-    y = Affine(q.quant.scale, q.quant.zero_point)
+    y = q.quant
     if a["mode"] == "bilinear" or (x.quant == q.quant and q.limits == LIMITS):
-        return [build_node(q, make_qresize16(affine(x), y, x.shape, a, q.limits), x)]
-    moved = build_node(q, make_qresize16(affine(x), affine(x), x.shape, a), x, quant=x.quant)
-    return [moved, build_node(q, make_rescale(affine(x), y, 16, q.limits), moved.output)]
+        return [q.build(make_qresize16(quant_of(x), y, x.shape, a, q.limits), x)]
+    moved = q.build(make_qresize16(quant_of(x), quant_of(x), x.shape, a), x, quant=x.quant)
+    return [moved, q.build(make_rescale(quant_of(x), y, 16, q.limits), moved.output)]

@@ -18,26 +18,26 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16, multiplier, rhmul
-from pilotlight.graph import Node
-from pilotlight.ops.base import Integer, Op, Result, register, same
-from pilotlight.ops.q16_spec import as_int16, build_node, wide_form
+from pilotlight.graph import Node, Quant
+from pilotlight.ops.base import Op, Result, register, same
+from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.q_softmax import inverse
-from pilotlight.ops.q_spec import (
+from pilotlight.ops.softmax import lane_distance, lanes
+from pilotlight.ops.spec import (
     LIMIT,
-    Affine,
     Limits,
     NodeSpec,
-    affine,
+    as_int16,
+    quant_of,
     requantize_attrs,
     requantize_table,
     requantized,
     requantizer,
     wide,
 )
-from pilotlight.ops.softmax import lane_distance, lanes
 
 POLYNOMIAL = (1073741824, -744258156, 257898512, -59395829, 9908876, -1024378)  # 2^-f for 0 <= f < 1, times 2^30
-OUTPUT = Affine(1.0 / 32768.0, 0)
+OUTPUT = Quant(1.0 / 32768.0, 0)
 
 
 def exp2(u: np.ndarray) -> np.ndarray:
@@ -86,12 +86,12 @@ class QSoftmax16(Op):
         c.call("pl_q_softmax_s16", table, c.read(x), c.write(node.output))
 
 
-def make_qsoftmax16(x: Affine, y: Affine, size: int, axis: int, limits: Limits = INT16) -> NodeSpec:
+def make_qsoftmax16(x: Quant, y: Quant, size: int, axis: int, limits: Limits = INT16) -> NodeSpec:
     """Softmax along `axis`, which has `size` elements."""
-    octaves = Affine(*x).scale * math.log2(math.e)  # of a step
+    octaves = x.scale * math.log2(math.e)  # of a step
     distance = multiplier(octaves * 65536.0)
     reach = min(int(30.0 / octaves) + 1, (LIMIT - 1) >> distance.shift, 65536)
-    m = requantizer(2.0**-28 / Affine(*y).scale, 1 << 29)
+    m = requantizer(2.0**-28 / y.scale, 1 << 29)
     attrs = {
         "axis": axis, "reach": reach, "up_u": 1 << distance.shift, "factor": int(distance.value[0]),
         "bits": 30 - max(size - 1, 1).bit_length(), "m": int(m.value[0]), **requantize_attrs(m, 0, limits),
@@ -99,8 +99,8 @@ def make_qsoftmax16(x: Affine, y: Affine, size: int, axis: int, limits: Limits =
     return NodeSpec("qsoftmax_s16", attrs)
 
 
-@wide_form("softmax")
+@form("softmax", width=16)
 def softmax(q: Integer) -> list[Node] | None:
     x, at = q.inputs[0], q.node.attrs["axis"]
-    y = Affine(q.quant.scale, q.quant.zero_point)
-    return [build_node(q, make_qsoftmax16(affine(x), y, x.shape[at], at, q.limits), x)]
+    y = q.quant
+    return [q.build(make_qsoftmax16(quant_of(x), y, x.shape[at], at, q.limits), x)]

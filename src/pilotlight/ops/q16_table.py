@@ -9,7 +9,6 @@ The table has 513 numbers (shift 7) or up to 4,097: the fewest with which every 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,13 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16
-from pilotlight.graph import Node, Value
-from pilotlight.ops import base
-from pilotlight.ops.base import Integer, Op, Result, register, same
+from pilotlight.graph import Node, Quant
+from pilotlight.ops.base import Op, Result, register, same
+from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.pointwise import ROWS
-from pilotlight.ops.q16_spec import as_int16, build_node, wide_form
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, wide
+from pilotlight.ops.q_table import Function, function_of
+from pilotlight.ops.spec import Limits, NodeSpec, as_int16, quant_of, wide
 
-Function = Callable[[torch.Tensor], torch.Tensor]
 ERROR = 24  # steps
 SHIFTS = (7, 6, 5, 4)
 
@@ -68,10 +66,9 @@ def exact(x: np.ndarray, sx: float, sy: float, function: Function, limits: Limit
 
 
 def make_qtable16(
-    x: Affine, y: Affine, function: Function, limits: Limits = INT16, called: str = "table"
+    x: Quant, y: Quant, function: Function, limits: Limits = INT16, called: str = "table"
 ) -> NodeSpec | None:
     """y = function(x) for a PyTorch function of one tensor; None where lines are too far from it."""
-    x, y = Affine(*x), Affine(*y)
     codes = np.arange(-32768, 32769)
     wanted = exact(codes, x.scale, y.scale, function, limits)
     for shift in SHIFTS:
@@ -81,27 +78,11 @@ def make_qtable16(
     return None
 
 
-def function_of(q: Integer) -> tuple[Value, Function] | None:
-    """A pointwise operator of one activation and constants of one element as a function of that activation."""
-    moving = [v for v in q.inputs if not v.is_constant]
-    if len(moving) != 1 or any(v.elements != 1 for v in q.inputs if v.is_constant):
-        return None
-    constants = {k: torch.from_numpy(v.data).reshape(()) for k, v in enumerate(q.inputs) if v.data is not None}
-    count, op = len(q.inputs), base.get(q.node.op)
-
-    def function(x: torch.Tensor) -> torch.Tensor:
-        y = op.reference(q.node, [constants.get(k, x) for k in range(count)])
-        assert isinstance(y, torch.Tensor)
-        return y
-
-    return moving[0], function
-
-
-@wide_form(*(row.name for row in ROWS if row.name not in ("add", "mul", "sub") and row.result == "same"))
+@form(*(row.name for row in ROWS if row.name not in ("add", "mul", "sub") and row.result == "same"), width=16)
 def table(q: Integer) -> list[Node] | None:
     found = function_of(q)
     if found is None:
         return None
     x, function = found
-    spec = make_qtable16(affine(x), Affine(q.quant.scale, q.quant.zero_point), function, q.limits, q.node.op)
-    return None if spec is None else [build_node(q, spec, x)]
+    spec = make_qtable16(quant_of(x), q.quant, function, q.limits, q.node.op)
+    return None if spec is None else [q.build(spec, x)]

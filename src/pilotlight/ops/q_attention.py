@@ -20,12 +20,11 @@ from pilotlight.codegen.loops import broadcast
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.fixed import multiplier, rhmul
-from pilotlight.graph import INT8, Node
+from pilotlight.graph import INT8, Node, Quant
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.q_softmax import inverse
-from pilotlight.ops.q_spec import (
+from pilotlight.ops.spec import (
     LIMIT,
-    Affine,
     Limits,
     NodeSpec,
     narrow,
@@ -115,11 +114,11 @@ class QAttention(Op):
 
 
 def make_qattention(
-    q: Affine, k: Affine, v: Affine, y: Affine, width: int, keys: int, scale: float, causal: bool = False,
+    q: Quant, k: Quant, v: Quant, y: Quant, width: int, keys: int, scale: float, causal: bool = False,
     limits: Limits = LIMITS,
 ) -> NodeSpec:
     """softmax(q k^T · scale) v with `keys` keys of `width` numbers."""
-    q, k, v, y = (Affine(*x) for x in (q, k, v, y))
+    q, k, v, y = (x for x in (q, k, v, y))
     if 2 * 255 * 255 * width >= LIMIT:
         raise overflow(width)
     octaves = q.scale * k.scale * scale * math.log2(math.e)  # of a score's step
@@ -127,8 +126,8 @@ def make_qattention(
     reach = min(int(30.0 / octaves) + 1, (LIMIT - 1) >> distance.shift)
     m = requantizer(v.scale / y.scale * 2.0**-20, (255 << 20) + 255 * keys)
     attrs = {
-        "causal": bool(causal), "zq": int(q.zero), "zk": int(k.zero), "zv": int(v.zero), "reach": reach,
+        "causal": bool(causal), "zq": q.zero_point, "zk": k.zero_point, "zv": v.zero_point, "reach": reach,
         "up_u": 1 << distance.shift, "factor": int(distance.value[0]), "bits": 30 - max(keys - 1, 1).bit_length(),
-        "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits),
+        "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits),
     }
     return NodeSpec("qattention", attrs)

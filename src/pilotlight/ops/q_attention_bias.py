@@ -13,11 +13,12 @@ from pilotlight.codegen.loops import broadcast
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.fixed import rhmul
-from pilotlight.graph import Node, Value
-from pilotlight.ops.base import Integer, register
+from pilotlight.graph import INT8, Node, Quant, Value
+from pilotlight.ops.base import register
+from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.q_attention import QAttention, make_qattention
 from pilotlight.ops.q_quantize import make_quantize
-from pilotlight.ops.q_spec import LIMIT, Affine, Limits, NodeSpec, overflow, requantizer
+from pilotlight.ops.spec import LIMIT, Limits, NodeSpec, overflow, quant_of, requantizer
 
 STEP = 2.0**-10  # of a mask
 HIDDEN = -32768
@@ -46,12 +47,12 @@ class QAttentionBias(QAttention):
 
 
 def make_qattention_bias(
-    q: Affine, k: Affine, v: Affine, y: Affine, width: int, keys: int, scale: float, causal: bool = False,
+    q: Quant, k: Quant, v: Quant, y: Quant, width: int, keys: int, scale: float, causal: bool = False,
     limits: Limits = LIMITS,
 ) -> NodeSpec:
     """softmax(q k^T · scale + mask) v."""
     plain = make_qattention(q, k, v, y, width, keys, scale, causal, limits)
-    unit = STEP / (Affine(*q).scale * Affine(*k).scale * scale)
+    unit = STEP / (q.scale * k.scale * scale)
     factor = requantizer(unit, -HIDDEN)
     if 2 * (255 * 255 * width - HIDDEN * unit) >= LIMIT:
         raise overflow(unit)
@@ -61,10 +62,28 @@ def make_qattention_bias(
 
 def integer_mask(q: Integer, mask: Value) -> tuple[Value, list[Node]]:
     """A float mask in int16: a constant, or a quantize before it."""
-    spec = make_quantize(Affine(STEP, 0), 16)
+    spec = make_quantize(Quant(STEP, 0), 16)
     if mask.data is not None:
         steps = np.clip(np.rint(np.asarray(mask.data, np.float64) / STEP), HIDDEN, -HIDDEN - 1)
         return q.graph.constant(steps.astype(np.int16), mask.name), []
-    node = q.make(spec.op, [mask], **spec.attrs)
+    node = q.build(spec, mask)
     node.output.quant = None
     return node.output, [node]
+
+
+@form("attention", width=8)
+def attention(q: Integer) -> list[Node] | None:
+    """A bool mask hides keys; a float one is added to the scores."""
+    query, key, value, *masks = q.inputs
+    if any(v.dtype != INT8 or v.quant is None for v in (query, key, value)) or q.dtype != INT8:
+        return None
+    a, added = q.node.attrs, [v for v in masks if v.dtype.kind == "f"]
+    make = make_qattention_bias if added else make_qattention
+    spec = make(
+        quant_of(query), quant_of(key), quant_of(value), q.quant, query.shape[3], key.shape[2], a["scale"],
+        a["causal"], q.limits,
+    )
+    if not added:
+        return [q.build(spec, query, key, value, *masks)]
+    mask, before = integer_mask(q, added[0])
+    return [*before, q.build(spec, query, key, value, mask)]

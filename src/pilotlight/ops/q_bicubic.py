@@ -16,13 +16,16 @@ import torch
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.walk import forward_distance
 from pilotlight.fixed import INT8 as LIMITS
-from pilotlight.graph import INT8, Node, Shape
+from pilotlight.graph import INT8, Node, Quant, Shape
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_spec import (
-    Affine,
+from pilotlight.ops.forms import Integer, all_int8, form
+from pilotlight.ops.q_resize import make_qresize2d
+from pilotlight.ops.q_table import make_requantize
+from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
     narrow,
+    quant_of,
     requantize_attrs,
     requantize_table,
     requantized,
@@ -83,12 +86,24 @@ def _cubic(size: int, out: int, scale: float, align: bool, one: int) -> np.ndarr
     return np.concatenate([places, weights], axis=1).astype(np.int16)
 
 
-def make_qbicubic2d(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> NodeSpec:
+def make_qbicubic2d(x: Quant, y: Quant, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> NodeSpec:
     """`shape` is x's (N, H, W, C), each below 2^15, `resize` the attributes of the float node."""
-    x, y = Affine(*x), Affine(*y)
     sizes = list(zip(shape[1:3], resize["out"], resize["scale"], (ROW, COLUMN), strict=True))
     rows, columns = (_cubic(size, out, scale, resize["align"], one) for size, out, scale, one in sizes)
     reach = [int(np.abs(table[:, 4:].astype(np.int64)).sum(axis=1).max()) for table in (rows, columns)]
     m = requantizer(x.scale / y.scale / (ROW * COLUMN / 4), ((255 * reach[1] + 2) // 4 + 1) * reach[0])
-    numbers = {"zx": int(x.zero), "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits)}
+    numbers = {"zx": x.zero_point, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits)}
     return NodeSpec("qbicubic2d", {"out": tuple(resize["out"]), **numbers}, (rows, columns))
+
+
+@form("resize2d", width=8)
+def resize(q: Integer) -> list[Node] | None:
+    x, a = q.inputs[0], q.node.attrs
+    if not all_int8(q) or max(x.shape[1:3]) >= 1 << 15:
+        return None
+    if a["mode"] == "bicubic":
+        return [q.build(make_qbicubic2d(quant_of(x), q.quant, x.shape, a, q.limits), x)]
+    if a["mode"] == "bilinear" or (x.quant == q.quant and q.limits == LIMITS):  # nearest only moves
+        return [q.build(make_qresize2d(quant_of(x), q.quant, x.shape, a, q.limits), x)]
+    moved = q.build(make_qresize2d(quant_of(x), quant_of(x), x.shape, a), x, quant=x.quant)
+    return [moved, q.build(make_requantize(quant_of(x), q.quant, q.limits), moved.output)]

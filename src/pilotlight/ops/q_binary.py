@@ -9,6 +9,7 @@ a result by less than 2^-6 of a step, so it differs from float by at most one, w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,13 @@ import torch
 from pilotlight.codegen import loops
 from pilotlight.codegen.step import Step, wrap
 from pilotlight.fixed import INT8 as LIMITS
-from pilotlight.graph import INT8, Node
+from pilotlight.graph import INT8, Node, Quant
 from pilotlight.ops.areas import Area, AreaPart, same_part
 from pilotlight.ops.base import Op, Result, register
+from pilotlight.ops.forms import Integer, IntegerForm, all_int8, form
 from pilotlight.ops.pointwise import broadcast_shape, pointwise_overlaps
-from pilotlight.ops.q_spec import LIMIT, Affine, Limits, NodeSpec, narrow, overflow, terms, wide
+from pilotlight.ops.q_table import table
+from pilotlight.ops.spec import LIMIT, Limits, NodeSpec, narrow, overflow, quant_of, terms, wide
 
 
 class Binary(Op):
@@ -93,20 +96,38 @@ class QMul(Binary):
         return narrow(np.clip((product + n["c"]) >> n["shift"], n["lo"], n["hi"]))
 
 
-def make_qadd(x0: Affine, x1: Affine, y: Affine, alpha: float = 1.0, limits: Limits = LIMITS) -> NodeSpec:
+def make_qadd(x0: Quant, x1: Quant, y: Quant, alpha: float = 1.0, limits: Limits = LIMITS) -> NodeSpec:
     """y = x0 + alpha * x1."""
-    x0, x1, y = Affine(*x0), Affine(*x1), Affine(*y)
     a, b = (round(s / y.scale * 65536) for s in (x0.scale, alpha * x1.scale))
-    c = y.zero * 65536 + 32768 - a * x0.zero - b * x1.zero
+    c = y.zero_point * 65536 + 32768 - a * x0.zero_point - b * x1.zero_point
     if 128 * (abs(a) + abs(b)) + abs(c) >= LIMIT:
         raise overflow(max(abs(a), abs(b)) / 65536)
     return NodeSpec("qadd", {"a": a, "b": b, "c": c, "lo": limits[0], "hi": limits[1]})
 
 
-def make_qmul(x0: Affine, x1: Affine, y: Affine, limits: Limits = LIMITS) -> NodeSpec:
+def make_qmul(x0: Quant, x1: Quant, y: Quant, limits: Limits = LIMITS) -> NodeSpec:
     """y = x0 * x1."""
-    x0, x1, y = Affine(*x0), Affine(*x1), Affine(*y)
-    t = terms((x0.scale * x1.scale / y.scale,), (255 * 255,), y.zero)
-    zeros = {"z0": int(x0.zero), "z1": int(x1.zero)}
+    t = terms((x0.scale * x1.scale / y.scale,), (255 * 255,), y.zero_point)
+    zeros = {"z0": x0.zero_point, "z1": x1.zero_point}
     numbers = {"a": t.factors[0], "c": t.offset, "shift": t.shift, "lo": limits[0], "hi": limits[1]}
     return NodeSpec("qmul", zeros | numbers)
+
+
+def of_two(
+    q: Integer, width: int, number: IntegerForm, make: Callable[[Quant, Quant], NodeSpec]
+) -> list[Node] | None:
+    """An operator of two tensors; where one is a constant of one element, `number` makes a table of it."""
+    if any(v.is_constant and v.elements == 1 for v in q.inputs):
+        return number(q)
+    a, b = (q.constant(v, width) for v in q.inputs)
+    return [q.build(make(quant_of(a), quant_of(b)), a, b)]
+
+
+@form("add", "mul", "sub", width=8)
+def binary(q: Integer) -> list[Node] | None:
+    def make(a: Quant, b: Quant) -> NodeSpec:
+        if q.node.op == "mul":
+            return make_qmul(a, b, q.quant, q.limits)
+        return make_qadd(a, b, q.quant, 1.0 if q.node.op == "add" else -1.0, q.limits)
+
+    return of_two(q, 8, table, make) if all_int8(q) else None

@@ -12,11 +12,12 @@ import torch
 from pilotlight.codegen import loops
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8 as LIMITS
-from pilotlight.graph import INT8, Node
+from pilotlight.graph import INT8, Node, Quant
 from pilotlight.ops.areas import Area, AreaPart, same_part
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec
+from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.q_table import lookup, table_of
+from pilotlight.ops.spec import Limits, NodeSpec, quant_of
 
 
 @register
@@ -70,17 +71,24 @@ class QConcat(Op):
             start += x.shape[at]
 
 
-def make_qconcat(parts: Sequence[Affine], y: Affine, axis: int, limits: Limits = LIMITS) -> NodeSpec:
+def make_qconcat(parts: Sequence[Quant], y: Quant, axis: int, limits: Limits = LIMITS) -> NodeSpec:
     """The parts along `axis` in y's scale; equal scales share a table."""
-    y, affines = Affine(*y), [Affine(*part) for part in parts]
-    scales = [s for s in dict.fromkeys(affines) if s != y or limits != LIMITS]
-    tables = tuple(scales.index(s) if s in scales else -1 for s in affines)
+    scales = [s for s in dict.fromkeys(parts) if s != y or limits != LIMITS]
+    tables = tuple(scales.index(s) if s in scales else -1 for s in parts)
     made = tuple(table_of(s, y, lambda v: v, limits) for s in scales)
     return NodeSpec("qconcat", {"axis": axis, "tables": tables}, made)
 
 
-def make_qpad(x: Affine, before: Sequence[int], after: Sequence[int], value: float = 0.0) -> NodeSpec:
+def make_qpad(x: Quant, before: Sequence[int], after: Sequence[int], value: float = 0.0) -> NodeSpec:
     """A constant around a tensor, in x's own scale."""
-    x = Affine(*x)
-    code = min(max(round(value / x.scale) + x.zero, -128), 127)
+    code = min(max(round(value / x.scale) + x.zero_point, -128), 127)
     return NodeSpec("pad", {"before": tuple(before), "after": tuple(after), "value": code})
+
+
+@form("concat", width=8)
+def concat(q: Integer) -> list[Node] | None:
+    """Parts with other scales are rescaled on their way."""
+    if not all_int8(q) or any(v.is_constant for v in q.inputs):
+        return None
+    spec = make_qconcat([quant_of(v) for v in q.inputs], q.quant, q.node.attrs["axis"], q.limits)
+    return [q.build(spec, *q.inputs)]

@@ -11,22 +11,21 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8
-from pilotlight.graph import Node, Shape
-from pilotlight.ops.base import Integer, Op, Result, integer, register, same
-from pilotlight.ops.q_forms import all_int8, build_nodes, result
-from pilotlight.ops.q_spec import (
-    Affine,
+from pilotlight.graph import Node, Quant, Shape
+from pilotlight.ops.base import Op, Result, register, same
+from pilotlight.ops.forms import Integer, all_int8, form
+from pilotlight.ops.softmax import lane_distance, lanes
+from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
-    affine,
     narrow,
+    quant_of,
     requantize_attrs,
     requantize_table,
     requantized,
     requantizer,
     wide,
 )
-from pilotlight.ops.softmax import lane_distance, lanes
 
 
 @register
@@ -56,34 +55,34 @@ class QCumSum(Op):
         c.call("pl_q_cumsum", table, c.read(x), c.write(node.output), *lanes(x.shape, a["axis"]), a["zx"], a["m"])
 
 
-def _numbers(x: Affine, y: Affine, count: int, limits: Limits) -> dict[str, int]:
+def _numbers(x: Quant, y: Quant, count: int, limits: Limits) -> dict[str, int]:
     m = requantizer(x.scale / y.scale, 255 * count)
-    return {"zx": int(x.zero), "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits)}
+    return {"zx": x.zero_point, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits)}
 
 
-def make_qcumsum(x: Affine, y: Affine, shape: Shape, axis: int, limits: Limits = INT8) -> NodeSpec:
+def make_qcumsum(x: Quant, y: Quant, shape: Shape, axis: int, limits: Limits = INT8) -> NodeSpec:
     """Running sums along `axis`."""
-    return NodeSpec("qcumsum", {"axis": axis, **_numbers(Affine(*x), Affine(*y), shape[axis], limits)})
+    return NodeSpec("qcumsum", {"axis": axis, **_numbers(x, y, shape[axis], limits)})
 
 
-def make_qsum(x: Affine, y: Affine, shape: Shape, axes: Sequence[int], limits: Limits = INT8) -> NodeSpec:
+def make_qsum(x: Quant, y: Quant, shape: Shape, axes: Sequence[int], limits: Limits = INT8) -> NodeSpec:
     """The sum over `axes`, which have to be neighbours."""
     axes = tuple(sorted(a % len(shape) for a in axes))
     count = int(np.prod([shape[a] for a in axes]))
-    return NodeSpec("qmean", {"called": "sum", "axes": axes, **_numbers(Affine(*x), Affine(*y), count, limits)})
+    return NodeSpec("qmean", {"called": "sum", "axes": axes, **_numbers(x, y, count, limits)})
 
 
-@integer("cumsum")
+@form("cumsum", width=8)
 def cumsum(q: Integer) -> list[Node] | None:
     x = q.inputs[0]
     if not all_int8(q):
         return None
-    return build_nodes(q, make_qcumsum(affine(x), result(q), x.shape, q.node.attrs["axis"], q.limits), x)
+    return [q.build(make_qcumsum(quant_of(x), q.quant, x.shape, q.node.attrs["axis"], q.limits), x)]
 
 
-@integer("sum")
+@form("sum", width=8)
 def total(q: Integer) -> list[Node] | None:
     x = q.inputs[0]
     if not all_int8(q):
         return None
-    return build_nodes(q, make_qsum(affine(x), result(q), x.shape, q.node.attrs["axes"], q.limits), x)
+    return [q.build(make_qsum(quant_of(x), q.quant, x.shape, q.node.attrs["axes"], q.limits), x)]

@@ -20,8 +20,10 @@ from pilotlight.kernels import pack_f32
 from pilotlight.kernels.layers import Int8Layer
 from pilotlight.ops import base
 from pilotlight.ops.areas import Area, AreaPart
-from pilotlight.ops.base import Integer, Result, integer, register
+from pilotlight.ops.base import Result, register
 from pilotlight.ops.chosen import Chosen
+from pilotlight.ops.forms import Integer, form
+from pilotlight.ops.spec import NodeSpec
 
 
 def finish(node: Node, acc: torch.Tensor) -> torch.Tensor:
@@ -100,7 +102,7 @@ def _layer(node: Node, shape: pack_f32.Conv2dShape) -> Int8Layer:
     return Int8Layer(shape, filters, bias, m, a["zx"], a["zy"], a["shift"], a["lo"], a["hi"])
 
 
-@integer("conv2d", "linear")
+@form("conv2d", "linear", width=8)
 def dense(q: Integer) -> list[Node] | None:
     """The integers of a dense layer from its scales."""
     x, weight, bias = q.inputs
@@ -123,15 +125,11 @@ def dense(q: Integer) -> list[Node] | None:
         error.where = str(node.place)
         raise
     lo, hi = limits(node, q)
-    made = q.make(
-        f"q{node.op}",
-        [x, q.graph.constant(w, weight.name), q.graph.constant(folded.astype(np.int32), bias.name),
-         q.graph.constant(m.value, "multiplier")],
-        **{k: v for k, v in node.attrs.items() if k not in ("weight_scale", "clamp")}
-        | {"channels": len(scale), "zx": x.quant.zero_point, "zy": q.quant.zero_point, "shift": m.shift, "lo": lo,
-           "hi": hi},
-    )
-    return [made]
+    constants = [q.graph.constant(w, weight.name), q.graph.constant(folded.astype(np.int32), bias.name),
+                 q.graph.constant(m.value, "multiplier")]
+    attrs = {k: v for k, v in node.attrs.items() if k not in ("weight_scale", "clamp")}
+    numbers = {"channels": len(scale), "zx": x.quant.zero_point, "zy": q.quant.zero_point, "shift": m.shift}
+    return [q.build(NodeSpec(f"q{node.op}", attrs | numbers | {"lo": lo, "hi": hi}), x, *constants)]
 
 
 def limits(node: Node, q: Integer) -> tuple[int, int]:

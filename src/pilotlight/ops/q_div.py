@@ -11,10 +11,12 @@ import numpy as np
 import torch
 
 from pilotlight.fixed import INT8 as LIMITS
-from pilotlight.graph import Node
+from pilotlight.graph import Node, Quant
 from pilotlight.ops.base import register
-from pilotlight.ops.q_binary import Binary
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, narrow, terms, wide
+from pilotlight.ops.forms import Integer, all_int8, form
+from pilotlight.ops.q_binary import Binary, of_two
+from pilotlight.ops.q_table import table
+from pilotlight.ops.spec import Limits, NodeSpec, narrow, terms, wide
 
 
 @register
@@ -36,10 +38,14 @@ class QDiv(Binary):
         return narrow(np.clip(result, n["lo"], n["hi"]))
 
 
-def make_qdiv(x0: Affine, x1: Affine, y: Affine, limits: Limits = LIMITS) -> NodeSpec:
+def make_qdiv(x0: Quant, x1: Quant, y: Quant, limits: Limits = LIMITS) -> NodeSpec:
     """y = x0 / x1."""
-    x0, x1, y = Affine(*x0), Affine(*x1), Affine(*y)
-    t = terms((x0.scale / (x1.scale * y.scale),), (255,), y.zero)
-    zeros = {"z0": int(x0.zero), "z1": int(x1.zero)}
+    t = terms((x0.scale / (x1.scale * y.scale),), (255,), y.zero_point)
+    zeros = {"z0": x0.zero_point, "z1": x1.zero_point}
     numbers = {"a": t.factors[0], "c": t.offset, "shift": t.shift, "lo": limits[0], "hi": limits[1]}
     return NodeSpec("qdiv", zeros | numbers)
+
+
+@form("div", width=8)
+def div(q: Integer) -> list[Node] | None:
+    return of_two(q, 8, table, lambda a, b: make_qdiv(a, b, q.quant, q.limits)) if all_int8(q) else None

@@ -10,11 +10,11 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8
-from pilotlight.graph import Node
-from pilotlight.ops.base import Integer, Op, Result, integer, register, same
-from pilotlight.ops.q_forms import all_int8, build_nodes, result
+from pilotlight.graph import Node, Quant
+from pilotlight.ops.base import Op, Result, register, same
+from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.q_norm import LONGEST, affine_numbers, normalized, row_numbers, table_fields
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, narrow, wide
+from pilotlight.ops.spec import Limits, NodeSpec, narrow, quant_of, wide
 
 
 @register
@@ -54,11 +54,10 @@ class QGroupNorm(Op):
 
 
 def make_qgroup_norm(
-    x: Affine, y: Affine, shape: tuple[int, ...], groups: int, eps: float, weight: np.ndarray | None = None,
+    x: Quant, y: Quant, shape: tuple[int, ...], groups: int, eps: float, weight: np.ndarray | None = None,
     bias: np.ndarray | None = None, limits: Limits = INT8,
 ) -> NodeSpec:
     """`shape` is x's (N, ..., C)."""
-    x, y = Affine(*x), Affine(*y)
     channels = shape[-1]
     size = int(np.prod(shape[1:])) // groups
     w = np.ones(channels) if weight is None else np.asarray(weight, np.float64).reshape(channels)
@@ -68,7 +67,7 @@ def make_qgroup_norm(
     return NodeSpec("qgroup_norm", attrs, (factors, offsets))
 
 
-@integer("group_norm")
+@form("group_norm", width=8)
 def group_norm(q: Integer) -> list[Node] | None:
     """The affine constants that exist follow x in the order (scale, shift)."""
     a, x = q.node.attrs, q.inputs[0]
@@ -78,5 +77,5 @@ def group_norm(q: Integer) -> list[Node] | None:
         return None
     given = iter(v.data for v in q.inputs[1:])
     weight, bias = (next(given) if has else None for has in a["affine"])
-    spec = make_qgroup_norm(affine(x), result(q), x.shape, a["groups"], a["eps"], weight, bias, q.limits)
-    return build_nodes(q, spec, x)
+    spec = make_qgroup_norm(quant_of(x), q.quant, x.shape, a["groups"], a["eps"], weight, bias, q.limits)
+    return [q.build(spec, x)]

@@ -15,12 +15,12 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8, rhmul
-from pilotlight.graph import Node
-from pilotlight.ops.base import Integer, integer, register
-from pilotlight.ops.q_forms import all_int8, build_nodes, result
+from pilotlight.graph import Node, Quant
+from pilotlight.ops.base import register
+from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.q_softmax import QSoftmax, exponentials
-from pilotlight.ops.q_spec import LIMIT, Affine, Limits, NodeSpec, affine, narrow, overflow, requantizer, wide
 from pilotlight.ops.softmax import lanes
+from pilotlight.ops.spec import LIMIT, Limits, NodeSpec, narrow, overflow, quant_of, requantizer, wide
 
 CURVE = (1548159479, -760608807, 444051355, -205366558, 47506355)  # log2(1 + f) / f for 0 <= f < 1, times 2^30
 LARGEST = 17 << 16  # of the logarithm: sums have at most 2^16 times the largest term
@@ -60,11 +60,10 @@ class QLogSoftmax(QSoftmax):
         c.call("pl_q_log_softmax", numbers, c.read(x), c.read(table), c.write(node.output), *shape)
 
 
-def make_qlog_softmax(x: Affine, y: Affine, size: int, axis: int, limits: Limits = INT8) -> NodeSpec:
+def make_qlog_softmax(x: Quant, y: Quant, size: int, axis: int, limits: Limits = INT8) -> NodeSpec:
     """Log-softmax along `axis`, which has `size` elements."""
-    x, y = Affine(*x), Affine(*y)
     m = requantizer(math.log(2.0) / y.scale, LARGEST)
-    step, begin = round(x.scale / y.scale * 65536), int(y.zero) * 65536 + 32768
+    step, begin = round(x.scale / y.scale * 65536), y.zero_point * 65536 + 32768
     if size > 1 << 16 or 255 * step + abs(begin) + LARGEST * math.log(2.0) / y.scale >= LIMIT:
         raise overflow(max(x.scale, 1.0) / y.scale)
     bits = min(24, 31 - max(size - 1, 1).bit_length())
@@ -75,9 +74,9 @@ def make_qlog_softmax(x: Affine, y: Affine, size: int, axis: int, limits: Limits
     return NodeSpec("qlog_softmax", attrs, (exponentials(x.scale, bits),))
 
 
-@integer("log_softmax")
+@form("log_softmax", width=8)
 def log_softmax(q: Integer) -> list[Node] | None:
     x, at = q.inputs[0], q.node.attrs["axis"]
     if not all_int8(q):
         return None
-    return build_nodes(q, make_qlog_softmax(affine(x), result(q), x.shape[at], at, q.limits), x)
+    return [q.build(make_qlog_softmax(quant_of(x), q.quant, x.shape[at], at, q.limits), x)]

@@ -14,12 +14,12 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8, rhmul
-from pilotlight.graph import Node, Shape, Value
-from pilotlight.ops.base import Integer, register
-from pilotlight.ops.q_forms import build_nodes, result
+from pilotlight.graph import Node, Quant, Shape, Value
+from pilotlight.ops.base import register
+from pilotlight.ops.forms import Integer
 from pilotlight.ops.q_softmax import QSoftmax, inverse, make_qsoftmax
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine, narrow, requantize_table, requantized, wide
 from pilotlight.ops.softmax import lanes
+from pilotlight.ops.spec import Limits, NodeSpec, narrow, quant_of, requantize_table, requantized, wide
 
 LOW = -1e4  # numbers from here down are not scores
 
@@ -57,7 +57,7 @@ class QMaskedSoftmax(QSoftmax):
         c.call("pl_q_masked_softmax", table, *pointers, *numbers)
 
 
-def make_qmasked_softmax(x: Affine, y: Affine, size: int, axis: int, limits: Limits = INT8) -> NodeSpec:
+def make_qmasked_softmax(x: Quant, y: Quant, size: int, axis: int, limits: Limits = INT8) -> NodeSpec:
     """Softmax along `axis`, which has `size` elements; the mask follows x."""
     plain = make_qsoftmax(x, y, size, axis, limits)
     return NodeSpec("qmasked_softmax", plain.attrs, plain.constants)
@@ -76,14 +76,14 @@ class Masked:
         x, at, before = q.inputs[0], q.node.attrs["axis"], []
         mask = q.graph.constant(self.mask, "hidden") if isinstance(self.mask, np.ndarray) else self.mask
         if self.opposite:
-            before.append(q.make("logical_not", [mask]))
+            before.append(q.build(NodeSpec("logical_not", {}), mask))
             mask = before[-1].output
         if not _repeats(mask.shape, x.shape):
-            before.append(q.make("expand", [mask], shape=x.shape))
+            before.append(q.build(NodeSpec("expand", {"shape": x.shape}), mask))
             mask = before[-1].output
         for node in before:
             node.output.quant = None
-        return before + build_nodes(q, make_qmasked_softmax(affine(x), result(q), x.shape[at], at, q.limits), x, mask)
+        return [*before, q.build(make_qmasked_softmax(quant_of(x), q.quant, x.shape[at], at, q.limits), x, mask)]
 
 
 def _repeats(shape: Shape, whole: Shape) -> bool:

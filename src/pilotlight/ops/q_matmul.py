@@ -11,13 +11,14 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8 as LIMITS
-from pilotlight.graph import INT8, Node
+from pilotlight.graph import INT8, Node, Quant
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_spec import (
-    Affine,
+from pilotlight.ops.forms import Integer, all_int8, form
+from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
     narrow,
+    quant_of,
     requantize_attrs,
     requantize_table,
     requantized,
@@ -68,10 +69,19 @@ class QMatMul(Op):
 
 
 def make_qmatmul(
-    a: Affine, b: Affine, y: Affine, inner: int, transposed: bool = False, limits: Limits = LIMITS
+    a: Quant, b: Quant, y: Quant, inner: int, transposed: bool = False, limits: Limits = LIMITS
 ) -> NodeSpec:
     """The product over `inner` elements."""
-    a, b, y = Affine(*a), Affine(*b), Affine(*y)
     m = requantizer(a.scale * b.scale / y.scale, 255 * 255 * inner)
-    numbers = {"za": int(a.zero), "zb": int(b.zero), "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits)}
+    zeros = {"za": a.zero_point, "zb": b.zero_point}
+    numbers = {**zeros, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits)}
     return NodeSpec("qmatmul", {"transposed": bool(transposed), **numbers})
+
+
+@form("matmul", width=8)
+def matmul(q: Integer) -> list[Node] | None:
+    if not all_int8(q) or any(v.is_constant for v in q.inputs) or q.node.attrs.get("reads"):
+        return None
+    a, b = q.inputs
+    transposed = bool(q.node.attrs.get("transposed", False))
+    return [q.build(make_qmatmul(quant_of(a), quant_of(b), q.quant, a.shape[-1], transposed, q.limits), a, b)]

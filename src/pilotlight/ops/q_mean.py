@@ -12,20 +12,21 @@ import torch
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.walk import forward_distance
 from pilotlight.fixed import INT8 as LIMITS
-from pilotlight.graph import INT8, Node, Shape
+from pilotlight.graph import INT8, Node, Quant, Shape
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_spec import (
-    Affine,
+from pilotlight.ops.forms import Integer, all_int8, form
+from pilotlight.ops.softmax import lanes
+from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
     narrow,
+    quant_of,
     requantize_attrs,
     requantize_table,
     requantized,
     requantizer,
     wide,
 )
-from pilotlight.ops.softmax import lanes
 
 
 @register
@@ -69,11 +70,18 @@ class QMean(Op):
         c.call("pl_q_mean", table, c.read(node.inputs[0]), c.write(node.output), *numbers)
 
 
-def make_qmean(x: Affine, y: Affine, shape: Shape, axes: Sequence[int], limits: Limits = LIMITS) -> NodeSpec:
+def make_qmean(x: Quant, y: Quant, shape: Shape, axes: Sequence[int], limits: Limits = LIMITS) -> NodeSpec:
     """The mean over `axes`, which have to be neighbours."""
-    x, y = Affine(*x), Affine(*y)
     axes = tuple(sorted(a % len(shape) for a in axes))
     count = int(np.prod([shape[a] for a in axes]))
     m = requantizer(x.scale / y.scale / count, 255 * count)
-    numbers = {"zx": int(x.zero), "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits)}
+    numbers = {"zx": x.zero_point, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits)}
     return NodeSpec("qmean", {"axes": axes, **numbers})
+
+
+@form("mean", width=8)
+def mean(q: Integer) -> list[Node] | None:
+    if not all_int8(q):
+        return None
+    x = q.inputs[0]
+    return [q.build(make_qmean(quant_of(x), q.quant, x.shape, q.node.attrs["axes"], q.limits), x)]

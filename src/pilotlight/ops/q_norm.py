@@ -22,9 +22,10 @@ import torch
 from pilotlight.codegen.step import Step
 from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8, rhmul
-from pilotlight.graph import Node
+from pilotlight.graph import Node, Quant
 from pilotlight.ops.base import Op, Result, register, same
-from pilotlight.ops.q_spec import LIMIT, Affine, Limits, NodeSpec, narrow, overflow, wide
+from pilotlight.ops.forms import Integer, all_int8, form
+from pilotlight.ops.spec import LIMIT, Limits, NodeSpec, narrow, overflow, quant_of, wide
 
 LONGEST = 1 << 15  # numbers of a row, so that the spread fits 64 bits
 
@@ -93,11 +94,10 @@ class QNorm(Op):
 
 
 def make_qnorm(
-    x: Affine, y: Affine, size: int, eps: float, weight: np.ndarray | None = None, bias: np.ndarray | None = None,
+    x: Quant, y: Quant, size: int, eps: float, weight: np.ndarray | None = None, bias: np.ndarray | None = None,
     center: bool = True, limits: Limits = INT8,
 ) -> NodeSpec:
     """Layer norm over the last `size` numbers, or rms norm without `center`."""
-    x, y = Affine(*x), Affine(*y)
     if size > LONGEST:
         raise PilotlightError(
             f"a norm over {size} numbers has no int8 form; expected at most {LONGEST}", hint="keep it in float",
@@ -114,19 +114,19 @@ def _bits(size: int) -> int:
 
 
 def row_numbers(
-    x: Affine, size: int, eps: float, center: bool, limits: Limits, steps: int = 255, point: int = 16
+    x: Quant, size: int, eps: float, center: bool, limits: Limits, steps: int = 255, point: int = 16
 ) -> dict[str, Any]:
     """The attributes that normalize rows of `size` numbers; the spread has `point` fraction bits."""
     up = 31 - (steps * size).bit_length()
     return {
-        "size": size, "center": center, "zero": 0 if center else int(x.zero),
+        "size": size, "center": center, "zero": 0 if center else x.zero_point,
         "eps": min(int(np.rint(eps * size * size / x.scale**2 * 2.0**point)), 1 << 62),
         "up": 1 << up, "shift": 13 - point // 2 + up - _bits(size), "lo": limits[0], "hi": limits[1],
     }
 
 
 def affine_numbers(
-    y: Affine, size: int, weight: np.ndarray | None, bias: np.ndarray | None,
+    y: Quant, size: int, weight: np.ndarray | None, bias: np.ndarray | None,
     fractions: Iterable[int] = range(16, 0, -1),
 ) -> tuple[int, np.ndarray, np.ndarray]:
     """`fraction`, and scale and shift of the normalized numbers in y's steps: as many bits as 32 hold."""
@@ -135,8 +135,20 @@ def affine_numbers(
     largest = math.sqrt(size) * 1.001
     for fraction in fractions:
         factors = np.rint(w / y.scale * 2.0 ** (32 - _bits(size) + fraction))
-        offsets = np.rint((b / y.scale + y.zero) * 2.0**fraction) + ((1 << fraction) >> 1)
+        offsets = np.rint((b / y.scale + y.zero_point) * 2.0**fraction) + ((1 << fraction) >> 1)
         reach = largest * np.abs(w) / y.scale * 2.0**fraction + np.abs(offsets)
         if max(np.abs(factors).max(), reach.max()) < LIMIT - 1:
             return fraction, factors.astype(np.int32), offsets.astype(np.int32)
     raise overflow(float(np.abs(w).max() / y.scale))
+
+
+@form("layer_norm", "rms_norm", width=8)
+def norm(q: Integer) -> list[Node] | None:
+    """The affine constants that exist follow x in the order (scale, shift)."""
+    if not all_int8(q) or any(not v.is_constant for v in q.inputs[1:]):
+        return None
+    a, x = q.node.attrs, q.inputs[0]
+    given = iter(v.data for v in q.inputs[1:])
+    weight, bias, *_ = [next(given) if has else None for has in a["affine"]] + [None]
+    center = q.node.op == "layer_norm"
+    return [q.build(make_qnorm(quant_of(x), q.quant, a["size"], a["eps"], weight, bias, center, q.limits), x)]

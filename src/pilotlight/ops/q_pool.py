@@ -17,16 +17,18 @@ import torch
 from pilotlight.codegen.step import Fields, Step
 from pilotlight.codegen.walk import forward_distance
 from pilotlight.fixed import INT8 as LIMITS
-from pilotlight.graph import INT8, Node, Shape
+from pilotlight.graph import INT8, Node, Quant, Shape
 from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import Op, Result, add_op
+from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.pool import pool_part
 from pilotlight.ops.q_mean import make_qmean
-from pilotlight.ops.q_spec import (
-    Affine,
+from pilotlight.ops.q_table import make_requantize
+from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
     narrow,
+    quant_of,
     requantize_attrs,
     requantize_table,
     requantized,
@@ -138,21 +140,41 @@ for _kind in ("avg", "max", "adaptive_avg", "adaptive_max"):
 
 
 def make_qavg_pool2d(
-    x: Affine, y: Affine, shape: Shape, pool: dict[str, Any], adaptive: bool = False, limits: Limits = LIMITS
+    x: Quant, y: Quant, shape: Shape, pool: dict[str, Any], adaptive: bool = False, limits: Limits = LIMITS
 ) -> NodeSpec:
     """`shape` is x's (N, H, W, C); `pool` holds size and, unless adaptive, kernel, stride, pad, dilation,
     count_padding, divisor. One window that is the whole image is a mean."""
-    x, y = Affine(*x), Affine(*y)
     found = list(cells(shape, pool, adaptive))
     counts = [cell.count for cell in found]
     first, taps = min(counts), max(len(cell.rows) * len(cell.columns) for cell in found)
     if len(found) == 1 and first == taps == shape[1] * shape[2]:
         return make_qmean(x, y, shape, (1, 2), limits)
     m = requantizer(x.scale / y.scale / np.arange(first, max(counts) + 1), 255 * taps)
-    attrs = {**pool, **requantize_attrs(m, int(y.zero), limits), "zx": int(x.zero), "first": first}
+    attrs = {**pool, **requantize_attrs(m, y.zero_point, limits), "zx": x.zero_point, "first": first}
     return NodeSpec(f"q{'adaptive_' * adaptive}avg_pool2d", attrs, (m.value,))
 
 
 def make_qmax_pool2d(pool: dict[str, Any], adaptive: bool = False, limits: Limits = LIMITS) -> NodeSpec:
     """y has x's scale and zero point; where it should have others, `make_requantize` follows."""
     return NodeSpec(f"q{'adaptive_' * adaptive}max_pool2d", {**pool, "lo": limits[0], "hi": limits[1]})
+
+
+@form("max_pool2d", "adaptive_max_pool2d", width=8)
+def max_pool(q: Integer) -> list[Node] | None:
+    """The largest integer is the largest number; another scale takes a table after it."""
+    x = q.inputs[0]
+    if not all_int8(q):
+        return None
+    adaptive = q.node.op.startswith("adaptive")
+    if x.quant == q.quant:
+        return [q.build(make_qmax_pool2d(q.node.attrs, adaptive, q.limits), x)]
+    pool = q.build(make_qmax_pool2d(q.node.attrs, adaptive), x, quant=x.quant)
+    return [pool, q.build(make_requantize(quant_of(x), q.quant, q.limits), pool.output)]
+
+
+@form("avg_pool2d", "adaptive_avg_pool2d", width=8)
+def average_pool(q: Integer) -> list[Node] | None:
+    if not all_int8(q):
+        return None
+    x, adaptive = q.inputs[0], q.node.op.startswith("adaptive")
+    return [q.build(make_qavg_pool2d(quant_of(x), q.quant, x.shape, q.node.attrs, adaptive, q.limits), x)]

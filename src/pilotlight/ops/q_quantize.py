@@ -14,10 +14,10 @@ import torch
 from pilotlight.codegen.step import Step, c_float
 from pilotlight.fixed import INT8 as LIMITS8
 from pilotlight.fixed import INT16 as LIMITS16
-from pilotlight.graph import FLOAT32, INT8, INT16, Node
+from pilotlight.graph import FLOAT32, INT8, INT16, Node, Quant
 from pilotlight.ops.areas import Area, AreaPart, same_part
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec
+from pilotlight.ops.spec import Limits, NodeSpec
 
 _DTYPES = {8: INT8, 16: INT16}
 
@@ -86,14 +86,12 @@ class Dequantize(Op):
         c.call(f"pl_q_dequantize_s{8 * x.dtype.size}", c.read(x), c.write(node.output), *numbers)
 
 
-def make_quantize(y: Affine, bits: int = 8, limits: Limits | None = None) -> NodeSpec:
+def make_quantize(y: Quant, bits: int = 8, limits: Limits | None = None) -> NodeSpec:
     """float32 to int8 or int16."""
-    y = Affine(*y)
     lo, hi = limits or (LIMITS8 if bits == 8 else LIMITS16)
-    return NodeSpec("quantize", {"scale": float(y.scale), "zero": int(y.zero), "bits": bits, "lo": lo, "hi": hi})
+    return NodeSpec("quantize", {"scale": float(y.scale), "zero": y.zero_point, "bits": bits, "lo": lo, "hi": hi})
 
 
-def make_dequantize(x: Affine) -> NodeSpec:
+def make_dequantize(x: Quant) -> NodeSpec:
     """int8 or int16 to float32."""
-    x = Affine(*x)
-    return NodeSpec("dequantize", {"scale": float(x.scale), "zero": int(x.zero)})
+    return NodeSpec("dequantize", {"scale": float(x.scale), "zero": x.zero_point})

@@ -21,12 +21,13 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import check_accumulator, multiplier, rhmul, weight_scale
-from pilotlight.graph import INT8, INT16, Node
+from pilotlight.graph import INT8, INT16, Node, Quant
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_spec import Affine, NodeSpec, narrow, requantizer, terms, wide
+from pilotlight.ops.forms import Integer, form
+from pilotlight.ops.spec import NodeSpec, narrow, quant_of, requantizer, terms, wide
 
 HALF = 1 << 14
-CELL = Affine(2.0**-11, 0)  # of an LSTM's cell, which stays within ±16
+CELL = Quant(2.0**-11, 0)  # of an LSTM's cell, which stays within ±16
 
 
 def sat16(v: np.ndarray) -> np.ndarray:
@@ -163,7 +164,7 @@ class QGru(QRecurrent):
 
 
 def _rows(
-    weight: np.ndarray, bias: np.ndarray, x: Affine
+    weight: np.ndarray, bias: np.ndarray, x: Quant
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """Per row: int8 weights, the bias with the zero point folded in, the multiplier; and the common factor."""
     scale = weight_scale(weight, bias, x.scale)
@@ -171,11 +172,11 @@ def _rows(
     offset = np.rint(bias / (x.scale * scale)).astype(np.int64)
     m = multiplier(x.scale * scale * 4096.0)
     check_accumulator(quantized, offset, m.shift, 256)
-    return quantized, offset - x.zero * quantized.astype(np.int64).sum(axis=1), m.value, 1 << m.shift
+    return quantized, offset - x.zero_point * quantized.astype(np.int64).sum(axis=1), m.value, 1 << m.shift
 
 
 def _make(
-    op: str, gates: int, x: Affine, y: Affine, w_x: np.ndarray, w_h: np.ndarray, biases: np.ndarray,
+    op: str, gates: int, x: Quant, y: Quant, w_x: np.ndarray, w_h: np.ndarray, biases: np.ndarray,
     attrs: dict[str, Any],
 ) -> NodeSpec:
     hidden = w_h.shape[1]
@@ -183,20 +184,19 @@ def _make(
     packed = [r[0].reshape(gates, hidden, -1).transpose(1, 2, 0) for r in (rows_x, rows_h)]
     numbers = np.stack([rows_x[1], rows_x[2], rows_h[1], rows_h[2]], axis=1).astype(np.int32)  # (G * H, 4)
     packed.append(numbers.reshape(gates, hidden, 4).transpose(1, 0, 2))
-    common = {"hidden": hidden, "zh": int(y.zero), "up_x": rows_x[3], "up_h": rows_h[3]}
+    common = {"hidden": hidden, "zh": y.zero_point, "up_x": rows_x[3], "up_h": rows_h[3]}
     return NodeSpec(op, {**common, **attrs}, (*(np.ascontiguousarray(p) for p in packed), curves()))
 
 
 def make_qlstm(
-    x: Affine, y: Affine, w_x: np.ndarray, w_h: np.ndarray, biases: np.ndarray | None, *, cell: float = 16.0,
+    x: Quant, y: Quant, w_x: np.ndarray, w_h: np.ndarray, biases: np.ndarray | None, *, cell: float = 16.0,
     reverse: bool = False, batch_first: bool = False, initial: bool = False,
 ) -> NodeSpec:
     """PyTorch's float weights (4H, I), (4H, H) and biases (2, 4H); h has y's scale, the cell stays within ±`cell`."""
-    x, y = Affine(*x), Affine(*y)
     both = np.zeros((2, len(w_x))) if biases is None else np.asarray(biases, np.float64)
     both = np.stack([both.sum(axis=0), np.zeros(len(w_x))])
     bits = int(np.clip(15 - np.ceil(np.log2(max(cell, 1.0))), 4, 12))
-    t = terms((2.0**-15 / y.scale,), (32768,), y.zero)
+    t = terms((2.0**-15 / y.scale,), (32768,), y.zero_point)
     attrs = {
         "state": bits, "state_up": 1 << (12 - bits), "out": t.factors[0], "begin": t.offset, "shift": t.shift,
         "reverse": bool(reverse), "batch_first": bool(batch_first), "initial": bool(initial),
@@ -205,16 +205,35 @@ def make_qlstm(
 
 
 def make_qgru(
-    x: Affine, y: Affine, w_x: np.ndarray, w_h: np.ndarray, biases: np.ndarray | None, *, reverse: bool = False,
+    x: Quant, y: Quant, w_x: np.ndarray, w_h: np.ndarray, biases: np.ndarray | None, *, reverse: bool = False,
     batch_first: bool = False, initial: bool = False,
 ) -> NodeSpec:
     """PyTorch's float weights (3H, I), (3H, H) and biases (2, 3H); h has y's scale."""
-    x, y = Affine(*x), Affine(*y)
     both = np.zeros((2, len(w_x))) if biases is None else np.asarray(biases, np.float64)
-    t = terms((2.0**-14 / y.scale,), (32768,), y.zero)
+    t = terms((2.0**-14 / y.scale,), (32768,), y.zero_point)
     state = requantizer(y.scale * 2.0**14, 255)
     attrs = {
         "state": int(state.value[0]), "state_up": 1 << state.shift, "out": t.factors[0], "begin": t.offset,
         "shift": t.shift, "reverse": bool(reverse), "batch_first": bool(batch_first), "initial": bool(initial),
     }
     return _make("qgru", 3, x, y, np.asarray(w_x, np.float64), np.asarray(w_h, np.float64), both, attrs)
+
+
+@form("lstm", "gru", width=8)
+def recurrent(q: Integer) -> list[Node] | None:
+    """int8 weights and outputs; the LSTM's cell in int16."""
+    a, (x, *rest) = q.node.attrs, q.inputs
+    count = 2 + bool(a["bias"])
+    weights, states = rest[:count], rest[count:]
+    if q.dtype != INT8 or x.dtype != INT8 or any(not v.is_constant for v in weights):
+        return None
+    w_x, w_h, *biases = (np.asarray(v.data) for v in weights)
+    make = make_qlstm if q.node.op == "lstm" else make_qgru
+    spec = make(
+        quant_of(x), q.quant, w_x, w_h, biases[0] if a["bias"] else None, reverse=a["reverse"],
+        batch_first=a["batch_first"], initial=bool(states),
+    )
+    made = q.build(spec, x, *states)
+    for out, quant in zip(made.outputs[1:], (q.quant, CELL), strict=False):
+        out.quant = quant
+    return [made]

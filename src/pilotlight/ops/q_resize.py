@@ -17,10 +17,9 @@ from pilotlight.codegen.step import Step
 from pilotlight.codegen.walk import forward_distance
 from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8 as LIMITS
-from pilotlight.graph import INT8, Node, Shape
+from pilotlight.graph import INT8, Node, Quant, Shape
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.q_spec import (
-    Affine,
+from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
     narrow,
@@ -91,10 +90,9 @@ def _bilinear(size: int, out: int, scale: float, align: bool) -> np.ndarray:
     return np.stack([a, np.minimum(a + 1, size - 1), np.rint(t * ONE)], axis=1).astype(np.int16)
 
 
-def make_qresize2d(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> NodeSpec:
+def make_qresize2d(x: Quant, y: Quant, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> NodeSpec:
     """`shape` is x's (N, H, W, C), `resize` the attributes of the float node. Nearest keeps x's scale: where y has
     another, `make_requantize` follows."""
-    x, y = Affine(*x), Affine(*y)
     mode, sizes = resize["mode"], list(zip(shape[1:3], resize["out"], resize["scale"], strict=True))
     if mode == "bicubic" or max(shape[1:3]) >= 1 << 15:
         raise PilotlightError(f"{mode} resizing of {shape[1]} x {shape[2]} has no int8 form", kind="unsupported")
@@ -103,5 +101,5 @@ def make_qresize2d(x: Affine, y: Affine, shape: Shape, resize: dict[str, Any], l
     else:
         tables = tuple(_nearest(*s, 0.5 if mode == "nearest-exact" else 0.0) for s in sizes)
     m = requantizer(x.scale / y.scale / ONE**2, 255 * ONE**2)
-    numbers = {"zx": int(x.zero), "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits)}
+    numbers = {"zx": x.zero_point, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits)}
     return NodeSpec("qresize2d", {"mode": mode.removesuffix("-exact"), "out": tuple(resize["out"]), **numbers}, tables)

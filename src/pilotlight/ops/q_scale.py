@@ -15,9 +15,9 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8
-from pilotlight.graph import Node
+from pilotlight.graph import Node, Quant
 from pilotlight.ops.base import Op, Result, register, same
-from pilotlight.ops.q_spec import LIMIT, Affine, Limits, NodeSpec, narrow, overflow, wide
+from pilotlight.ops.spec import LIMIT, Limits, NodeSpec, narrow, overflow, wide
 
 
 @register
@@ -53,14 +53,13 @@ class QScale(Op):
 
 
 def make_qscale(
-    x: Affine, y: Affine, axes: tuple[int, int], below: np.ndarray, above: np.ndarray, offset: np.ndarray,
+    x: Quant, y: Quant, axes: tuple[int, int], below: np.ndarray, above: np.ndarray, offset: np.ndarray,
     limits: Limits = INT8,
 ) -> NodeSpec:
     """y = x · (below or above) + offset, which are per channel; the channels are the axes from `axes[0]` up to but
     not `axes[1]` as one."""
-    x, y = Affine(*x), Affine(*y)
     slopes = np.stack([np.ravel(below), np.ravel(above)], axis=1).astype(np.float64) * x.scale / y.scale
-    offsets = np.ravel(offset).astype(np.float64) / y.scale + y.zero
+    offsets = np.ravel(offset).astype(np.float64) / y.scale + y.zero_point
     for shift in range(16, 0, -1):
         factors = np.rint(slopes * 2.0**shift)
         begins = np.rint(offsets * 2.0**shift) + (1 << (shift - 1))
@@ -69,5 +68,5 @@ def make_qscale(
     else:
         raise overflow(float(np.abs(slopes).max()))
     lines = np.concatenate([factors, begins[:, None]], axis=1).astype(np.int32)
-    attrs = {"axes": axes, "zx": int(x.zero), "shift": shift, "lo": limits[0], "hi": limits[1]}
+    attrs = {"axes": axes, "zx": x.zero_point, "shift": shift, "lo": limits[0], "hi": limits[1]}
     return NodeSpec("qscale", attrs, (lines,))

@@ -17,22 +17,23 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8, rhmul
-from pilotlight.graph import Node
+from pilotlight.graph import Node, Quant
 from pilotlight.ops.base import Op, Result, register, same
-from pilotlight.ops.q_spec import (
-    Affine,
+from pilotlight.ops.forms import Integer, all_int8, form
+from pilotlight.ops.softmax import lane_distance, lanes
+from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
     narrow,
+    quant_of,
     requantize_attrs,
     requantize_table,
     requantized,
     requantizer,
     wide,
 )
-from pilotlight.ops.softmax import lane_distance, lanes
 
-OUTPUT = Affine(1.0 / 256.0, -128)
+OUTPUT = Quant(1.0 / 256.0, -128)
 
 
 def inverse(total: int) -> tuple[int, int]:
@@ -85,10 +86,17 @@ def exponentials(scale: float, bits: int) -> np.ndarray:
     return table[: max(int(np.count_nonzero(table)), 1)]
 
 
-def make_qsoftmax(x: Affine, y: Affine, size: int, axis: int, limits: Limits = INT8) -> NodeSpec:
+def make_qsoftmax(x: Quant, y: Quant, size: int, axis: int, limits: Limits = INT8) -> NodeSpec:
     """Softmax along `axis`, which has `size` elements; y is (1/256, -128) unless calibration says otherwise."""
-    x, y = Affine(*x), Affine(*y)
     bits = min(24, 31 - max(size - 1, 1).bit_length())
     m = requantizer(2.0**-28 / y.scale, 1 << 29)
-    attrs = {"axis": axis, "bits": bits, "m": int(m.value[0]), **requantize_attrs(m, int(y.zero), limits)}
+    attrs = {"axis": axis, "bits": bits, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits)}
     return NodeSpec("qsoftmax", attrs, (exponentials(x.scale, bits),))
+
+
+@form("softmax", width=8)
+def softmax(q: Integer) -> list[Node] | None:
+    if not all_int8(q):
+        return None
+    x, at = q.inputs[0], q.node.attrs["axis"]
+    return [q.build(make_qsoftmax(quant_of(x), q.quant, x.shape[at], at, q.limits), x)]

@@ -1,7 +1,7 @@
 """What the makers of integer nodes share: scales in, integer constants out.
 
-A maker is a pure function: it takes scales and zero points as plain numbers and returns a `NodeSpec`, the node
-without its activations. A real number is `scale * (q - zero)`.
+A maker is a pure function: it takes the quantization of its tensors and returns a `NodeSpec`, the node without its
+activations. 16-bit tensors have zero point 0.
 
 Two ways bring a real factor s into integers, both chosen when the model is compiled:
 - `rhmul`, the contract of `pilotlight.fixed`, where the accumulator may be large;
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,24 +20,18 @@ import torch
 from pilotlight.codegen.step import Fields
 from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8, Multiplier, multiplier, rhmul
-from pilotlight.graph import Graph, Node, Place, Value
+from pilotlight.graph import Graph, Node, Place, Quant, Value
 from pilotlight.graph.builder import Builder
 
 Limits = tuple[int, int]
 LIMIT = 2**31
+LARGEST = 32768  # absolute value of a 16-bit activation
 
 
-class Affine(NamedTuple):
-    """The scale and zero point of a tensor."""
-
-    scale: float
-    zero: int
-
-
-def affine(value: Value) -> Affine:
+def quant_of(value: Value) -> Quant:
     """What the integers of a value stand for."""
     assert value.quant is not None
-    return Affine(value.quant.scale, value.quant.zero_point)
+    return value.quant
 
 
 @dataclass(frozen=True)
@@ -117,3 +111,12 @@ def wide(x: torch.Tensor) -> np.ndarray:
 
 def narrow(y: np.ndarray, dtype: type = np.int8) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(y.astype(dtype)))
+
+
+def as_int16(y: np.ndarray) -> torch.Tensor:
+    return narrow(y, np.int16)
+
+
+def scaled_distances(distances: dict[tuple[int, int], int], size: int = 2) -> dict[tuple[int, int], int]:
+    """Overlaps that were counted in elements, in bytes."""
+    return {pair: distance * size for pair, distance in distances.items()}
