@@ -13,6 +13,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, FLOAT32, Node, Shape, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import lowers, register
+from pilotlight.ops.quantizing import OwnScale, Treatment
 from pilotlight.ops.strided import Strided
 
 
@@ -71,7 +72,7 @@ class Attention(Strided):
 # ---- ATen --------------------------------------------------------------------------------------------------
 
 
-@lowers("scaled_dot_product_attention.default")
+@lowers("scaled_dot_product_attention.default", quantized=Treatment(OwnScale(), activations=3))
 def scaled_dot_product_attention(
     b: Builder, query: Value, key: Value, value: Value, attn_mask: Value | None = None,
     dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,

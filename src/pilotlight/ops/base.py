@@ -2,7 +2,7 @@
 
 An operator family is one file in this folder. It holds
 - one `Op` subclass per operator, registered with `@register`: shape rule, reference result, C code;
-- the lowerings from ATen, registered with `@lowers("conv2d.default", ...)`.
+- the lowerings from ATen, registered with `@lowers("conv2d.default", ...)`, and how the quantizer treats these.
 Having a lowering keeps an ATen operator whole: capture decomposes only what is not registered here.
 """
 
@@ -17,7 +17,9 @@ from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph, Node, Value, operators
 from pilotlight.graph.operators import Operator, Result
 from pilotlight.kernels.candidate import Candidate
+from pilotlight.ops import quantizing
 from pilotlight.ops.areas import Area, AreaPart
+from pilotlight.ops.quantizing import Treatment
 
 Lowering = Callable[..., "Value | tuple[Value | None, ...] | list[Value]"]
 
@@ -111,8 +113,13 @@ def add_op(name: str, op: Op) -> None:
     operators.add(name, op)
 
 
-def lowers(*aten: str) -> Callable[[LoweringFunction], LoweringFunction]:
-    """Register a function `(builder, **schema arguments) -> Value(s)` for ATen overloads such as "add.Tensor"."""
+def lowers(
+    *aten: str, quantized: Treatment | None = None
+) -> Callable[[LoweringFunction], LoweringFunction]:
+    """Register a function `(builder, **schema arguments) -> Value(s)` for ATen overloads such as "add.Tensor", and how
+    the quantizer treats these."""
+    if quantized is not None:
+        quantizing.quantized(quantized, *aten)
 
     def wrap(function: LoweringFunction) -> LoweringFunction:
         for name in aten:
@@ -124,10 +131,12 @@ def lowers(*aten: str) -> Callable[[LoweringFunction], LoweringFunction]:
     return wrap
 
 
-def moves(*aten: str) -> Callable[[LoweringFunction], LoweringFunction]:
+def moves(
+    *aten: str, quantized: Treatment | None = None
+) -> Callable[[LoweringFunction], LoweringFunction]:
     """`lowers` for operators that only move elements, whatever these are: 16-bit floats stay as they are stored."""
     _MOVES.update(aten)
-    return lowers(*aten)
+    return lowers(*aten, quantized=quantized)
 
 
 def moves_data(aten: str) -> bool:

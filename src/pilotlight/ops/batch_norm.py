@@ -9,9 +9,10 @@ from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import lowers
 from pilotlight.ops.norm import moments
 from pilotlight.ops.pointwise import apply
+from pilotlight.ops.quantizing import WITH_PARAMETERS
 
 
-@lowers("batch_norm.default")
+@lowers("batch_norm.default", quantized=WITH_PARAMETERS)
 def batch_norm(
     b: Builder, input: Value, weight: Value | None, bias: Value | None, running_mean: Value | None,
     running_var: Value | None, training: bool, momentum: float, eps: float, cudnn_enabled: bool = False,

@@ -19,6 +19,7 @@ from pilotlight.ops.spec import Limits, NodeSpec
 
 WIDTHS = {8: INT8, 16: INT16}
 LIMITS = {8: fixed.INT8, 16: fixed.INT16}
+REPLACES = "replaces"  # attribute of a node with integers: the float operator whose place it took
 
 
 @dataclass

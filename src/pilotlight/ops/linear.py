@@ -17,6 +17,7 @@ from pilotlight.ops.base import Result, lowers, register
 from pilotlight.ops.chosen import Chosen
 from pilotlight.ops.conv import clamped, float_layer
 from pilotlight.ops.pointwise import apply
+from pilotlight.ops.quantizing import DenseLayer, Treatment
 
 
 @register
@@ -60,7 +61,7 @@ def linear_vector(b: Builder, x: Value, weight: Value, bias: Value | None) -> Va
     return y if bias is None else apply(b, "add", y, bias)
 
 
-@lowers("linear.default")
+@lowers("linear.default", quantized=Treatment(DenseLayer()))
 def linear(b: Builder, input: Value, weight: Value, bias: Value | None = None) -> Value:
     if len(weight.shape) == 1:
         return linear_vector(b, input, weight, bias)

@@ -15,6 +15,7 @@ from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import lowers, register
 from pilotlight.ops.linear import linear_node
 from pilotlight.ops.pointwise import apply
+from pilotlight.ops.quantizing import OWN, quantized
 from pilotlight.ops.reduce import reduce
 from pilotlight.ops.strided import Strided
 
@@ -98,19 +99,19 @@ def product(b: Builder, left: Value, right: Value) -> Value:
     return b.reshape(b.node("matmul", operands), (*lead, left.shape[-2], right.shape[-1]))
 
 
-@lowers("matmul.default")
+@lowers("matmul.default", quantized=OWN)
 def matmul(b: Builder, self: Value, other: Value) -> Value:
     left = b.reshape(self, (1, *self.shape)) if len(self.shape) == 1 else self
     right = b.reshape(other, (*other.shape, 1)) if len(other.shape) == 1 else other
     return b.reshape(product(b, left, right), b.results[0][1])
 
 
-@lowers("mm.default", "bmm.default")
+@lowers("mm.default", "bmm.default", quantized=OWN)
 def mm(b: Builder, self: Value, mat2: Value) -> Value:
     return product(b, self, mat2)
 
 
-@lowers("mv.default")
+@lowers("mv.default", quantized=OWN)
 def mv(b: Builder, self: Value, vec: Value) -> Value:
     return b.reshape(product(b, self, b.reshape(vec, (vec.elements, 1))), b.results[0][1])
 
@@ -172,3 +173,6 @@ def trilinear(
         factors.append(b.reshape(x, [1 if d in put_in else next(sizes) for d in range(rank)]))
     summed = reduce(b, "sum", apply(b, "mul", apply(b, "mul", factors[0], factors[1]), factors[2]), sumdim)
     return b.reshape(summed, b.results[0][1])
+
+
+quantized(OWN, "einsum.default", "outer.default")  # which PyTorch decomposes into products

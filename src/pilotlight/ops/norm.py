@@ -13,6 +13,7 @@ from pilotlight.graph import Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, lowers, register, same
 from pilotlight.ops.pointwise import apply
+from pilotlight.ops.quantizing import WITH_PARAMETERS
 from pilotlight.ops.reduce import reduce
 
 
@@ -122,7 +123,7 @@ def moments(b: Builder, x: Value, axes: Sequence[int], eps: float) -> tuple[Valu
     return mean, variance, apply(b, "rsqrt", apply(b, "add", variance, eps))
 
 
-@lowers("layer_norm.default")
+@lowers("layer_norm.default", quantized=WITH_PARAMETERS)
 def layer_norm(
     b: Builder, input: Value, normalized_shape: Sequence[int], weight: Value | None = None,
     bias: Value | None = None, eps: float = 1e-5, cudnn_enable: bool = False,
@@ -142,7 +143,7 @@ def native_layer_norm(
     return layer_norm(b, input, normalized_shape, weight, bias, eps), mean, deviation
 
 
-@lowers("rms_norm.default")
+@lowers("rms_norm.default", quantized=WITH_PARAMETERS)
 def rms_norm(
     b: Builder, input: Value, normalized_shape: Sequence[int], weight: Value | None = None,
     eps: float | None = None,
@@ -152,7 +153,7 @@ def rms_norm(
     return b.node("rms_norm", inputs, size=_size(normalized_shape), eps=eps, affine=(weight is not None,))
 
 
-@lowers("group_norm.default")
+@lowers("group_norm.default", quantized=WITH_PARAMETERS)
 def group_norm(
     b: Builder, input: Value, num_groups: int, weight: Value | None = None, bias: Value | None = None,
     eps: float = 1e-5, cudnn_enabled: bool = False,
@@ -176,7 +177,7 @@ def native_group_norm(
     return group_norm(b, input, group, weight, bias, eps), mean, deviation
 
 
-@lowers("instance_norm.default")
+@lowers("instance_norm.default", quantized=WITH_PARAMETERS)
 def instance_norm(
     b: Builder, input: Value, weight: Value | None, bias: Value | None, running_mean: Value | None,
     running_var: Value | None, use_input_stats: bool, momentum: float, eps: float,

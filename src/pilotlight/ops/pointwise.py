@@ -22,6 +22,7 @@ from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import from_torch
 from pilotlight.ops.areas import Area, AreaPart, same_part
 from pilotlight.ops.base import Op, Result, add_op, lowers
+from pilotlight.ops.quantizing import FUNCTION, OWN, READ, SHARED, FixedRange, Treatment, or_function
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,20 @@ class Row:
     ci: str = ""
     cb: str = ""  # the expression for bool where `ci` is not right for it
     ci_needs: tuple[str, ...] = ()  # kernel headers of `ci`
+    quantized: Treatment | None = None  # where it is not a number made of one number, which is a table
+
+    @property
+    def treatment(self) -> Treatment | None:
+        return self.quantized or (FUNCTION if self.arity == 1 and self.result == "same" else None)
 
 
-def _f(name: str, function: Callable[..., torch.Tensor], aten: str | None = None) -> Row:
+def _f(
+    name: str, function: Callable[..., torch.Tensor], aten: str | None = None, quantized: Treatment | None = None
+) -> Row:
     """A float function `pl_NAME_f32` of one operand, from the header of that name."""
     overloads = (f"{name}.default",) if aten is None else ()
-    return Row(name, f"pl_{name}_f32({{0}})", function, overloads, compute="float", needs=(f"{name}_f32",))
+    header = f"{name}_f32"
+    return Row(name, f"pl_{header}({{0}})", function, overloads, compute="float", needs=(header,), quantized=quantized)
 
 
 def _whole(name: str, function: Callable[..., torch.Tensor]) -> Row:
@@ -57,21 +66,24 @@ def _shifts(side: str) -> tuple[str, ...]:
     return (*named, f"__{side[0]}shift__.Tensor", f"__{side[0]}shift__.Scalar")
 
 
+TEST = or_function(READ)
 _WRAP = "({{T}})(({{U}}){{0}} {0} ({{U}}){{1}})"  # integers wrap around as PyTorch's do
 
 ROWS = [
     Row("add", "{0} + {1}", torch.add, arity=2, ci=_WRAP.format("+"), cb="{0} | {1}"),
     Row("sub", "{0} - {1}", torch.sub, arity=2, ci=_WRAP.format("-")),
-    Row("mul", "{0} * {1}", torch.mul, ("mul.Tensor", "mul.Scalar"), arity=2, ci=_WRAP.format("*")),
-    Row("div", "{0} / {1}", torch.div, ("div.Tensor", "div.Scalar"), arity=2, compute="float"),
+    Row("mul", "{0} * {1}", torch.mul, ("mul.Tensor", "mul.Scalar"), arity=2, ci=_WRAP.format("*"),
+        quantized=or_function(OWN)),
+    Row("div", "{0} / {1}", torch.div, ("div.Tensor", "div.Scalar"), arity=2, compute="float",
+        quantized=or_function(OWN)),
     Row("maximum", "({0} > {1} || {0} != {0}) ? {0} : {1}", torch.maximum, ("maximum.default",), arity=2,
-        ci="{0} > {1} ? {0} : {1}"),
+        ci="{0} > {1} ? {0} : {1}", quantized=or_function(SHARED)),
     Row("minimum", "({0} < {1} || {0} != {0}) ? {0} : {1}", torch.minimum, ("minimum.default",), arity=2,
-        ci="{0} < {1} ? {0} : {1}"),
+        ci="{0} < {1} ? {0} : {1}", quantized=or_function(SHARED)),
     Row("fmax", "({0} >= {1} || {1} != {1}) ? {0} : {1}", torch.fmax, ("fmax.default",), arity=2,
-        ci="{0} > {1} ? {0} : {1}"),
+        ci="{0} > {1} ? {0} : {1}", quantized=or_function(SHARED)),
     Row("fmin", "({0} <= {1} || {1} != {1}) ? {0} : {1}", torch.fmin, ("fmin.default",), arity=2,
-        ci="{0} < {1} ? {0} : {1}"),
+        ci="{0} < {1} ? {0} : {1}", quantized=or_function(SHARED)),
     Row("clamp_min", "{0} < {1} ? {1} : {0}", torch.maximum, arity=2),
     Row("clamp_max", "{0} > {1} ? {1} : {0}", torch.minimum, arity=2),
     Row("neg", "-{0}", torch.neg, ("neg.default",), ci="({T})(0 - ({U}){0})"),
@@ -85,8 +97,8 @@ ROWS = [
     _f("expm1", torch.expm1),
     _f("log", torch.log),
     _f("log1p", torch.log1p),
-    _f("tanh", torch.tanh),
-    _f("sigmoid", torch.sigmoid),
+    _f("tanh", torch.tanh, quantized=or_function(Treatment(FixedRange(1 / 128, 0)))),
+    _f("sigmoid", torch.sigmoid, quantized=or_function(Treatment(FixedRange(1 / 256, -128)))),
     _f("erf", torch.erf),
     _f("erfc", torch.erfc),
     _f("lgamma", torch.lgamma),
@@ -153,16 +165,17 @@ ROWS = [
     Row("isinf", "{0} - {0} != 0.0f && {0} == {0}", torch.isinf, ("isinf.default",), result="bool",
         ci="({0} & 0) != 0"),
     Row("where", "{0} ? {1} : {2}", torch.where, arity=3),
-    Row("eq", "{0} == {1}", torch.eq, ("eq.Tensor", "eq.Scalar"), arity=2, result="bool"),
-    Row("ne", "{0} != {1}", torch.ne, ("ne.Tensor", "ne.Scalar"), arity=2, result="bool"),
-    Row("lt", "{0} < {1}", torch.lt, ("lt.Tensor", "lt.Scalar"), arity=2, result="bool"),
-    Row("le", "{0} <= {1}", torch.le, ("le.Tensor", "le.Scalar"), arity=2, result="bool"),
-    Row("gt", "{0} > {1}", torch.gt, ("gt.Tensor", "gt.Scalar"), arity=2, result="bool"),
-    Row("ge", "{0} >= {1}", torch.ge, ("ge.Tensor", "ge.Scalar"), arity=2, result="bool"),
+    Row("eq", "{0} == {1}", torch.eq, ("eq.Tensor", "eq.Scalar"), arity=2, result="bool", quantized=TEST),
+    Row("ne", "{0} != {1}", torch.ne, ("ne.Tensor", "ne.Scalar"), arity=2, result="bool", quantized=TEST),
+    Row("lt", "{0} < {1}", torch.lt, ("lt.Tensor", "lt.Scalar"), arity=2, result="bool", quantized=TEST),
+    Row("le", "{0} <= {1}", torch.le, ("le.Tensor", "le.Scalar"), arity=2, result="bool", quantized=TEST),
+    Row("gt", "{0} > {1}", torch.gt, ("gt.Tensor", "gt.Scalar"), arity=2, result="bool", quantized=TEST),
+    Row("ge", "{0} >= {1}", torch.ge, ("ge.Tensor", "ge.Scalar"), arity=2, result="bool", quantized=TEST),
     Row("logical_and", "{0} && {1}", torch.logical_and, ("logical_and.default",), 2, "bool", "bool"),
     Row("logical_or", "{0} || {1}", torch.logical_or, ("logical_or.default",), 2, "bool", "bool"),
     Row("logical_xor", "{0} != {1}", torch.logical_xor, ("logical_xor.default",), 2, "bool", "bool"),
-    Row("logical_not", "!{0}", torch.logical_not, ("logical_not.default",), 1, "bool", "bool"),
+    Row("logical_not", "!{0}", torch.logical_not, ("logical_not.default",), 1, "bool", "bool",
+        quantized=FUNCTION),
     Row("bitwise_and", "{0} & {1}", torch.bitwise_and, ("bitwise_and.Tensor", "bitwise_and.Scalar"), arity=2),
     Row("bitwise_or", "{0} | {1}", torch.bitwise_or, ("bitwise_or.Tensor", "bitwise_or.Scalar"), arity=2),
     Row("bitwise_xor", "{0} ^ {1}", torch.bitwise_xor, ("bitwise_xor.Tensor", "bitwise_xor.Scalar"), arity=2),
@@ -353,7 +366,7 @@ def _lower_row(row: Row) -> None:
         return apply(b, row.name, *list(arguments.values())[: row.arity], compute=compute)
 
     for aten in row.aten:
-        lowers(aten)(lower)
+        lowers(aten, quantized=row.treatment)(lower)
 
 
 for _row in ROWS:

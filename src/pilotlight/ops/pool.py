@@ -17,6 +17,7 @@ from pilotlight.ops import volume
 from pilotlight.ops.areas import Area, AreaPart, window_part
 from pilotlight.ops.base import Op, Result, add_op, lowers
 from pilotlight.ops.conv import pair
+from pilotlight.ops.quantizing import LARGEST, OWN
 from pilotlight.ops.reduce import reduce
 
 
@@ -150,7 +151,7 @@ def _lower_max(rank: int, *aten: str) -> None:
             **_window(kernel_size, stride, padding, rank, dilation),
         )
 
-    lowers(*aten)(lower)
+    lowers(*aten, quantized=LARGEST)(lower)
 
 
 _lower_max(1, "max_pool1d.default")
@@ -217,7 +218,7 @@ def _lower_avg(rank: int, aten: str) -> None:
             return volume.pool(b, "avg_pool3d", self, rank, ceil_mode, **window)[0]
         return _pool(b, "avg_pool2d", self, rank, **extra, **_window(kernel_size, stride, padding, rank))
 
-    lowers(aten)(lower)
+    lowers(aten, quantized=OWN)(lower)
 
 
 _lower_avg(1, "avg_pool1d.default")
@@ -233,7 +234,7 @@ def _lower_adaptive(rank: int, op: str, *aten: str) -> None:
             return b.reshape(reduce(b, "mean", self, range(-rank, 0)), shape)
         return _pool(b, op, self, rank)
 
-    lowers(*aten)(lower)
+    lowers(*aten, quantized=OWN)(lower)
 
 
 _lower_adaptive(1, "adaptive_avg_pool2d", "adaptive_avg_pool1d.default")
@@ -246,7 +247,7 @@ def _lower_adaptive_max(rank: int, aten: str) -> None:
         values, places = volume.pool(b, "max_pool3d", self, rank)
         return (_pool(b, "adaptive_max_pool2d", self, rank) if self.dtype == FLOAT32 else values), places
 
-    lowers(aten)(lower)
+    lowers(aten, quantized=LARGEST)(lower)
 
 
 _lower_adaptive_max(1, "adaptive_max_pool1d.default")

@@ -18,6 +18,7 @@ from pilotlight.graph import FLOAT32, Graph, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.kernels import pack_f32
 from pilotlight.ops.base import Op, Result, lowers, register
+from pilotlight.ops.quantizing import RecurrentLayer, Treatment
 
 Tensors = list[torch.Tensor]
 
@@ -200,12 +201,12 @@ def _stack(
     return tuple(b.reshape(v, shape) for v, (_, shape) in zip([x, *stacked], b.results, strict=True))
 
 
-@lowers("lstm.input")
+@lowers("lstm.input", quantized=Treatment(RecurrentLayer()))
 def lstm(b: Builder, input: Value, hx: Sequence[Value], dropout: float, **rest: Any) -> tuple[Value, ...]:
     return _stack(b, "lstm", input, hx, **rest)
 
 
-@lowers("gru.input")
+@lowers("gru.input", quantized=Treatment(RecurrentLayer()))
 def gru(b: Builder, input: Value, hx: Value, dropout: float, **rest: Any) -> tuple[Value, ...]:
     return _stack(b, "gru", input, [hx], **rest)
 
@@ -235,7 +236,7 @@ def _cell(b: Builder, name: str, input: Value, hx: Sequence[Value], params: Sequ
     return [b.reshape(v, shape) for v, (_, shape) in zip([y, *states[1:]], b.results, strict=True)]
 
 
-@lowers("lstm_cell.default")
+@lowers("lstm_cell.default", quantized=Treatment(RecurrentLayer(hidden=1)))
 def lstm_cell(
     b: Builder, input: Value, hx: Sequence[Value], w_ih: Value, w_hh: Value, b_ih: Value | None = None,
     b_hh: Value | None = None,
@@ -243,7 +244,7 @@ def lstm_cell(
     return tuple(_cell(b, "lstm", input, hx, [w_ih, w_hh, b_ih, b_hh]))
 
 
-@lowers("gru_cell.default")
+@lowers("gru_cell.default", quantized=Treatment(RecurrentLayer()))
 def gru_cell(
     b: Builder, input: Value, hx: Value, w_ih: Value, w_hh: Value, b_ih: Value | None = None, b_hh: Value | None = None
 ) -> Value:

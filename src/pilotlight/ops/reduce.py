@@ -15,6 +15,7 @@ from pilotlight.codegen.walk import forward_distance
 from pilotlight.graph import BOOL, FLOAT32, INT64, DType, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, add_op, axis, lowers
+from pilotlight.ops.quantizing import LARGEST, OWN, READ, SHARED, Treatment
 from pilotlight.ops.softmax import lanes
 
 
@@ -136,7 +137,7 @@ def reduce(b: Builder, op: str, x: Value, dims: Sequence[int] | None) -> Value:
     return b.reshape(y, tuple(1 if i in axes else size for i, size in enumerate(x.shape)))
 
 
-def _lower(*aten: str, op: str, to_bool: bool = False) -> None:
+def _lower(*aten: str, op: str, to_bool: bool = False, quantized: Treatment | None = None) -> None:
     def lower(
         b: Builder, self: Value, dim: int | Sequence[int] | None = None, keepdim: bool = False,
         dtype: object = None,
@@ -147,30 +148,30 @@ def _lower(*aten: str, op: str, to_bool: bool = False) -> None:
         x = b.cast(self, wanted)
         return b.cast(b.reshape(reduce(b, op, x, dims), shape), result)
 
-    lowers(*aten)(lower)
+    lowers(*aten, quantized=quantized)(lower)
 
 
-_lower("sum.default", "sum.dim_IntList", op="sum")
-_lower("mean.default", "mean.dim", op="mean")
-_lower("amax.default", "max.default", op="amax")
-_lower("amin.default", "min.default", op="amin")
+_lower("sum.default", "sum.dim_IntList", op="sum", quantized=OWN)
+_lower("mean.default", "mean.dim", op="mean", quantized=OWN)
+_lower("amax.default", "max.default", op="amax", quantized=LARGEST)
+_lower("amin.default", "min.default", op="amin", quantized=SHARED)
 _lower("prod.default", "prod.dim_int", op="prod")
 _lower("any.default", "any.dim", "any.dims", op="any", to_bool=True)
 _lower("all.default", "all.dim", "all.dims", op="all", to_bool=True)
-_lower("argmax.default", op="argmax")
-_lower("argmin.default", op="argmin")
+_lower("argmax.default", op="argmax", quantized=READ)
+_lower("argmin.default", op="argmin", quantized=READ)
 
 
-def _lower_pair(aten: str, value: str, index: str) -> None:
+def _lower_pair(aten: str, value: str, index: str, quantized: Treatment) -> None:
     def lower(b: Builder, self: Value, dim: int, keepdim: bool = False) -> tuple[Value, Value]:
         values, indices = reduce(b, value, self, [dim]), reduce(b, index, self, [dim])
         return b.reshape(values, b.results[0][1]), b.reshape(indices, b.results[1][1])
 
-    lowers(aten)(lower)
+    lowers(aten, quantized=quantized)(lower)
 
 
-_lower_pair("max.dim", "amax", "argmax")
-_lower_pair("min.dim", "amin", "argmin")
+_lower_pair("max.dim", "amax", "argmax", LARGEST)
+_lower_pair("min.dim", "amin", "argmin", SHARED)
 
 
 def _variance(b: Builder, x: Value, dims: Sequence[int] | None, correction: float) -> Value:

@@ -19,6 +19,7 @@ from pilotlight.ops.base import Op, Result, lowers, moves, register
 from pilotlight.ops.conv import pair
 from pilotlight.ops.index import take
 from pilotlight.ops.linear import linear_node
+from pilotlight.ops.quantizing import OWN, SHARED
 
 
 @register
@@ -152,16 +153,17 @@ MODES = {
 
 
 def _lower_mode(name: str, mode: str, rank: int) -> None:
-    decorate = moves if mode.startswith("nearest") else lowers
+    decorate, scale = (moves, SHARED) if mode.startswith("nearest") else (lowers, OWN)
+    treatment = scale if rank < 3 else None  # the integer forms are for images
 
-    @decorate(f"{name}.default")
+    @decorate(f"{name}.default", quantized=treatment)
     def default(b: Builder, align_corners: bool = False, scales: float | None = None,
                 scales_d: float | None = None, scales_h: float | None = None, scales_w: float | None = None,
                 **rest: Any) -> Value:
         factors = [scales] if rank == 1 else [scales_d, scales_h, scales_w][-rank:]
         return _resize(b, mode, rest["input" if "input" in rest else "self"], rank, align_corners, factors)
 
-    @decorate(f"{name}.vec")
+    @decorate(f"{name}.vec", quantized=treatment)
     def vec(b: Builder, input: Value, output_size: Sequence[int] | None, align_corners: bool = False,
             scale_factors: Sequence[float] | None = None) -> Value:
         return _resize(b, mode, input, rank, align_corners, scale_factors)
@@ -185,12 +187,12 @@ def _antialiased(b: Builder, op: Any, x: Value, align: bool, factors: Sequence[f
 def _lower_antialiased(name: str) -> None:
     op = getattr(torch.ops.aten, name).default
 
-    @lowers(f"{name}.default")
+    @lowers(f"{name}.default", quantized=OWN)
     def default(b: Builder, self: Value, output_size: Sequence[int], align_corners: bool,
                 scales_h: float | None = None, scales_w: float | None = None) -> Value:
         return _antialiased(b, op, self, align_corners, [scales_h, scales_w])
 
-    @lowers(f"{name}.vec")
+    @lowers(f"{name}.vec", quantized=OWN)
     def vec(b: Builder, input: Value, output_size: Sequence[int] | None, align_corners: bool,
             scale_factors: Sequence[float] | None = None) -> Value:
         given: Sequence[float | None] = scale_factors or [None, None]

@@ -11,6 +11,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.graph import INT64, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, add_op, axis, lowers, same
+from pilotlight.ops.quantizing import OWN, quantized
 from pilotlight.ops.softmax import lane_distance, lanes
 
 
@@ -76,3 +77,5 @@ def _lower(row: ScanRow) -> None:
 for _row in ROWS:
     add_op(_row.name, Scan(_row))
     _lower(_row)
+
+quantized(OWN, "cumsum.default")

@@ -11,6 +11,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.graph import Node, Shape, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, add_op, axis, lowers, same
+from pilotlight.ops.quantizing import OWN, FixedRange, Treatment
 
 
 def lanes(shape: Shape, at: int) -> tuple[int, int, int]:
@@ -59,11 +60,11 @@ def _lower(b: Builder, op: str, x: Value, dim: int) -> Value:
     return b.node(op, [x], axis=axis(dim, len(x.shape))) if x.elements else x
 
 
-@lowers("softmax.int", "_softmax.default")
+@lowers("softmax.int", "_softmax.default", quantized=Treatment(FixedRange(1 / 256, -128, hides=True)))
 def softmax(b: Builder, self: Value, dim: int, **_: object) -> Value:
     return _lower(b, "softmax", self, dim)
 
 
-@lowers("log_softmax.int", "_log_softmax.default")
+@lowers("log_softmax.int", "_log_softmax.default", quantized=OWN)
 def log_softmax(b: Builder, self: Value, dim: int, **_: object) -> Value:
     return _lower(b, "log_softmax", self, dim)

@@ -25,7 +25,7 @@ from pilotlight.fixed import INT16 as LIMITS16
 from pilotlight.graph import Graph, Node, Quant, Value
 from pilotlight.graph.dtypes import INT8, INT16, DType
 from pilotlight.ops.conv import NO_CLAMP
-from pilotlight.ops.forms import Integer, IntegerForm, form_of, narrows
+from pilotlight.ops.forms import REPLACES, Integer, IntegerForm, form_of, narrows
 from pilotlight.ops.pointwise import is_pointwise
 from pilotlight.ops.q16_requantize import narrowed, widened
 from pilotlight.ops.q_masked_softmax import Masked, masked
@@ -229,6 +229,7 @@ class _Rewriter:
         outs = [r.output for r in self.users.get(node.outputs[0], [])]
         last = next((n for n in reversed(made) if n.op != "qrequantize"), made[-1])
         _mark(last, node.attrs.get("clamp"), self.clamps.get(outs[0]))
+        last.attrs[REPLACES] = node.op
         self._finish(made, outs[0])
         for other in outs[1:]:
             self._replace(other, outs[0])
