@@ -12,12 +12,12 @@ import torch
 
 import pilotlight as pl
 from pilotlight.graph import Quant
-from pilotlight.ops.q16_binary import make_qadd16, make_qmul16
-from pilotlight.ops.q16_matmul import make_qmatmul16
-from pilotlight.ops.q16_norm import make_qnorm16
-from pilotlight.ops.q16_pool import make_qmean16
-from pilotlight.ops.q16_requantize import make_rescale
-from pilotlight.ops.q16_table import make_qtable16
+from pilotlight.ops.matmul.int16 import make_qmatmul16
+from pilotlight.ops.norm.int16 import make_qnorm16
+from pilotlight.ops.pointwise.int16 import make_qadd16, make_qmul16
+from pilotlight.ops.pointwise.table_int16 import make_qtable16
+from pilotlight.ops.reduce.int16 import make_qmean16
+from pilotlight.ops.requantize import make_rescale
 from pilotlight.ops.spec import NodeSpec
 from support.compiled import Library
 from support.q16_cases import MAKERS

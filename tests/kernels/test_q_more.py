@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from pilotlight.graph import Quant
-from pilotlight.ops.q_bicubic import make_qbicubic2d
-from pilotlight.ops.q_cumsum import make_qcumsum
-from pilotlight.ops.q_div import make_qdiv
-from pilotlight.ops.q_log_softmax import make_qlog_softmax
-from pilotlight.ops.q_scale import make_qscale
+from pilotlight.ops.pointwise.div_int8 import make_qdiv
+from pilotlight.ops.pointwise.scale_int8 import make_qscale
+from pilotlight.ops.resize.bicubic_int8 import make_qbicubic2d
+from pilotlight.ops.scan.int8 import make_qcumsum
+from pilotlight.ops.softmax.log_int8 import make_qlog_softmax
 from pilotlight.ops.spec import NodeSpec
 from support.q_cases import Case
 from support.q_checks import (

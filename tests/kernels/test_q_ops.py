@@ -17,14 +17,14 @@ import torch.nn.functional as F
 import pilotlight as pl
 from pilotlight.fixed import rhmul
 from pilotlight.graph import Graph, Quant
-from pilotlight.ops.q_attention import make_qattention
-from pilotlight.ops.q_binary import make_qadd, make_qmul
+from pilotlight.ops.attention.int8 import make_qattention
+from pilotlight.ops.matmul.int8 import make_qmatmul
+from pilotlight.ops.norm.int8 import make_qnorm
+from pilotlight.ops.pointwise.int8 import make_qadd, make_qmul
 from pilotlight.ops.q_conv_transpose import make_qconv_transpose2d
-from pilotlight.ops.q_matmul import make_qmatmul
-from pilotlight.ops.q_mean import make_qmean
-from pilotlight.ops.q_norm import make_qnorm
-from pilotlight.ops.q_recurrent import make_qgru, make_qlstm
-from pilotlight.ops.q_resize import make_qresize2d
+from pilotlight.ops.recurrent.int8 import make_qgru, make_qlstm
+from pilotlight.ops.reduce.int8 import make_qmean
+from pilotlight.ops.resize.int8 import make_qresize2d
 from pilotlight.ops.spec import NodeSpec
 from support.portable_kernels import FOLDER, pointer
 from support.q_cases import MAKERS, Case, dequantized, expected, graph_of, large, quantized

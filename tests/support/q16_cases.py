@@ -9,16 +9,17 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight.graph import INT8, INT16, DType, Node, Quant
-from pilotlight.ops.q16_binary import make_qadd16, make_qmul16
+from pilotlight.ops.matmul.int16 import make_qmatmul16
+from pilotlight.ops.norm.int16 import make_qnorm16
+from pilotlight.ops.pointwise.int16 import make_qadd16, make_qmul16
+from pilotlight.ops.pointwise.table_int16 import ERROR, make_qtable16
+from pilotlight.ops.pool.int16 import make_qavg_pool16, make_qmax_pool16
 from pilotlight.ops.q16_conv_transpose import make_transposed
 from pilotlight.ops.q16_dense import make_dense
-from pilotlight.ops.q16_matmul import make_qmatmul16
-from pilotlight.ops.q16_norm import make_qnorm16
-from pilotlight.ops.q16_pool import make_qavg_pool16, make_qmax_pool16, make_qmean16
-from pilotlight.ops.q16_requantize import make_rescale
-from pilotlight.ops.q16_resize import make_qresize16
-from pilotlight.ops.q16_softmax import OUTPUT, make_qsoftmax16
-from pilotlight.ops.q16_table import ERROR, make_qtable16
+from pilotlight.ops.reduce.int16 import make_qmean16
+from pilotlight.ops.requantize import make_rescale
+from pilotlight.ops.resize.int16 import make_qresize16
+from pilotlight.ops.softmax.int16 import OUTPUT, make_qsoftmax16
 from pilotlight.ops.spec import NodeSpec
 from support import q_cases
 from support.q_cases import Make

@@ -13,20 +13,20 @@ import torch.nn.functional as F
 from pilotlight import ops
 from pilotlight.graph import BOOL, FLOAT32, INT8, INT16, DType, Graph, Port, Quant
 from pilotlight.graph.builder import Builder
-from pilotlight.ops.q_attention import make_qattention
-from pilotlight.ops.q_binary import make_qadd, make_qmul
-from pilotlight.ops.q_concat import make_qconcat, make_qpad
+from pilotlight.ops.attention.int8 import make_qattention
+from pilotlight.ops.concat.int8 import make_qconcat, make_qpad
+from pilotlight.ops.matmul.int8 import make_qmatmul
+from pilotlight.ops.norm.int8 import make_qnorm
+from pilotlight.ops.pointwise.int8 import make_qadd, make_qmul
+from pilotlight.ops.pointwise.table_int8 import make_qtable, make_requantize
+from pilotlight.ops.pool.int8 import make_qavg_pool2d, make_qmax_pool2d
 from pilotlight.ops.q_conv_transpose import make_qconv_transpose2d
-from pilotlight.ops.q_matmul import make_qmatmul
-from pilotlight.ops.q_mean import make_qmean
-from pilotlight.ops.q_norm import make_qnorm
-from pilotlight.ops.q_pool import make_qavg_pool2d, make_qmax_pool2d
-from pilotlight.ops.q_quantize import make_dequantize, make_quantize
-from pilotlight.ops.q_recurrent import make_qgru, make_qlstm
-from pilotlight.ops.q_resize import make_qresize2d
-from pilotlight.ops.q_softmax import OUTPUT, make_qsoftmax
-from pilotlight.ops.q_table import make_qtable, make_requantize
-from pilotlight.ops.resize import _scale as resize_scale
+from pilotlight.ops.quantize import make_dequantize, make_quantize
+from pilotlight.ops.recurrent.int8 import make_qgru, make_qlstm
+from pilotlight.ops.reduce.int8 import make_qmean
+from pilotlight.ops.resize.float import _scale as resize_scale
+from pilotlight.ops.resize.int8 import make_qresize2d
+from pilotlight.ops.softmax.int8 import OUTPUT, make_qsoftmax
 from pilotlight.ops.spec import NodeSpec
 
 Float = Callable[..., torch.Tensor]

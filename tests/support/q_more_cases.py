@@ -9,16 +9,17 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight.graph import BOOL, INT8, INT16, Quant
-from pilotlight.ops.q_attention_bias import STEP, make_qattention_bias
-from pilotlight.ops.q_bicubic import make_qbicubic2d
-from pilotlight.ops.q_cumsum import make_qcumsum, make_qsum
-from pilotlight.ops.q_div import make_qdiv
-from pilotlight.ops.q_group_norm import make_qgroup_norm
-from pilotlight.ops.q_log_softmax import make_qlog_softmax
-from pilotlight.ops.q_masked_softmax import make_qmasked_softmax
-from pilotlight.ops.q_scale import make_qscale
-from pilotlight.ops.q_softmax import OUTPUT
-from pilotlight.ops.resize import _scale as resize_scale
+from pilotlight.ops.attention.bias_int8 import STEP, make_qattention_bias
+from pilotlight.ops.norm.group_int8 import make_qgroup_norm
+from pilotlight.ops.pointwise.div_int8 import make_qdiv
+from pilotlight.ops.pointwise.scale_int8 import make_qscale
+from pilotlight.ops.reduce.int8 import make_qsum
+from pilotlight.ops.resize.bicubic_int8 import make_qbicubic2d
+from pilotlight.ops.resize.float import _scale as resize_scale
+from pilotlight.ops.scan.int8 import make_qcumsum
+from pilotlight.ops.softmax.int8 import OUTPUT
+from pilotlight.ops.softmax.log_int8 import make_qlog_softmax
+from pilotlight.ops.softmax.masked_int8 import make_qmasked_softmax
 from support.q_cases import Case, _broadcast, near, scale
 
 

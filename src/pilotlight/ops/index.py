@@ -18,7 +18,7 @@ from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
 from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.nonzero import compress, nonzero_of
-from pilotlight.ops.pointwise import apply
+from pilotlight.ops.pointwise.float import apply
 from pilotlight.ops.quantizing import SHARED, OwnScale, Treatment, quantized
 from pilotlight.ops.spec import NodeSpec
 

@@ -16,7 +16,7 @@ from pilotlight.kernels.layers import FloatLayer
 from pilotlight.ops.base import Result, lowers, register
 from pilotlight.ops.chosen import Chosen
 from pilotlight.ops.conv import clamped, float_layer
-from pilotlight.ops.pointwise import apply
+from pilotlight.ops.pointwise.float import apply
 from pilotlight.ops.quantizing import DenseLayer, Treatment
 
 
@@ -67,7 +67,7 @@ def linear(b: Builder, input: Value, weight: Value, bias: Value | None = None) -
         return linear_vector(b, input, weight, bias)
     data = b.known(weight)
     if data is None or not input.shape[-1] or input.dtype != FLOAT32:
-        from pilotlight.ops.matmul import product
+        from pilotlight.ops.matmul.float import product
 
         rows = b.reshape(input, (math.prod(input.shape[:-1]), input.shape[-1]))
         y = b.reshape(product(b, rows, b.permute(weight, (1, 0))), (*input.shape[:-1], weight.shape[0]))

@@ -14,7 +14,7 @@ from pilotlight.graph import FLOAT32, Quant, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import INT8, INT16
 from pilotlight.ops.base import lowers
-from pilotlight.ops.q_quantize import make_dequantize, make_quantize
+from pilotlight.ops.quantize import make_dequantize, make_quantize
 
 _RANGES = {(-128, 127): INT8, (-127, 127): INT8, (-32768, 32767): INT16, (-32767, 32767): INT16}
 

@@ -1,4 +1,4 @@
-"""Transposed convolution of int8, channels last: y = clamp(zero + rhmul(acc · up, m[o])),
+"""Transposed convolution of int8, channels last: y = clamp(zy + rhmul(acc << shift, m[o])),
 acc = bias[o] + Σ (x - zx)·w over the taps that reach the pixel. Their number differs from pixel to pixel, so the zero
 point of x is subtracted in the loop."""
 

@@ -14,7 +14,7 @@ from pilotlight.graph import BOOL, DType, Node, Shape, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
 from pilotlight.ops.index import wrapped
-from pilotlight.ops.pointwise import apply
+from pilotlight.ops.pointwise.float import apply
 from pilotlight.ops.quantizing import SHARED
 
 # What an element becomes, from what is there {0} and what comes {1}; {T} is the type, {U} its unsigned twin.

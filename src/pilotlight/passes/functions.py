@@ -15,9 +15,9 @@ import torch
 from pilotlight import ops
 from pilotlight.graph import BOOL, Graph, Node, Quant, Value
 from pilotlight.graph.dtypes import INT8
-from pilotlight.ops.pointwise import is_pointwise
-from pilotlight.ops.q_scale import make_qscale
-from pilotlight.ops.q_table import CODES, make_qtable, make_qtest
+from pilotlight.ops.pointwise.float import is_pointwise
+from pilotlight.ops.pointwise.scale_int8 import make_qscale
+from pilotlight.ops.pointwise.table_int8 import CODES, make_qtable, make_qtest
 from pilotlight.ops.spec import Limits, NodeSpec, quant_of
 
 LONGEST = 64  # operators of a function

@@ -26,10 +26,10 @@ from pilotlight.graph import Graph, Node, Quant, Value
 from pilotlight.graph.dtypes import INT8, INT16, DType
 from pilotlight.ops.conv import NO_CLAMP
 from pilotlight.ops.forms import REPLACES, Integer, IntegerForm, form_of, narrows
-from pilotlight.ops.pointwise import is_pointwise
-from pilotlight.ops.q16_requantize import narrowed, widened
-from pilotlight.ops.q_masked_softmax import Masked, masked
-from pilotlight.ops.q_quantize import make_dequantize
+from pilotlight.ops.pointwise.float import is_pointwise
+from pilotlight.ops.quantize import make_dequantize
+from pilotlight.ops.requantize import narrowed, widened
+from pilotlight.ops.softmax.masked_int8 import Masked, masked
 from pilotlight.ops.spec import quant_of
 from pilotlight.passes.clean import remove_dead
 from pilotlight.passes.edit import Editor

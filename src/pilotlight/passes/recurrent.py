@@ -11,8 +11,8 @@ can compute in integers,
 from __future__ import annotations
 
 from pilotlight.graph import INT8, INT16, Graph, Node, Quant, Value
-from pilotlight.ops.q_quantize import make_dequantize, make_quantize
-from pilotlight.ops.q_recurrent import CELL
+from pilotlight.ops.quantize import make_dequantize, make_quantize
+from pilotlight.ops.recurrent.int8 import CELL
 
 LAYERS = ("lstm", "gru")
 MOVES = ("reshape", "permute", "slice", "concat", "flip")
