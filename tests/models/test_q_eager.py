@@ -15,7 +15,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 import pilotlight as pl
-from pilotlight.capture.reference import ProgramAnswers, functionalize
+from pilotlight.capture.reference import ExportedAnswers, functionalize
 from pilotlight.graph import Graph
 from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.passes.pipeline import optimize
@@ -46,7 +46,7 @@ def check(module: nn.Module, rows: Rows, mode: str, least: float = 20.0) -> Grap
     flat = [tree_leaves(row) for row in rows]
     lowered = optimize(quantized.clone(), check=True)
     got = evaluate_runs(lowered, flat)
-    reference = ProgramAnswers(functionalize(quantized.quantization.program))
+    reference = ExportedAnswers(functionalize(quantized.quantization.program))
     theirs = [reference(*row) for row in flat]
     wanted = eager(module, rows)
     for k, first in enumerate(wanted[0]):

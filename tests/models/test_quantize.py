@@ -13,7 +13,7 @@ from torch import nn
 import pilotlight as pl
 import zoo
 from pilotlight import fixed, ops
-from pilotlight.capture.reference import ProgramAnswers, functionalize, variations
+from pilotlight.capture.reference import ExportedAnswers, functionalize, variations
 from pilotlight.graph.evaluate import evaluate
 from pilotlight.passes.constant_channels import drop_constant_channels
 from pilotlight.passes.pipeline import optimize, passes
@@ -98,7 +98,7 @@ def test_a_step_from_pt2e_at_most_one_in_a_single_layer() -> None:
     model = nn.Sequential(nn.Conv2d(6, 10, 3, padding=1, stride=2), nn.ReLU()).eval()
     samples = [[torch.randn(1, 6, 9, 9) * 2] for _ in range(20)]
     graph = quantize(pl.capture(model, samples[0], "layer"), samples)
-    reference = ProgramAnswers(functionalize(graph.quantization.program))
+    reference = ExportedAnswers(functionalize(graph.quantization.program))
     lowered = optimize(graph.clone())
     step = lowered.outputs[0].quant
     assert step is not None

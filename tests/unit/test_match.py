@@ -11,7 +11,7 @@ from torch import nn
 
 import pilotlight as pl
 from pilotlight.capture.eager import Eager
-from pilotlight.capture.reference import ModuleReference, ProgramReference, variations
+from pilotlight.capture.reference import ExportedReference, ModuleReference, variations
 from pilotlight.graph import Graph, Reference
 from pilotlight.graph.arithmetic import Arithmetic, arithmetic
 from pilotlight.measure.compare import OutputMatch, Truth, identical, nearly_same_numbers, same_numbers
@@ -257,6 +257,6 @@ def test_identical() -> None:
 def test_a_file_has_the_exported_program_for_truth() -> None:
     graph: Graph = pl.capture(Sum(), (X,), "net")
     rows = [[X], *variations([X], 4)]
-    program, module = Truth(ProgramReference(graph.torch_program, False), rows), Truth(graph.truth, rows)
+    program, module = Truth(ExportedReference(graph.torch_program, False), rows), Truth(graph.truth, rows)
     for left, right in zip(program.single, module.single, strict=True):
         assert all(map(identical, left, right))

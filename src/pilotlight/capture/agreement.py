@@ -8,7 +8,8 @@ refused, with what to write instead.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,13 @@ import torch
 from torch import nn
 from torch.export import ExportedProgram
 
-from pilotlight.capture.eager import Eager, EagerAnswers
-from pilotlight.capture.reference import ProgramAnswers, example_inputs, one_thread, variations
+from pilotlight.capture.eager import Eager
+from pilotlight.capture.reference import ExportedAnswers, example_inputs, one_thread, variations
+from pilotlight.capture.sequence import SequenceAnswers
 from pilotlight.errors import PilotlightError
+from pilotlight.graph import Answers, Graph
+from pilotlight.graph.lengths import vary_lengths
+from pilotlight.graph.program import mixed
 
 CALLS = 8  # of a module that changes something; one that changes nothing is called twice
 TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-5}  # of the largest element; both must be exceeded
@@ -27,10 +32,11 @@ DEPTH = 6  # how deep nested objects are compared
 Outputs = list[torch.Tensor]
 
 
-def check_agreement(eager: Eager, functional: ExportedProgram, names: list[str]) -> None:
-    """Refuse a model whose functionalized program differs from the module; `names` are those of its outputs."""
+def check_agreement(eager: Eager, functional: ExportedProgram, graph: Graph) -> None:
+    """Refuse a model whose functionalized program, which the graph is made from, differs from the module."""
+    names = [port.name for port in graph.outputs if not port.is_size]
     example = example_inputs(functional)
-    rows = [example, *variations(example, CALLS - 1)]
+    rows = [example, *vary_lengths(graph.inputs, variations(example, CALLS - 1))]
     with one_thread():
         first = eager.start()(*rows[0])
         module = eager.start()
@@ -41,7 +47,7 @@ def check_agreement(eager: Eager, functional: ExportedProgram, names: list[str])
         changed = list(_changes(eager.original, module.module))
         want += _calls(module, rows[1:CALLS if changed else 2])
         rows = rows[: len(want)]
-        program = ProgramAnswers(functional)
+        program = ExportedAnswers(functional)
         got = [program(*row) for row in rows]
         place = departure(got, want)
         if place is None or _agree_in_float64(eager, functional, rows):
@@ -51,7 +57,34 @@ def check_agreement(eager: Eager, functional: ExportedProgram, names: list[str])
     raise _departed(call, names[output] if output < len(names) else str(output), changed, rebound)
 
 
-def _calls(module: EagerAnswers, rows: list[Outputs]) -> list[Outputs]:
+def check_entries(
+    eagers: Mapping[str, Eager], functional: Mapping[str, ExportedProgram], graphs: Mapping[str, Graph]
+) -> None:
+    """Refuse a program whose entry points, called in turns, depart from the module's: one changes what another has
+    for a constant."""
+    order = mixed(list(eagers), CALLS)
+    seen: Counter[str] = Counter()
+    rows = []
+    for name in order:
+        ports, example = graphs[name].inputs, eagers[name].example
+        rows.append([example, *vary_lengths(ports, variations(example, CALLS))][seen[name]])
+        seen[name] += 1
+    with one_thread():
+        answers = {name: eager.start() for name, eager in eagers.items()}
+        want = _calls(SequenceAnswers(order, answers), rows)
+        program = SequenceAnswers(order, {name: ExportedAnswers(p) for name, p in functional.items()})
+        place = departure([program(*row) for row in rows[: len(want)]], want)
+    if place is None:
+        return
+    call, output = place
+    names = [port.name for port in graphs[order[call]].outputs if not port.is_size]
+    eager = eagers[order[0]]
+    changed = list(_changes(eager.original, answers[order[0]].module))
+    buffers = dict(eager.original.named_buffers())
+    raise _departed(call, f"{names[output]} of {order[call]}", [n for n in changed if n not in buffers], [])
+
+
+def _calls(module: Answers, rows: list[Outputs]) -> list[Outputs]:
     """As many calls as the module allows: it may refuse inputs other than its example."""
     results = []
     with contextlib.suppress(PilotlightError):
@@ -65,7 +98,7 @@ def _agree_in_float64(eager: Eager, functional: ExportedProgram, rows: list[Outp
     try:
         exact = eager.start(torch.float64)
         want = [exact(*row) for row in rows]
-        program = ProgramAnswers(functional, torch.float64)
+        program = ExportedAnswers(functional, torch.float64)
         got = [program(*row) for row in rows]
     except Exception:  # either may hold an operator that has no float64
         return False

@@ -11,6 +11,7 @@ import contextlib
 import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FunctionType, MethodType
 from typing import Any
 from unittest import mock
 
@@ -20,8 +21,10 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from pilotlight.capture.frames import user_frame
+from pilotlight.capture.structure import register_dataclasses
 from pilotlight.errors import PilotlightError
 
+FORWARD = "forward"
 NARROW = (torch.float32, torch.float16, torch.bfloat16)
 CONTROL = torch._C.DispatchKey.CompositeExplicitAutograd
 FLOAT32_ALONE = "quantized_decomposed"  # operators that are defined for float32 only
@@ -65,13 +68,21 @@ class _WideCalls(TorchDispatchMode):
 
 
 class Eager:
-    """A module as it was when it was captured, in evaluation mode, with the structure of its arguments."""
+    """A module as it was when it was captured, in evaluation mode, with the structure of its arguments.
 
-    def __init__(self, module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None):
-        self.original = copied(module)  # never called
+    `method` is what is called, if not the module itself. Methods of one module share its `original`.
+    """
+
+    def __init__(
+        self, module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None,
+        method: str = FORWARD, original: nn.Module | None = None,
+    ):
+        self.original = original or copied(module)  # never called
+        self.method = method
         with contextlib.suppress(NotImplementedError):  # a module that was exported, as by PT2E, has no modes
             self.original.eval()
         self.keywords = tuple(kwargs or {})
+        register_dataclasses((tuple(args), dict(kwargs or {})))
         self._leaves, self._spec = pytree.tree_flatten((tuple(args), dict(kwargs or {})))
 
     def module(self) -> nn.Module:
@@ -80,7 +91,10 @@ class Eager:
 
     def traced(self) -> nn.Module:
         """A copy for torch.export, which computes nothing: with the same parameters, which may be large."""
-        return copied(self.original, {id(p): p for p in self.original.parameters()})
+        module = copied(self.original, {id(p): p for p in self.original.parameters()})
+        if self.method != FORWARD:
+            module.forward = _as_forward(getattr(module, self.method))
+        return module
 
     def arguments(self, inputs: Sequence[torch.Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Flat tensors in the structure that the module takes; other arguments are those of the example."""
@@ -104,9 +118,15 @@ class Eager:
 class EagerAnswers:
     """The module, to be called repeatedly; what it keeps between calls lasts until `reset`."""
 
+    module: nn.Module
+
     def __init__(self, eager: Eager, dtype: torch.dtype = torch.float32):
         self._eager, self._wide = eager, dtype == torch.float64
         self.reset()
+
+    def join(self, other: EagerAnswers) -> None:
+        """Call the other's module from now on."""
+        self.module = other.module
 
     def reset(self) -> None:
         self.module = self._eager.module()
@@ -126,7 +146,8 @@ class EagerAnswers:
         args, kwargs = self._eager.arguments([(widen(x) if self._wide else x).detach().clone() for x in given])
         with torch.no_grad(), _plain_control(), _wide() if self._wide else contextlib.nullcontext():
             try:
-                return self.module(*args, **kwargs)
+                method = self._eager.method
+                return (self.module if method == FORWARD else getattr(self.module, method))(*args, **kwargs)
             except Exception as error:
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0]
                 raise PilotlightError(
@@ -134,6 +155,17 @@ class EagerAnswers:
                     where=user_frame(error), kind="user-code",
                     hint="call module(*inputs) in Python: it has to work there first",
                 ) from error
+
+
+def _as_forward(method: Any) -> Any:
+    """A method under the name of which torch.export remembers source lines."""
+    function = getattr(method, "__func__", None)
+    if not isinstance(function, FunctionType):
+        return method
+    code = function.__code__.replace(co_name=FORWARD)
+    renamed = FunctionType(code, function.__globals__, FORWARD, function.__defaults__, function.__closure__)
+    renamed.__kwdefaults__ = function.__kwdefaults__
+    return MethodType(renamed, method.__self__)
 
 
 def copied(module: nn.Module, shared: Mapping[int, Any] | None = None) -> nn.Module:

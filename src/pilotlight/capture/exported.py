@@ -11,7 +11,7 @@ import operator
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from pilotlight.capture import symbols, widths
 from pilotlight.capture.agreement import check_agreement
 from pilotlight.capture.eager import Eager
 from pilotlight.capture.frames import TORCH_FOLDER, user_frame
-from pilotlight.capture.reference import ModuleReference, ProgramReference, is_functional
+from pilotlight.capture.reference import ExportedReference, ModuleReference, is_functional
 from pilotlight.capture.signatures import read_once
 from pilotlight.capture.structure import output_names, register_dataclasses, written_name
 from pilotlight.errors import PilotlightError, UnsupportedError
@@ -37,18 +37,24 @@ from pilotlight.graph.dtypes import from_torch, to_numpy
 
 
 def capture_module(
-    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, name: str = "model"
+    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, name: str = "model",
+    dynamic_shapes: Any = None,
 ) -> Graph:
     """A module with example inputs as a graph that remembers the module; the module itself does not change."""
-    register_dataclasses((tuple(args), dict(kwargs or {})))
     eager = Eager(module, args, kwargs)
+    return capture_exported(export_known(eager, args, kwargs, dynamic_shapes), name, eager)
+
+
+def export_known(
+    eager: Eager, args: Sequence[Any], kwargs: Mapping[str, Any] | None, dynamic_shapes: Any = None
+) -> ExportedProgram:
+    """The module exported; dataclasses among its results are made known to PyTorch first."""
     try:
-        program = export(eager.traced(), args, kwargs)
+        return export(eager.traced(), args, kwargs, dynamic_shapes)
     except PilotlightError as problem:
         if not _returns_dataclasses(eager):
             raise problem
-        program = export(eager.traced(), args, kwargs)
-    return capture_exported(program, name, eager)
+        return export(eager.traced(), args, kwargs, dynamic_shapes)
 
 
 def _returns_dataclasses(eager: Eager) -> bool:
@@ -59,7 +65,7 @@ def _returns_dataclasses(eager: Eager) -> bool:
 
 
 def export(
-    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
+    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None
 ) -> ExportedProgram:
     """Run torch.export in inference mode and turn its failures into one sentence."""
     args, kwargs = _apart((tuple(args), dict(kwargs or {})))
@@ -67,7 +73,9 @@ def export(
         with contextlib.suppress(NotImplementedError):  # a module that was exported, as by PT2E, has no modes
             module.eval()
         try:
-            return torch.export.export(module, tuple(args), dict(kwargs or {}), strict=False)
+            return torch.export.export(
+                module, tuple(args), dict(kwargs or {}), dynamic_shapes=dynamic_shapes, strict=False
+            )
         except Exception as error:  # torch.export raises dozens of types, users need one
             raise _export_error(error) from error
 
@@ -126,17 +134,29 @@ def capture_exported(program: ExportedProgram, name: str, eager: Eager | None = 
 
     If the module that it was exported from is given, the program is compared with it.
     """
-    original = program
-    if not _is_lowered(program):
-        with torch.no_grad(), _quiet(), read_once():
-            try:
-                program = program.run_decompositions(_decompositions())
-            except Exception as error:  # as torch.export does
-                raise _export_error(error) from error
-    graph = _Importer(program, original, name).run()
-    graph.reference = ProgramReference(original, bool(graph.states))
+    return import_program(program, decomposed(program), name, eager)
+
+
+def decomposed(program: ExportedProgram) -> ExportedProgram:
+    """The program in functional operators that have a lowering, as far as PyTorch knows how."""
+    if _is_lowered(program):
+        return program
+    with torch.no_grad(), _quiet(), read_once():
+        try:
+            return program.run_decompositions(_decompositions())
+        except Exception as error:  # as torch.export does
+            raise _export_error(error) from error
+
+
+def import_program(
+    original: ExportedProgram, program: ExportedProgram, name: str, eager: Eager | None = None,
+    changed: Collection[str] = (),
+) -> Graph:
+    """The graph of a decomposed program; `changed` are buffers that are states, though nothing here changes them."""
+    graph = _Importer(program, original, name, changed).run()
+    graph.reference = ExportedReference(original, bool(graph.states))
     if eager is not None:
-        check_agreement(eager, program, [port.name for port in graph.outputs if not port.is_size])
+        check_agreement(eager, program, graph)
         graph.reference = ModuleReference(eager, bool(graph.states), graph.reference)
     return graph
 
@@ -332,7 +352,8 @@ class _Walker:
 class _Importer(_Walker):
     """An exported program's own inputs and outputs around the walk."""
 
-    def __init__(self, program: ExportedProgram, original: ExportedProgram, name: str):
+    def __init__(self, program: ExportedProgram, original: ExportedProgram, name: str, changed: Collection[str]):
+        self.changed = changed
         sizes = symbols.Symbols(program.range_constraints)
         graph = Graph(name, exported=original)
         super().__init__(program.graph_module, graph, [], sizes)
@@ -353,14 +374,14 @@ class _Importer(_Walker):
 
     def _inputs(self) -> None:
         signature = self.program.graph_signature
-        changed = set(signature.buffers_to_mutate.values())
+        written = set(signature.buffers_to_mutate.values())
         placeholders = {n.name: n for n in self.program.graph.nodes if n.op == "placeholder"}
         for spec in signature.input_specs:
             node = placeholders[spec.arg.name]
             if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
                 assert spec.target is not None
                 tensor = self._tensor(spec.target)
-                if spec.target in changed:
+                if spec.target in written or (spec.target in self.changed and node.users):
                     self.values[node] = self._state(spec.target, tensor)
                 elif node.users:
                     self.values[node] = self._constant(tensor, spec.target)

@@ -73,7 +73,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class ProgramAnswers:
+class ExportedAnswers:
     """A functionalized program that can be called repeatedly; buffers that it changes are kept between calls."""
 
     def __init__(self, functional: ExportedProgram, dtype: torch.dtype = torch.float32):
@@ -83,6 +83,10 @@ class ProgramAnswers:
 
     def reset(self) -> None:
         self._changed: dict[str, torch.Tensor] = {}
+
+    def join(self, other: ExportedAnswers) -> None:
+        """Share the changed buffers of another program of the same module from now on."""
+        self._changed = other._changed
 
     def __call__(self, *inputs: Any) -> list[torch.Tensor]:
         """The tensors among the flat outputs, for flat or nested inputs."""
@@ -108,7 +112,7 @@ class ProgramAnswers:
         return outputs
 
 
-class ProgramReference:
+class ExportedReference:
     """An exported program as the truth: of a `.pt2` file, and of what PyTorch quantized."""
 
     def __init__(self, program: ExportedProgram, stateful: bool):
@@ -118,16 +122,16 @@ class ProgramReference:
         self.stateful = stateful
 
     def in_float32(self) -> Answers:
-        return ProgramAnswers(functionalize(self._program))
+        return ExportedAnswers(functionalize(self._program))
 
     def in_float64(self) -> Iterator[Answers]:
-        yield ProgramAnswers(functionalize(self._program), torch.float64)
+        yield ExportedAnswers(functionalize(self._program), torch.float64)
 
 
 class ModuleReference:
     """The user's module as the truth, called eagerly; in float64 its program, if given, where the module cannot run."""
 
-    def __init__(self, eager: Eager, stateful: bool, program: ProgramReference | None = None):
+    def __init__(self, eager: Eager, stateful: bool, program: ExportedReference | None = None):
         self._eager, self._program = eager, program
         self.example, self.keywords, self.stateful = eager.example, eager.keywords, stateful
 

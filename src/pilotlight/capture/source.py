@@ -11,16 +11,18 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, overload
 
 import torch
 from torch.export import ExportedProgram
 
+from pilotlight.capture.calls import check_call
 from pilotlight.capture.checkpoint import load_weights
+from pilotlight.capture.entries import capture_entries, entry_points
 from pilotlight.capture.exported import capture_exported, capture_module
 from pilotlight.capture.userfile import from_here, load_file, load_module, seeded, user_error
 from pilotlight.errors import PilotlightError, no_file
-from pilotlight.graph import Graph
+from pilotlight.graph import Graph, Program
 from pilotlight.graph.builder import check_size
 from pilotlight.graph.dtypes import BY_NAME
 from pilotlight.graph.names import model_name
@@ -29,13 +31,35 @@ _FORMS = "write file.py:name or package.module:name (a function, module or class
     "torch.export.save"
 
 
+@overload
+def capture(
+    module: Mapping[str, Any], *, name: str | None = None,
+) -> Program: ...
+
+
+@overload
 def capture(
     module: torch.nn.Module | ExportedProgram, example_inputs: Sequence[Any] | torch.Tensor = (),
-    name: str | None = None, *, kwargs: Mapping[str, Any] | None = None,
-) -> Graph:
-    """Capture a PyTorch module with example inputs, positional and by keyword, as a graph; or an exported program."""
+    name: str | None = None, *, kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None,
+) -> Graph: ...
+
+
+def capture(
+    module: torch.nn.Module | ExportedProgram | Mapping[str, Any], example_inputs: Sequence[Any] | torch.Tensor = (),
+    name: str | None = None, *, kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None,
+) -> Graph | Program:
+    """Capture a PyTorch module with example inputs, positional and by keyword, as a graph; or an exported program.
+
+    `dynamic_shapes` are torch.export's: a dimension that is a `torch.export.Dim` with a `max` is planned at it, and its
+    length is given at run time. A dictionary of entry points of one module, `{"prefill": (net.prefill, (tokens,)),
+    "decode": (net.decode, (token,))}`, is captured as a program (`capture/entries.py` has the forms).
+    """
     if isinstance(module, ExportedProgram):
         return capture_exported(module, model_name(name or "model"))
+    if isinstance(module, Mapping):
+        entries = entry_points(module, name or "the model")
+        owner = next(iter(entries.values())).module
+        return capture_entries(entries, model_name(name or type(owner).__name__))
     if not isinstance(module, torch.nn.Module):
         raise PilotlightError(
             f"expected a torch.nn.Module, got {type(module).__name__}",
@@ -49,15 +73,15 @@ def capture(
             "names of arguments", kind="usage",
         )
     inputs = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
-    _check_call(module, inputs, kwargs or {})
-    return capture_module(module, inputs, kwargs, model_name(name or type(module).__name__))
+    check_call(module.forward, f"{type(module).__name__}.forward", inputs, kwargs or {})
+    return capture_module(module, inputs, kwargs, model_name(name or type(module).__name__), dynamic_shapes)
 
 
 def load_model(
     model: str, inputs: Sequence[str] = (), name: str | None = None, *, init: Mapping[str, Any] | None = None,
     weights: Path | str | None = None,
-) -> Graph:
-    """The graph of `file.py:name`, `package.module:name` or `file.pt2`.
+) -> Graph | Program:
+    """The graph of `file.py:name`, `package.module:name` or `file.pt2`; the program of a dictionary of entry points.
 
     `inputs` are shapes such as "1x3x96x96:int8" or "mask=1x96", `init` are arguments of the class or function,
     `weights` is a file with the module's state_dict.
@@ -74,10 +98,27 @@ def load_model(
     if isinstance(thing, ExportedProgram):
         _refuse_changes(model, inputs, None, weights)
         return capture_exported(thing, model_name(name))
-    module, args, kwargs = _with_inputs(thing, f"{place}:{attribute}", inputs)
+    if isinstance(thing, Mapping):
+        return _load_entries(thing, f"{place}:{attribute}", inputs, name, weights)
+    module, args, kwargs, shapes = _with_inputs(thing, f"{place}:{attribute}", inputs)
     if weights is not None:
         load_weights(module, Path(weights))
-    return capture(module, args, name, kwargs=kwargs)
+    return capture(module, args, name, kwargs=kwargs, dynamic_shapes=shapes)
+
+
+def _load_entries(
+    thing: Mapping[str, Any], what: str, inputs: Sequence[str], name: str, weights: Path | str | None
+) -> Program:
+    """The program of a dictionary of entry points, with weights from a file."""
+    if inputs:
+        raise PilotlightError(
+            f"{what} has several entry points with inputs of their own; --input cannot say whose it is",
+            hint="omit --input, and give the example inputs in the dictionary", kind="usage",
+        )
+    entries = entry_points(thing, what)
+    if weights is not None:
+        load_weights(next(iter(entries.values())).module, Path(weights))
+    return capture_entries(entries, model_name(name))
 
 
 def _refuse_changes(
@@ -153,14 +194,14 @@ def _named(loaded: ModuleType, place: str, attribute: str) -> Any:
 
 def _is_model(thing: Any, loaded: ModuleType) -> bool:
     """What a user may mean: modules and programs, and functions and classes of this file rather than imported ones."""
-    if isinstance(thing, torch.nn.Module | ExportedProgram | tuple):
+    if isinstance(thing, torch.nn.Module | ExportedProgram | tuple | dict):
         return True
     return callable(thing) and getattr(thing, "__module__", None) == loaded.__name__
 
 
 def _made(thing: Any, what: str, loaded: ModuleType, init: dict[str, Any]) -> Any:
-    """A module, a program or a tuple: classes and functions are called, with the arguments of `--init`."""
-    finished = isinstance(thing, torch.nn.Module | ExportedProgram | tuple)
+    """A module, program, tuple or dictionary: classes and functions are called, with the arguments of `--init`."""
+    finished = isinstance(thing, torch.nn.Module | ExportedProgram | tuple | dict)
     if not finished and not callable(thing):
         raise PilotlightError(
             f"{what} is a {'Python module' if isinstance(thing, ModuleType) else type(thing).__name__}; expected a "
@@ -210,8 +251,9 @@ def _check_init(thing: Callable[..., Any], what: str, init: dict[str, Any]) -> N
 
 def _with_inputs(
     thing: Any, what: str, inputs: Sequence[str]
-) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any]]:
-    """(module, positional example inputs, those by keyword); `--input` overrides what a function returned."""
+) -> tuple[torch.nn.Module, tuple[Any, ...], dict[str, Any], Any]:
+    """(module, positional example inputs, those by keyword, dynamic shapes); `--input` overrides what a function
+    returned."""
     given: list[torch.Tensor] = []
     named: dict[str, torch.Tensor] = {}
     for number, text in enumerate(inputs):
@@ -227,37 +269,20 @@ def _with_inputs(
                 hint="add --input SHAPE, for example --input 1x3x96x96, once per input",
                 kind="usage",
             )
-        return thing, tuple(given), dict(named)
-    if isinstance(thing, tuple) and len(thing) in (2, 3) and isinstance(thing[0], torch.nn.Module):
-        module, args, kwargs = (*thing, {})[:3]
+        return thing, tuple(given), dict(named), None
+    if isinstance(thing, tuple) and 2 <= len(thing) <= 4 and isinstance(thing[0], torch.nn.Module):
+        module, args, kwargs, shapes = (*thing, None, None)[:4]
+        kwargs = {} if kwargs is None else kwargs
         args = () if args is None else args if isinstance(args, tuple) else (args,)
         if not isinstance(kwargs, Mapping) or not all(isinstance(key, str) for key in kwargs):
             raise PilotlightError(
                 f"{what} gave (module, args, {type(kwargs).__name__}); expected a dictionary of keyword arguments",
                 kind="usage",
             )
-        return module, tuple(given) or args, {**kwargs, **named}
+        return module, tuple(given) or args, {**kwargs, **named}, shapes
     shape = f"({', '.join(type(t).__name__ for t in thing)})" if isinstance(thing, tuple) else type(thing).__name__
     raise PilotlightError(
-        f"{what} gave {shape}; expected a module, (module, example_inputs), (module, args, kwargs) or an exported "
-        "program",
+        f"{what} gave {shape}; expected a module, (module, example_inputs), (module, args, kwargs), an exported "
+        "program or a dictionary of entry points",
         hint="make it return the module and a tuple of example tensors", kind="usage",
     )
-
-
-def _check_call(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Check that forward takes these example inputs; torch.export's own error is less clear."""
-    try:
-        signature = inspect.signature(module.forward)
-    except (TypeError, ValueError):
-        return  # built in: torch.export will tell
-    try:
-        signature.bind(*args, **kwargs)
-    except TypeError as error:
-        by_name = [p.name for p in signature.parameters.values() if p.kind == p.KEYWORD_ONLY]
-        raise PilotlightError(
-            f"{type(module).__name__}.forward{signature} does not take these example inputs: {error}",
-            hint=f"give {by_name[0]} by its name: (module, args, kwargs), or --input {by_name[0]}=SHAPE" if by_name
-            else "give one example for each argument, in this order",
-            kind="wrong-input",
-        ) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pilotlight.graph.graph import Graph, Port
 
 
@@ -23,7 +25,20 @@ def port_meaning(port: Port) -> str:
     return text
 
 
-def summarize(graph: Graph, source: str) -> str:
+def size_meaning(ports: Sequence[Port], port: Port) -> str:
+    """How a port and those with its sizes go together: "" where every size is fixed."""
+    number = list(ports).index(port)
+    if port.is_size:
+        owner, axis = next((p, axis) for p in ports for axis, where in p.sizes if where == number)
+        text = f"; how many of {owner.name}'s dimension {axis} count"
+        return f"{text}, {port.limits[0]} to {port.limits[1]}" if port.limits[1] else text
+    sizes = [f"{ports[where].name} of dimension {axis}" for axis, where in port.sizes]
+    return f"; the first {' and '.join(sizes)} count" if sizes else ""
+
+
+def summarize(graphs: Sequence[Graph], source: str) -> str:
     """What the model is, for the first line of its files."""
     origin = f" from {source}" if source else ""
-    return f"a PyTorch model{origin}, {graph.macs:,} multiply-accumulates"
+    if len(graphs) > 1:
+        return f"a PyTorch model{origin} with {len(graphs)} entry points"
+    return f"a PyTorch model{origin}, {graphs[0].macs:,} multiply-accumulates"

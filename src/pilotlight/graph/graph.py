@@ -108,8 +108,9 @@ class Port:
     shape: Shape
     perm: tuple[int, ...] | None = None
     quant: Quant | None = None  # PyTorch's tensor is float, the memory holds integers
-    sizes: tuple[tuple[int, int], ...] = ()  # (axis, the output that gives its size in this run)
-    is_size: bool = False  # this is such an output, which PyTorch does not have
+    sizes: tuple[tuple[int, int], ...] = ()  # (axis, the port among its kind that has its size in this run)
+    is_size: bool = False  # this is such a port, which PyTorch does not have
+    limits: tuple[int, int] = (0, 0)  # of a size that is an input: the least and the largest
 
 
 @dataclass(eq=False)

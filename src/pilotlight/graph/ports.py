@@ -15,7 +15,9 @@ from pilotlight.graph.graph import Port
 
 def describe_port(port: Port) -> str:
     dtype = "float32" if port.quant else port.value.dtype.name
-    return f"{port.name}: {dtype}{list(port.shape)}"
+    bounded = [axis for axis, _ in port.sizes]
+    sizes = ", ".join(f"at most {n}" if axis in bounded else str(n) for axis, n in enumerate(port.shape))
+    return f"{port.name}: {dtype}[{sizes}]"
 
 
 def to_memory(port: Port, given: Any) -> np.ndarray:

@@ -14,6 +14,7 @@ scores that a mask of -1e9 leaves, have a limit of their own.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -91,6 +92,16 @@ class Truth:
             if apart < distance:
                 best, distance = (found, results), apart
         return best
+
+    def of_runs(self, runs: Sequence[int]) -> Truth:
+        """Of these runs alone, such as those of one entry point."""
+        only = copy.copy(self)
+        only.single, only.exact = ([rows[k] for k in runs] for rows in (self.single, self.exact))
+        only.copies = [
+            ([wide[k] for k in runs if k < len(wide)], [narrow[k] for k in runs if k < len(narrow)])
+            for wide, narrow in self.copies
+        ]
+        return only
 
     def compare(self, outputs: list[Outputs], names: Sequence[str]) -> list[OutputMatch]:
         """The board's outputs, run by run, against the truth."""

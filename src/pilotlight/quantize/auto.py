@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from pilotlight.capture.reference import ProgramAnswers, functionalize, one_thread
+from pilotlight.capture.reference import ExportedAnswers, functionalize, one_thread
 from pilotlight.errors import LossError
 from pilotlight.graph import Graph
 from pilotlight.graph.evaluate import evaluate_runs
@@ -48,7 +48,7 @@ class _WidthSearch:
             kept = known.nonzero().flatten().tolist()
             self.judged, self.classes = [self.samples[k] for k in kept], self.labels[known]
         self.functional = functionalize(self.graph.torch_program)
-        reference = ProgramAnswers(self.functional)
+        reference = ExportedAnswers(self.functional)
         with one_thread():
             self.real = [reference(*row) for row in self.judged]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.capture.reference import ProgramAnswers, functionalize, one_thread
+from pilotlight.capture.reference import ExportedAnswers, functionalize, one_thread
 from pilotlight.compiler import Build
 from pilotlight.measure.compare import Truth
 
@@ -57,7 +57,7 @@ def accuracy(build: Build, truth: Truth, outputs: Runs, inputs: Runs, labels: to
     quantization = build.graph.quantization
     pt2e = None
     if quantization is not None and not quantization.weights_only:
-        reference = ProgramAnswers(functionalize(quantization.program))
+        reference = ExportedAnswers(functionalize(quantization.program))
         with one_thread():
             pt2e = right(classes([reference(*row) for row in inputs]))
     return Accuracy(int(known.sum()), right(pytorch), right(board), int((board != pytorch).sum()), pt2e)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from pilotlight.capture.agreement import departure
-from pilotlight.capture.reference import ProgramAnswers, functionalize, one_thread
+from pilotlight.capture.reference import ExportedAnswers, functionalize, one_thread
 from pilotlight.compiler import Build
 from pilotlight.graph import Graph
 from pilotlight.graph.arithmetic import Arithmetic, arithmetic
@@ -38,7 +38,7 @@ def late_departure(graph: Graph, truth: Truth, inputs: list[list[torch.Tensor]],
     """Whether torch.export's program itself departs from the module after more calls than capture checked."""
     if graph.exported is None:
         return []
-    program = ProgramAnswers(functionalize(graph.exported))
+    program = ExportedAnswers(functionalize(graph.exported))
     with one_thread():
         place = departure([program(*row) for row in inputs], truth.single)
     if place is None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from pilotlight.capture.exported import capture_exported
-from pilotlight.capture.reference import ProgramReference, variations
+from pilotlight.capture.reference import ExportedReference, variations
 from pilotlight.compiler import Build
 from pilotlight.errors import DoesNotFitError, PilotlightError
 from pilotlight.figures.build import figures
@@ -62,7 +62,7 @@ def run_session(
     if quantization is None:
         matches = truth.compare(outputs, names)
     elif quantization.weights_only:
-        matches = Truth(ProgramReference(quantization.program, stateful), inputs).compare(outputs, names)
+        matches = Truth(ExportedReference(quantization.program, stateful), inputs).compare(outputs, names)
     else:
         matches = same_bits(build, evaluate_runs(build.lowered, inputs), outputs, names)
     dev = running.device
