@@ -137,7 +137,7 @@ def test_register_words(operands: str, words: int) -> None:
 def test_unknown_instruction_set_has_no_bound(tmp_path: Path) -> None:
     build = toolchain.build_model(FOLDER, boards.load("host"), tmp_path)
     assert build.toolchain and build.model_image
-    assert stack_bytes(build.toolchain, build.model_image, "tiny_run", [], {}) is None
+    assert stack_bytes(build.toolchain, build.model_image, ["tiny_run"], [], {}) is None
 
 
 @pytest.mark.parametrize(

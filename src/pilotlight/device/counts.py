@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pilotlight.toolchain import ModelFolder
 from pilotlight.toolchain.sizes import symbols
 
 
@@ -29,19 +31,28 @@ class Counts:
     segments: tuple[Segment, ...] = ()
     stopped: tuple[int, int] | None = None
 
+    def of_entry(self, calls: Sequence[int], entry: int, first: int, steps: int) -> Counts:
+        """One entry point's: `calls` says which ran, `first` is the number of its first step."""
+        inside = slice(first, first + max(steps, 1))
+        runs = tuple(run[inside] for run, called in zip(self.runs, calls, strict=False) if called == entry)
+        own = range(inside.start, inside.stop)
+        segments = tuple(replace(s, step=s.step - first) for s in self.segments if s.step in own)
+        return Counts(runs, segments, self.stopped)
+
     @property
     def totals(self) -> tuple[int, ...]:
         """Instructions of each run, from the first of NAME_run to its return."""
         return tuple(sum(run) for run in self.runs)
 
 
-def labels_text(name: str, image: Path) -> str:
+def labels_text(folder: ModelFolder, image: Path) -> str:
     """The plugin's list of addresses. Step n starts at NAME_step_n, or at several NAME_step_n.K where the
     compiler copied the code around the label."""
-    label = re.compile(rf"{name}_step_(\d+)(?:\.\d+)?")
+    label = re.compile(rf"{folder.name}_step_(\d+)(?:\.\d+)?")
     at = symbols(image)
     steps = sorted((int(match[1]), at[match[0]]) for match in map(label.fullmatch, at) if match)
-    lines = [f"start {at[f'{name}_run']:x}", f"end {at['pl_run_done']:x}"]
+    lines = [f"start {at[entry.function]:x} {folder.before(k)[2]}" for k, entry in enumerate(folder.entries)]
+    lines += [f"end {at['pl_run_done']:x}"]
     lines += [f"step {address:x} {step}" for step, address in steps]
     return "\n".join(lines) + "\n"
 

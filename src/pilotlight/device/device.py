@@ -32,32 +32,44 @@ class Device:
     def __init__(self, build: BuildInfo, timeout: float):
         self.build = build
         self.timeout = timeout
-        self.runs = 0
+        self.calls: list[int] = []  # the entry point of each run
         self._client: Client | None = None
 
-    def run(self, inputs: Sequence[Array], fill: int | None = None) -> list[Array]:
-        """One inference; arrays in metadata's c_shape. `fill` first overwrites the whole arena."""
-        folder = self.build.folder
-        if len(inputs) != len(folder.inputs):
+    def run(self, inputs: Sequence[Array], fill: int | None = None, entry: int = 0) -> list[Array]:
+        """One inference of an entry point; arrays in metadata's c_shape. `fill` first overwrites the whole arena."""
+        ports = self.build.folder.entries[entry]
+        if len(inputs) != len(ports.inputs):
             raise PilotlightError(
-                f"{folder.name} has {len(folder.inputs)} inputs, got {len(inputs)}", kind="wrong-input"
+                f"{self.build.name} has {len(ports.inputs)} inputs, got {len(inputs)}", kind="wrong-input"
             )
-        blobs = [_bytes_of(port, array) for port, array in zip(folder.inputs, inputs, strict=True)]
+        blobs = [_bytes_of(port, array) for port, array in zip(ports.inputs, inputs, strict=True)]
+        first_input, first_output, _ = self.build.folder.before(entry)
         with self._talk() as client:
             if fill is not None:
                 client.fill(fill)
-            for index, blob in enumerate(blobs):
+            for index, blob in enumerate(blobs, first_input):
                 client.input(index, blob)
-            stack = client.run()
-            outputs = [client.output(index) for index in range(len(folder.outputs))]
-        self.runs += 1
+            stack = client.run(entry)
+            outputs = [client.output(index) for index, _ in enumerate(ports.outputs, first_output)]
+        self.calls.append(entry)
         if stack is not None:
             self.stack = max(self.stack or 0, stack)
         self._collect()
         return [
             np.frombuffer(blob, port.dtype).reshape(port.c_shape)
-            for port, blob in zip(folder.outputs, outputs, strict=True)
+            for port, blob in zip(ports.outputs, outputs, strict=True)
         ]
+
+    @property
+    def runs(self) -> int:
+        return len(self.calls)
+
+    def entry_counts(self, entry: int) -> Counts | None:
+        """The counts of one entry point's runs."""
+        if self.counts is None:
+            return None
+        first = self.build.folder.before(entry)[2]
+        return self.counts.of_entry(self.calls, entry, first, len(self.build.folder.entries[entry].ops))
 
     def reset(self) -> None:
         """The model's state starts over."""
@@ -117,7 +129,7 @@ class Device:
         name = self.build.board.name
         return PilotlightError(
             f"{name} did not answer for {self.timeout:g} s{self._position()}{self._last_words()}",
-            where=f"board {name}, run {self.runs + 1}",
+            where=f"board {name}, run {len(self.calls) + 1}",
             hint="a slow model needs a longer timeout",
             kind="board-hangs",
         )
@@ -125,7 +137,7 @@ class Device:
     def _crashed(self) -> PilotlightError:
         return PilotlightError(
             f"{self.build.board.name} stopped by itself{self._position()}{self._last_words()}",
-            where=f"board {self.build.board.name}, run {self.runs + 1}",
+            where=f"board {self.build.board.name}, run {len(self.calls) + 1}",
             kind="board-crashed",
         )
 

@@ -85,7 +85,7 @@ class EmulatedDevice(Device):
         args += ["-display", "none", "-monitor", "none", "-serial", f"file:{_UART}"]
         args += ["-semihosting-config", "enable=on,target=native"]
         if self._plugin:
-            (self._work / _LABELS).write_text(labels_text(self.build.name, self._image))
+            (self._work / _LABELS).write_text(labels_text(self.build.folder, self._image))
             args += ["-plugin", f"{self._plugin},labels={_LABELS},out={_COUNTS}"]
         self._process = start(args, self._work, self._work / _LOG)
         to_board, from_board = self._fds

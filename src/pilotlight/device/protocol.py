@@ -10,7 +10,7 @@ from pilotlight.errors import PilotlightError
 VERSION = 1
 _HEADER = struct.Struct("<BBBBI")
 _HELLO = struct.Struct("<5I")
-_STATUS = {1: "no such input or output", 2: "wrong length", 3: "unknown question"}
+_STATUS = {1: "no such input, output or entry point", 2: "wrong length", 3: "unknown question"}
 STACK_UNKNOWN = 0xFFFFFFFF
 
 
@@ -45,9 +45,9 @@ class Client:
     def reset(self) -> None:
         self._ask("Z")
 
-    def run(self) -> int | None:
-        """Bytes of stack the run touched, None where that cannot be measured."""
-        (stack,) = struct.unpack("<I", self._ask("R"))
+    def run(self, entry: int = 0) -> int | None:
+        """Bytes of stack the run of an entry point touched, None where that cannot be measured."""
+        (stack,) = struct.unpack("<I", self._ask("R", entry))
         return None if stack == STACK_UNKNOWN else stack
 
     def quit(self) -> None:

@@ -27,8 +27,8 @@ def name_addresses(image: Path, text: str) -> str:
 
 def describe_step(build: BuildInfo, step: int) -> str:
     """An operator by its number: what it is, in which module, from which line."""
-    for op in build.folder.ops:
-        if op.get("index") == step:
-            parts = [str(op[key]) for key in ("op", "module", "source") if op.get(key)]
-            return f"step {step} ({', '.join(parts)})"
-    return f"step {step}"
+    if step >= len(build.folder.ops):
+        return f"step {step}"
+    op = build.folder.ops[step]
+    parts = [str(op[key]) for key in ("op", "module", "source") if op.get(key)]
+    return f"step {step} ({', '.join(parts)})"

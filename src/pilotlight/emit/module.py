@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ from pilotlight import ops
 from pilotlight.codegen.step import Step, Table, c_float
 from pilotlight.codegen.target import Target
 from pilotlight.emit import output
+from pilotlight.emit.metadata import describe_module
 from pilotlight.emit.weights import INCBIN_FROM, Weights, c_array, incbin_source
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Port, Quant, Value
-from pilotlight.graph.describe import port_meaning, summarize
+from pilotlight.graph.describe import port_meaning, size_meaning, summarize
 from pilotlight.graph.names import in_comment, port_names
-from pilotlight.kernels.blocks import assembly, dispatch
+from pilotlight.kernels import dense_s8
+from pilotlight.kernels.micro import assembly, dispatch
 from pilotlight.kernels.text import kernel_text
 from pilotlight.ops.describe import describe_node
 from pilotlight.plan import Plan
@@ -62,7 +65,7 @@ class Module:
 class _Collected:
     """What the steps asked for, over the whole model."""
 
-    bodies: list[str] = field(default_factory=list)  # of the steps
+    bodies: list[list[str]] = field(default_factory=list)  # of the steps, by entry point
     tables: list[Table] = field(default_factory=list)
     kernels: dict[str, None] = field(default_factory=dict)
     micro: set[str] = field(default_factory=set)
@@ -85,29 +88,45 @@ def emit_module(
 ) -> Module:
     """Everything that a project needs to run the planned model; `memories` names the board's memory of each pool,
     `build_files` are those that come along for the board."""
-    graph, name = plan.graph, plan.graph.name
+    return emit_program(
+        plan.graph.name, {"": plan}, target, keep_inputs=keep_inputs, source=source, memories=memories,
+        build_files=build_files,
+    )
+
+
+def emit_program(
+    name: str, plans: Mapping[str, Plan], target: Target, *, keep_inputs: bool = False, source: str = "",
+    memories: Mapping[str, str] | None = None, build_files: Mapping[str, str] | None = None,
+) -> Module:
+    """The files of planned entry points that share arena, state and weights; a single one has no name."""
     weights = Weights()
-    collected = _steps(plan, weights)
-    reset = _reset(plan, weights, collected)
-    ports = {
-        "inputs": _ports(plan, graph.inputs, f"{name}_input"),
-        "outputs": _ports(plan, graph.outputs, f"{name}_output"),
-    }
-    parts = [_part(collected.bodies[at : at + PART]) for at in range(0, len(collected.bodies), PART)] or [_part([])]
+    collected = _Collected()
+    entries = [_entry(entry, plan, weights, collected) for entry, plan in plans.items()]
+    _check_names(name, entries)
+    reset = _reset(plans.values(), weights, collected)
+    graphs = [plan.graph for plan in plans.values()]
     common = {
-        "name": name, "NAME": name.upper(), "version": __version__, "summary": in_comment(summarize(graph, source)),
-        "arena_size": max(plan.arena.size, 1), "state_size": plan.state_size, "weights_size": weights.size,
-        "keep_inputs": keep_inputs, **ports,
+        "name": name, "NAME": name.upper(), "version": __version__, "summary": in_comment(summarize(graphs, source)),
+        "arena_size": max(1, *(plan.arena.size for plan in plans.values())),
+        "state_size": max(plan.state_size for plan in plans.values()), "weights_size": weights.size,
+        "keep_inputs": keep_inputs, "entries": entries,
     }
-    micro_text, stack = assembly(collected.micro, name, target)
-    asm_stack = collected.stack | stack
-    calls = dispatch(collected.micro, name, target)
+    micro_text, asm_stack = "", collected.stack
+    integer_blocks = {n for n in collected.micro if dense_s8.is_block(n)}
+    float_blocks = collected.micro - integer_blocks
+    if float_blocks and target.float_assembly:
+        text, stack = assembly(float_blocks, name, target.fused)
+        micro_text, asm_stack = text, asm_stack | stack
+    if integer_blocks:
+        text, stack = dense_s8.assembly(integer_blocks, name)
+        micro_text, asm_stack = micro_text + text, asm_stack | stack
+    calls = dispatch(float_blocks, name, target.float_assembly) + dense_s8.dispatch(integer_blocks, name)
     kernels = kernel_text(collected.kernels)
     tables = "\n".join(table.text() for table in collected.tables)
     code = _render(
-        "model.c", **common, kernels=kernels, parts=parts, tables=tables, dispatch=calls, reset=reset,
+        "model.c", **common, kernels=kernels, tables=tables, dispatch=calls, reset=reset,
         includes=[file for file in collected.files if file.endswith(".h")],
-        uses_infinity=any("PL_INFINITY" in text for text in (*collected.bodies, tables)),
+        uses_infinity=any("PL_INFINITY" in text for text in (*chain(*collected.bodies), tables)),
     )
     files: dict[str, str | bytes] = {f"{name}.h": _render("model.h", **common), f"{name}.c": code}
     sources = [f"{name}.c"]
@@ -123,7 +142,7 @@ def emit_module(
         sources.append(f"{name}_kernels.S")
     files |= _own_files(collected, files)
     sources += [file for file in collected.files if file.endswith((".c", ".S"))]
-    metadata = _metadata(plan, common, sources, asm_stack, weights)
+    metadata = describe_module(plans, common, sources, asm_stack)
     metadata["pools"] = {
         pool: {"bytes": metadata[f"{pool}_bytes"], "memory": (memories or {}).get(pool)}
         for pool in ("arena", "state", "weights")
@@ -153,15 +172,42 @@ def _render(template: str, **values: Any) -> str:
     return _TEMPLATES.get_template(f"{template}.j2").render(**values)
 
 
-def _steps(plan: Plan, weights: Weights) -> _Collected:
+def _entry(name: str, plan: Plan, weights: Weights, collected: _Collected) -> dict[str, Any]:
+    """One entry point as the templates see it."""
+    prefix, first = plan.graph.name, sum(map(len, collected.bodies))
+    bodies = _steps(plan, weights, collected, first)
+    collected.bodies.append(bodies)
+    return {
+        "name": name, "prefix": prefix, "first": first,
+        "inputs": _ports(plan, plan.graph.inputs, f"{prefix}_input"),
+        "outputs": _ports(plan, plan.graph.outputs, f"{prefix}_output"),
+        "parts": [_part(bodies[at : at + PART]) for at in range(0, len(bodies), PART)] or [_part([])],
+    }
+
+
+def _check_names(name: str, entries: Sequence[Mapping[str, Any]]) -> None:
+    """No two functions of a module have one name."""
+    made = [f"{name}_reset", *(f"{entry['prefix']}_run" for entry in entries)]
+    made += [port["c_name"] for entry in entries for port in (*entry["inputs"], *entry["outputs"])]
+    twice = sorted({function for function in made if made.count(function) > 1})
+    if twice:
+        raise PilotlightError(
+            f"two functions of {name} would be called {twice[0]} in C", hint="rename the entry point or its input",
+            kind="usage",
+        )
+
+
+def _steps(plan: Plan, weights: Weights, collected: _Collected, first: int) -> list[str]:
+    """The C of each step; steps are numbered from `first`."""
+
     def locate(value: Value) -> tuple[str, int]:
         if value.is_constant:
             return "w", weights.offset(value)
         pool, offset = plan.locate(value)
         return _BASES[pool], offset
 
-    collected = _Collected()
-    for index, node in enumerate(plan.steps):
+    bodies = []
+    for index, node in enumerate(plan.steps, first):
         step = Step(index, locate, plan.scratch(node), plan.walks_backward(node))
         ops.get(node.op).emit(node, step)
         collected.tables += step.tables
@@ -170,8 +216,8 @@ def _steps(plan: Plan, weights: Weights) -> _Collected:
         collected.bring(step)
         lines = "\n".join(step.lines).split("\n")
         head = [f"\n    /* {index}: {in_comment(describe_node(node))} */", f"    PL_STEP({index});"]
-        collected.bodies.append("\n".join([*head, *(f"    {line}" if line else "" for line in lines)]))
-    return collected
+        bodies.append("\n".join([*head, *(f"    {line}" if line else "" for line in lines)]))
+    return bodies
 
 
 def _part(steps: list[str]) -> dict[str, Any]:
@@ -182,10 +228,11 @@ def _part(steps: list[str]) -> dict[str, Any]:
     }
 
 
-def _reset(plan: Plan, weights: Weights, collected: _Collected) -> str:
+def _reset(plans: Iterable[Plan], weights: Weights, collected: _Collected) -> str:
     """The body of NAME_reset: zeros where the state starts with zeros, else a copy from the weights."""
     lines = []
-    for state, offset in plan.state_offsets.items():
+    states = {offset: state for plan in plans for state, offset in plan.state_offsets.items()}
+    for offset, state in states.items():
         collected.kernels["mem"] = None
         name = in_comment(state.name)
         if state.initial.any():
@@ -199,7 +246,10 @@ def _reset(plan: Plan, weights: Weights, collected: _Collected) -> str:
 
 def _ports(plan: Plan, ports: Sequence[Port], prefix: str) -> list[dict[str, Any]]:
     words = port_names(port.name for port in ports)
-    return [_port(plan, port, word, f"{prefix}_{word}") for port, word in zip(ports, words, strict=True)]
+    return [
+        _port(plan, port, word, f"{prefix}_{word}") | {"sizes": size_meaning(ports, port)}
+        for port, word in zip(ports, words, strict=True)
+    ]
 
 
 def _port(plan: Plan, port: Port, word: str, c_name: str) -> dict[str, Any]:
@@ -211,6 +261,7 @@ def _port(plan: Plan, port: Port, word: str, c_name: str) -> dict[str, Any]:
         "scale": port.quant and port.quant.scale, "zero_point": port.quant and port.quant.zero_point,
         "c": port.quant and _quant_numbers(port, port.quant),
         "offset": offset, "bytes": port.value.bytes, "count": port.value.elements, "meaning": port_meaning(port),
+        "limits": port.limits if port.is_size and port.limits[1] else None,
     }
 
 
@@ -220,39 +271,4 @@ def _quant_numbers(port: Port, quant: Quant) -> dict[str, str]:
     return {
         "scale": c_float(quant.scale), "inverse": c_float(1.0 / quant.scale),
         "low": c_float(limits.min - quant.zero_point), "high": c_float(limits.max - quant.zero_point),
-    }
-
-
-def _metadata(
-    plan: Plan, common: dict[str, Any], sources: list[str], asm_stack: dict[str, int], weights: Weights
-) -> dict[str, Any]:
-    hidden = ("word", "ctype", "c", "count", "meaning")
-    steps = [
-        {
-            "index": i, "label": f"{common['name']}_step_{i}", "op": node.op, "what": describe_node(node, place=False),
-            "module": node.place.module, "source": node.place.source, "macs": ops.get(node.op).macs(node),
-        }
-        for i, node in enumerate(plan.steps)
-    ]
-    buffers = [
-        {"name": b.name, "offset": plan.arena.offsets[b.name], "bytes": b.size, "first": b.first, "last": b.last}
-        for b in plan.buffers
-    ]
-    return {
-        "name": common["name"],
-        "generator": f"pilotlight {__version__}",
-        "model_sha256": plan.graph.sha256,
-        "sources": sources,
-        "asm_stack": asm_stack,
-        "inputs": [{k: v for k, v in p.items() if k not in hidden} for p in common["inputs"]],
-        "outputs": [{k: v for k, v in p.items() if k not in hidden} for p in common["outputs"]],
-        "arena_bytes": common["arena_size"],
-        "arena_lower_bound": plan.arena.lower_bound,
-        "arena_no_overlap": plan.arena.no_overlap,
-        "state_bytes": plan.state_size,
-        "weights_bytes": weights.size,
-        "macs": plan.graph.macs,
-        "macs_executed": sum(s["macs"] for s in steps),
-        "ops": steps,
-        "buffers": buffers,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from pilotlight import ops
@@ -15,7 +15,7 @@ from pilotlight.plan.schedule import reorder
 
 ALIGN = 16
 
-__all__ = ["ALIGN", "Plan", "make_plan", "plan_inside"]
+__all__ = ["ALIGN", "Plan", "make_plan", "plan_inside", "share_states"]
 
 
 @dataclass
@@ -78,14 +78,22 @@ def make_plan(
         found.buffers = [b for b in found.buffers if b.name not in elsewhere]
         found.overlaps = [o for o in found.overlaps if not {o.input, o.output} & elsewhere]
     arena = plan_arena(found.buffers, found.overlaps, align=ALIGN)
-    offsets: dict[State, int] = {}
+    plan = Plan(graph, found.steps, arena, found.buffers, 0, {}, found.homes, found.in_state, found.scratch)
+    share_states([plan])
+    return plan
+
+
+def share_states(plans: Sequence[Plan]) -> None:
+    """Give the states of entry points one block of memory: those of one name are in one place."""
+    places: dict[str, int] = {}
     size = 0
-    for state in graph.states:
-        offsets[state] = size
-        size += -(-state.value.bytes // 8) * 8
-    return Plan(
-        graph, found.steps, arena, found.buffers, size, offsets, found.homes, found.in_state, found.scratch
-    )
+    for state in (state for plan in plans for state in plan.graph.states):
+        if state.name not in places:
+            places[state.name] = size
+            size += -(-state.value.bytes // 8) * 8
+    for plan in plans:
+        plan.state_size = size
+        plan.state_offsets = {state: places[state.name] for state in plan.graph.states}
 
 
 def plan_inside(node: Node) -> None:

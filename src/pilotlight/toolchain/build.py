@@ -53,6 +53,11 @@ class BuildInfo:
     def name(self) -> str:
         return self.folder.name
 
+    def of_entry(self, name: str) -> BuildInfo:
+        """The same with one entry point only, for its figures."""
+        entries = tuple(entry for entry in self.folder.entries if entry.name == name)
+        return dataclasses.replace(self, folder=dataclasses.replace(self.folder, entries=entries))
+
     @property
     def flash(self) -> dict[str, int | None]:
         """The model's bytes in memories that keep them without power."""
@@ -125,7 +130,7 @@ class _Builder:
             marked = marked_units(self.model, plain, [self.optimize])
             marked += server_units(self.model, self._with_ports(), self._startup(self.board.emulator.startup))
         self._compile([*plain, *marked])
-        self._write("model.ld", model_script(self.model.name, self.board, place))
+        self._write("model.ld", model_script(self.model.name, self.model.entries[0].function, self.board, place))
         alone = self._link(f"{self.model.name}.model.elf", "model.ld", plain, self._keep())
         stack = self._stack(alone, plain)
         info = BuildInfo(
@@ -175,7 +180,7 @@ class _Builder:
         run([self.toolchain.gcc, *extra, *objects, "-o", str(image)], cwd=self.work)
         alone, sizes = None, Sizes(None, self.model.weights_bytes, 0, None, 0, "built with sanitizers")
         if not sanitize:
-            entry = ["-static", f"-Wl,-e,{self.model.name}_run", "-Wl,--build-id=none"]
+            entry = ["-static", f"-Wl,-e,{self.model.entries[0].function}", "-Wl,--build-id=none"]
             alone = self._link(f"{self.model.name}.model.elf", None, plain, [*entry, *self._keep()])
             sizes = model_sizes(alone)
         return BuildInfo(
@@ -212,12 +217,16 @@ class _Builder:
         return self.work / name
 
     def _keep(self) -> list[str]:
-        """The model reaches its weights through a pointer only: they would be collected otherwise."""
-        return ["-u", f"{self.model.name}_weights"] if self.model.weights_bytes else []
+        """The model reaches its weights through a pointer only: they would be collected otherwise, and so would
+        entry points but the first."""
+        names = [f"{self.model.name}_weights"] if self.model.weights_bytes else []
+        names += [entry.function for entry in self.model.entries[1:]]
+        return [part for name in names for part in ("-u", name)]
 
     def _stack(self, elf: Path, units: list[Unit]) -> int | None:
         usage = [path for unit in units if (path := self.work / unit.usage).exists()]
-        return stack_bytes(self.toolchain, elf, f"{self.model.name}_run", usage, self.model.asm_stack)
+        functions = [entry.function for entry in self.model.entries]
+        return stack_bytes(self.toolchain, elf, functions, usage, self.model.asm_stack)
 
     def _with_ports(self) -> Path:
         self._write("pl_ports.h", ports_header(self.model))

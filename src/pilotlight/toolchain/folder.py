@@ -25,17 +25,45 @@ class FolderPort:
 
 
 @dataclass(frozen=True)
+class FolderEntry:
+    """An entry point; that of a model with a single one has no name."""
+
+    name: str
+    function: str
+    inputs: tuple[FolderPort, ...]
+    outputs: tuple[FolderPort, ...]
+    ops: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
 class ModelFolder:
+    """Ports and steps of all entry points are numbered in their order."""
+
     path: Path
     name: str
     sources: tuple[str, ...]
     asm_stack: dict[str, int]
-    inputs: tuple[FolderPort, ...]
-    outputs: tuple[FolderPort, ...]
+    entries: tuple[FolderEntry, ...]
     arena_bytes: int
     state_bytes: int
     weights_bytes: int
-    ops: tuple[dict[str, Any], ...]
+
+    @property
+    def inputs(self) -> tuple[FolderPort, ...]:
+        return tuple(port for entry in self.entries for port in entry.inputs)
+
+    @property
+    def outputs(self) -> tuple[FolderPort, ...]:
+        return tuple(port for entry in self.entries for port in entry.outputs)
+
+    @property
+    def ops(self) -> tuple[dict[str, Any], ...]:
+        return tuple(op for entry in self.entries for op in entry.ops)
+
+    def before(self, entry: int) -> tuple[int, int, int]:
+        """How many inputs, outputs and steps the entry points before this one have."""
+        rows = self.entries[:entry]
+        return sum(len(e.inputs) for e in rows), sum(len(e.outputs) for e in rows), sum(len(e.ops) for e in rows)
 
 
 def read_folder(path: Path) -> ModelFolder:
@@ -47,12 +75,10 @@ def read_folder(path: Path) -> ModelFolder:
             name=data["name"],
             sources=tuple(data["sources"]),
             asm_stack=dict(data.get("asm_stack") or {}),
-            inputs=tuple(_port(row) for row in data["inputs"]),
-            outputs=tuple(_port(row) for row in data["outputs"]),
+            entries=tuple(_entry(row, data["name"]) for row in data.get("entries") or [data]),
             arena_bytes=data["arena_bytes"],
             state_bytes=data["state_bytes"],
             weights_bytes=data["weights_bytes"],
-            ops=tuple(data.get("ops", ())),
         )
     except OSError as error:
         raise PilotlightError(
@@ -68,6 +94,16 @@ def read_folder(path: Path) -> ModelFolder:
             hint="compile the model again",
             kind="bad-folder",
         ) from error
+
+
+def _entry(row: dict[str, Any], name: str) -> FolderEntry:
+    return FolderEntry(
+        name=row["name"] if "function" in row else "",
+        function=row.get("function") or f"{name}_run",
+        inputs=tuple(_port(port) for port in row["inputs"]),
+        outputs=tuple(_port(port) for port in row["outputs"]),
+        ops=tuple(row.get("ops", ())),
+    )
 
 
 def _port(row: dict[str, Any]) -> FolderPort:

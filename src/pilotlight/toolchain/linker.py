@@ -8,14 +8,15 @@ _WEIGHTS = "*(.rodata.{name}_weights .rodata.{name}_weights.*) *{name}_weights.*
 _UNUSED = "/DISCARD/ : { *(.note.*) *(.comment) *(.eh_frame*) }"
 
 
-def model_script(name: str, board: Board, place: Placement) -> str:
-    """For the model alone: code, then read-only data, at the board's addresses but without their limits.
+def model_script(name: str, function: str, board: Board, place: Placement) -> str:
+    """For the model alone, whose entry is `function`: code, then read-only data, at the board's addresses but without
+    their limits.
 
     Read-only data of the compiler's library counts as code; everything the model brings is weights.
     """
     code = board.memory(place.code).base
     weights = "" if place.weights == place.code else f"\n  . = {board.memory(place.weights).base:#x};"
-    return f"""ENTRY({name}_run)
+    return f"""ENTRY({function})
 SECTIONS
 {{
   . = {code:#x};

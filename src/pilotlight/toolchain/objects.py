@@ -63,7 +63,7 @@ def server_units(
     if startup is None:
         names, kind = _HOST, ["-O1"]
     else:
-        names, kind = (*_BARE, *STARTUP[startup]), ["-Os", "-DPL_BARE", f"-DPL_RUN={model.name}_run"]
+        names, kind = (*_BARE, *STARTUP[startup]), ["-Os", "-DPL_BARE"]
     return [_unit("server", DEVICE_SOURCES / name, [*kind, *flags, *include]) for name in names]
 
 

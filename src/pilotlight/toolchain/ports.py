@@ -18,10 +18,14 @@ typedef {name}_t pl_model_t;
 #define PL_MODEL_ALIGN {upper}_ALIGN
 #define PL_MODEL_WEIGHTS {weights}
 #define PL_MODEL_RESET {name}_reset
-#define PL_MODEL_RUN {name}_run
+#define PL_MODEL_ENTRIES(X){_entries(folder)}
 #define PL_MODEL_INPUTS(X){_rows(folder.inputs)}
 #define PL_MODEL_OUTPUTS(X){_rows(folder.outputs)}
 """
+
+
+def _entries(folder: ModelFolder) -> str:
+    return "".join(f" \\\n    X({i}u, {entry.function})" for i, entry in enumerate(folder.entries))
 
 
 def _rows(ports: Sequence[FolderPort]) -> str:

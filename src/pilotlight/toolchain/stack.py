@@ -28,15 +28,15 @@ _ENDLESS = 1 << 20
 
 
 def stack_bytes(
-    toolchain: Toolchain, elf: Path, entry: str, usage_files: Iterable[Path], asm: dict[str, int]
+    toolchain: Toolchain, elf: Path, entries: Iterable[str], usage_files: Iterable[Path], asm: dict[str, int]
 ) -> int | None:
-    """Bytes below the stack pointer at the call of `entry`, in the worst case; None: see NO_ANALYSIS."""
+    """Bytes below the stack pointer at the call of one of `entries`, in the worst case; None: see NO_ANALYSIS."""
     flow = flow_of(elf)
     if flow is None:
         return None
     frames = _frames(usage_files) | asm
     graph = _Graph(disassemble(toolchain, elf), flow, functions(elf), frames)
-    return graph.depth(graph.symbols[entry][0])
+    return max(graph.depth(graph.symbols[entry][0]) for entry in entries)
 
 
 def _frames(usage_files: Iterable[Path]) -> dict[str, int]:

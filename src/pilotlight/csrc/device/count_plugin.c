@@ -1,15 +1,15 @@
 /* A QEMU plugin that counts the instructions of each run of a model, step by step, without touching the
  * image. Arguments: labels=FILE out=FILE.
  *
- * labels has one line per address: "start ADDR" (first instruction of NAME_run), "end ADDR" (where NAME_run
- * returns to), "step ADDR N" (sorted by N; at one address the last step takes over, the others are empty; a
+ * labels has one line per address: "start ADDR N" (first instruction of an entry point, whose first step is N, in
+ * order), "end ADDR" (where it returns to), "step ADDR N" (sorted by N; at one address the last step takes over, the others are empty; a
  * step has several addresses where the compiler copied code).
  * A block of translated code is cut into segments at these addresses. One callback at the first instruction
  * of a segment switches the step when the segment starts at a label, then counts the whole segment for the
  * current step: a kernel that several steps share is charged to each of them. What runs before the first
- * label belongs to step 0.
+ * label belongs to the entry point's first step.
  *
- * out gets, at the end of every run, "run N0 N1 ..." (instructions per step); after the first run also
+ * out gets, at the end of every run, "run N0 N1 ..." (instructions per step); after the first of each entry point also
  * "segment STEP ADDR INSTRUCTIONS TIMES TAKEN" lines (TAKEN: how often the next instruction executed was not
  * the next in memory), closed by "detail"; at exit inside a run "stopped STEP ADDR".
  *
@@ -54,8 +54,9 @@ typedef struct segment {
     uint64_t start;
     uint64_t end;
     uint64_t instructions;
-    int step;      /* the label at `start`, or -1 */
-    cell_t *cells; /* (steps), made when first executed inside a run */
+    int step;            /* the label at `start`, or -1 */
+    struct entry *entry; /* that begins at `start`, or NULL */
+    cell_t *cells;       /* (steps), made when first executed inside a run */
 } segment_t;
 
 #define HASH 65536u
@@ -69,13 +70,19 @@ typedef struct {
 static label_t *labels; /* (label_count) */
 static int label_count;
 static int steps;
-static uint64_t start_address;
+typedef struct entry {
+    uint64_t address;
+    int first; /* step */
+    int runs;
+} entry_t;
+
+static entry_t *entries; /* (entry_count) */
+static int entry_count;
+static entry_t *current; /* the one that runs, or NULL */
 static uint64_t end_address;
 static FILE *out;
 
-static int running;
 static int step;
-static int runs;
 static uint64_t *totals; /* (steps) */
 static segment_t *last;
 static int last_step;
@@ -91,9 +98,19 @@ static int step_at(uint64_t address)
     return -1;
 }
 
+static entry_t *entry_at(uint64_t address)
+{
+    for (int i = 0; i < entry_count; i++) {
+        if (entries[i].address == address) {
+            return &entries[i];
+        }
+    }
+    return NULL;
+}
+
 static int is_label(uint64_t address)
 {
-    return address == start_address || address == end_address || step_at(address) >= 0;
+    return entry_at(address) != NULL || address == end_address || step_at(address) >= 0;
 }
 
 static void count_detail(segment_t *s)
@@ -112,11 +129,13 @@ static void count_detail(segment_t *s)
     s->cells[step].times++;
 }
 
+/* Of the steps of the entry point that ran. */
 static void write_detail(void)
 {
+    const int next = current + 1 < entries + entry_count ? current[1].first : steps;
     for (uint32_t h = 0; h < HASH; h++) {
         for (const segment_t *s = segments[h]; s != NULL; s = s->next) {
-            for (int i = 0; s->cells != NULL && i < steps; i++) {
+            for (int i = current->first; s->cells != NULL && i < next; i++) {
                 if (s->cells[i].times != 0) {
                     fprintf(out, "segment %d %" PRIx64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", i, s->start,
                             s->instructions, s->cells[i].times, s->cells[i].taken);
@@ -129,15 +148,15 @@ static void write_detail(void)
 
 static void end_run(void)
 {
-    running = 0;
     fprintf(out, "run");
     for (int i = 0; i < steps; i++) {
         fprintf(out, " %" PRIu64, totals[i]);
     }
     fprintf(out, "\n");
-    if (runs++ == 0) {
+    if (current->runs++ == 0) {
         write_detail();
     }
+    current = NULL;
     fflush(out);
 }
 
@@ -145,19 +164,19 @@ static void on_segment(unsigned int cpu, void *data)
 {
     segment_t *s = data;
     (void)cpu;
-    if (s->start == start_address) {
-        running = 1;
-        step = 0;
+    if (s->entry != NULL) {
+        current = s->entry;
+        step = current->first;
         last = NULL;
         memset(totals, 0, (size_t)steps * sizeof *totals);
     }
-    if (!running) {
+    if (current == NULL) {
         return;
     }
     if (s->step >= 0) {
         step = s->step;
     }
-    if (runs == 0) {
+    if (current->runs == 0) {
         count_detail(s);
     }
     if (s->start == end_address) {
@@ -181,6 +200,7 @@ static segment_t *segment_of(uint64_t start, uint64_t end, uint64_t instructions
     s->end = end;
     s->instructions = instructions;
     s->step = step_at(start);
+    s->entry = entry_at(start);
     s->next = *slot;
     *slot = s;
     return s;
@@ -210,7 +230,7 @@ static void at_stop(plugin_id id, void *data)
 {
     (void)id;
     (void)data;
-    if (running && last != NULL) {
+    if (current != NULL && last != NULL) {
         fprintf(out, "stopped %d %" PRIx64 "\n", step, last->start);
     }
     fclose(out);
@@ -226,8 +246,9 @@ static int read_labels(const char *path)
         return 0;
     }
     while (fscanf(file, "%15s %" SCNx64, kind, &address) == 2) {
-        if (strcmp(kind, "start") == 0) {
-            start_address = address;
+        if (strcmp(kind, "start") == 0 && fscanf(file, "%d", &number) == 1) {
+            entries = realloc(entries, (size_t)(entry_count + 1) * sizeof *entries);
+            entries[entry_count++] = (entry_t){address, number, 0};
         } else if (strcmp(kind, "end") == 0) {
             end_address = address;
         } else if (fscanf(file, "%d", &number) == 1) {

@@ -21,8 +21,13 @@ static uint8_t *const state = 0;
 
 static const pl_model_t model = {PL_MODEL_WEIGHTS, arena, state};
 
+typedef void pl_run_t(const pl_model_t *m);
+
 const uint32_t pl_model_arena_bytes = PL_MODEL_ARENA_SIZE;
 const uint32_t pl_model_state_bytes = PL_MODEL_STATE_SIZE;
+
+#define ONE(index, function) +1u
+const uint32_t pl_model_entries = 0u PL_MODEL_ENTRIES(ONE);
 
 #define COUNT(index, pointer, bytes) +1u
 const uint32_t pl_model_inputs = 0u PL_MODEL_INPUTS(COUNT);
@@ -54,15 +59,27 @@ uint8_t *pl_model_arena(void) { return arena; }
 
 void pl_model_reset(void) { PL_MODEL_RESET(&model); }
 
+#define ENTRY(number, function)                                                                                        \
+    if (index == (number)) {                                                                                           \
+        run = function;                                                                                                \
+    }
+
+static pl_run_t *entry_point(uint32_t index)
+{
+    pl_run_t *run = 0;
+    PL_MODEL_ENTRIES(ENTRY)
+    return run;
+}
+
 #if defined(PL_BARE)
 #define PAINT 0x5AFE57ACu
 
 extern uint32_t pl_stack_low[];
-uint8_t *pl_call_run(const pl_model_t *m, uint32_t *low, uint32_t paint);
+uint8_t *pl_call_run(const pl_model_t *m, uint32_t *low, uint32_t paint, pl_run_t *run);
 
-uint32_t pl_model_run(void)
+uint32_t pl_model_run(uint32_t index)
 {
-    const uint8_t *top = pl_call_run(&model, pl_stack_low, PAINT);
+    const uint8_t *top = pl_call_run(&model, pl_stack_low, PAINT, entry_point(index));
     const volatile uint32_t *low = pl_stack_low;
     while ((uintptr_t)low < (uintptr_t)top && *low == PAINT) {
         low++;
@@ -73,9 +90,9 @@ uint32_t pl_model_run(void)
     return (uint32_t)((uintptr_t)top - (uintptr_t)low);
 }
 #else
-uint32_t pl_model_run(void)
+uint32_t pl_model_run(uint32_t index)
 {
-    PL_MODEL_RUN(&model);
+    entry_point(index)(&model);
     return PL_STACK_UNKNOWN;
 }
 #endif

@@ -17,8 +17,11 @@
  *     OUTPUT  which output     -                          its bytes
  *     FILL    a byte           -                          -          every byte of the arena becomes `index`
  *     RESET   -                -                          -          the model's state starts over
- *     RUN     -                -                          uint32     bytes of stack touched by the run
+ *     RUN     which entry      -                          uint32     bytes of stack touched by the run
  *     QUIT    -                -                          -          the board stops
+ *
+ * A model with several entry points numbers the inputs of the first, then those of the second, and so on; outputs
+ * likewise.
  */
 #define PL_PROTOCOL_VERSION 1u
 

@@ -91,10 +91,20 @@ static void fill(uint8_t value)
     }
 }
 
+static void run(uint16_t index)
+{
+    uint8_t stack[4];
+    if (index >= pl_model_entries) {
+        answer(PL_RUN, index, PL_NO_SUCH_INDEX, 0, 0u);
+        return;
+    }
+    put_u32(stack, pl_model_run(index));
+    answer(PL_RUN, index, PL_OK, stack, sizeof stack);
+}
+
 void pl_serve(void)
 {
     uint8_t header[PL_HEADER_BYTES];
-    uint8_t stack[4];
     pl_io_open();
     pl_model_reset();
     hello();
@@ -120,8 +130,7 @@ void pl_serve(void)
             pl_model_reset();
             answer(kind, index, PL_OK, 0, 0u);
         } else if (kind == PL_RUN) {
-            put_u32(stack, pl_model_run());
-            answer(kind, index, PL_OK, stack, sizeof stack);
+            run(index);
         } else if (kind == PL_QUIT) {
             answer(kind, index, PL_OK, 0, 0u);
             return;

@@ -1,5 +1,5 @@
 /* Start-up for Arm Cortex-M: vector table, reset, faults, and the call that is measured.
- * Only instructions that Cortex-M0 also has. PL_RUN is the model's NAME_run. */
+ * Only instructions that Cortex-M0 also has. */
     .syntax unified
     .thumb
 
@@ -62,8 +62,8 @@ pl_semihost:
     bx lr
     .size pl_semihost, . - pl_semihost
 
-    /* uint8_t *pl_call_run(const NAME_t *m, uint32_t *low, uint32_t paint): paints the stack from `low` up
-     * to the stack pointer the model will see, runs the model and gives that stack pointer. */
+    /* uint8_t *pl_call_run(const NAME_t *m, uint32_t *low, uint32_t paint, void (*run)(const NAME_t *m)): paints
+     * the stack from `low` up to the stack pointer the model will see, runs the model and gives that stack pointer. */
     .section .text.pl_call_run, "ax"
     .globl pl_call_run
     .thumb_func
@@ -76,7 +76,7 @@ pl_call_run:
     adds r1, r1, #4
 2:  cmp r1, r4
     blo 1b
-    bl PL_RUN
+    blx r3
     .globl pl_run_done
 pl_run_done:
     mov r0, r4

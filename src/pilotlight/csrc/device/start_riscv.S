@@ -1,4 +1,4 @@
-/* Start-up for RV32: reset, traps, and the call that is measured. PL_RUN is the model's NAME_run. */
+/* Start-up for RV32: reset, traps, and the call that is measured. */
     .section .vectors, "ax"
     .globl pl_reset
     .type pl_reset, @function
@@ -51,8 +51,8 @@ pl_semihost:
     .option pop
     .size pl_semihost, . - pl_semihost
 
-    /* uint8_t *pl_call_run(const NAME_t *m, uint32_t *low, uint32_t paint): paints the stack from `low` up
-     * to the stack pointer the model will see, runs the model and gives that stack pointer. */
+    /* uint8_t *pl_call_run(const NAME_t *m, uint32_t *low, uint32_t paint, void (*run)(const NAME_t *m)): paints
+     * the stack from `low` up to the stack pointer the model will see, runs the model and gives that stack pointer. */
     .section .text.pl_call_run, "ax"
     .globl pl_call_run
     .type pl_call_run, @function
@@ -63,7 +63,7 @@ pl_call_run:
 1:  sw a2, 0(a1)
     addi a1, a1, 4
 2:  bltu a1, sp, 1b
-    call PL_RUN
+    jalr a3
     .globl pl_run_done
 pl_run_done:
     mv a0, sp

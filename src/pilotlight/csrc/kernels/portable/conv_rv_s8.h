@@ -1,0 +1,126 @@
+#ifndef PL_CONV_RV_S8_H
+#define PL_CONV_RV_S8_H
+
+#include <stdint.h>
+
+#include "conv_s8.h"
+
+/* int8 convolution with blocks in assembly for 32-bit RISC-V with multiplication: up to four pixels by four filters,
+ * whose sums are all in registers. With PILOTLIGHT_PORTABLE, and elsewhere, their C twin computes the same bytes. */
+#if !defined(PILOTLIGHT_PORTABLE) && defined(__riscv_mul) && __riscv_xlen == 32 && !defined(__riscv_32e)
+#define PL_RV_ASM 1
+#else
+#define PL_RV_ASM 0
+#endif
+
+typedef struct {
+    pl_conv_s8_t s;
+    int32_t kind; // PL_RV_CONV_*: which blocks
+    int32_t taps; // of a window, a multiple of four; those past its end have zero weights
+} pl_conv_rv_t;
+
+/* Blocks of four filters at a group of pixels. The stream of a block: four sums to start from, `taps` times four
+ * weights, four multipliers. The assembly knows the order of fields. */
+typedef struct {
+    const int8_t *x;     // window of the first pixel
+    int32_t step;        // bytes to the next pixel's
+    const int8_t *x_end; // where x is after all taps
+    const int32_t *w, *w_end;
+    int8_t *y;
+    int32_t oc; // from a pixel's outputs to the next pixel's
+    int32_t zy, lo, hi;
+} pl_rv_conv_t;
+
+/* Calls the block of `pixels` pixels; written for each model. */
+static inline void pl_rv_conv_block_s8(int32_t kind, int32_t pixels, const pl_rv_conv_t *t);
+
+static inline void pl_rv_conv_twin_s8(const pl_rv_conv_t *t, int32_t pixels, int32_t shift)
+{
+    const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
+    const int32_t taps = (int32_t)(t->x_end - t->x);
+    int8_t *y = t->y;
+    for (const int32_t *w = t->w; w != t->w_end; w += 8 + taps) {
+        for (int32_t p = 0; p < pixels; p++) {
+            const int8_t *weights = (const int8_t *)(w + 4);
+            int32_t acc[4]; // (filters)
+            for (int32_t f = 0; f < 4; f++) {
+                acc[f] = w[f];
+                for (int32_t i = 0; i < taps; i++) {
+                    acc[f] += t->x[p * t->step + i] * weights[4 * i + f];
+                }
+                y[p * t->oc + f] = pl_requantize_s8(&q, acc[f], w[4 + taps + f]);
+            }
+        }
+        y += 4;
+    }
+}
+
+/* All filters of one group of channels at one group of pixels; what is left of them goes through spare memory. */
+static inline void pl_filters_rv_s8(const pl_conv_rv_t *d, int32_t pixels, const int8_t *patch, const int32_t *w,
+                                    int8_t *y)
+{
+    const pl_conv_s8_t *s = &d->s;
+    const int32_t whole = s->ocg & ~3, words = 8 + d->taps;
+    pl_rv_conv_t t;
+    t.step = s->step * s->kh * s->icg;
+    t.zy = s->q.zy;
+    t.lo = s->q.lo;
+    t.hi = s->q.hi;
+    while (pixels > 0) {
+        const int32_t taken = pixels < 4 ? pixels : 4;
+        t.x = patch;
+        t.x_end = patch + d->taps;
+        t.w = w;
+        t.w_end = w + (int32_t)((uint32_t)whole >> 2) * words;
+        t.y = y;
+        t.oc = s->oc;
+        if (whole > 0) {
+            pl_rv_conv_block_s8(d->kind, taken, &t);
+        }
+        if (s->ocg > whole) {
+            int8_t spare[16]; // (pixels, 4)
+            pl_zero(spare, 16);
+            t.w = t.w_end;
+            t.w_end += words;
+            t.y = spare;
+            t.oc = 4;
+            pl_rv_conv_block_s8(d->kind, taken, &t);
+            for (int32_t p = 0; p < taken; p++) {
+                for (int32_t f = whole; f < s->ocg; f++) {
+                    y[p * s->oc + f] = spare[4 * p + f - whole];
+                }
+            }
+        }
+        pixels -= taken;
+        patch += taken * t.step;
+        y += taken * s->oc;
+    }
+}
+
+/* A convolution. w holds the streams of the blocks of each group of channels. */
+static inline void pl_conv_rv_s8(const pl_conv_rv_t *d,
+                                 const int8_t *x, // (n, ih, iw, ic)
+                                 const int32_t *w,
+                                 int8_t *y,     // (n, oh, ow, oc)
+                                 void *scratch) // the patch
+{
+    const pl_conv_s8_t *s = &d->s;
+    const int32_t words = (int32_t)((uint32_t)(s->ocg + 3) >> 2) * (8 + d->taps);
+    int8_t *const patch = (int8_t *)scratch; // (columns, kh, icg)
+    for (int32_t i = 0; i < s->n; i++) {
+        for (int32_t j = 0; j < s->oh; j++) {
+            for (int32_t k = 0; k < s->in_row; k++) {
+                pl_group_s8_t g;
+                pl_group_s8(s, i, j, k, &g);
+                const int8_t *image = x + g.image * s->ih * s->iw * s->ic;
+                int8_t *out = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->oc;
+                for (int32_t c = 0; c < s->groups; c++) {
+                    pl_gather_s8(s, &g, image + c * s->icg, patch);
+                    pl_filters_rv_s8(d, g.pixels, patch, w + c * words, out + c * s->ocg);
+                }
+            }
+        }
+    }
+}
+
+#endif

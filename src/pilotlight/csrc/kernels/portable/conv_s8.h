@@ -1,0 +1,230 @@
+#ifndef PL_CONV_S8_H
+#define PL_CONV_S8_H
+
+#include <stdint.h>
+
+#include "patch_s8.h"
+
+/* One kernel row of a run of columns; row is null outside the image. Columns go into the patch `column` apart. */
+static inline void pl_gather_row_s8(const pl_conv_s8_t *s, const pl_run_s8_t *t, int32_t at, const int8_t *row,
+                                    int8_t *to, int32_t column)
+{
+    const int32_t channels = s->icg, step = t->step, end = row ? s->iw : 0;
+    for (int32_t c = t->count; c > 0; c--) {
+        if (at < 0 || at >= end) {
+            for (int32_t k = 0; k < channels; k++) {
+                to[k] = (int8_t)s->zx;
+                PL_BARRIER(to);
+            }
+        } else if ((channels & 3) == 0) {
+            pl_copy(to, row + at * s->ic, channels);
+        } else {
+            const int8_t *from = row + at * s->ic;
+            for (int32_t k = 0; k < channels; k++) {
+                to[k] = from[k];
+                PL_BARRIER(to);
+            }
+        }
+        at += step;
+        to += column;
+    }
+}
+
+/* Copies what a group of pixels sees of one group of channels; x is the image, at the first of those channels. */
+static inline void pl_gather_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g,
+                                const int8_t *x, // (ih, iw, ic)
+                                int8_t *patch)   // (columns, kh, icg)
+{
+    pl_run_s8_t t;
+    pl_runs_s8(s, g, &t);
+    const int32_t column = s->kh * s->icg;
+    for (int32_t i = 0; i < t.runs; i++) {
+        int32_t row = g->row * s->sh - s->pt;
+        for (int32_t r = 0; r < s->kh; r++) {
+            const int8_t *from = row >= 0 && row < s->ih ? x + row * s->iw * s->ic : 0;
+            pl_gather_row_s8(s, &t, t.at + i * t.at_run, from, patch + r * s->icg, column);
+            row += s->dh;
+        }
+        patch += s->kw * column;
+    }
+}
+
+/* One pixel by four filters. */
+#define PL_TAP1_S8(i)                                                                                                  \
+    v = x[i];                                                                                                          \
+    a0 += v * w[4 * (i)], a1 += v * w[4 * (i) + 1], a2 += v * w[4 * (i) + 2], a3 += v * w[4 * (i) + 3];
+static inline void pl_dot1_s8(const int8_t *x, const int8_t *w, const int32_t *bias, int32_t k, int32_t *acc)
+{
+    int32_t a0 = bias[0], a1 = bias[1], a2 = bias[2], a3 = bias[3];
+    int32_t v;
+    for (; k >= 4; k -= 4) {
+        PL_TAP1_S8(0)
+        PL_TAP1_S8(1)
+        PL_TAP1_S8(2)
+        PL_TAP1_S8(3)
+        x += 4;
+        w += 16;
+    }
+    for (; k > 0; k--) {
+        PL_TAP1_S8(0)
+        x += 1;
+        w += 4;
+    }
+    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
+}
+
+#if defined(__arm__)
+enum { PL_PIXELS_S8 = 2 };
+
+/* Two pixels by two of four filters: what thirteen registers hold. */
+#define PL_TAP2_S8(i)                                                                                                  \
+    u = w[4 * (i)], v = w[4 * (i) + 1];                                                                                \
+    t = x[i], a0 += t * u, a1 += t * v;                                                                                \
+    t = z[i], b0 += t * u, b1 += t * v;                                                                                \
+    PL_BARRIER(w);                                                                                                     \
+    PL_BARRIER(x);                                                                                                     \
+    PL_BARRIER(z);
+static inline void pl_half_s8(const int8_t *x, int32_t step, const int8_t *w, const int32_t *bias, int32_t k,
+                              int32_t *acc)
+{
+    const int8_t *z = x + step;
+    int32_t a0 = bias[0], a1 = bias[1], b0 = a0, b1 = a1;
+    int32_t t, u, v;
+    for (; k >= 4; k -= 4) {
+        PL_TAP2_S8(0)
+        PL_TAP2_S8(1)
+        PL_TAP2_S8(2)
+        PL_TAP2_S8(3)
+        x += 4;
+        z += 4;
+        w += 16;
+    }
+    for (; k > 0; k--) {
+        PL_TAP2_S8(0)
+        x += 1;
+        z += 1;
+        w += 4;
+    }
+    acc[0] = a0, acc[1] = a1, acc[4] = b0, acc[5] = b1;
+}
+
+static inline void pl_dots_s8(const int8_t *x, int32_t step, const int8_t *w, const int32_t *bias, int32_t k,
+                              int32_t *acc) // (2, 4)
+{
+    pl_half_s8(x, step, w, bias, k, acc);
+    pl_half_s8(x, step, w + 2, bias + 2, k, acc + 2);
+}
+#else
+enum { PL_PIXELS_S8 = 3 };
+
+/* Three pixels by four filters: what twenty-eight registers hold, as long as the compiler does not load the next tap
+ * early. */
+#define PL_PIXEL3_S8(p, a) t = p, a##0 += t * w0, a##1 += t * w1, a##2 += t * w2, a##3 += t * w3;
+#define PL_TAP3_S8(i)                                                                                                  \
+    w0 = w[4 * (i)], w1 = w[4 * (i) + 1], w2 = w[4 * (i) + 2], w3 = w[4 * (i) + 3];                                    \
+    PL_PIXEL3_S8(x[i], a)                                                                                              \
+    PL_PIXEL3_S8(x1[i], b)                                                                                             \
+    PL_PIXEL3_S8(x2[i], c)                                                                                             \
+    PL_BARRIER(w);                                                                                                     \
+    PL_BARRIER(x);                                                                                                     \
+    PL_BARRIER(x1);                                                                                                    \
+    PL_BARRIER(x2);
+static inline void pl_dots_s8(const int8_t *x, int32_t step, const int8_t *w, const int32_t *bias, int32_t k,
+                              int32_t *acc) // (3, 4)
+{
+    const int8_t *x1 = x + step, *x2 = x1 + step;
+    int32_t a0 = bias[0], a1 = bias[1], a2 = bias[2], a3 = bias[3];
+    int32_t b0 = a0, b1 = a1, b2 = a2, b3 = a3, c0 = a0, c1 = a1, c2 = a2, c3 = a3;
+    int32_t t, w0, w1, w2, w3;
+    for (; k >= 4; k -= 4) {
+        PL_TAP3_S8(0)
+        PL_TAP3_S8(1)
+        PL_TAP3_S8(2)
+        PL_TAP3_S8(3)
+        x += 4;
+        x1 += 4;
+        x2 += 4;
+        w += 16;
+    }
+    for (; k > 0; k--) {
+        PL_TAP3_S8(0)
+        x += 1;
+        x1 += 1;
+        x2 += 1;
+        w += 4;
+    }
+    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3, acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
+    acc[8] = c0, acc[9] = c1, acc[10] = c2, acc[11] = c3;
+}
+#endif
+
+/* All filters of one group of channels at one group of pixels. */
+static inline void pl_filters_s8(const pl_conv_s8_t *s, int32_t pixels, const int8_t *patch, const int8_t *w,
+                                 const int32_t *bias, const int32_t *m,
+                                 int8_t *y) // (pixels, oc)
+{
+    const int32_t k = s->kw * s->kh * s->icg, step = s->step * s->kh * s->icg, oc = s->oc, ocg = s->ocg;
+    const pl_requantize_t q = {s->q.zy, s->q.shift, s->q.lo, s->q.hi}; // a store to y might change what s points to
+    for (int32_t f = 0; f < ocg; f += 4) {
+        const int32_t filters = ocg - f < 4 ? ocg - f : 4;
+        int32_t acc[4 * PL_PIXELS_S8]; // (pixels at once, 4)
+        int32_t at_once = 1;
+        for (int32_t p = 0; p < pixels; p += at_once) {
+            at_once = pixels - p >= PL_PIXELS_S8 ? PL_PIXELS_S8 : 1;
+            if (at_once > 1) {
+                pl_dots_s8(patch + p * step, step, w, bias + f, k, acc);
+            } else {
+                pl_dot1_s8(patch + p * step, w, bias + f, k, acc);
+            }
+            for (int32_t j = 0; j < filters; j++) {
+                const int32_t multiplier = m[f + j];
+                const int32_t *from = acc + j;
+                int8_t *to = y + p * oc + f + j;
+                for (int32_t i = at_once; i > 0; i--) {
+                    *to = pl_requantize_s8(&q, *from, multiplier);
+                    from += 4;
+                    to += oc;
+                }
+            }
+        }
+        w += 4 * k;
+    }
+}
+
+/* A convolution. w is packed in blocks of four filters, (group, block, kw, kh, icg, 4); bias and m have one value per
+ * filter and as many as fill the last block of each group. */
+static inline void pl_conv_s8(const pl_conv_s8_t *s,
+                              const int8_t *x, // (n, ih, iw, ic)
+                              const int8_t *w, const int32_t *bias, const int32_t *m,
+                              int8_t *y,     // (n, oh, ow, oc)
+                              void *scratch) // the patch
+{
+    int8_t *const patch = (int8_t *)scratch; // (columns, kh, icg)
+    const int32_t filled = (s->ocg + 3) & ~3;
+    for (int32_t i = 0; i < s->n; i++) {
+        for (int32_t j = 0; j < s->oh; j++) {
+            for (int32_t k = 0; k < s->in_row; k++) {
+                pl_group_s8_t g;
+                pl_group_s8(s, i, j, k, &g);
+                const int8_t *image = x + g.image * s->ih * s->iw * s->ic;
+                int8_t *out = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->oc;
+                for (int32_t c = 0; c < s->groups; c++) {
+                    pl_gather_s8(s, &g, image + c * s->icg, patch);
+                    pl_filters_s8(s, g.pixels, patch, w + c * filled * s->kw * s->kh * s->icg, bias + c * filled,
+                                  m + c * filled, out + c * s->ocg);
+                }
+            }
+        }
+    }
+}
+
+/* One row of inputs to outputs, read where they are: no patch. */
+static inline void pl_row_s8(const pl_conv_s8_t *s,
+                             const int8_t *x, // (ic)
+                             const int8_t *w, const int32_t *bias, const int32_t *m,
+                             int8_t *y) // (oc)
+{
+    pl_filters_s8(s, 1, x, w, bias, m, y);
+}
+
+#endif

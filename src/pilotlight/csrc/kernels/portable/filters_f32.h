@@ -1,0 +1,37 @@
+#ifndef PL_FILTERS_F32_H
+#define PL_FILTERS_F32_H
+
+#include <stdint.h>
+
+#include "mac_f32.h"
+
+/* Calls the block of `pixels` pixels by `filters` filters; written for each model. */
+static inline void pl_mac_f32(const pl_mac_t *a, int32_t depthwise, int32_t pixels, int32_t filters);
+
+/* Whether blocks of one size make up the filters. */
+static inline int32_t pl_one_size(int32_t filters)
+{
+    return (filters & 7) == 0 || filters == 4 || filters == 2 || filters == 1;
+}
+
+/* All filters of a->groups groups of `pixels` pixels, in blocks of 8, then 4, 2 and 1; a->groups must be 1 when more
+ * than one size of block is needed. w has k weights per filter; a filter's first `skip` meet no input. */
+static inline void pl_mac_filters_f32(pl_mac_t *a, int32_t depthwise, int32_t pixels, int32_t filters, const float *x,
+                                      const float *w, int32_t k, int32_t skip, const float *bias, float *y)
+{
+    int32_t done = 0;
+    for (uint32_t log2 = 3; done < filters; log2--) {
+        const int32_t size = (int32_t)(1u << log2);
+        a->blocks = (int32_t)((uint32_t)(filters - done) >> log2);
+        if (a->blocks > 0) {
+            a->x = depthwise ? x + done : x;
+            a->w = w + done * k + skip * size;
+            a->bias = bias ? bias + done : 0;
+            a->y = y + done;
+            pl_mac_f32(a, depthwise, pixels, size);
+            done += a->blocks * size;
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,42 @@
+#ifndef PL_Q_BINARY_S16_H
+#define PL_Q_BINARY_S16_H
+
+#include "mem.h"
+#include "q_clamp.h"
+#include "requantize_s16.h"
+
+/* y = clamp((rhmul(x0 * 2^16, a) + rhmul(x1 * 2^16, b) + half) >> fraction, lo, hi) */
+typedef struct {
+    int32_t a, b, fraction, lo, hi;
+} pl_q_add_s16_t;
+
+/* y = clamp(rhmul(x0 * x1 * up, m), lo, hi) */
+typedef struct {
+    pl_requantize_t out;
+    int32_t m;
+} pl_q_mul_s16_t;
+
+/* n sums of operands that lie s0 and s1 elements apart, each 0 or 1; y may be either of them. */
+static inline void pl_q_add_s16(const pl_q_add_s16_t *t, const int16_t *x0, const int16_t *x1, int16_t *y, int32_t n,
+                                int32_t s0, int32_t s1)
+{
+    const int32_t fraction = t->fraction, half = (int32_t)(1u << fraction) >> 1;
+    int32_t a = t->a, b = t->b;
+    PL_BARRIER(a); /* keeps them in registers */
+    PL_BARRIER(b);
+    for (; n > 0; n--, x0 += s0, x1 += s1) {
+        const int32_t v = pl_rhmul(*x0 * 65536, a) + pl_rhmul(*x1 * 65536, b) + half;
+        *y++ = (int16_t)pl_q_clamp(v >> fraction, t->lo, t->hi);
+    }
+}
+
+/* n products likewise. */
+static inline void pl_q_mul_s16(const pl_q_mul_s16_t *t, const int16_t *x0, const int16_t *x1, int16_t *y, int32_t n,
+                                int32_t s0, int32_t s1)
+{
+    for (; n > 0; n--, x0 += s0, x1 += s1) {
+        *y++ = pl_requantize_s16(&t->out, *x0 * *x1, t->m);
+    }
+}
+
+#endif

@@ -1,0 +1,31 @@
+#ifndef PL_Q_SCALE_H
+#define PL_Q_SCALE_H
+
+#include "q_clamp.h"
+
+/* Two straight lines that meet at x = zero, one pair per channel. */
+typedef struct {
+    int32_t below, above, begin;
+} pl_q_lines_t;
+
+typedef struct {
+    int32_t zero, shift, lo, hi;
+} pl_q_scale_t;
+
+/* y = clamp(((x - zero) * line + begin) >> shift), the line chosen by the sign of x - zero. x (outer, count, inner)
+ * -> y, lines (count). Element by element; y may be x. */
+static inline void pl_q_scale(const pl_q_scale_t *s, const int8_t *x, const pl_q_lines_t *lines, int8_t *y,
+                              int32_t outer, int32_t count, int32_t inner)
+{
+    for (int32_t o = 0; o < outer; o++) {
+        for (int32_t c = 0; c < count; c++) {
+            const int32_t below = lines[c].below, above = lines[c].above, begin = lines[c].begin;
+            for (int32_t i = 0; i < inner; i++) {
+                const int32_t d = *x++ - s->zero;
+                *y++ = (int8_t)pl_q_clamp((d * (d < 0 ? below : above) + begin) >> s->shift, s->lo, s->hi);
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,23 @@
+#ifndef PL_REDUCE_AMIN_I8_H
+#define PL_REDUCE_AMIN_I8_H
+
+#include <stdint.h>
+
+/* The smallest along an axis. x (outer, axis, inner) -> y (outer, inner), walked in y's order: a lane is read before
+ * its result is written, so y may lie on x. */
+static inline void pl_reduce_amin_i8(const int8_t *x, int8_t *y, int32_t outer, int32_t axis, int32_t inner)
+{
+    for (int32_t o = 0; o < outer; o++, x += axis * inner) {
+        for (int32_t i = 0; i < inner; i++) {
+            const int8_t *lane = x + i;
+            int32_t top = *lane;
+            for (int32_t k = 1; k < axis; k++) {
+                lane += inner;
+                top = *lane < top ? *lane : top;
+            }
+            *y++ = (int8_t)top;
+        }
+    }
+}
+
+#endif

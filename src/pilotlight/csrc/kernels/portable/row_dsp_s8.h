@@ -1,0 +1,47 @@
+#ifndef PL_ROW_DSP_S8_H
+#define PL_ROW_DSP_S8_H
+
+#include <stdint.h>
+
+#include "dsp_s8.h"
+
+/* One row of inputs to outputs, read where they are. */
+typedef struct {
+    int32_t kind; // PL_ROW_*: which blocks
+    int32_t ic;   // inputs, a multiple of four
+    int32_t oc;   // outputs
+    pl_requantize_t q;
+} pl_row_dsp_t;
+
+/* Calls the block of eight or two filters; written for each model. */
+static inline void pl_row_block_s8(int32_t kind, int32_t filters, const pl_dsp_row_t *t);
+
+/* Outputs by eight, then by two, the last of an odd number through spare memory. */
+static inline void pl_row_dsp_s8(const pl_row_dsp_t *d,
+                                 const int8_t *x, // (ic)
+                                 const int32_t *w,
+                                 int8_t *y) // (oc)
+{
+    const int32_t steps = (int32_t)((uint32_t)d->ic >> 2), words = steps + 2; // of one filter
+    const int32_t by_eight = d->oc & ~7, by_two = d->oc & ~1;
+    pl_dsp_row_t t = {x, steps, x + d->ic, w, w + by_eight * words, y, d->q.zy, d->q.lo, d->q.hi};
+    if (by_eight > 0) {
+        pl_row_block_s8(d->kind, 8, &t);
+    }
+    if (by_two > by_eight) {
+        t.w = w + by_eight * words;
+        t.w_end = w + by_two * words;
+        t.y = y + by_eight;
+        pl_row_block_s8(d->kind, 2, &t);
+    }
+    if (d->oc > by_two) {
+        int8_t spare[2] = {0, 0};
+        t.w = w + by_two * words;
+        t.w_end = t.w + 2 * words;
+        t.y = spare;
+        pl_row_block_s8(d->kind, 2, &t);
+        y[by_two] = spare[0];
+    }
+}
+
+#endif

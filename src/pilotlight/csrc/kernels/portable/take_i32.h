@@ -1,0 +1,21 @@
+#ifndef PL_TAKE_I32_H
+#define PL_TAKE_I32_H
+
+#include "index.h"
+#include "mem.h"
+
+/* Rows by number, for embedding, index_select and x[ids]: x (outer, size, bytes), ids (count) -> y
+ * (outer, count, bytes). Any element type: a row is `bytes` bytes. */
+static inline void pl_take_i32(const void *x, const int32_t *ids, void *y, int32_t outer, int32_t size, int32_t count,
+                               int32_t bytes)
+{
+    const uint8_t *from = (const uint8_t *)x;
+    uint8_t *to = (uint8_t *)y;
+    for (int32_t o = 0; o < outer; o++, from += size * bytes) {
+        for (int32_t i = 0; i < count; i++, to += bytes) {
+            pl_copy(to, from + pl_index(ids[i], size) * bytes, bytes);
+        }
+    }
+}
+
+#endif
