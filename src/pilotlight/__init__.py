@@ -22,25 +22,37 @@ from pilotlight.errors import PilotlightError
 from pilotlight.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from pilotlight.api import Build, compile, default_passes, emit_c, load, lower, make_plan, run, select
+    from pilotlight.api import (
+        Build,
+        ProgramBuild,
+        compile,
+        default_passes,
+        emit_c,
+        load,
+        lower,
+        make_plan,
+        run,
+        select,
+    )
     from pilotlight.capture import capture
     from pilotlight.compiler import open_board
     from pilotlight.options import Options
     from pilotlight.quantize import quantize
-    from pilotlight.session import Session
+    from pilotlight.session import ProgramSession, Session
 
 _WHERE = {
     **dict.fromkeys(
-        ("Build", "compile", "default_passes", "emit_c", "load", "lower", "make_plan", "run", "select"),
+        ("Build", "ProgramBuild", "compile", "default_passes", "emit_c", "load", "lower", "make_plan", "run", "select"),
         "pilotlight.api",
     ),
-    "Options": "pilotlight.options", "Session": "pilotlight.session", "capture": "pilotlight.capture",
+    **dict.fromkeys(("ProgramSession", "Session"), "pilotlight.session"),
+    "Options": "pilotlight.options", "capture": "pilotlight.capture",
     "open_board": "pilotlight.compiler", "quantize": "pilotlight.quantize",
 }
 
 __all__ = [
-    "Build", "Options", "PilotlightError", "Session", "capture", "compile", "default_passes", "emit_c", "load",
-    "lower", "make_plan", "open_board", "quantize", "run", "select",
+    "Build", "Options", "PilotlightError", "ProgramBuild", "ProgramSession", "Session", "capture", "compile",
+    "default_passes", "emit_c", "load", "lower", "make_plan", "open_board", "quantize", "run", "select",
 ]
 
 

@@ -9,44 +9,49 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import torch
 from torch.utils import _pytree as pytree
 
-from pilotlight import boards, compiler
+from pilotlight import boards, compiler, programs
 from pilotlight.boards import Board
 from pilotlight.capture import load_model
 from pilotlight.codegen.target import Target
+from pilotlight.compiler import Image
 from pilotlight.emit.module import Module, emit_module
 from pilotlight.errors import PilotlightError
 from pilotlight.figures.build import figures
 from pilotlight.figures.record import hardware
-from pilotlight.graph import Graph
+from pilotlight.graph import Graph, Program
 from pilotlight.measure.profile import Profile
 from pilotlight.options import Options
 from pilotlight.passes.pipeline import Pass, Passes, optimize
 from pilotlight.passes.pipeline import passes as pipeline
 from pilotlight.plan import Plan
 from pilotlight.plan import make_plan as place
-from pilotlight.quantize import LIMIT, quantize
+from pilotlight.quantize import LIMIT, not_quantized, quantize
 from pilotlight.quantize.samples import read_samples
 from pilotlight.quantize.weights import MODES as WEIGHTS_ONLY
 from pilotlight.report.notebook import as_html
 from pilotlight.report.summary import run_title, summary_table
 from pilotlight.selection import Offers, Selection, prepare, select_usual
-from pilotlight.session import Session, read_inputs, run_session
+from pilotlight.session import ProgramSession, Session, read_inputs, run_program, run_session
 from pilotlight.session.inputs import calibration_runs
+from pilotlight.session.program import Call
 
 Progress = Callable[[int, int], None]
-__all__ = ["Build", "compile", "default_passes", "emit_c", "load", "lower", "make_plan", "run", "select"]
+__all__ = [
+    "Build", "ProgramBuild", "compile", "default_passes", "emit_c", "load", "lower", "make_plan", "run", "select",
+]
 
 
 def load(
     model: str, inputs: Sequence[str] = (), *, name: str | None = None, init: Mapping[str, Any] | None = None,
     weights: Path | str | None = None,
-) -> Graph:
-    """The graph of `file.py:name`, `package.module:name` or `file.pt2`, as the command line reads it.
+) -> Graph | Program:
+    """The graph of `file.py:name`, `package.module:name` or `file.pt2`, as the command line reads it; the program of a
+    dictionary of entry points.
 
     `inputs` are shapes such as "1x3x96x96:int8" or "mask=1x96" where the file has no example inputs, `init` are
     arguments of the class or function, `weights` is a file with the module's state_dict.
@@ -69,12 +74,7 @@ class Build(compiler.Build):
         """Instructions (and estimated cycles) of every operator in one run of the example on an emulated board."""
         build = self if board is None else compile(self.graph, board, options=self.options, passes=self.passes)
         found = run_session(build, [build.graph.truth.example])
-        if found.profile is None:
-            raise PilotlightError(
-                f"nothing was counted on {build.board.name}: {found.counts_reason}",
-                hint="choose an emulated board of `pilotlight boards`", kind="not-countable",
-            )
-        return found.profile
+        return _counted(found)
 
     def report(self, path: Path | str, title: str | None = None) -> Path:
         """Run on the board and write the page of that run."""
@@ -86,39 +86,93 @@ class Build(compiler.Build):
         return as_html(run_title(facts), summary_table(facts | figures(self, self.info)))
 
 
+class ProgramBuild(programs.ProgramBuild):
+    """A compiled program: its files, its entry points, and images of it for boards."""
+
+    def session(
+        self, calls: Iterable[tuple[str, Any]] | None = None, *, timeout: float = 120.0,
+        progress: Progress | None = None,
+    ) -> ProgramSession:
+        """Boot the board, call the entry points in turns or as given, `("decode", token)`, and compare with PyTorch."""
+        return run_program(self, _calls(calls), timeout=timeout, progress=progress)
+
+    def profile(self, board: str | Board | None = None) -> dict[str, Profile]:
+        """Instructions (and estimated cycles) of every operator in the first call of each entry point."""
+        build = self if board is None else compile(self.program, board, options=self.options, passes=self.passes)
+        found = run_program(build)
+        return {name: _counted(session) for name, session in found.entries.items()}
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the facts that are known without a run."""
+        facts = {"board": self.board.name, "hardware": hardware(self.board)}
+        rows = [{"name": e.name, **facts, **figures(e, e.info)} for e in self.entries.values()]
+        return as_html(*(part for row in rows for part in (run_title(row), summary_table(row))))
+
+
+@overload
+def compile(graph: Graph, board: str | Board = "host", **choices: Any) -> Build: ...
+
+
+@overload
+def compile(graph: Program, board: str | Board = "host", **choices: Any) -> ProgramBuild: ...
+
+
+@overload
+def compile(graph: Graph | Program, board: str | Board = "host", **choices: Any) -> Build | ProgramBuild: ...
+
+
 def compile(
-    graph: Graph, board: str | Board = "host", *, name: str | None = None, options: Options | None = None,
+    graph: Graph | Program, board: str | Board = "host", *, name: str | None = None, options: Options | None = None,
     source: str = "", passes: Passes | None = None, **choices: Any,
-) -> Build:
-    """Plan and write a captured graph for a board; `choices` are fields of `Options`.
+) -> Build | ProgramBuild:
+    """Plan and write a captured graph, or a program, for a board; `choices` are fields of `Options`.
 
     `passes` replace the default ones: a list made with `default_passes()`, with your own passes inserted. A pass is a
     function from a `Graph` to a `Graph`; the graph is checked after each.
     """
+    if isinstance(graph, Program):
+        whole = programs.compile_program(
+            graph, board, name=name, options=options, source=source, passes=passes, **choices
+        )
+        return ProgramBuild(**{field.name: getattr(whole, field.name) for field in fields(whole)})
     made = compiler.compile(graph, board, name=name, options=options, source=source, passes=passes, **choices)
     return Build(**{field.name: getattr(made, field.name) for field in fields(made)})
 
 
+@overload
+def run(model: Graph | compiler.Build, inputs: Any = None, **choices: Any) -> Session: ...
+
+
+@overload
+def run(model: Program | programs.ProgramBuild, inputs: Any = None, **choices: Any) -> ProgramSession: ...
+
+
+@overload
+def run(model: str, inputs: Any = None, **choices: Any) -> Session | ProgramSession: ...
+
+
 def run(
-    model: str | Graph | compiler.Build, inputs: Iterable[Any] | Path | str | None = None, *,
+    model: str | Graph | Program | Image, inputs: Iterable[Any] | Path | str | None = None, *,
     board: str | Board = "mps2-an386", quantize: str | None = None, calibration: Any = (),
     labels: torch.Tensor | None = None, timeout: float = 120.0, progress: Progress | None = None, **choices: Any,
-) -> Session:
+) -> Session | ProgramSession:
     """Build a model, boot the board, run it and compare with PyTorch, as `pilotlight run` does.
 
-    `model` is what `load` takes, a graph, or a build (then `board`, `quantize` and `choices` are not used). `inputs`
-    are samples, each a tensor or the arguments of forward, or an .npz file with one array for each input and, if there
-    are labels, one called label; without `inputs` the example and seven variations are run, or calibration samples of a
-    quantized model (16, up to 512 where they have labels). `calibration` is an .npz file too, or any iterable that
-    `quantize` takes.
+    `model` is what `load` takes, a graph, a program, or a build (then `board`, `quantize` and `choices` are not used).
+    `inputs` are samples, each a tensor or the arguments of forward, or an .npz file with one array for each input and,
+    if there are labels, one called label; without `inputs` the example and seven variations are run, or calibration
+    samples of a quantized model (16, up to 512 where they have labels). `calibration` is an .npz file too, or any
+    iterable that `quantize` takes. Inputs of a program are calls: `("decode", token)`.
     """
-    if isinstance(model, compiler.Build):
-        build = model
-    else:
-        graph = load(model) if isinstance(model, str) else model
+    build = model
+    if not isinstance(build, Image):
+        graph = load(build) if isinstance(build, str) else build
         if quantize is not None:
             graph, inputs, labels = _quantized(graph, quantize, calibration, inputs, labels)
         build = compile(graph, board, source=model if isinstance(model, str) else "", **choices)
+    if isinstance(build, programs.ProgramBuild):
+        return run_program(build, _calls(inputs), timeout=timeout, progress=progress)
+    assert isinstance(build, compiler.Build)
     rows, found = _rows(inputs, build.graph)
     return run_session(build, rows, labels=found if labels is None else labels, timeout=timeout, progress=progress)
 
@@ -160,10 +214,34 @@ def _target(board: str | Board) -> Target:
     return Target.of(boards.load(board) if isinstance(board, str) else board)
 
 
+def _counted(found: Session) -> Profile:
+    if found.profile is None:
+        raise PilotlightError(
+            f"nothing was counted on {found.build.board.name}: {found.counts_reason}",
+            hint="choose an emulated board of `pilotlight boards`", kind="not-countable",
+        )
+    return found.profile
+
+
+def _calls(calls: Any) -> list[Call] | None:
+    """Calls of a program with flat tensors."""
+    if calls is None:
+        return None
+    pairs = [] if isinstance(calls, str | Path) else list(calls)
+    if not pairs or not all(isinstance(c, tuple) and len(c) == 2 and isinstance(c[0], str) for c in pairs):
+        raise PilotlightError(
+            "the inputs of a model with several entry points are calls of them",
+            hint='give a list such as [("prefill", tokens), ("decode", token)]', kind="usage",
+        )
+    return [(name, pytree.tree_leaves(inputs)) for name, inputs in pairs]
+
+
 def _quantized(
-    graph: Graph, mode: str, calibration: Any, inputs: Any, labels: torch.Tensor | None
+    graph: Graph | Program, mode: str, calibration: Any, inputs: Any, labels: torch.Tensor | None
 ) -> tuple[Graph, Any, torch.Tensor | None]:
     """The quantized graph, and what to run where no inputs are given."""
+    if isinstance(graph, Program):
+        raise not_quantized(graph)
     samples: list[list[torch.Tensor]] = []
     known = None
     if isinstance(calibration, str | Path):

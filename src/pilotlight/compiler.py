@@ -20,6 +20,7 @@ from pilotlight.codegen.target import Target
 from pilotlight.emit.module import Module, emit_module
 from pilotlight.errors import DoesNotFitError, MissingToolError, PilotlightError
 from pilotlight.graph import Graph
+from pilotlight.graph.lengths import torch_ports, with_lengths
 from pilotlight.graph.names import model_name
 from pilotlight.graph.ports import describe_port, from_memory, to_memory, visible
 from pilotlight.limits import Excess, other_places, over_budget, overflow_text
@@ -33,23 +34,20 @@ from pilotlight.tune import flash
 from pilotlight.tune.ram import Saving, save_ram, select_low_scratch
 
 
-@dataclass
-class Build:
-    """A compiled model: its plan, its files, and images of it for boards."""
+class Image:
+    """The files of a model, and what a toolchain makes of them for boards."""
 
-    graph: Graph  # as captured
-    lowered: Graph  # after the passes
-    selection: Selection  # the kernels of the lowered graph's nodes
-    plan: Plan
     module: Module
     board: Board
     options: Options
-    saving: Saving | None = None  # of optimizing for RAM
-    int8: dict[str, Any] | None = None  # metadata of the same model in int8, where a search chose wider results
-    passes: Passes | None = None  # instead of the default ones
-    written: dict[str, str | bytes] = field(default_factory=dict)  # the files as `write` wrote them
-    _folder: Path | None = None
-    _temporary: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
+    written: dict[str, str | bytes]
+    _folder: Path | None
+    _temporary: list[tempfile.TemporaryDirectory[str]]
+
+    @property
+    def largest(self) -> Plan:
+        """The plan that decides how large the arena is."""
+        raise NotImplementedError
 
     @property
     def name(self) -> str:
@@ -106,9 +104,36 @@ class Build:
 
     def check_budget(self) -> None:
         """Raise an error if the user's limits are exceeded or cannot be checked."""
-        excess = over_budget(self.options, self.measured(), self.plan)
+        excess = over_budget(self.options, self.measured(), self.largest)
         if excess is not None:
             raise BudgetError(excess, self)
+
+    def close(self) -> None:
+        for folder in self._temporary:
+            folder.cleanup()
+
+
+@dataclass
+class Build(Image):
+    """A compiled model: its plan, its files, and images of it for boards."""
+
+    graph: Graph  # as captured
+    lowered: Graph  # after the passes
+    selection: Selection  # the kernels of the lowered graph's nodes
+    plan: Plan
+    module: Module
+    board: Board
+    options: Options
+    saving: Saving | None = None  # of optimizing for RAM
+    int8: dict[str, Any] | None = None  # metadata of the same model in int8, where a search chose wider results
+    passes: Passes | None = None  # instead of the default ones
+    written: dict[str, str | bytes] = field(default_factory=dict)  # the files as `write` wrote them
+    _folder: Path | None = None
+    _temporary: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
+
+    @property
+    def largest(self) -> Plan:
+        return self.plan
 
     def run(
         self, *inputs: Any, on: str | Board | None = None, sanitize: bool = False,
@@ -140,20 +165,16 @@ class Build:
         fast = replace(self.options, optimize="speed", max_ram=None)
         return compile(self.graph, self.board, options=fast, passes=self.passes)
 
-    def close(self) -> None:
-        for folder in self._temporary:
-            folder.cleanup()
-
 
 class TooLargeError(DoesNotFitError):
     """A build that does not fit its board: the linker knows only bytes, the plan knows whose they are."""
 
-    def __init__(self, overflows: dict[str, int], build: Build, where: str | None = None):
+    def __init__(self, overflows: dict[str, int], build: Image, where: str | None = None):
         super().__init__(overflows, where or f"board {build.board.name}")
         place = build.board.placement(build.options.weights_in, build.options.arena_in)
         self.build = build
         self.others = other_places(overflows, build.module.metadata, build.board, place)
-        self.message += overflow_text(overflows, build.plan, place)
+        self.message += overflow_text(overflows, build.largest, place)
         self.hint = "; ".join([*self.others, "make the model smaller"])
         self.args = (self.message,)
 
@@ -161,7 +182,7 @@ class TooLargeError(DoesNotFitError):
 class BudgetError(PilotlightError):
     """A limit set by the user that is exceeded or cannot be checked."""
 
-    def __init__(self, excess: Excess, build: Build):
+    def __init__(self, excess: Excess, build: Image):
         self.excess, self.build = excess, build
         where = f"board {build.board.name}"
         super().__init__(excess.text(excess.option), where=where, hint=excess.hint, kind=excess.kind)
@@ -175,9 +196,10 @@ class BudgetError(PilotlightError):
 class Running:
     """A model on a booted board: tensors in, tensors out, in PyTorch's shapes."""
 
-    def __init__(self, dev: device.Device, graph: Graph):
+    def __init__(self, dev: device.Device, graph: Graph, entry: int = 0):
         self.device = dev
         self.graph = graph
+        self.entry = entry  # its number, of a model that has several entry points
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         """Inputs as forward takes them; those that were captured by keyword may come in any order."""
@@ -198,15 +220,16 @@ class Running:
 
     def flat(self, inputs: list[Any]) -> list[torch.Tensor]:
         """The tensors among the results."""
-        ports = self.graph.inputs
+        ports = torch_ports(self.graph.inputs)
         if len(inputs) != len(ports):
             raise PilotlightError(
                 f"{self.graph.name} takes {len(ports)} input{'s' if len(ports) != 1 else ''} "
                 f"({', '.join(describe_port(p) for p in ports)}), got {len(inputs)}",
                 kind="wrong-input",
             )
-        arrays = [to_memory(port, x) for port, x in zip(ports, inputs, strict=True)]
-        written = self.device.run(arrays)
+        given = with_lengths(self.graph.inputs, inputs)
+        arrays = [to_memory(port, x) for port, x in zip(self.graph.inputs, given, strict=True)]
+        written = self.device.run(arrays, entry=self.entry)
         outputs = [from_memory(port, array) for port, array in zip(self.graph.outputs, written, strict=True)]
         return visible(self.graph.outputs, outputs)
 
@@ -225,7 +248,7 @@ def compile(
             f"expected a captured graph, got {type(graph).__name__}",
             hint="capture the module first: pilotlight.capture(module, example_inputs)", kind="usage",
         )
-    chosen, target_board = _request(board, options, choices)
+    chosen, target_board = request(board, options, choices)
     lowered = graph.clone()
     if name is not None:
         lowered.name = model_name(name)
@@ -239,13 +262,14 @@ def select(
     lowered: Graph, board: str | Board = "host", *, options: Options | None = None, **choices: Any
 ) -> Selection:
     """Which kernel computes each node of a lowered graph under the budget of the options; the graph stays whole."""
-    chosen, target_board = _request(board, options, choices)
+    chosen, target_board = request(board, options, choices)
     if chosen.optimize == "ram":
         return select_low_scratch(lowered, Target.of(target_board), chosen.keep_inputs)[0]
     return _build(lowered, lowered, target_board, chosen).selection
 
 
-def _request(board: str | Board, options: Options | None, choices: dict[str, Any]) -> tuple[Options, Board]:
+def request(board: str | Board, options: Options | None, choices: dict[str, Any]) -> tuple[Options, Board]:
+    """The options with the choices among them, and the board."""
     chosen = replace(options or Options(), **choices)
     target_board = boards.load(board) if isinstance(board, str) else board
     if chosen.weights_in is not None or chosen.arena_in is not None:
@@ -258,20 +282,14 @@ def _build(
 ) -> Build:
     """Select, plan and write a graph after the passes."""
     target = Target.of(board, small=options.optimize == "size")
-    saving, offers = None, Offers(target)
-    if options.optimize == "ram":
-        saved = save_ram(lowered, target, options.keep_inputs)
-        lowered, selection, plan, saving = saved.graph, saved.selection, saved.plan, saved.saving
-    else:
-        selection = select_usual(lowered, offers)
-        plan = make_plan(prepare(lowered, target, selection), keep_inputs=options.keep_inputs)
+    offers = Offers(target)
+    lowered, selection, plan, saving = planned(lowered, offers, options)
 
     int8 = _in_int8(lowered, board, options)
 
     def build(selection: Selection, plan: Plan) -> Build:
-        memories = _memories(board, options)
         module = emit_module(
-            plan, target, keep_inputs=options.keep_inputs, source=source, memories=memories,
+            plan, target, keep_inputs=options.keep_inputs, source=source, memories=memories(board, options),
             build_files=toolchain.toolchain_files(board),
         )
         return Build(graph, lowered, selection, plan, module, board, options, saving, int8, passes)
@@ -280,6 +298,16 @@ def _build(
     if options.has_budget:
         built.check_budget()
     return _faster(built, offers, build) if options.optimize == "speed" else built
+
+
+def planned(lowered: Graph, offers: Offers, options: Options) -> tuple[Graph, Selection, Plan, Saving | None]:
+    """A graph with the kernels of a target, every byte in its place, and what optimizing for RAM saved."""
+    if options.optimize == "ram":
+        saved = save_ram(lowered, offers.target, options.keep_inputs)
+        return saved.graph, saved.selection, saved.plan, saved.saving
+    selection = select_usual(lowered, offers)
+    plan = make_plan(prepare(lowered, offers.target, selection), keep_inputs=options.keep_inputs)
+    return lowered, selection, plan, None
 
 
 def _in_int8(graph: Graph, board: Board, options: Options) -> dict[str, Any] | None:
@@ -317,7 +345,7 @@ def _faster(small: Build, offers: Offers, build: Callable[[Selection, Plan], Bui
     return small
 
 
-def _memories(board: Board, options: Options) -> dict[str, str]:
+def memories(board: Board, options: Options) -> dict[str, str]:
     """The board's memory for each pool; the host has none."""
     if board.is_host:
         return {}

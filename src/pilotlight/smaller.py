@@ -83,6 +83,7 @@ def _compiled(build: Build, graph: Graph, optimize: str) -> Build:
     try:
         return compile(graph, build.board, name=build.name, options=replace(build.options, optimize=optimize))
     except BudgetError as error:
+        assert isinstance(error.build, Build)
         return error.build
 
 

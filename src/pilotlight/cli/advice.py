@@ -20,7 +20,7 @@ def advise(error: PilotlightError, args: Sequence[str], talk: Talk) -> None:
     """Add what would fit to the hint of an error, and name a budget by the option as typed."""
     if error.kind not in ("does-not-fit", "over-budget", "unknown-size"):
         return
-    from pilotlight.compiler import BudgetError, TooLargeError
+    from pilotlight.compiler import BudgetError, Build, TooLargeError
 
     if isinstance(error, TooLargeError):
         build, others = error.build, error.others
@@ -30,7 +30,7 @@ def advise(error: PilotlightError, args: Sequence[str], talk: Talk) -> None:
         build, others = error.build, [f"allow more with {option}"]
     else:
         return
-    if error.kind == "unknown-size":
+    if error.kind == "unknown-size" or not isinstance(build, Build):
         return
     from pilotlight.smaller import candidates, smaller_ways
 

@@ -17,7 +17,7 @@ def command(talk: Talk, request: Request) -> None:
 
     Needs --quantize and --calibrate. Prints signal over noise per layer, worst first, and what stays float.
     """
-    graphs = request.graphs(talk, need_quantization=True)
+    graphs = request.graphs(talk)
     from pilotlight.passes.pipeline import optimize
     from pilotlight.quantize.fallbacks import fallback_costs
     from pilotlight.quantize.layers import layer_snr

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import RenderableType
 
+from pilotlight.cli.entries import compiled_entries
 from pilotlight.cli.options import Request, model_command
 from pilotlight.cli.talk import Talk
 from pilotlight.emit.output import check_folder
@@ -32,6 +32,13 @@ def command(talk: Talk, request: Request, output: str, dump: bool) -> None:
     with talk.stage(f"compiling for {build.board.name}"):
         info = build.build_for(build.board, need_compiler=False)
     build.write(folder)
+    from pilotlight.programs import ProgramBuild
+
+    if isinstance(build, ProgramBuild):
+        data, shown = compiled_entries(build, info, folder)
+        graphs = [str(entry.lowered) for entry in build.entries.values()]
+        talk.result(data | ({"graph": "\n".join(graphs)} if dump else {}), *shown, *(graphs if dump else []))
+        return
     from pilotlight.figures.build import figures
     from pilotlight.figures.files import file_rows
     from pilotlight.figures.record import hardware
@@ -41,7 +48,7 @@ def command(talk: Talk, request: Request, output: str, dump: bool) -> None:
     rows, numbers = file_rows(build), figures(build, info)
     data = {"name": build.name, "board": build.board.name, "target": build.board.cpu, "folder": str(folder),
             "files": rows, "hardware": hardware(build.board), **numbers}
-    shown: list[RenderableType] = [files_table(rows, str(folder)), summary_table(data)]
+    shown = [files_table(rows, str(folder)), summary_table(data)]
     if dump:
         data["graph"] = str(build.lowered)
         shown.append(str(build.lowered))

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-import click
+from typing import TYPE_CHECKING, Any
 
+import click
+from rich.console import RenderableType
+
+from pilotlight.cli.entries import describe_entries
 from pilotlight.cli.options import Request, model_command
 from pilotlight.cli.talk import Talk
+
+if TYPE_CHECKING:
+    from pilotlight.compiler import Build
+    from pilotlight.toolchain import BuildInfo
 
 
 @click.command("inspect", short_help="Show what is in a model, what it needs, and whether it fits.")
@@ -22,17 +30,29 @@ def command(talk: Talk, request: Request, dump: bool, candidates: bool) -> None:
         info = build.build_for(build.board, check=False, need_compiler=False)
     from pilotlight.figures.candidates import candidates as layers
     from pilotlight.figures.inspection import inspect_build
+    from pilotlight.programs import ProgramBuild
     from pilotlight.report.inspection import candidate_table, inspection_tables
 
-    found = inspect_build(build, info)
-    if candidates:
-        found["layers"] = layers(build)
-    if dump:
-        found["graph"] = str(build.lowered)
+    def described(one: Build, own: BuildInfo) -> dict[str, Any]:
+        found = inspect_build(one, own)
+        if candidates:
+            found["layers"] = layers(one)
+        if dump:
+            found["graph"] = str(one.lowered)
+        return found
+
+    def tables(found: dict[str, Any]) -> list[RenderableType]:
+        more = [candidate_table(found["layers"])] if candidates else []
+        return [*inspection_tables(found), *more, *([found["graph"]] if dump else [])]
+
+    if isinstance(build, ProgramBuild):
+        found, shown = describe_entries(build, lambda entry: described(entry, info.of_entry(entry.entry)), tables)
+    else:
+        found = described(build, info)
+        shown = tables(found)
     overflow = build.overflow(info)
     if overflow is not None and talk.as_json:
         raise overflow
-    more = [candidate_table(found["layers"])] if candidates else []
-    talk.result(found, *inspection_tables(found), *more, *([str(build.lowered)] if dump else []))
+    talk.result(found, *shown)
     if overflow is not None:
         raise overflow

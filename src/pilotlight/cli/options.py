@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import torch
 
     from pilotlight.compiler import Build
-    from pilotlight.graph import Graph
+    from pilotlight.graph import Graph, Program
+    from pilotlight.programs import ProgramBuild
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -128,11 +129,12 @@ class Request:
     wide: tuple[str, ...] = ()
     max_loss: float | None = None
 
-    def compile(self, talk: Talk, *, to_run: bool = False) -> Build:
-        return self.compile_graphs(talk, to_run=to_run)[0]
+    def compile(self, talk: Talk, *, to_run: bool = False) -> Build | ProgramBuild:
+        found = self.compile_graphs(talk, to_run=to_run)
+        return found[0] if isinstance(found, tuple) else found
 
-    def compile_graphs(self, talk: Talk, *, to_run: bool = False) -> tuple[Build, Graphs]:
-        """Capture, quantize if asked to, and plan."""
+    def compile_graphs(self, talk: Talk, *, to_run: bool = False) -> tuple[Build, Graphs] | ProgramBuild:
+        """Capture, quantize if asked to, and plan; what has several entry points is not quantized."""
         board = boards.load(self.board)  # so that a wrong name is reported before PyTorch is loaded
         if to_run and not board.runnable:
             alike = [b.name for b in boards.all_boards() if b.runnable and b.cpu == board.cpu]
@@ -142,15 +144,33 @@ class Request:
                 f"{', '.join(alike or [boards.default_board()])}",
                 kind="not-runnable",
             )
-        graphs = self.graphs(talk)
+        model = self._captured(talk)
         from pilotlight.compiler import compile
+        from pilotlight.graph import Program
+        from pilotlight.programs import compile_program
+        from pilotlight.quantize import not_quantized
 
+        if isinstance(model, Program):
+            if self.quantize is not None:
+                raise not_quantized(model)
+            with talk.stage(f"planning for {board.name}"):
+                return compile_program(model, board, source=self.model, **self.choices)
+        graphs = self._quantized(talk, model)
         with talk.stage(f"planning for {board.name}"):
             build = compile(graphs.compiled, board=board, source=self.model, **self.choices)
         return build, graphs
 
-    def graphs(self, talk: Talk, *, need_quantization: bool = False) -> Graphs:
-        """The captured graph, quantized if that was asked for."""
+    def graphs(self, talk: Talk) -> Graphs:
+        """The captured graph and the quantized one."""
+        model = self._captured(talk, need_quantization=True)
+        from pilotlight.graph import Program
+        from pilotlight.quantize import not_quantized
+
+        if isinstance(model, Program):
+            raise not_quantized(model)
+        return self._quantized(talk, model)
+
+    def _captured(self, talk: Talk, need_quantization: bool = False) -> Graph | Program:
         self._refuse_idle_options()
         optional = (self.quantize or "").startswith("weights-")  # such models need no ranges of activations
         alone = (self.quantize is None) != (self.calibrate is None) and not optional
@@ -163,13 +183,15 @@ class Request:
             from pilotlight.capture import load_model
         with talk.stage(f"capturing {self.model}"):
             try:
-                graph = load_model(self.model, self.inputs, self.name, init=dict(self.init), weights=self.weights)
+                return load_model(self.model, self.inputs, self.name, init=dict(self.init), weights=self.weights)
             except SystemExit as error:
                 raise PilotlightError(
                     f"{self.model}: the file ended the program with exit code {error.code}",
                     hint='put what runs it as a script under if __name__ == "__main__"',
                     kind="user-code",
                 ) from error
+
+    def _quantized(self, talk: Talk, graph: Graph) -> Graphs:
         if self.quantize is None:
             return Graphs(graph, graph, [], None)
         told = f"quantizing with {self.calibrate.name}" if self.calibrate else "quantizing weights"
@@ -185,7 +207,6 @@ class Request:
                 progress=stage.done, **choices,
             )
             return Graphs(graph, quantized, samples, labels)
-
 
     def _refuse_idle_options(self) -> None:
         """An option that would do nothing is a misunderstanding."""

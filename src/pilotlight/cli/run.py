@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from pilotlight.cli.entries import refuse_options, run_entries
 from pilotlight.cli.options import Request, Seconds, check_writable, model_command
 from pilotlight.cli.talk import Talk
+
+if TYPE_CHECKING:
+    from pilotlight.programs import ProgramBuild
 
 DIFFERENT = 1
 
@@ -30,7 +35,10 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
     """
     if report is not None:
         check_writable(report, "--report")
-    build, graphs = request.compile_graphs(talk, to_run=True)
+    found = request.compile_graphs(talk, to_run=True)
+    if not isinstance(found, tuple):
+        return _run_program(talk, found, data, timeout, report)
+    build, graphs = found
     from pilotlight.report.summary import run_title, summary_table
     from pilotlight.session import read_inputs, run_session
     from pilotlight.session.inputs import calibration_runs
@@ -67,4 +75,15 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
         reason = "there are no labels" if loss is None else f"accuracy fell by {loss:.2%}"
         talk.note(f"above --max-loss: {reason}, allowed {max_loss:.2%}")
         return DIFFERENT
+    return 0 if session.match else DIFFERENT
+
+
+def _run_program(talk: Talk, build: ProgramBuild, data: Path | None, timeout: float, report: Path | None) -> int:
+    """The entry points in turns, on one state."""
+    refuse_options(build, inputs=data, report=report)
+    from pilotlight.report.summary import run_title, summary_table
+
+    session = run_entries(talk, build, timeout)
+    result = session.as_dict()
+    talk.result(result, *(part for row in result["entries"].values() for part in (run_title(row), summary_table(row))))
     return 0 if session.match else DIFFERENT

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilotlight.compiler import Build
+from pilotlight.compiler import Image
 
 
-def file_rows(build: Build) -> list[dict[str, Any]]:
+def file_rows(build: Image) -> list[dict[str, Any]]:
     name = build.name
     what = {
         f"{name}.h": "the interface: shapes and meaning of every input and output",

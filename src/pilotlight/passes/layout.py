@@ -46,10 +46,11 @@ def is_reshape(perm: Perm, shape: Shape) -> bool:
     return moved == sorted(moved)
 
 
-def optimize_layout(graph: Graph, *, keep_io: bool = False) -> Graph:
-    """Run the rules until none applies; `keep_io` leaves inputs and outputs in PyTorch's order."""
+def optimize_layout(graph: Graph, *, keep_io: bool = False, keep_states: bool = False) -> Graph:
+    """Run the rules until none applies; `keep_io` leaves inputs and outputs in PyTorch's order, `keep_states` the
+    states."""
     layout = _Layout(join_shuffles(graph), keep_io)
-    while layout.borders() or layout.states() or layout.round() or layout.settle():
+    while layout.borders() or (not keep_states and layout.states()) or layout.round() or layout.settle():
         pass
     return remove_dead(split_shuffles(layout.edit.done()))
 

@@ -19,12 +19,12 @@ Pass = Callable[[Graph], Graph]
 Passes = Sequence[tuple[str, Pass]]
 
 
-def passes(keep_io: bool = False, float_io: bool = False) -> list[tuple[str, Pass]]:
+def passes(keep_io: bool = False, float_io: bool = False, keep_states: bool = False) -> list[tuple[str, Pass]]:
     """Names and passes in order: a list to add your own passes to, for `compile(graph, passes=...)`."""
     return [
         ("fold constants", fold_constants),
         ("remove dead code", remove_dead),
-        ("optimize layout", lambda g: optimize_layout(g, keep_io=keep_io)),
+        ("optimize layout", lambda g: optimize_layout(g, keep_io=keep_io, keep_states=keep_states)),
         ("fold scale and shift", fold_affine),
         ("fuse clamps", fuse_clamps),
         ("go integer", to_integers),
@@ -41,14 +41,15 @@ def passes(keep_io: bool = False, float_io: bool = False) -> list[tuple[str, Pas
 
 
 def optimize(
-    graph: Graph, *, keep_io: bool = False, float_io: bool = False, check: bool = False, chosen: Passes | None = None
+    graph: Graph, *, keep_io: bool = False, float_io: bool = False, keep_states: bool = False, check: bool = False,
+    chosen: Passes | None = None,
 ) -> Graph:
     """Run every pass, on subgraphs first; with `check` the graph is verified after each. Passes in `chosen`
     replace ours for the graph itself."""
     for node in graph.nodes:
         for attribute, inner in node.subgraphs.items():
             node.attrs[attribute] = optimize(inner, keep_io=True, float_io=True, check=check)
-    for name, step in passes(keep_io, float_io) if chosen is None else chosen:
+    for name, step in passes(keep_io, float_io, keep_states) if chosen is None else chosen:
         graph = step(graph)
         if check:
             verify(graph, after=name)

@@ -22,7 +22,7 @@ from pilotlight.capture.exported import capture_exported
 from pilotlight.capture.reference import example_inputs, functionalize, one_thread
 from pilotlight.capture.signatures import read_once
 from pilotlight.errors import PilotlightError
-from pilotlight.graph import Graph, Quantization
+from pilotlight.graph import Graph, Program, Quantization
 from pilotlight.quantize import weights
 from pilotlight.quantize.choice import Predicate, among, every, named
 from pilotlight.quantize.far import far_tensors
@@ -37,9 +37,10 @@ Progress = Callable[[int, int], None]
 
 
 def quantize(
-    graph: Graph, calibration: Iterable[Any] = (), mode: str = "int8", *, observer: str = "minmax", limit: int = LIMIT,
-    min_weights: int = MIN_WEIGHTS, group: int = GROUP, wide: Sequence[str] = (), keep_float: Sequence[str] = (),
-    labels: torch.Tensor | None = None, max_loss: float = MAX_LOSS, progress: Progress | None = None,
+    graph: Graph | Program, calibration: Iterable[Any] = (), mode: str = "int8", *, observer: str = "minmax",
+    limit: int = LIMIT, min_weights: int = MIN_WEIGHTS, group: int = GROUP, wide: Sequence[str] = (),
+    keep_float: Sequence[str] = (), labels: torch.Tensor | None = None, max_loss: float = MAX_LOSS,
+    progress: Progress | None = None,
 ) -> Graph:
     """Quantize a captured graph with sample inputs: an iterable of inputs or of batches of them, such as a DataLoader
     (`quantize/samples.py`); at most `limit` samples are used.
@@ -49,6 +50,9 @@ def quantize(
     `min_weights` and `group` are for the weight-only modes: layers with fewer than `min_weights` weights
     stay float, and `group` is the number of int4 weights per scale.
     """
+    if isinstance(graph, Program):
+        raise not_quantized(graph)
+    _refuse_lengths(graph)
     _check_weights(graph)
     if mode in weights.MODES:
         return weights.quantize_weights(graph, mode, min_weights=min_weights, group=group)
@@ -66,6 +70,24 @@ def quantize(
     module = flat_module(functional)
     chosen = every if mode == "int16x8" else among(named(module, wide))
     return quantize_pt2e(graph, functional, samples, mode, observer, chosen, among(named(module, keep_float)))
+
+
+def not_quantized(program: Program) -> PilotlightError:
+    """What has several entry points is compiled in float."""
+    return PilotlightError(
+        f"{program.name} has the entry points {', '.join(program.entries)}: they are compiled in float, and quantizing "
+        "them is not supported",
+        hint="omit the quantization, or quantize a model with one entry point", kind="unsupported",
+    )
+
+
+def _refuse_lengths(graph: Graph) -> None:
+    lengths = [port.name for port in graph.inputs if port.is_size]
+    if lengths:
+        raise PilotlightError(
+            f"{graph.name} has a dimension that is given at run time ({lengths[0]}); quantizing it is not supported",
+            hint="capture it with fixed shapes", kind="unsupported",
+        )
 
 
 def _check_weights(graph: Graph) -> None:

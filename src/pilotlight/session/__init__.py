@@ -3,7 +3,10 @@
 from pilotlight.session.accuracy import Accuracy, snr_db
 from pilotlight.session.inputs import read_inputs
 from pilotlight.session.matching import same_bits
+from pilotlight.session.program import ProgramSession, run_program
 from pilotlight.session.result import Session
 from pilotlight.session.run import run_session
 
-__all__ = ["Accuracy", "Session", "read_inputs", "run_session", "same_bits", "snr_db"]
+__all__ = [
+    "Accuracy", "ProgramSession", "Session", "read_inputs", "run_program", "run_session", "same_bits", "snr_db",
+]

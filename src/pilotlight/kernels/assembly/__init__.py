@@ -1,1 +1,0 @@
-"""Assembly as data, and simulators of it."""

@@ -1,1 +1,0 @@
-"""Tensors side by side."""

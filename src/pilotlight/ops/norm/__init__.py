@@ -1,1 +1,0 @@
-"""Norms: layer, rms, group, instance and batch."""

@@ -1,1 +1,0 @@
-"""Operators that work element by element."""

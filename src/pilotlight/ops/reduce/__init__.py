@@ -1,1 +1,0 @@
-"""Sums, means and extremes over axes."""
