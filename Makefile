@@ -5,7 +5,7 @@ PYTEST_ARGS ?=
 UNIT := tests/unit
 TESTS ?= $(UNIT)
 # Hand-written C.
-C_FOLDERS := src/pilotlight/csrc src/pilotlight/micropython
+C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-report check coverage lint docs sizes bench bench-compile conformance conformance-micropython fuzz micropython-tests micropython-bench clean

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pilotlight.kernels.dense_s8 import dispatch
+from pilotlight.kernels.blocks import dispatch
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from support import dense_s8_cases as dense
 from support.families import DSP, PORTABLE, RV32, Family

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pilotlight.kernels.dense_s8 import assembly, dispatch
-from pilotlight.kernels.micro.s8.names import parse
+from pilotlight.kernels.blocks import assembly, dispatch
+from pilotlight.kernels.dsp.blocks.names import parse
 from support import dense_s8_board as board
 from support import dense_s8_cases as dense
 from support.dense_s8_edges import edges, ties
@@ -117,7 +117,7 @@ def test_drivers_are_clean_and_need_no_library(compiler: list[str], tmp_path: Pa
         names = {name for _, kernel in planned for name in kernel.micro}
         (tmp_path / "dense.c").write_text(dense.source(planned, dispatch(names, "block")))
         for level in ("-O2", "-O3", "-Os"):
-            files = [f"-I{dense.PORTABLE}", "-c", str(tmp_path / "dense.c"), "-o", str(tmp_path / "dense.o")]
+            files = [*dense.INCLUDE, "-c", str(tmp_path / "dense.c"), "-o", str(tmp_path / "dense.o")]
             subprocess.run([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], check=True)
             nm = compiler[0].replace("gcc", "nm")
             text = subprocess.run([nm, "-u", files[-1]], capture_output=True, text=True, check=True).stdout

@@ -14,9 +14,9 @@ import pytest
 
 from pilotlight import boards
 from pilotlight.errors import PilotlightError
-from pilotlight.kernels.dense_s8 import Layer
-from pilotlight.kernels.micro.helium_dispatch import assembly, dispatch
-from pilotlight.kernels.micro.helium_names import COPIES, parse
+from pilotlight.kernels.layers import Int8Layer
+from pilotlight.kernels.mve.dispatch import assembly, dispatch
+from pilotlight.kernels.mve.names import COPIES, parse
 from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
 from pilotlight.toolchain.find import find
 from pilotlight.toolchain.stack import stack_bytes
@@ -52,7 +52,7 @@ def remainders() -> list[Conv2dShape]:
     return shapes
 
 
-def layers() -> list[tuple[Layer, np.ndarray]]:
+def layers() -> list[tuple[Int8Layer, np.ndarray]]:
     known = [dense.random_layer(seed, shape) for seed, shape in enumerate(remainders())]
     return known + dense.cases(CASES)
 
@@ -137,7 +137,7 @@ def test_c_builds_for_any_core_and_needs_nothing(
     names = {name for kernel in kernels for name in kernel.micro}
     text = dense.source([(f"case_{i}", kernel) for i, kernel in enumerate(kernels)], dispatch(names, "net"))
     (tmp_path / "net.c").write_text(text)
-    files = [f"-I{dense.PORTABLE}", "-c", str(tmp_path / "net.c"), "-o", str(tmp_path / "net.o")]
+    files = [*dense.INCLUDE, "-c", str(tmp_path / "net.c"), "-o", str(tmp_path / "net.o")]
     for level in ("-O1", "-O3", "-Os"):
         subprocess.run([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], check=True)
         nm = [compiler[0].replace("gcc", "nm"), "-u", str(tmp_path / "net.o")]

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from pilotlight.codegen.target import Target
-from pilotlight.kernels.dense_s8 import dispatch, winograd
-from pilotlight.kernels.micro.s8.names import parse
+from pilotlight.kernels.blocks import dispatch
+from pilotlight.kernels.dsp import winograd
+from pilotlight.kernels.dsp.blocks.names import parse
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from pilotlight.kernels.registry import candidates
 from pilotlight.selection import fastest, usual
@@ -99,7 +100,7 @@ def test_the_driver_is_clean_and_needs_no_library(compiler: list[str], tmp_path:
     names = {name for _, kernel in planned for name in kernel.micro}
     (tmp_path / "winograd.c").write_text(dense.source(planned, dispatch(names, "block")))
     for level in ("-O2", "-O3", "-Os"):
-        files = [f"-I{dense.PORTABLE}", "-c", str(tmp_path / "winograd.c"), "-o", str(tmp_path / "winograd.o")]
+        files = [*dense.INCLUDE, "-c", str(tmp_path / "winograd.c"), "-o", str(tmp_path / "winograd.o")]
         subprocess.run([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], check=True)
         nm = compiler[0].replace("gcc", "nm")
         missing = subprocess.run([nm, "-u", files[-1]], capture_output=True, text=True, check=True).stdout

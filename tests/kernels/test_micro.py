@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from pilotlight.errors import PilotlightError
-from pilotlight.kernels.micro import assembly, dispatch
-from pilotlight.kernels.micro.asm import AsmInstruction, Float, Registers
-from pilotlight.kernels.micro.blocks import generate
-from pilotlight.kernels.micro.fields import NAMES
-from pilotlight.kernels.micro.names import Block, parse
-from pilotlight.kernels.micro.simulator import Simulator, SimulatorError
+from pilotlight.kernels.assembly.instructions import AsmInstruction, Float, Registers
+from pilotlight.kernels.fpu import assembly, dispatch
+from pilotlight.kernels.fpu.blocks import generate
+from pilotlight.kernels.fpu.fields import NAMES
+from pilotlight.kernels.fpu.names import Block, parse
+from pilotlight.kernels.fpu.simulator import Simulator, SimulatorError
 from pilotlight.kernels.pack_f32 import Shape
 from support import dense_cases as dense
 from support import micro_board

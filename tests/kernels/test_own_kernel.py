@@ -15,8 +15,8 @@ import pilotlight as pl
 from pilotlight.codegen.target import Target
 from pilotlight.kernels import registry
 from pilotlight.kernels.candidate import Candidate
-from pilotlight.kernels.dense_f32 import FloatLayer
 from pilotlight.kernels.pack_f32 import LinearShape
+from pilotlight.kernels.portable.dense_f32 import FloatLayer
 
 HEADER = """#ifndef OWN_H
 #define OWN_H

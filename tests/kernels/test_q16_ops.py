@@ -11,13 +11,14 @@ import pytest
 import torch
 
 import pilotlight as pl
-from pilotlight.ops.q16_binary import make_qadd16, make_qmul16
-from pilotlight.ops.q16_matmul import make_qmatmul16
-from pilotlight.ops.q16_norm import make_qnorm16
-from pilotlight.ops.q16_pool import make_qmean16
-from pilotlight.ops.q16_requantize import make_rescale
-from pilotlight.ops.q16_table import make_qtable16
-from pilotlight.ops.q_spec import Affine, NodeSpec
+from pilotlight.graph import Quant
+from pilotlight.ops.matmul.int16 import make_qmatmul16
+from pilotlight.ops.norm.int16 import make_qnorm16
+from pilotlight.ops.pointwise.int16 import make_qadd16, make_qmul16
+from pilotlight.ops.pointwise.table_int16 import make_qtable16
+from pilotlight.ops.reduce.int16 import make_qmean16
+from pilotlight.ops.requantize import make_rescale
+from pilotlight.ops.spec import NodeSpec
 from support.compiled import Library
 from support.q16_cases import MAKERS
 from support.q_cases import KINDS, dequantized, expected, graph_of
@@ -42,7 +43,7 @@ def test_reference_is_near_float(name: str) -> None:
             (y,) = expected(graph_of([case]), args)
             real = case.real(*(dequantized(x, s) for x, s in zip(args, case.scales, strict=True))).double()
             limits = torch.iinfo(y.dtype)
-            want = (real / case.out.scale).round().add(case.out.zero).clamp(limits.min, limits.max)
+            want = (real / case.out.scale).round().add(case.out.zero_point).clamp(limits.min, limits.max)
             off = int((y.double() - want.reshape(y.shape)).abs().max())
             assert off <= case.steps, f"{case.spec}: {off} steps with {kind} inputs"
 
@@ -91,12 +92,12 @@ def test_boards_give_the_same_bytes(board: str) -> None:
 
 
 REFUSED: dict[str, Callable[[], NodeSpec]] = {
-    "add": lambda: make_qadd16((100.0, 0), (1.0, 0), (0.0001, 0)),
-    "mul": lambda: make_qmul16((1.0, 0), (1.0, 0), (1.0, 0)),
-    "mean": lambda: make_qmean16((1000.0, 0), (1e-6, 0), (1, 4), (1,)),
-    "matmul": lambda: make_qmatmul16((1.0, 0), (1.0, 0), (1e-7, 0), 4096),
-    "norm": lambda: make_qnorm16((1.0, 0), (1e-12, 0), 16, 1e-5),
-    "requantize": lambda: make_rescale((100.0, 0), (0.001, 0), 16),
+    "add": lambda: make_qadd16(Quant(100.0, 0), Quant(1.0, 0), Quant(0.0001, 0)),
+    "mul": lambda: make_qmul16(Quant(1.0, 0), Quant(1.0, 0), Quant(1.0, 0)),
+    "mean": lambda: make_qmean16(Quant(1000.0, 0), Quant(1e-6, 0), (1, 4), (1,)),
+    "matmul": lambda: make_qmatmul16(Quant(1.0, 0), Quant(1.0, 0), Quant(1e-7, 0), 4096),
+    "norm": lambda: make_qnorm16(Quant(1.0, 0), Quant(1e-12, 0), 16, 1e-5),
+    "requantize": lambda: make_rescale(Quant(100.0, 0), Quant(0.001, 0), 16),
 }
 
 
@@ -106,8 +107,8 @@ def test_scales_beyond_32_bits_are_refused(name: str) -> None:
 
 
 def test_a_function_that_jumps_has_no_table() -> None:
-    assert make_qtable16(Affine(1e-3, 0), Affine(1e-3, 0), torch.floor) is None
-    smooth = make_qtable16(Affine(1e-4, 0), Affine(1 / 32768, 0), torch.sigmoid)
-    far = make_qtable16(Affine(1e-2, 0), Affine(1 / 32768, 0), torch.sigmoid)
+    assert make_qtable16(Quant(1e-3, 0), Quant(1e-3, 0), torch.floor) is None
+    smooth = make_qtable16(Quant(1e-4, 0), Quant(1 / 32768, 0), torch.sigmoid)
+    far = make_qtable16(Quant(1e-2, 0), Quant(1 / 32768, 0), torch.sigmoid)
     assert smooth is not None and far is not None
     assert (len(smooth.constants[0]), len(far.constants[0])) == (513, 4097)

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pilotlight.ops.q_bicubic import make_qbicubic2d
-from pilotlight.ops.q_cumsum import make_qcumsum
-from pilotlight.ops.q_div import make_qdiv
-from pilotlight.ops.q_log_softmax import make_qlog_softmax
-from pilotlight.ops.q_scale import make_qscale
-from pilotlight.ops.q_spec import Affine, NodeSpec
+from pilotlight.graph import Quant
+from pilotlight.ops.pointwise.div_int8 import make_qdiv
+from pilotlight.ops.pointwise.scale_int8 import make_qscale
+from pilotlight.ops.resize.bicubic_int8 import make_qbicubic2d
+from pilotlight.ops.scan.int8 import make_qcumsum
+from pilotlight.ops.softmax.log_int8 import make_qlog_softmax
+from pilotlight.ops.spec import NodeSpec
 from support.q_cases import Case
 from support.q_checks import (
     BOARDS,
@@ -71,11 +72,11 @@ def test_boards_give_the_same_bytes(board: str) -> None:
 
 CUBIC = {"mode": "bicubic", "out": (4, 4), "align": False, "scale": (0.5, 0.5), "factors": None}
 REFUSED: dict[str, Callable[[], NodeSpec]] = {
-    "log_softmax": lambda: make_qlog_softmax(Affine(1.0, 0), Affine(1e-7, 0), 10, 0),
-    "scale": lambda: make_qscale(Affine(1e4, 0), Affine(1e-4, 0), (0, 1), np.ones(3), np.ones(3), np.ones(3)),
-    "cumsum": lambda: make_qcumsum(Affine(1000.0, 0), Affine(1e-6, 0), (8,), 0),
-    "div": lambda: make_qdiv(Affine(1e4, 0), Affine(1e-4, 0), Affine(1e-3, 0)),
-    "bicubic": lambda: make_qbicubic2d(Affine(1000.0, 0), Affine(1e-6, 0), (1, 2, 2, 1), CUBIC),
+    "log_softmax": lambda: make_qlog_softmax(Quant(1.0, 0), Quant(1e-7, 0), 10, 0),
+    "scale": lambda: make_qscale(Quant(1e4, 0), Quant(1e-4, 0), (0, 1), np.ones(3), np.ones(3), np.ones(3)),
+    "cumsum": lambda: make_qcumsum(Quant(1000.0, 0), Quant(1e-6, 0), (8,), 0),
+    "div": lambda: make_qdiv(Quant(1e4, 0), Quant(1e-4, 0), Quant(1e-3, 0)),
+    "bicubic": lambda: make_qbicubic2d(Quant(1000.0, 0), Quant(1e-6, 0), (1, 2, 2, 1), CUBIC),
 }
 
 

@@ -16,16 +16,16 @@ import torch.nn.functional as F
 
 import pilotlight as pl
 from pilotlight.fixed import rhmul
-from pilotlight.graph import Graph
-from pilotlight.ops.q_attention import make_qattention
-from pilotlight.ops.q_binary import make_qadd, make_qmul
+from pilotlight.graph import Graph, Quant
+from pilotlight.ops.attention.int8 import make_qattention
+from pilotlight.ops.matmul.int8 import make_qmatmul
+from pilotlight.ops.norm.int8 import make_qnorm
+from pilotlight.ops.pointwise.int8 import make_qadd, make_qmul
 from pilotlight.ops.q_conv_transpose import make_qconv_transpose2d
-from pilotlight.ops.q_matmul import make_qmatmul
-from pilotlight.ops.q_mean import make_qmean
-from pilotlight.ops.q_norm import make_qnorm
-from pilotlight.ops.q_recurrent import make_qgru, make_qlstm
-from pilotlight.ops.q_resize import make_qresize2d
-from pilotlight.ops.q_spec import Affine, NodeSpec
+from pilotlight.ops.recurrent.int8 import make_qgru, make_qlstm
+from pilotlight.ops.reduce.int8 import make_qmean
+from pilotlight.ops.resize.int8 import make_qresize2d
+from pilotlight.ops.spec import NodeSpec
 from support.portable_kernels import FOLDER, pointer
 from support.q_cases import MAKERS, Case, dequantized, expected, graph_of, large, quantized
 from support.q_checks import (
@@ -139,7 +139,7 @@ def test_recurrent_layers_keep_their_signal(kind: str, make: Callable[..., NodeS
     x = torch.randn(40, 3, 16).clamp(-3, 3)
     with torch.no_grad():
         real = layer(x)[0]
-    sx, sy = Affine(6 / 255, 0), Affine(float(real.max() - real.min()) / 255, 0)
+    sx, sy = Quant(6 / 255, 0), Quant(float(real.max() - real.min()) / 255, 0)
     weights = [p.detach().numpy() for p in layer.parameters()]
     spec = make(sx, sy, *weights[:2], np.stack(weights[2:]))
     case = Case(spec, (tuple(x.shape),), (sx,), sy, torch.clone)
@@ -152,7 +152,7 @@ def test_attention_keeps_its_signal() -> None:
     torch.manual_seed(2)
     q, k, v = torch.randn(3, 1, 4, 50, 16).clamp(-3, 3)
     real = F.scaled_dot_product_attention(q, k, v)
-    s, sy = Affine(6 / 255, 0), Affine(float(real.abs().max()) / 127, 0)
+    s, sy = Quant(6 / 255, 0), Quant(float(real.abs().max()) / 127, 0)
     case = Case(make_qattention(s, s, s, sy, 16, 50, 0.25), (tuple(q.shape),) * 3, (s,) * 3, sy, torch.clone)
     (y,) = expected(graph_of([case]), [quantized(t, s) for t in (q, k, v)])
     assert snr(dequantized(y, sy), real) > 33.0
@@ -179,13 +179,13 @@ def test_rounded_high_multiply_in_every_form(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, Callable[[], NodeSpec]] = {
-    "add": lambda: make_qadd((100.0, 0), (1.0, 0), (0.001, 0)),
-    "mul": lambda: make_qmul((100.0, 0), (100.0, 0), (0.001, 0)),
-    "mean": lambda: make_qmean((1000.0, 0), (1e-6, 0), (1, 4), (1,)),
-    "matmul": lambda: make_qmatmul((1.0, 0), (1.0, 0), (1e-7, 0), 4096),
-    "norm": lambda: make_qnorm((1.0, 0), (1e-9, 0), 16, 1e-5),
+    "add": lambda: make_qadd(Quant(100.0, 0), Quant(1.0, 0), Quant(0.001, 0)),
+    "mul": lambda: make_qmul(Quant(100.0, 0), Quant(100.0, 0), Quant(0.001, 0)),
+    "mean": lambda: make_qmean(Quant(1000.0, 0), Quant(1e-6, 0), (1, 4), (1,)),
+    "matmul": lambda: make_qmatmul(Quant(1.0, 0), Quant(1.0, 0), Quant(1e-7, 0), 4096),
+    "norm": lambda: make_qnorm(Quant(1.0, 0), Quant(1e-9, 0), 16, 1e-5),
     "transposed": lambda: make_qconv_transpose2d(
-        Affine(1.0, 0), Affine(1e-8, 0), np.full((64, 3, 3, 1), 127, np.int8), 1.0, None,
+        Quant(1.0, 0), Quant(1e-8, 0), np.full((64, 3, 3, 1), 127, np.int8), 1.0, None,
         {"kernel": (3, 3), "stride": (1, 1), "pad": (0, 0), "extra": (0, 0), "dilation": (1, 1), "groups": 1,
          "channels": 1},
     ),
@@ -201,7 +201,7 @@ def test_scales_beyond_32_bits_are_refused(name: str) -> None:
 
 def test_a_long_norm_and_a_bicubic_resize_are_refused() -> None:
     with pytest.raises(pl.PilotlightError, match="70000 numbers"):
-        make_qnorm((1.0, 0), (1.0, 0), 70000, 1e-5)
+        make_qnorm(Quant(1.0, 0), Quant(1.0, 0), 70000, 1e-5)
     attrs = {"mode": "bicubic", "out": (4, 4), "align": False, "scale": (0.5, 0.5), "factors": None}
     with pytest.raises(pl.PilotlightError, match="bicubic"):
-        make_qresize2d((1.0, 0), (1.0, 0), (1, 2, 2, 1), attrs)
+        make_qresize2d(Quant(1.0, 0), Quant(1.0, 0), (1, 2, 2, 1), attrs)

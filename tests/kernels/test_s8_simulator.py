@@ -9,13 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pilotlight.kernels.dense_s8 import Layer, winograd
-from pilotlight.kernels.dense_s8.dsp import finish_of
-from pilotlight.kernels.micro.asm import Core
-from pilotlight.kernels.micro.s8.assembly import generate
-from pilotlight.kernels.micro.s8.names import DspBlock, parse
-from pilotlight.kernels.micro.s8.simulator import DspSimulator
-from pilotlight.kernels.micro.simulator import SimulatorError
+from pilotlight.kernels.assembly.instructions import Core
+from pilotlight.kernels.dsp import winograd
+from pilotlight.kernels.dsp.blocks.assembly import generate
+from pilotlight.kernels.dsp.blocks.names import DspBlock, parse
+from pilotlight.kernels.dsp.blocks.simulator import DspSimulator
+from pilotlight.kernels.dsp.dense_s8 import finish_of
+from pilotlight.kernels.fpu.simulator import SimulatorError
+from pilotlight.kernels.layers import Int8Layer
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from support import dense_s8_cases as dense
 
@@ -23,7 +24,7 @@ ARGUMENTS, X, V, W, U, Y = (0x1000000 * n for n in range(1, 7))
 PLACES = np.array([[0, 1, 1, 0], [0, -1, 1, 0], [1, 0, -1, 0], [0, -1, 0, 1]])  # 1, 2, 0, 3
 
 
-def two_tiles(channels: int, filters: int, seed: int, shift: int = 0) -> tuple[Layer, np.ndarray]:
+def two_tiles(channels: int, filters: int, seed: int, shift: int = 0) -> tuple[Int8Layer, np.ndarray]:
     """A layer with 2x4 outputs and no padding."""
     layer, x = dense.random_layer(seed, Conv2dShape(1, 4, 6, channels, 2, 4, filters, 3, 3))
     return replace(layer, shift=shift, m=layer.m >> shift), x[0]
@@ -93,7 +94,7 @@ def test_outputs(channels: int, filters: int, seed: int, shift: int) -> None:
     assert np.array_equal(y, dense.reference(layer, x[None]))
 
 
-def run_block(simulator: DspSimulator, layer: Layer, x: np.ndarray, block: DspBlock) -> None:
+def run_block(simulator: DspSimulator, layer: Int8Layer, x: np.ndarray, block: DspBlock) -> None:
     """All filters of two tiles; every buffer is as large as it must be and no larger."""
     filters, streams = layer.shape.oc, winograd.streams(layer)
     for address, data in ((V, inputs(x)), (W, streams), (U, bytes(128)), (Y, bytes(8 * filters))):

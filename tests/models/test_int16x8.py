@@ -14,11 +14,11 @@ from torch import nn
 
 import pilotlight as pl
 from pilotlight import fixed
-from pilotlight.graph import INT8, INT16, Graph, Node, Place, Port
+from pilotlight.graph import INT8, INT16, Graph, Node, Place, Port, Quant
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.evaluate import evaluate
 from pilotlight.ops.q16_dense import make_dense
-from pilotlight.ops.q_quantize import make_dequantize, make_quantize
+from pilotlight.ops.quantize import make_dequantize, make_quantize
 from pilotlight.passes.pipeline import optimize
 from pilotlight.quantize import quantize
 from pilotlight.session import Session, run_session
@@ -116,9 +116,9 @@ def test_a_clamp_behind_a_concatenation_holds(bits: int) -> None:
     for k, s in enumerate((0.5, 0.25)):
         value = graph.fresh(f"x{k}", INT8 if bits == 8 else INT16, (2, 3))
         graph.inputs.append(Port(value.name, value, value.shape))
-        parts.append(make_dequantize((s, 0)).build(b, value)[0])
+        parts.append(make_dequantize(Quant(s, 0)).build(b, value)[0])
     joined = b.node("clamp_min", [b.node("concat", parts, axis=1), b.constant(np.float32(-1.0))])
-    (out,) = make_quantize((0.5, 0), bits).build(b, joined)
+    (out,) = make_quantize(Quant(0.5, 0), bits).build(b, joined)
     graph.outputs.append(Port("y", out, out.shape))
     rows = [torch.tensor([[-8, 4, 6], [10, -2, 0]], dtype=torch.int8 if bits == 8 else torch.int16)] * 2
     want = torch.cat([rows[0], (rows[1] * 0.25 / 0.5).round()], 1).clamp(min=-2)

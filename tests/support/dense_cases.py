@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from pilotlight.kernels.micro import dispatch
+from pilotlight.kernels.fpu import dispatch
 from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape, Shape, activation, fields, pack, pack_bias
+from pilotlight.kernels.text import PORTABLE
 
-PORTABLE = Path(sys.modules[Conv2dShape.__module__].__file__ or "").parents[1] / "csrc/kernels/portable"
 ALL_BLOCKS = {f"{kind}_f32_{p}x{f}" for kind in ("mac", "dw") for p in (2, 1) for f in (8, 4, 2, 1)}
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
 LIMITS = [(-math.inf, math.inf), (0.0, math.inf), (0.0, 1.5), (-0.5, 0.25)]

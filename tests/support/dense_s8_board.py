@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from pilotlight.codegen.step import initializer
+from pilotlight.kernels.blocks import assembly, dispatch
 from pilotlight.kernels.candidate import Candidate
-from pilotlight.kernels.dense_s8 import Layer, assembly, dispatch
+from pilotlight.kernels.layers import Int8Layer
+from pilotlight.kernels.text import FOLDERS
 from support import dense_s8_cases as dense
 from support.families import PORTABLE, Family
 
@@ -196,7 +198,7 @@ void begin(void)
 __asm__(".section .vectors,\"ax\"\n.globl reset\nreset: la sp, stack\n j begin\n.previous\n");
 """
 
-Planned = tuple[Layer, np.ndarray, Candidate, bool]
+Planned = tuple[Int8Layer, np.ndarray, Candidate, bool]
 
 
 def plan(family: Family, seeds: range, machine: Machine, kind: int | None = None) -> list[Planned]:
@@ -205,7 +207,7 @@ def plan(family: Family, seeds: range, machine: Machine, kind: int | None = None
     return images[0]
 
 
-def fill(family: Family, layers: Iterable[tuple[Layer, np.ndarray]], machine: Machine) -> list[list[Planned]]:
+def fill(family: Family, layers: Iterable[tuple[Int8Layer, np.ndarray]], machine: Machine) -> list[list[Planned]]:
     """As many images as the layers need, every third walked backward. Those beyond the RAM are left out."""
     images: list[list[Planned]] = []
     room, code = 0, 0x8000 if family is PORTABLE else 0x18000
@@ -222,16 +224,16 @@ def fill(family: Family, layers: Iterable[tuple[Layer, np.ndarray]], machine: Ma
     return images
 
 
-def _outputs(layer: Layer) -> int:
+def _outputs(layer: Int8Layer) -> int:
     s = layer.shape
     return s.n * s.oh * s.ow * s.oc
 
 
-def _arena(layer: Layer, x: np.ndarray) -> int:
+def _arena(layer: Int8Layer, x: np.ndarray) -> int:
     return 2 * (x.nbytes + _outputs(layer)) + 256
 
 
-def _apart(layer: Layer, x: np.ndarray, kernel: Candidate, reverse: bool, index: int) -> int:
+def _apart(layer: Int8Layer, x: np.ndarray, kernel: Candidate, reverse: bool, index: int) -> int:
     """Where the output lies: apart, or as near as the kernel permits."""
     near = kernel.reverse if reverse else kernel.distance
     return (x.nbytes + 31) & ~15 if near is None or (index % 4 == 3 and not reverse) else near
@@ -284,7 +286,7 @@ def build(folder: Path, machine: Machine, planned: list[Planned], change: tuple[
     """The image that runs all layers; `change` replaces a text in the assembly and the kernels' C, to see it fail."""
     text, blocks, blob = source(planned, "test")
     if change is not None:
-        headers = {path.name: path.read_text() for path in dense.PORTABLE.glob("*.h")}
+        headers = {path.name: path.read_text() for place in FOLDERS for path in place.glob("*.h")}
         assert any(change[0] in part for part in (blocks, *headers.values()))
         blocks = blocks.replace(*change)
         for name, header in headers.items():
@@ -298,7 +300,7 @@ def build(folder: Path, machine: Machine, planned: list[Planned], change: tuple[
     (folder / "board.ld").write_text(_LINKER % (machine.code, machine.data, machine.data + machine.ram))
     sources = [str(folder / name) for name in ("main.c", "blocks.S", "blob.S")]
     image = folder / "image.elf"
-    options = ["-O2", "-std=gnu99", "-ffreestanding", "-nostdlib", "-static", f"-I{dense.PORTABLE}"]
+    options = ["-O2", "-std=gnu99", "-ffreestanding", "-nostdlib", "-static", *dense.INCLUDE]
     linked = ["-T", str(folder / "board.ld"), "-lgcc", "-o", str(image)]
     subprocess.run([*machine.compiler, *options, *sources, *linked], check=True)
     return image

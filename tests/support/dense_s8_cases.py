@@ -17,17 +17,17 @@ import numpy as np
 from pilotlight import fixed
 from pilotlight.codegen.step import initializer
 from pilotlight.kernels.candidate import Candidate
-from pilotlight.kernels.dense_s8 import Layer
+from pilotlight.kernels.layers import Int8Layer
 from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
-from support.families import DSP, RV32
-from support.families import PORTABLE as PORTABLE_FAMILY
+from pilotlight.kernels.text import FOLDERS
+from support.families import DSP, PORTABLE, RV32
 
-PORTABLE = Path(sys.modules[Layer.__module__].__file__ or "").parents[2] / "csrc/kernels/portable"
+INCLUDE = [f"-I{folder}" for folder in FOLDERS]
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
 GUARD = 0x5A
 
 
-def reference(layer: Layer, x: np.ndarray) -> np.ndarray:
+def reference(layer: Int8Layer, x: np.ndarray) -> np.ndarray:
     """The layer in int64."""
     s = layer.shape
     below = max(0, (s.oh - 1) * s.sh + (s.kh - 1) * s.dh + 1 - s.ih - s.pt)
@@ -79,7 +79,7 @@ def random_shape(rng: np.random.Generator, kind: int | None = None) -> Conv2dSha
     return Conv2dShape(draw(1, 2), ih, iw, ic, oh, ow, oc, kh, kw, sh, sw, pt, pl, dh, dw, groups)
 
 
-def random_layer(seed: int, shape: Conv2dShape | None = None, kind: int | None = None) -> tuple[Layer, np.ndarray]:
+def random_layer(seed: int, shape: Conv2dShape | None = None, kind: int | None = None) -> tuple[Int8Layer, np.ndarray]:
     """A layer and an input: small values, extreme ones, outputs that saturate, zero points at their ends."""
     rng = np.random.default_rng(seed)
     s = random_shape(rng, kind) if shape is None else shape
@@ -103,7 +103,7 @@ def random_layer(seed: int, shape: Conv2dShape | None = None, kind: int | None =
     scale = spread * rng.uniform(0.5, 2.0, s.oc) * (60.0 if seed % 11 == 7 and taps < 9 else 1.0)
     m = fixed.multiplier(scale)
     lo, hi = ((-128, 127), (zy, 127), (-128, 127), (-100, 90), (max(zy, -20), 127))[seed % 5]
-    layer = Layer(s, w, bias.astype(np.int32), m.value, zx, zy, m.shift, min(lo, hi), hi)
+    layer = Int8Layer(s, w, bias.astype(np.int32), m.value, zx, zy, m.shift, min(lo, hi), hi)
     while np.any(layer.largest << layer.shift >= 2**31):
         layer = replace(layer, bias=layer.bias // 2)
     return layer, x
@@ -130,13 +130,13 @@ def source(calls: Iterable[tuple[str, Candidate]], extra: str = "", reverse: boo
 def build(folder: Path, text: str, *flags: str) -> Path:
     (folder / "dense_s8.c").write_text(text)
     library = folder / "dense_s8.so"
-    command = ["gcc", *WARNINGS, "-O1", "-fPIC", "-shared", f"-I{PORTABLE}", *flags]
+    command = ["gcc", *WARNINGS, "-O1", "-fPIC", "-shared", *INCLUDE, *flags]
     subprocess.run([*command, str(folder / "dense_s8.c"), "-o", str(library)], check=True)
     return library
 
 
 def run(
-    library: ctypes.CDLL, name: str, kernel: Candidate, layer: Layer, x: np.ndarray, distance: int | None = None
+    library: ctypes.CDLL, name: str, kernel: Candidate, layer: Int8Layer, x: np.ndarray, distance: int | None = None
 ) -> np.ndarray:
     """What the driver computes; with a distance, the output starts that many bytes after the input."""
     s = layer.shape
@@ -162,20 +162,20 @@ def run(
     return y
 
 
-def every_kind(cases: int) -> list[tuple[Layer, np.ndarray]]:
+def every_kind(cases: int) -> list[tuple[Int8Layer, np.ndarray]]:
     """At least `cases` for each kernel of each family: single rows, 3x3 depthwise and other depthwise layers, and
     together as many of four kinds of convolution."""
     counts = {0: 4 * cases // 3, 2: 6 * cases // 5, 4: 6 * cases // 5} | dict.fromkeys((1, 3, 5, 6), cases // 4)
     return [random_layer(seed, kind=kind) for kind, count in counts.items() for seed in range(count)]
 
 
-def cases(count: int, first: int = 0) -> list[tuple[Layer, np.ndarray]]:
+def cases(count: int, first: int = 0) -> list[tuple[Int8Layer, np.ndarray]]:
     return [random_layer(seed) for seed in range(first, first + count)]
 
 
 if __name__ == "__main__":
     lib = ctypes.CDLL(sys.argv[1])
-    family = {"portable": PORTABLE_FAMILY, "dsp": DSP, "rv32": RV32}[sys.argv[2]]
+    family = {"portable": PORTABLE, "dsp": DSP, "rv32": RV32}[sys.argv[2]]
     for case in range(int(sys.argv[3])):
         a_layer, data = random_layer(case)
         a_kernel = family.plan(a_layer)

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from pilotlight.kernels.dense_s8 import Layer
+from pilotlight.kernels.layers import Int8Layer
 from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
 from support.dense_s8_cases import random_layer
 
@@ -51,7 +51,7 @@ def shapes() -> list[Conv2dShape]:
     return found
 
 
-def ends() -> list[tuple[Layer, np.ndarray]]:
+def ends() -> list[tuple[Int8Layer, np.ndarray]]:
     """Zero points at both ends, weights and inputs at theirs, sums up to the last that 32 bits hold."""
     found = []
     for seed, (shape, zx, zy, sign, full) in enumerate(
@@ -69,11 +69,11 @@ def ends() -> list[tuple[Layer, np.ndarray]]:
         else:
             bias = (bias - zx * 127 * sign * taps).astype(np.int32)
         lo, hi = (-128, 127) if full or seed % 4 else (-100, 90)
-        found.append((Layer(shape, w, bias, m, zx, zy, shift, lo, hi), x))
+        found.append((Int8Layer(shape, w, bias, m, zx, zy, shift, lo, hi), x))
     return found
 
 
-def ties() -> list[tuple[Layer, np.ndarray]]:
+def ties() -> list[tuple[Int8Layer, np.ndarray]]:
     """Small sums whose products lie exactly between two outputs."""
     found = []
     for seed, shape in enumerate(SHAPES):
@@ -82,9 +82,10 @@ def ties() -> list[tuple[Layer, np.ndarray]]:
         w = rng.integers(-1, 2, layer.w.shape).astype(np.int8)
         x = rng.integers(-9, 10, x.shape).astype(np.int8)
         m = np.int32(1) << rng.integers(28, 31, shape.oc, np.int32)
-        found.append((Layer(shape, w, rng.integers(-9, 10, shape.oc, np.int32), m, 0, int(rng.integers(-9, 10))), x))
+        layer = Int8Layer(shape, w, rng.integers(-9, 10, shape.oc, np.int32), m, 0, int(rng.integers(-9, 10)))
+        found.append((layer, x))
     return found
 
 
-def edges() -> list[tuple[Layer, np.ndarray]]:
+def edges() -> list[tuple[Int8Layer, np.ndarray]]:
     return [random_layer(seed, shape) for seed, shape in enumerate(shapes())] + ends() + ties()

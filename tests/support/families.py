@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pilotlight.codegen.target import Target
-from pilotlight.kernels import dense_s8
 from pilotlight.kernels.candidate import Candidate
+from pilotlight.kernels.layers import Int8Layer
 from pilotlight.kernels.registry import candidates
 
 
 class Family(Protocol):
-    def plan(self, layer: dense_s8.Layer) -> Candidate: ...
+    def plan(self, layer: Int8Layer) -> Candidate: ...
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Registered:
     small: bool = False
     low_scratch: bool = False
 
-    def plan(self, layer: dense_s8.Layer) -> Candidate:
+    def plan(self, layer: Int8Layer) -> Candidate:
         usual, *others = candidates(layer, Target(self.isa, small=self.small))
         low = [c for c in others if c.name.endswith(".low_scratch")]
         return low[0] if low and self.low_scratch else usual

@@ -15,12 +15,12 @@ import numpy as np
 
 from pilotlight.codegen.step import initializer
 from pilotlight.kernels.candidate import Candidate
-from pilotlight.kernels.dense_s8 import Layer
-from pilotlight.kernels.micro.helium_dispatch import assembly, dispatch
+from pilotlight.kernels.layers import Int8Layer
+from pilotlight.kernels.mve.dispatch import assembly, dispatch
 from support import dense_s8_cases as dense
 from support.families import HELIUM
 
-Case = tuple[Layer, np.ndarray, Candidate]
+Case = tuple[Int8Layer, np.ndarray, Candidate]
 
 _LINKER = """
 ENTRY(reset)
@@ -175,7 +175,7 @@ def build(folder: Path, cases: list[Case], *flags: str, edit: tuple[str, str] = 
     (folder / "board.ld").write_text(_LINKER)
     sources = [str(folder / name) for name in ("main.c", "net_kernels.S", "blob.S")]
     command = ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-O2", "-std=gnu99"]
-    linked = ["-ffreestanding", "-nostdlib", f"-I{dense.PORTABLE}", "-T", str(folder / "board.ld"), "-lc", "-lgcc"]
+    linked = ["-ffreestanding", "-nostdlib", *dense.INCLUDE, "-T", str(folder / "board.ld"), "-lc", "-lgcc"]
     subprocess.run([*command, *flags, *sources, *linked, "-o", str(folder / "image.elf")], check=True)
     return folder / "image.elf"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pilotlight.codegen.step import initializer
-from pilotlight.kernels.micro import assembly
+from pilotlight.kernels.fpu import assembly
 from pilotlight.kernels.pack_f32 import LinearShape, Shape, table
 from support import dense_cases as dense
 

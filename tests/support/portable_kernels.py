@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from pilotlight.kernels.micro import dispatch
+from pilotlight.kernels.fpu import dispatch
 from pilotlight.kernels.text import kernel_source, typed_kernels
 from support.paths import ROOT
 
-FOLDER = ROOT / "src" / "pilotlight" / "csrc" / "kernels" / "portable"
+FOLDER = ROOT / "src" / "pilotlight" / "kernels" / "portable"
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
 VISIBLE = ["-Dstatic=", "-Dinline="]  # every function can be called by its name
 SANITIZE = os.environ.get("PILOTLIGHT_TEST_SANITIZE") == "1"

@@ -8,18 +8,19 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.graph import INT8, INT16, DType, Node
-from pilotlight.ops.q16_binary import make_qadd16, make_qmul16
+from pilotlight.graph import INT8, INT16, DType, Node, Quant
+from pilotlight.ops.matmul.int16 import make_qmatmul16
+from pilotlight.ops.norm.int16 import make_qnorm16
+from pilotlight.ops.pointwise.int16 import make_qadd16, make_qmul16
+from pilotlight.ops.pointwise.table_int16 import ERROR, make_qtable16
+from pilotlight.ops.pool.int16 import make_qavg_pool16, make_qmax_pool16
 from pilotlight.ops.q16_conv_transpose import make_transposed
 from pilotlight.ops.q16_dense import make_dense
-from pilotlight.ops.q16_matmul import make_qmatmul16
-from pilotlight.ops.q16_norm import make_qnorm16
-from pilotlight.ops.q16_pool import make_qavg_pool16, make_qmax_pool16, make_qmean16
-from pilotlight.ops.q16_requantize import make_rescale
-from pilotlight.ops.q16_resize import make_qresize16
-from pilotlight.ops.q16_softmax import OUTPUT, make_qsoftmax16
-from pilotlight.ops.q16_table import ERROR, make_qtable16
-from pilotlight.ops.q_spec import Affine, NodeSpec
+from pilotlight.ops.reduce.int16 import make_qmean16
+from pilotlight.ops.requantize import make_rescale
+from pilotlight.ops.resize.int16 import make_qresize16
+from pilotlight.ops.softmax.int16 import OUTPUT, make_qsoftmax16
+from pilotlight.ops.spec import NodeSpec
 from support import q_cases
 from support.q_cases import Make
 
@@ -45,12 +46,12 @@ def draw(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...], kind: s
     return rng.choice(ends, shape) if kind == "extreme" else np.full(shape, ends[int(kind == "high")])
 
 
-def scale(rng: np.random.Generator, low: float = -14.0, high: float = -11.0) -> Affine:
-    return Affine(float(np.float32(2.0 ** rng.uniform(low, high))), 0)
+def scale(rng: np.random.Generator, low: float = -14.0, high: float = -11.0) -> Quant:
+    return Quant(float(np.float32(2.0 ** rng.uniform(low, high))), 0)
 
 
-def near(rng: np.random.Generator, like: Affine) -> Affine:
-    return Affine(float(np.float32(like.scale * rng.uniform(0.4, 2.5))), 0)
+def near(rng: np.random.Generator, like: Quant) -> Quant:
+    return Quant(float(np.float32(like.scale * rng.uniform(0.4, 2.5))), 0)
 
 
 def requantize(rng: np.random.Generator) -> Case:
@@ -59,16 +60,16 @@ def requantize(rng: np.random.Generator) -> Case:
     kind = int(rng.integers(3))
     if kind == 0:
         x = q_cases.scale(rng)
-        y = x._replace(zero=0) if rng.random() < 0.5 else Affine(x.scale * float(rng.uniform(0.004, 0.02)), 0)
+        y = Quant(x.scale, 0) if rng.random() < 0.5 else Quant(x.scale * float(rng.uniform(0.004, 0.02)), 0)
         return Case(make_rescale(x, y, 16), (shape,), (x,), y, torch.clone, 1, (INT8,))
-    y = near(rng, x) if kind == 1 else Affine(x.scale * float(rng.uniform(100, 300)), q_cases.scale(rng).zero)
+    y = near(rng, x) if kind == 1 else Quant(x.scale * float(rng.uniform(100, 300)), q_cases.scale(rng).zero_point)
     return Case(make_rescale(x, y, 16 if kind == 1 else 8), (shape,), (x,), y, torch.clone)
 
 
 def table(rng: np.random.Generator) -> Case:
     x, shape = scale(rng), (int(rng.integers(1, 12)), int(rng.integers(1, 6)))
     function = q_cases.FUNCTIONS[int(rng.integers(len(q_cases.FUNCTIONS) - 1))]
-    y = Affine(float(function(torch.linspace(-1, 1, 999) * 32768 * x.scale).abs().max()) / 32767, 0)
+    y = Quant(float(function(torch.linspace(-1, 1, 999) * 32768 * x.scale).abs().max()) / 32767, 0)
     spec = make_qtable16(x, y, function)
     assert spec is not None, function
     return Case(spec, (shape,), (x,), y, lambda v: function(v.double()), ERROR)
@@ -77,14 +78,14 @@ def table(rng: np.random.Generator) -> Case:
 def add(rng: np.random.Generator) -> Case:
     a = scale(rng)
     b, alpha = near(rng, a), float(rng.choice([1.0, 1.0, -1.0, 2.0]))
-    y = Affine(near(rng, a).scale * 2, 0)
+    y = Quant(near(rng, a).scale * 2, 0)
     return Case(make_qadd16(a, b, y, alpha), q_cases._broadcast(rng), (a, b), y,
                 lambda p, q: p.double() + alpha * q.double())
 
 
 def mul(rng: np.random.Generator) -> Case:
     a, b = scale(rng), scale(rng)
-    y = Affine(a.scale * b.scale * float(2.0 ** rng.uniform(10, 17)), 0)
+    y = Quant(a.scale * b.scale * float(2.0 ** rng.uniform(10, 17)), 0)
     return Case(make_qmul16(a, b, y), q_cases._broadcast(rng), (a, b), y, lambda p, q: p.double() * q.double())
 
 
@@ -114,7 +115,7 @@ def mean(rng: np.random.Generator) -> Case:
 def softmax(rng: np.random.Generator) -> Case:
     shape = (int(rng.integers(1, 4)), int(rng.choice([1, 2, 10, 37])), int(rng.choice([1, 1, 3])))
     x = scale(rng, -16, -7)
-    y = OUTPUT if rng.random() < 0.7 else Affine(float(rng.uniform(1, 3)) / 32767, 0)
+    y = OUTPUT if rng.random() < 0.7 else Quant(float(rng.uniform(1, 3)) / 32767, 0)
     return Case(make_qsoftmax16(x, y, shape[1], 1), (shape,), (x,), y, lambda v: torch.softmax(v.double(), 1), 3)
 
 
@@ -122,7 +123,7 @@ def norm(rng: np.random.Generator) -> Case:
     rows, n = int(rng.integers(1, 4)), int(rng.choice([1, 2, 3, 17, 64, 200]))
     x = scale(rng)
     weight, bias = rng.uniform(0.2, 2.0, n), rng.standard_normal(n)
-    y = Affine(float(np.max(weight * min(4.0, n**0.5) + np.abs(bias))) / 32767, 0)
+    y = Quant(float(np.max(weight * min(4.0, n**0.5) + np.abs(bias))) / 32767, 0)
     eps, center = float(rng.choice([1e-5, 1e-2])), bool(rng.random() < 0.7)
     tensors = [torch.from_numpy(v) for v in (weight, bias)]
 
@@ -148,7 +149,7 @@ def matmul(rng: np.random.Generator) -> Case:
     lead = [((2, 3), (2, 3)), ((2,), (1,)), ((1, 1), (2, 2)), ((), ())][int(rng.integers(4))]
     transposed = bool(rng.random() < 0.5)
     a, b = scale(rng), scale(rng)
-    y = Affine(a.scale * b.scale * float(2.0 ** rng.uniform(13, 18)), 0)
+    y = Quant(a.scale * b.scale * float(2.0 ** rng.uniform(13, 18)), 0)
     shapes = ((*lead[0], m, k), (*lead[1], n, k) if transposed else (*lead[1], k, n))
 
     def real(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
@@ -167,24 +168,24 @@ def _dense(rng: np.random.Generator, real: q_cases.Float, shape: tuple[int, ...]
         weight = np.sign(weight) * np.abs(weight).max()
     bias = rng.standard_normal(channels) * float(rng.choice([0.1, 1.0, 1000.0]))
     scales = np.abs(weight).reshape(channels, -1).max(axis=1) / 127
-    y = Affine(x.scale * float(np.abs(weight).max()) * taps**0.5 * float(rng.uniform(0.3, 3)), 0)
+    y = Quant(x.scale * float(np.abs(weight).max()) * taps**0.5 * float(rng.uniform(0.3, 3)), 0)
     narrow = bool(rng.random() < 0.25)
     if taps < 20 and not narrow and rng.random() < 0.3:  # a scale beyond one half
-        y, bias = Affine(x.scale * float(scales.max()) * float(rng.uniform(0.5, 1.9)), 0), bias * 1e-6
+        y, bias = Quant(x.scale * float(scales.max()) * float(rng.uniform(0.5, 1.9)), 0), bias * 1e-6
     if narrow:
-        y = Affine(y.scale * 256, q_cases.scale(rng).zero)
+        y = Quant(y.scale * 256, q_cases.scale(rng).zero_point)
     integers, offset, m = make_dense(Node(op, [], []), x.scale, y.scale, weight, scales, bias)
     floor = np.maximum(scales, np.abs(bias) / (x.scale * 2.0**30))
     lo, hi = (-128, 127) if narrow else (-32768, 32767)
     if rng.random() < 0.3:
-        lo = y.zero
-    numbers = {"channels": channels, "zy": y.zero, "shift": m.shift, "down": m.down, "lo": lo, "hi": hi}
+        lo = y.zero_point
+    numbers = {"channels": channels, "zy": y.zero_point, "shift": m.shift, "down": m.down, "lo": lo, "hi": hi}
     spec = NodeSpec(op, {**attrs, **numbers, "narrow": narrow}, (integers, offset, m.value))
     shaped = floor.reshape((-1,) + (1,) * (len(w) - 1))
     dequantized = torch.from_numpy(integers * shaped), torch.from_numpy(offset * x.scale * floor)
 
     def limited(v: torch.Tensor) -> torch.Tensor:
-        return real(v.double(), *dequantized).clamp((lo - y.zero) * y.scale, (hi - y.zero) * y.scale)
+        return real(v.double(), *dequantized).clamp((lo - y.zero_point) * y.scale, (hi - y.zero_point) * y.scale)
 
     return Case(spec, (shape,), (x,), y, limited)
 
@@ -223,7 +224,7 @@ def conv_transpose(rng: np.random.Generator) -> Case:
     w = rng.uniform(-1, 1, (shape[3], *a["kernel"], channels // groups))
     bias = rng.standard_normal(channels) * float(rng.choice([0.1, 1000.0]))
     scales = np.full(channels, 1 / 127)
-    y = Affine(x.scale * float(rng.uniform(0.5, 2)), 0)
+    y = Quant(x.scale * float(rng.uniform(0.5, 2)), 0)
     spec = make_transposed(Node("conv", [], []), x.scale, y.scale, w, scales, bias, a, (-32768, 32767))
     floor = np.maximum(scales, np.abs(bias) / (x.scale * 2.0**30))
     weight = torch.from_numpy(spec.constants[0] * floor[:, None, None, None])  # (O, KH, KW, I / groups)

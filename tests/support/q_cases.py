@@ -11,23 +11,23 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight import ops
-from pilotlight.graph import BOOL, FLOAT32, INT8, INT16, DType, Graph, Port
+from pilotlight.graph import BOOL, FLOAT32, INT8, INT16, DType, Graph, Port, Quant
 from pilotlight.graph.builder import Builder
-from pilotlight.ops.q_attention import make_qattention
-from pilotlight.ops.q_binary import make_qadd, make_qmul
-from pilotlight.ops.q_concat import make_qconcat, make_qpad
+from pilotlight.ops.attention.int8 import make_qattention
+from pilotlight.ops.concat.int8 import make_qconcat, make_qpad
+from pilotlight.ops.matmul.int8 import make_qmatmul
+from pilotlight.ops.norm.int8 import make_qnorm
+from pilotlight.ops.pointwise.int8 import make_qadd, make_qmul
+from pilotlight.ops.pointwise.table_int8 import make_qtable, make_requantize
+from pilotlight.ops.pool.int8 import make_qavg_pool2d, make_qmax_pool2d
 from pilotlight.ops.q_conv_transpose import make_qconv_transpose2d
-from pilotlight.ops.q_matmul import make_qmatmul
-from pilotlight.ops.q_mean import make_qmean
-from pilotlight.ops.q_norm import make_qnorm
-from pilotlight.ops.q_pool import make_qavg_pool2d, make_qmax_pool2d
-from pilotlight.ops.q_quantize import make_dequantize, make_quantize
-from pilotlight.ops.q_recurrent import make_qgru, make_qlstm
-from pilotlight.ops.q_resize import make_qresize2d
-from pilotlight.ops.q_softmax import OUTPUT, make_qsoftmax
-from pilotlight.ops.q_spec import Affine, NodeSpec
-from pilotlight.ops.q_table import make_qtable, make_requantize
-from pilotlight.ops.resize import _scale as resize_scale
+from pilotlight.ops.quantize import make_dequantize, make_quantize
+from pilotlight.ops.recurrent.int8 import make_qgru, make_qlstm
+from pilotlight.ops.reduce.int8 import make_qmean
+from pilotlight.ops.resize.float import _scale as resize_scale
+from pilotlight.ops.resize.int8 import make_qresize2d
+from pilotlight.ops.softmax.int8 import OUTPUT, make_qsoftmax
+from pilotlight.ops.spec import NodeSpec
 
 Float = Callable[..., torch.Tensor]
 Shape = tuple[int, ...]
@@ -39,8 +39,8 @@ class Case:
 
     spec: NodeSpec
     shapes: tuple[Shape, ...]
-    scales: tuple[Affine, ...]
-    out: Affine
+    scales: tuple[Quant, ...]
+    out: Quant
     real: Float
     steps: int = 1  # how far from the float operator it may be
     dtypes: tuple[DType, ...] = ()  # of the inputs; int8 where none are given
@@ -71,14 +71,14 @@ def draw(rng: np.random.Generator, dtype: DType, shape: Shape, kind: str) -> np.
 KINDS = ("random", "random", "extreme", "low", "high")
 
 
-def scale(rng: np.random.Generator, low: float = -6.0, high: float = -3.0) -> Affine:
+def scale(rng: np.random.Generator, low: float = -6.0, high: float = -3.0) -> Quant:
     zero = int(rng.choice([-128, 127, 0, int(rng.integers(-128, 128))]))
-    return Affine(float(np.float32(2.0 ** rng.uniform(low, high))), zero)
+    return Quant(float(np.float32(2.0 ** rng.uniform(low, high))), zero)
 
 
-def near(rng: np.random.Generator, like: Affine) -> Affine:
+def near(rng: np.random.Generator, like: Quant) -> Quant:
     """Another scale of about the same size."""
-    return Affine(float(np.float32(like.scale * rng.uniform(0.4, 2.5))), scale(rng).zero)
+    return Quant(float(np.float32(like.scale * rng.uniform(0.4, 2.5))), scale(rng).zero_point)
 
 
 def graph_of(cases: Sequence[Case], name: str = "net") -> Graph:
@@ -107,12 +107,12 @@ def expected(graph: Graph, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]
     return [values[p.value] for p in graph.outputs]
 
 
-def quantized(real: torch.Tensor, out: Affine) -> torch.Tensor:
-    return (real.float() * (1.0 / out.scale)).round().add(out.zero).clamp(-128, 127).to(torch.int8)
+def quantized(real: torch.Tensor, out: Quant) -> torch.Tensor:
+    return (real.float() * (1.0 / out.scale)).round().add(out.zero_point).clamp(-128, 127).to(torch.int8)
 
 
-def dequantized(x: torch.Tensor, s: Affine) -> torch.Tensor:
-    return (x.float() - s.zero) * s.scale
+def dequantized(x: torch.Tensor, s: Quant) -> torch.Tensor:
+    return (x.float() - s.zero_point) * s.scale
 
 
 # ---- cases -------------------------------------------------------------------------------------------------
@@ -153,13 +153,13 @@ def _broadcast(rng: np.random.Generator) -> tuple[Shape, Shape]:
 def add(rng: np.random.Generator) -> Case:
     a = scale(rng)
     b, alpha = near(rng, a), float(rng.choice([1.0, 1.0, -1.0, 2.0]))
-    y = Affine(near(rng, a).scale * 2, scale(rng).zero)
+    y = Quant(near(rng, a).scale * 2, scale(rng).zero_point)
     return Case(make_qadd(a, b, y, alpha), _broadcast(rng), (a, b), y, lambda p, q: p + alpha * q)
 
 
 def mul(rng: np.random.Generator) -> Case:
     a, b = scale(rng), scale(rng)
-    y = Affine(a.scale * b.scale * float(2.0 ** rng.uniform(0, 8)), scale(rng).zero)
+    y = Quant(a.scale * b.scale * float(2.0 ** rng.uniform(0, 8)), scale(rng).zero_point)
     return Case(make_qmul(a, b, y), _broadcast(rng), (a, b), y, lambda p, q: p * q)
 
 
@@ -220,7 +220,7 @@ def mean(rng: np.random.Generator) -> Case:
 def softmax(rng: np.random.Generator) -> Case:
     shape = (int(rng.integers(1, 4)), int(rng.choice([1, 2, 10, 37])), int(rng.choice([1, 1, 3])))
     x = scale(rng, -8, 1)
-    other = Affine(float(rng.uniform(0.002, 0.01)), int(rng.integers(-128, 0)))
+    other = Quant(float(rng.uniform(0.002, 0.01)), int(rng.integers(-128, 0)))
     y = OUTPUT if rng.random() < 0.7 else other
     return Case(make_qsoftmax(x, y, shape[1], 1), (shape,), (x,), y, lambda v: torch.softmax(v, 1), 2)
 
@@ -285,7 +285,7 @@ def matmul(rng: np.random.Generator) -> Case:
     lead = [((2, 3), (2, 3)), ((2,), (1,)), ((1, 1), (2, 2)), ((), ())][int(rng.integers(4))]
     transposed = bool(rng.random() < 0.5)
     a, b = scale(rng), scale(rng)
-    y = Affine(a.scale * b.scale * float(2.0 ** rng.uniform(3, 10)), scale(rng).zero)
+    y = Quant(a.scale * b.scale * float(2.0 ** rng.uniform(3, 10)), scale(rng).zero_point)
     shapes = ((*lead[0], m, k), (*lead[1], n, k) if transposed else (*lead[1], k, n))
 
     def real(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
@@ -307,7 +307,7 @@ def conv_transpose(rng: np.random.Generator) -> Case:
     x = scale(rng)
     weight = rng.integers(-127, 128, (groups * per_in, *kernel, per_out)).astype(np.int8)
     scales, bias = 2.0 ** rng.uniform(-9, -6, channels), rng.standard_normal(channels)
-    y = Affine(x.scale * float(2.0 ** rng.uniform(-1, 2)), scale(rng).zero)
+    y = Quant(x.scale * float(2.0 ** rng.uniform(-1, 2)), scale(rng).zero_point)
     w = torch.from_numpy(weight.astype(np.float64) * scales.reshape(groups, 1, 1, 1, per_out).repeat(per_in, 1)
                          .reshape(groups * per_in, 1, 1, per_out)).permute(0, 3, 1, 2)
 
@@ -325,7 +325,7 @@ def attention(rng: np.random.Generator) -> Case:
     keys *= int(rng.choice([1, 9]))
     q, k, v = scale(rng), scale(rng), scale(rng)
     causal, masked = bool(rng.random() < 0.3), bool(rng.random() < 0.5)
-    y = Affine(v.scale * float(2.0 ** rng.uniform(-1, 0.5)), scale(rng).zero)
+    y = Quant(v.scale * float(2.0 ** rng.uniform(-1, 0.5)), scale(rng).zero_point)
     factor = float(rng.uniform(0.2, 1.0))
     shapes: tuple[Shape, ...] = (
         (n, groups * share, rows, width), (n, groups, keys, width), (n, groups, keys, depth)
@@ -349,18 +349,18 @@ def attention(rng: np.random.Generator) -> Case:
 def _recurrent(rng: np.random.Generator, kind: str) -> Case:
     steps, batch, width, hidden = (int(v) for v in rng.integers(1, 7, 4))
     gates = 4 if kind == "lstm" else 3
-    x, y = scale(rng), Affine(1 / 128, int(rng.integers(-8, 9)))
+    x, y = scale(rng), Quant(1 / 128, int(rng.integers(-8, 9)))
     w_x, w_h = (rng.standard_normal((gates * hidden, n)) / np.sqrt(n) for n in (width, hidden))
     biases = rng.standard_normal((2, gates * hidden)) / 2 if rng.random() < 0.8 else None
     options = {key: bool(rng.random() < 0.5) for key in ("reverse", "batch_first", "initial")}
     make = make_qlstm if kind == "lstm" else make_qgru
     spec = make(x, y, w_x, w_h, biases, **options)
     shapes: tuple[Shape, ...] = ((batch, steps, width) if options["batch_first"] else (steps, batch, width),)
-    scales: tuple[Affine, ...] = (x,)
+    scales: tuple[Quant, ...] = (x,)
     if options["initial"]:
         shapes, scales = (*shapes, (batch, hidden)), (*scales, y)
         if kind == "lstm":
-            shapes, scales = (*shapes, (batch, hidden)), (*scales, Affine(2.0**-11, 0))
+            shapes, scales = (*shapes, (batch, hidden)), (*scales, Quant(2.0**-11, 0))
 
     def real(v: torch.Tensor, *initial: torch.Tensor) -> torch.Tensor:
         time = 1 if options["batch_first"] else 0
@@ -394,11 +394,11 @@ MAKERS: dict[str, Make] = {
 def large() -> list[Case]:
     """Sizes at which sums of 32 bits would overflow first."""
     rng = np.random.default_rng(9)
-    s, t, y = Affine(0.05, -128), Affine(0.04, 127), Affine(0.07, 100)
+    s, t, y = Quant(0.05, -128), Quant(0.04, 127), Quant(0.07, 100)
     pooled = {"kernel": (30, 30), "stride": (30, 30), "pad": (0, 0), "dilation": (1, 1), "count_padding": True,
               "divisor": 0, "size": (2, 2)}
     gates = [rng.standard_normal((n, w)) / w**0.5 for n, w in ((400, 300), (400, 100), (300, 300), (300, 100))]
-    hidden = Affine(1 / 128, 3)
+    hidden = Quant(1 / 128, 3)
 
     def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         return F.scaled_dot_product_attention(q.double(), k.double(), v.double(), scale=0.1)
@@ -419,12 +419,12 @@ def large() -> list[Case]:
         Case(make_qavg_pool2d(s, y, (1, 60, 60, 5), pooled), ((1, 60, 60, 5),), (s,), y,
              _pool_real("avg", pooled, False)),
         Case(make_qsoftmax(s, OUTPUT, 5000, 1), ((2, 5000),), (s,), OUTPUT, lambda v: torch.softmax(v, 1), 2),
-        Case(make_qsoftmax(s, Affine(1e-5, -128), 5000, 1), ((1, 5000),), (s,), Affine(1e-5, -128),
+        Case(make_qsoftmax(s, Quant(1e-5, -128), 5000, 1), ((1, 5000),), (s,), Quant(1e-5, -128),
              lambda v: torch.softmax(v.double(), 1), 2),
         Case(make_qnorm(s, y, 4096, 1e-5), ((2, 4096),), (s,), y, lambda v: F.layer_norm(v.double(), (4096,)), 2),
         Case(make_qnorm(t, y, 32768, 1e-5, center=False), ((1, 32768),), (t,), y,
              lambda v: F.rms_norm(v.double(), (32768,), None, 1e-5), 2),
-        Case(make_qmatmul(s, t, Affine(8.0, 0), 9000), ((3, 9000), (9000, 2)), (s, t), Affine(8.0, 0),
+        Case(make_qmatmul(s, t, Quant(8.0, 0), 9000), ((3, 9000), (9000, 2)), (s, t), Quant(8.0, 0),
              lambda a, b: a.double() @ b.double()),
         Case(make_qattention(s, t, t, y, 64, 700, 0.1), ((1, 2, 3, 64), (1, 1, 700, 64), (1, 1, 700, 8)), (s, t, t), y,
              lambda q, k, v: attend(q, k.repeat(1, 2, 1, 1), v.repeat(1, 2, 1, 1))),

@@ -13,7 +13,7 @@ import torch
 
 import pilotlight as pl
 from pilotlight.graph import Graph
-from pilotlight.ops.q_spec import NodeSpec
+from pilotlight.ops.spec import NodeSpec
 from support.compiled import Library
 from support.poison import Watch
 from support.q_cases import KINDS, Case, dequantized, expected, graph_of, quantized

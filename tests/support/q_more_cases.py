@@ -8,18 +8,18 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.graph import BOOL, INT8, INT16
-from pilotlight.ops.q_attention_bias import STEP, make_qattention_bias
-from pilotlight.ops.q_bicubic import make_qbicubic2d
-from pilotlight.ops.q_cumsum import make_qcumsum, make_qsum
-from pilotlight.ops.q_div import make_qdiv
-from pilotlight.ops.q_group_norm import make_qgroup_norm
-from pilotlight.ops.q_log_softmax import make_qlog_softmax
-from pilotlight.ops.q_masked_softmax import make_qmasked_softmax
-from pilotlight.ops.q_scale import make_qscale
-from pilotlight.ops.q_softmax import OUTPUT
-from pilotlight.ops.q_spec import Affine
-from pilotlight.ops.resize import _scale as resize_scale
+from pilotlight.graph import BOOL, INT8, INT16, Quant
+from pilotlight.ops.attention.bias_int8 import STEP, make_qattention_bias
+from pilotlight.ops.norm.group_int8 import make_qgroup_norm
+from pilotlight.ops.pointwise.div_int8 import make_qdiv
+from pilotlight.ops.pointwise.scale_int8 import make_qscale
+from pilotlight.ops.reduce.int8 import make_qsum
+from pilotlight.ops.resize.bicubic_int8 import make_qbicubic2d
+from pilotlight.ops.resize.float import _scale as resize_scale
+from pilotlight.ops.scan.int8 import make_qcumsum
+from pilotlight.ops.softmax.int8 import OUTPUT
+from pilotlight.ops.softmax.log_int8 import make_qlog_softmax
+from pilotlight.ops.softmax.masked_int8 import make_qmasked_softmax
 from support.q_cases import Case, _broadcast, near, scale
 
 
@@ -41,7 +41,7 @@ def group_norm(rng: np.random.Generator) -> Case:
 def log_softmax(rng: np.random.Generator) -> Case:
     shape = (int(rng.integers(1, 4)), int(rng.choice([1, 2, 10, 37])), int(rng.choice([1, 1, 3])))
     x = scale(rng, -8, 0)
-    y = Affine(float(np.float32(x.scale * rng.uniform(0.5, 2.0))), int(rng.integers(0, 128)))
+    y = Quant(float(np.float32(x.scale * rng.uniform(0.5, 2.0))), int(rng.integers(0, 128)))
     return Case(make_qlog_softmax(x, y, shape[1], 1), (shape,), (x,), y, lambda v: torch.log_softmax(v.double(), 1), 1)
 
 
@@ -66,7 +66,7 @@ def cumsum(rng: np.random.Generator) -> Case:
     shape = tuple(int(v) for v in rng.integers(1, 9, 3))
     at = int(rng.integers(0, 3))
     x = scale(rng)
-    y = Affine(near(rng, x).scale * 4, scale(rng).zero)
+    y = Quant(near(rng, x).scale * 4, scale(rng).zero_point)
     return Case(make_qcumsum(x, y, shape, at), (shape,), (x,), y, lambda v: v.cumsum(at))
 
 
@@ -75,13 +75,13 @@ def total(rng: np.random.Generator) -> Case:
     first = int(rng.integers(0, 4))
     axes = tuple(range(first, int(rng.integers(first, 4)) + 1))
     x = scale(rng)
-    y = Affine(near(rng, x).scale * 4, scale(rng).zero)
+    y = Quant(near(rng, x).scale * 4, scale(rng).zero_point)
     return Case(make_qsum(x, y, shape, axes), (shape,), (x,), y, lambda v: v.sum(axes, keepdim=True))
 
 
 def div(rng: np.random.Generator) -> Case:
     a, b = scale(rng), scale(rng)
-    y = Affine(float(np.float32(a.scale / b.scale * 2.0 ** rng.uniform(-5, 2))), scale(rng).zero)
+    y = Quant(float(np.float32(a.scale / b.scale * 2.0 ** rng.uniform(-5, 2))), scale(rng).zero_point)
 
     def real(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
         return torch.nan_to_num(p.double() / q.double(), nan=0.0, posinf=1e6, neginf=-1e6)
@@ -108,7 +108,7 @@ def biased_attention(rng: np.random.Generator) -> Case:
     keys *= int(rng.choice([1, 9]))
     q, k, v = scale(rng), scale(rng), scale(rng)
     causal = bool(rng.random() < 0.3)
-    y = Affine(v.scale * float(2.0 ** rng.uniform(-1, 0.5)), scale(rng).zero)
+    y = Quant(v.scale * float(2.0 ** rng.uniform(-1, 0.5)), scale(rng).zero_point)
     factor = float(rng.uniform(0.05, 0.5))
     heads = groups * share
     mask = [(rows, keys), (n, 1, 1, keys), (heads, rows, 1), (n, heads, rows, keys)][int(rng.integers(4))]
@@ -122,7 +122,7 @@ def biased_attention(rng: np.random.Generator) -> Case:
         return torch.softmax(scores, -1).nan_to_num(0.0) @ c.double()
 
     spec = make_qattention_bias(q, k, v, y, width, keys, factor, causal)
-    return Case(spec, shapes, (q, k, v, Affine(STEP, 0)), y, real, 1, (INT8, INT8, INT8, INT16))
+    return Case(spec, shapes, (q, k, v, Quant(STEP, 0)), y, real, 1, (INT8, INT8, INT8, INT16))
 
 
 def masked_softmax(rng: np.random.Generator) -> Case:
@@ -144,8 +144,8 @@ MAKERS: dict[str, Callable[[np.random.Generator], Case]] = {
 
 def large() -> list[Case]:
     """Sizes at which sums of 32 bits would overflow first."""
-    s, y = Affine(0.05, -128), Affine(0.07, 100)
-    logs, sums = Affine(0.15, 127), Affine(200.0, -128)
+    s, y = Quant(0.05, -128), Quant(0.07, 100)
+    logs, sums = Quant(0.15, 127), Quant(200.0, -128)
     return [
         Case(make_qgroup_norm(s, y, (1, 64, 64, 16), 2, 1e-5), ((1, 64, 64, 16),), (s,), y,
              lambda v: F.group_norm(v.double().movedim(-1, 1), 2).movedim(1, -1), 2),

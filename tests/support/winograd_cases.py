@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from pilotlight.kernels.candidate import Candidate
-from pilotlight.kernels.dense_s8 import Layer, winograd
-from pilotlight.kernels.dense_s8.dsp import finish_of
+from pilotlight.kernels.dsp import winograd
+from pilotlight.kernels.dsp.dense_s8 import finish_of
+from pilotlight.kernels.layers import Int8Layer
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from support import dense_s8_cases as dense
 from support.families import Family
@@ -19,14 +20,14 @@ from support.families import Family
 class Winograd:
     """As a family of its own: chosen whether it pays or not."""
 
-    def plan(self, layer: Layer) -> Candidate:
+    def plan(self, layer: Int8Layer) -> Candidate:
         return winograd.stored(layer, finish_of(layer))
 
 
 class Unfolded:
     """The same with weights that come into that form on the board, for one, two or all rows of tiles at a time."""
 
-    def plan(self, layer: Layer) -> Candidate:
+    def plan(self, layer: Int8Layer) -> Candidate:
         s = layer.shape
         tall = min((1, 2, 100)[(s.oc + s.ow) % 3], -(-s.oh // 2))
         return winograd.unfolded(layer, finish_of(layer), tall)
@@ -49,12 +50,12 @@ def random_shape(seed: int) -> Conv2dShape:
     return Conv2dShape(1 + (seed % 7 == 0), ih, iw, ic, oh, ow, draw(4, 11), 3, 3, 1, 1, pt, pl)
 
 
-def cases(count: int) -> list[tuple[Layer, np.ndarray]]:
+def cases(count: int) -> list[tuple[Int8Layer, np.ndarray]]:
     """What weights, inputs and zero points are: `dense_s8_cases.random_layer`. Every sixth shifts its accumulators."""
     return [_shifted(seed, *dense.random_layer(seed, random_shape(seed))) for seed in range(count)]
 
 
-def _shifted(seed: int, layer: Layer, x: np.ndarray) -> tuple[Layer, np.ndarray]:
+def _shifted(seed: int, layer: Int8Layer, x: np.ndarray) -> tuple[Int8Layer, np.ndarray]:
     shift = seed % 4 + 1
     if seed % 6 != 4 or np.any(layer.largest << shift >= 2**31):
         return layer, x

@@ -13,7 +13,7 @@ from torch import nn
 
 import pilotlight as pl
 from pilotlight.graph.names import in_comment, model_name, port_names
-from pilotlight.kernels.text import PORTABLE
+from pilotlight.kernels.text import FOLDERS
 from pilotlight.toolchain.folder import read_folder
 from pilotlight.toolchain.objects import DEVICE_SOURCES
 from pilotlight.toolchain.ports import ports_header
@@ -61,7 +61,8 @@ def test_names_become_c_words(name: str, c: str) -> None:
 
 
 def test_no_name_is_one_of_ours() -> None:
-    ours = {p.stem for p in [*DEVICE_SOURCES.glob("*.h"), *PORTABLE.glob("*.h")] if p.stem.startswith("pl")}
+    folders = (DEVICE_SOURCES, *FOLDERS)
+    ours = {p.stem for folder in folders for p in folder.glob("*.h") if p.stem.startswith("pl")}
     assert {p.stem for p in DEVICE_SOURCES.glob("*.h")} <= ours
     found = [model_name(name) for name in SEVERE]
     assert all(re.fullmatch(r"[a-z]\w*", name, re.ASCII) and len(name) <= 64 for name in found)

@@ -17,7 +17,7 @@ from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph
 from pilotlight.kernels import registry
 from pilotlight.kernels.candidate import Candidate
-from pilotlight.kernels.dense_s8 import Layer
+from pilotlight.kernels.layers import Int8Layer
 from pilotlight.selection import Offers, Selection, fastest, least_scratch, select_by, usual
 from support.command_line import call, call_json
 from support.dense_s8_cases import random_layer
@@ -64,8 +64,8 @@ def vendor() -> Iterator[list[int]]:
     """A second generator for int8 layers on Cortex-M4: the estimate of its kernel can be set."""
     instructions = [0]
 
-    @registry.offers(Layer, needs={"dsp"})
-    def mine(layer: Layer, target: Target) -> Iterator[Candidate]:
+    @registry.offers(Int8Layer, needs={"dsp"})
+    def mine(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
         yield candidate("vendor.conv", instructions[0], 1, 0)
 
     yield instructions

@@ -74,7 +74,7 @@ class Symbols:
 
     def value(self, b: Builder, number: Any) -> Value:
         """A number that is computed while the model runs."""
-        from pilotlight.ops.pointwise import apply
+        from pilotlight.ops.pointwise.float import apply
 
         def build(part: sympy.Expr) -> Value | int | float:
             if part in self._values:
@@ -181,7 +181,7 @@ def _reduced(
     b: Builder, symbols: Symbols, node: torch.fx.Node, lowering: Lowering, arguments: dict[str, Any]
 ) -> Any:
     from pilotlight.ops import base
-    from pilotlight.ops.pointwise import apply
+    from pilotlight.ops.pointwise.float import apply
 
     name = str(node.target).removeprefix("aten.").split(".")[0]
     x = arguments.get("self", arguments.get("input"))
@@ -208,7 +208,7 @@ def _reduced(
 
 def _filled(b: Builder, symbols: Symbols, x: Value, sizes: Sequence[Any], neutral: float) -> Value:
     """A tensor whose unused rows are overwritten with values that do not affect the result."""
-    from pilotlight.ops.pointwise import apply
+    from pilotlight.ops.pointwise.float import apply
 
     for at, size in enumerate(sizes):
         if not isinstance(size, int):

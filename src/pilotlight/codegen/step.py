@@ -72,7 +72,7 @@ class Step:
         self.lines = [*outside, *(f"    {line}" if line else "" for line in inside.split("\n")), "}"]
 
     def use(self, *headers: str) -> None:
-        """Name kernel headers (csrc/kernels/portable/NAME.h) that this step needs."""
+        """Name kernel headers (kernels/portable/NAME.h or those of an instruction set) that this step needs."""
         self.kernels += [h for h in headers if h not in self.kernels]
 
     def bring(self, files: Mapping[str, str], stack: Mapping[str, int]) -> None:

@@ -21,8 +21,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.graph import Port, Quant, Value
 from pilotlight.graph.describe import port_meaning, size_meaning, summarize
 from pilotlight.graph.names import in_comment, port_names
-from pilotlight.kernels import dense_s8
-from pilotlight.kernels.micro import assembly, dispatch
+from pilotlight.kernels.blocks import assembly, dispatch
 from pilotlight.kernels.text import kernel_text
 from pilotlight.ops.describe import describe_node
 from pilotlight.plan import Plan
@@ -111,16 +110,9 @@ def emit_program(
         "state_size": max(plan.state_size for plan in plans.values()), "weights_size": weights.size,
         "keep_inputs": keep_inputs, "entries": entries,
     }
-    micro_text, asm_stack = "", collected.stack
-    integer_blocks = {n for n in collected.micro if dense_s8.is_block(n)}
-    float_blocks = collected.micro - integer_blocks
-    if float_blocks and target.float_assembly:
-        text, stack = assembly(float_blocks, name, target.fused)
-        micro_text, asm_stack = text, asm_stack | stack
-    if integer_blocks:
-        text, stack = dense_s8.assembly(integer_blocks, name)
-        micro_text, asm_stack = micro_text + text, asm_stack | stack
-    calls = dispatch(float_blocks, name, target.float_assembly) + dense_s8.dispatch(integer_blocks, name)
+    micro_text, stack = assembly(collected.micro, name, target)
+    asm_stack = collected.stack | stack
+    calls = dispatch(collected.micro, name, target)
     kernels = kernel_text(collected.kernels)
     tables = "\n".join(table.text() for table in collected.tables)
     code = _render(

@@ -1,4 +1,15 @@
-"""Which kernel computes a dense layer on which core: layer shapes, packed weights, generated assembly.
+"""The kernels: C headers and generators of assembly by instruction set, and which of them can compute a layer.
 
-The hand-written C is in csrc/kernels; `text` reads it.
+    portable/   C for any core: every operator's kernel
+    fpu/        float blocks for Cortex-M with single-precision hardware
+    dsp/        int8 for Cortex-M with the DSP extension
+    mve/        int8 for Cortex-M with Helium
+    rv32/       int8 for 32-bit RISC-V with multiplication
+
+`layers/` describes dense layers as data, `registry.py` finds the candidates for one on a core, `assembly/` is what all
+generators write with, `blocks.py` puts the blocks of a model together, `text.py` reads the headers.
 """
+
+from pilotlight.kernels import dsp, mve, portable, rv32  # they register what they offer
+
+__all__ = ["dsp", "mve", "portable", "rv32"]

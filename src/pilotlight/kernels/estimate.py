@@ -1,7 +1,7 @@
 """Rough estimates of what a kernel executes: rates that were fitted to counts on emulated boards.
 
 They are right within a third for most layers, which is enough to show what a kernel costs and to compare it with a
-very different one. Where kernels compete closely an instruction set has its own model, such as `dense_s8/cost.py`.
+very different one. Where kernels compete closely an instruction set has its own model, such as `dsp/cost.py`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from typing import TypedDict
 
 from jinja2 import Template
 
-PORTABLE = Path(__file__).parents[1] / "csrc" / "kernels" / "portable"
+PORTABLE = Path(__file__).parent / "portable"
+FOLDERS = tuple(Path(__file__).parent / isa for isa in ("portable", "dsp", "mve", "rv32"))  # with headers
 
 _LOCAL_INCLUDE = re.compile(r'^#include "([^"]+)\.h"\n', re.MULTILINE)
 _GUARD = re.compile(r"\A#ifndef \w+_H\n#define \w+_H\n(.*)#endif\s*\Z", re.DOTALL)
@@ -52,9 +53,10 @@ def kernel_text(headers: Iterable[str]) -> str:
 
 def kernel_source(name: str) -> str:
     """A header as text. `sort_f32` and `sort_i64` are `sort.h.j2`, which is written for elements of any type."""
-    file = PORTABLE / f"{name}.h"
-    if file.is_file():
-        return file.read_text()
+    for folder in FOLDERS:
+        file = folder / f"{name}.h"
+        if file.is_file():
+            return file.read_text()
     base, _, suffix = name.rpartition("_")
     return Template((PORTABLE / f"{base}.h.j2").read_text(), keep_trailing_newline=True).render(ELEMENTS[suffix])
 

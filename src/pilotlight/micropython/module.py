@@ -16,7 +16,7 @@ from pilotlight.micropython.pack import pack
 from pilotlight.micropython.select import Selection, modules
 
 HERE = Path(__file__).parent
-KERNELS = HERE.parent / "csrc" / "kernels" / "portable"
+KERNELS = HERE.parent / "kernels" / "portable"
 _MANIFEST = '# Add to your board\'s manifest: include("path/to/this/manifest.py")\nfreeze("python", opt=3)\n'
 _RANKED = ("Conv", "ConvTranspose", "BatchNorm", "InstanceNorm")  # classes for 1 to 3 dimensions
 _CMAKE = """\

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 
 from pilotlight.micropython.schemas import CFunction, overloads
 from pilotlight.micropython.schemas import row as row_data
-from pilotlight.ops.pointwise import ROWS, Row
+from pilotlight.ops.pointwise.float import ROWS, Row
 
 _COMPUTE = {"same": "PT_IN_SAME", "float": "PT_IN_FLOAT", "bool": "PT_IN_BOOL"}
 _ZERO = {"fmod", "remainder", "floor_divide", "trunc_divide"}  # integers by zero are an error

@@ -1,11 +1,11 @@
-"""The operators: one file per family; pointwise operators, reductions and views as table rows."""
+"""The operators: one file per family, a folder where it has forms of several widths."""
 
 import importlib
 import pkgutil
 
-from pilotlight.ops.base import Op, get, integer_form, lowered_names, lowering, moves_data
+from pilotlight.ops.base import Op, get, lowered_names, lowering, moves_data
 
-for _module in sorted(m.name for m in pkgutil.iter_modules(__path__)):
-    importlib.import_module(f"{__name__}.{_module}")
+for _module in sorted(m.name for m in pkgutil.walk_packages(__path__, f"{__name__}.")):
+    importlib.import_module(_module)
 
-__all__ = ["Op", "get", "integer_form", "lowered_names", "lowering", "moves_data"]
+__all__ = ["Op", "get", "lowered_names", "lowering", "moves_data"]

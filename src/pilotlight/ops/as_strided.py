@@ -10,6 +10,7 @@ from pilotlight.graph import Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import add_op, axis, moves
 from pilotlight.ops.index import put
+from pilotlight.ops.quantizing import SHARED
 from pilotlight.ops.strided import window
 from pilotlight.ops.views import Window, slice_axis
 
@@ -27,7 +28,7 @@ def _check(b: Builder) -> None:
                        "call clone(memory_format=torch.contiguous_format) first")
 
 
-@moves("as_strided.default", "as_strided_copy.default")
+@moves("as_strided.default", "as_strided_copy.default", quantized=SHARED)
 def as_strided(
     b: Builder, self: Value, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Value:

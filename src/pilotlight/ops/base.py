@@ -2,23 +2,24 @@
 
 An operator family is one file in this folder. It holds
 - one `Op` subclass per operator, registered with `@register`: shape rule, reference result, C code;
-- the lowerings from ATen, registered with `@lowers("conv2d.default", ...)`.
+- the lowerings from ATen, registered with `@lowers("conv2d.default", ...)`, and how the quantizer treats these.
 Having a lowering keeps an ATen operator whole: capture decomposes only what is not registered here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.subplan import Subgraph
 from pilotlight.codegen.target import Target
-from pilotlight.graph import DType, Graph, Node, Quant, Value, operators
+from pilotlight.graph import Graph, Node, Value, operators
 from pilotlight.graph.operators import Operator, Result
 from pilotlight.kernels.candidate import Candidate
+from pilotlight.ops import quantizing
 from pilotlight.ops.areas import Area, AreaPart
+from pilotlight.ops.quantizing import Treatment
 
 Lowering = Callable[..., "Value | tuple[Value | None, ...] | list[Value]"]
 
@@ -96,29 +97,6 @@ class Op(Operator):
         raise NotImplementedError(f"{type(self).__name__}.emit")
 
 
-@dataclass
-class Integer:
-    """A float node between dequantized inputs and a quantized output, to be made integer."""
-
-    graph: Graph
-    node: Node
-    inputs: list[Value]  # integers with their `quant`; constants as they are
-    quant: Quant  # of the result
-    dtype: DType  # of the result
-    limits: tuple[int, int]  # of the result, a clamp after the operator included
-
-    def make(self, op: str, inputs: list[Value], **attrs: Any) -> Node:
-        """One integer node; its output carries the quantization of the result."""
-        node = Node(op, inputs, [], attrs, self.node.place)
-        for dtype, shape in get(op).infer(node):
-            node.outputs.append(self.graph.fresh(op, dtype, shape))
-        node.outputs[-1].quant = self.quant
-        return node
-
-
-IntegerForm = Callable[[Integer], "list[Node] | None"]
-
-_INTEGER: dict[str, IntegerForm] = {}
 _LOWERINGS: dict[str, Lowering] = {}
 _MOVES: set[str] = set()
 
@@ -135,8 +113,13 @@ def add_op(name: str, op: Op) -> None:
     operators.add(name, op)
 
 
-def lowers(*aten: str) -> Callable[[LoweringFunction], LoweringFunction]:
-    """Register a function `(builder, **schema arguments) -> Value(s)` for ATen overloads such as "add.Tensor"."""
+def lowers(
+    *aten: str, quantized: Treatment | None = None
+) -> Callable[[LoweringFunction], LoweringFunction]:
+    """Register a function `(builder, **schema arguments) -> Value(s)` for ATen overloads such as "add.Tensor", and how
+    the quantizer treats these."""
+    if quantized is not None:
+        quantizing.quantized(quantized, *aten)
 
     def wrap(function: LoweringFunction) -> LoweringFunction:
         for name in aten:
@@ -148,31 +131,16 @@ def lowers(*aten: str) -> Callable[[LoweringFunction], LoweringFunction]:
     return wrap
 
 
-def moves(*aten: str) -> Callable[[LoweringFunction], LoweringFunction]:
+def moves(
+    *aten: str, quantized: Treatment | None = None
+) -> Callable[[LoweringFunction], LoweringFunction]:
     """`lowers` for operators that only move elements, whatever these are: 16-bit floats stay as they are stored."""
     _MOVES.update(aten)
-    return lowers(*aten)
+    return lowers(*aten, quantized=quantized)
 
 
 def moves_data(aten: str) -> bool:
     return aten in _MOVES
-
-
-def integer(*names: str) -> Callable[[IntegerForm], IntegerForm]:
-    """Register how a float operator is computed in integers: a function that returns the integer nodes, or None."""
-
-    def wrap(function: IntegerForm) -> IntegerForm:
-        for name in names:
-            if name in _INTEGER:
-                raise ValueError(f"{name} has two integer forms")
-            _INTEGER[name] = function
-        return function
-
-    return wrap
-
-
-def integer_form(name: str) -> IntegerForm | None:
-    return _INTEGER.get(name)
 
 
 def get(name: str) -> Op:

@@ -16,10 +16,11 @@ import torch.nn.functional as F
 from pilotlight.graph import FLOAT32, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.kernels import pack_f32
-from pilotlight.kernels.dense_f32 import FloatLayer
+from pilotlight.kernels.layers import FloatLayer
 from pilotlight.ops.areas import Area, AreaPart, window_part
 from pilotlight.ops.base import Result, lowers, register
 from pilotlight.ops.chosen import Chosen
+from pilotlight.ops.quantizing import DenseLayer, Treatment, quantized
 from pilotlight.ops.volume import convolve
 
 NO_CLAMP = (-math.inf, math.inf)
@@ -113,7 +114,7 @@ def pair(values: Sequence[int], rank: int, fill: int = 1) -> tuple[int, int]:
     return (fill, values[0]) if rank == 1 else (values[0], values[1])
 
 
-@lowers("convolution.default")
+@lowers("convolution.default", quantized=Treatment(DenseLayer()))
 def convolution(
     b: Builder, input: Value, weight: Value, bias: Value | None, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
@@ -141,7 +142,8 @@ def convolution(
     return b.reshape(b.channels_first(y), b.results[0][1])
 
 
-@lowers("conv1d.default", "conv2d.default", "conv3d.default")
+@lowers("conv1d.default", "conv2d.default", quantized=Treatment(DenseLayer()))
+@lowers("conv3d.default")
 def direct_convolution(
     b: Builder, input: Value, weight: Value, bias: Value | None, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], groups: int,
@@ -177,3 +179,6 @@ def _transposed(
         "conv_transpose2d", [x, weight, _bias(b, bias, channels)], kernel=w.shape[2:], pad=pad, extra=extra,
         channels=channels, **common,
     )
+
+
+quantized(Treatment(DenseLayer()), "conv1d.padding", "conv2d.padding")

@@ -20,6 +20,7 @@ from pilotlight.kernels import pack_f32
 from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.conv import window_words
+from pilotlight.ops.quantizing import DenseLayer, Treatment, quantized
 
 Pair = tuple[int, int]
 
@@ -131,3 +132,6 @@ class ConvTranspose2d(Op):
         c.micro |= {f"mac_f32_{pixels}x{size}" for pixels in (1, 2) for size in sizes}
         table = c.table("pl_conv_transpose2d_t", "conv_transpose", fields)
         c.call("pl_conv_transpose2d_f32", table, *(c.read(v) for v in node.inputs), c.write(node.output))
+
+
+quantized(Treatment(DenseLayer(channels=1)), "conv_transpose1d.default", "conv_transpose2d.input")

@@ -8,8 +8,8 @@ from pilotlight.graph import INT64, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import lowers
 from pilotlight.ops.index import take
-from pilotlight.ops.pointwise import apply
-from pilotlight.ops.reduce import norm
+from pilotlight.ops.pointwise.float import apply
+from pilotlight.ops.reduce.float import norm
 
 
 def _length(b: Builder, gaps: Value, p: float) -> Value:

@@ -13,11 +13,14 @@ import numpy as np
 import torch
 
 from pilotlight.codegen.step import Step
-from pilotlight.graph import BOOL, FLOAT32, INT32, INT64, Node, Value
+from pilotlight.graph import BOOL, FLOAT32, INT8, INT32, INT64, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
+from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.nonzero import compress, nonzero_of
-from pilotlight.ops.pointwise import apply
+from pilotlight.ops.pointwise.float import apply
+from pilotlight.ops.quantizing import SHARED, OwnScale, Treatment, quantized
+from pilotlight.ops.spec import NodeSpec
 
 
 def _around(shape: Sequence[int], at: int) -> tuple[int, int, int]:
@@ -96,7 +99,7 @@ def take(b: Builder, x: Value, at: int, ids: Value) -> Value:
     return b.reshape(y, (*x.shape[:at], *ids.shape, *x.shape[at + 1 :]))
 
 
-@moves("embedding.default")
+@moves("embedding.default", quantized=Treatment(OwnScale(), activations=0))
 def embedding(
     b: Builder, weight: Value, indices: Value, padding_idx: int = -1, scale_grad_by_freq: bool = False,
     sparse: bool = False,
@@ -104,7 +107,7 @@ def embedding(
     return take(b, weight, 0, indices)
 
 
-@moves("index_select.default")
+@moves("index_select.default", quantized=SHARED)
 def index_select(b: Builder, self: Value, dim: int, index: Value) -> Value:
     if not self.shape:
         return self
@@ -152,7 +155,7 @@ def _without_masks(b: Builder, indices: Sequence[Value | None]) -> list[Value | 
     return result
 
 
-@moves("index.Tensor")
+@moves("index.Tensor", quantized=SHARED)
 def index_tensor(b: Builder, self: Value, indices: Sequence[Value | None]) -> Value:
     chosen = [index for index in indices if index is not None]
     if len(chosen) == 1 and _is_mask(chosen[0]) and indices[0] is not None and chosen[0].shape:
@@ -212,7 +215,7 @@ def put(b: Builder, x: Value, at: int, ids: Value, v: Value, mode: str) -> Value
                   shape=v.shape)
 
 
-@moves("index_copy.default")
+@moves("index_copy.default", quantized=SHARED)
 def index_copy(b: Builder, self: Value, dim: int, index: Value, source: Value) -> Value:
     return _by_row(b, self, dim, index, source, "set")
 
@@ -241,7 +244,7 @@ def put_flat(b: Builder, self: Value, index: Value, source: Value, accumulate: b
     return b.reshape(put(b, flat, 0, index, v, "sum" if accumulate else "set"), self.shape)
 
 
-@moves("slice_scatter.default")
+@moves("slice_scatter.default", quantized=SHARED)
 def slice_scatter(
     b: Builder, self: Value, src: Value, dim: int = 0, start: int | None = None, end: int | None = None,
     step: int = 1,
@@ -254,7 +257,7 @@ def slice_scatter(
     return _put_rows(b, self, src, at, rows)
 
 
-@moves("select_scatter.default")
+@moves("select_scatter.default", quantized=SHARED)
 def select_scatter(b: Builder, self: Value, src: Value, dim: int, index: int) -> Value:
     at = axis(dim, len(self.shape))
     row = index % self.shape[at]
@@ -267,7 +270,7 @@ def _put_rows(b: Builder, x: Value, v: Value, at: int, rows: range) -> Value:
     return b.node("put", [x, ids, v], axis=at, add=False) if rows else x
 
 
-@moves("unfold.default")
+@moves("unfold.default", quantized=SHARED)
 def unfold(b: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
     """Windows of `size` along one dimension, side by side in a new last one."""
     self = b.reshape(self, self.shape or (1,))
@@ -279,7 +282,10 @@ def unfold(b: Builder, self: Value, dimension: int, size: int, step: int) -> Val
     return b.reshape(b.permute(y, [*order, at + 1]), b.results[0][1])
 
 
-@moves("diagonal.default")
+quantized(SHARED, "im2col.default")  # which PyTorch decomposes into it
+
+
+@moves("diagonal.default", quantized=SHARED)
 def diagonal(b: Builder, self: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
     rank = len(self.shape)
     first, second = axis(dim1, rank), axis(dim2, rank)
@@ -289,3 +295,14 @@ def diagonal(b: Builder, self: Value, offset: int = 0, dim1: int = 0, dim2: int 
     flat = b.reshape(moved, (*(self.shape[d] for d in rest), rows * columns))
     grid = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
     return take(b, flat, len(rest), b.constant(np.diagonal(grid, offset).copy(), hint="diagonal"))
+
+
+@form("take", "gather", width=8)
+def rows(q: Integer) -> list[Node] | None:
+    """Rows of a constant: the constant in the scale of the result."""
+    x, ids = q.inputs
+    if x.data is None or x.dtype.kind != "f" or q.dtype != INT8:
+        return None
+    codes = np.rint(x.data.astype(np.float64) / q.quant.scale) + q.quant.zero_point
+    table = q.graph.constant(np.clip(codes, *q.limits).astype(np.int8), x.name)
+    return [q.build(NodeSpec(q.node.op, q.node.attrs), table, ids)]

@@ -12,11 +12,12 @@ import torch.nn.functional as F
 from pilotlight.graph import FLOAT32, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.kernels import pack_f32
-from pilotlight.kernels.dense_f32 import FloatLayer
+from pilotlight.kernels.layers import FloatLayer
 from pilotlight.ops.base import Result, lowers, register
 from pilotlight.ops.chosen import Chosen
 from pilotlight.ops.conv import clamped, float_layer
-from pilotlight.ops.pointwise import apply
+from pilotlight.ops.pointwise.float import apply
+from pilotlight.ops.quantizing import DenseLayer, Treatment
 
 
 @register
@@ -60,13 +61,13 @@ def linear_vector(b: Builder, x: Value, weight: Value, bias: Value | None) -> Va
     return y if bias is None else apply(b, "add", y, bias)
 
 
-@lowers("linear.default")
+@lowers("linear.default", quantized=Treatment(DenseLayer()))
 def linear(b: Builder, input: Value, weight: Value, bias: Value | None = None) -> Value:
     if len(weight.shape) == 1:
         return linear_vector(b, input, weight, bias)
     data = b.known(weight)
     if data is None or not input.shape[-1] or input.dtype != FLOAT32:
-        from pilotlight.ops.matmul import product
+        from pilotlight.ops.matmul.float import product
 
         rows = b.reshape(input, (math.prod(input.shape[:-1]), input.shape[-1]))
         y = b.reshape(product(b, rows, b.permute(weight, (1, 0))), (*input.shape[:-1], weight.shape[0]))

@@ -13,7 +13,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, INT64, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, lowers, register
-from pilotlight.ops.pointwise import apply, broadcast_shape
+from pilotlight.ops.pointwise.float import apply, broadcast_shape
 
 
 @register

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pilotlight.graph import FLOAT32, Value
+from pilotlight.graph import FLOAT32, Quant, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import INT8, INT16
 from pilotlight.ops.base import lowers
-from pilotlight.ops.q_quantize import make_dequantize, make_quantize
-from pilotlight.ops.q_spec import Affine
+from pilotlight.ops.quantize import make_dequantize, make_quantize
 
 _RANGES = {(-128, 127): INT8, (-127, 127): INT8, (-32768, 32767): INT16, (-32767, 32767): INT16}
 
@@ -28,7 +27,7 @@ def quantize(
         raise b.refuse(
             f"quantization to {quant_min}..{quant_max} is not supported; expected int8 or int16 over its whole range"
         )
-    spec = make_quantize(Affine(scale, zero_point), 8 * _RANGES[quant_min, quant_max].size, (quant_min, quant_max))
+    spec = make_quantize(Quant(scale, zero_point), 8 * _RANGES[quant_min, quant_max].size, (quant_min, quant_max))
     return b.node(spec.op, [input], **spec.attrs)
 
 
@@ -39,7 +38,7 @@ def dequantize(
 ) -> Value:
     if input.data is not None:
         return b.constant((input.data.astype(np.float64) - zero_point) * scale, FLOAT32, input.name)
-    spec = make_dequantize(Affine(scale, zero_point))
+    spec = make_dequantize(Quant(scale, zero_point))
     return b.node(spec.op, [input], **spec.attrs)
 
 

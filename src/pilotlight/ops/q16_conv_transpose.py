@@ -12,11 +12,11 @@ import torch.nn.functional as F
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.target import Target
 from pilotlight.graph import INT16, Graph, Node
-from pilotlight.ops.base import Integer, Result, register
+from pilotlight.ops.base import Result, register
+from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.q16_dense import make_dense
-from pilotlight.ops.q16_spec import as_int16, build_node, wide_form
 from pilotlight.ops.q_conv_transpose import QConvTranspose2d, table_fields
-from pilotlight.ops.q_spec import NodeSpec, requantize_attrs, requantized, wide
+from pilotlight.ops.spec import NodeSpec, as_int16, requantize_attrs, requantized, wide
 
 
 @register
@@ -63,7 +63,7 @@ def make_transposed(
     return NodeSpec("qconv_transpose2d_s16", attrs, (w, offset, m.value))
 
 
-@wide_form("conv_transpose2d")
+@form("conv_transpose2d", width=16)
 def conv_transpose(q: Integer) -> list[Node] | None:
     x, weight, bias = q.inputs
     scale = q.node.attrs.get("weight_scale")
@@ -74,4 +74,4 @@ def conv_transpose(q: Integer) -> list[Node] | None:
     conv = {k: v for k, v in q.node.attrs.items() if k not in ("weight_scale", "clamp")}
     scales = np.tile(scale, conv["groups"])
     spec = make_transposed(q.node, x.quant.scale, q.quant.scale, weight.data, scales, bias.data, conv, q.limits)
-    return [build_node(q, spec, x)]
+    return [q.build(spec, x)]

@@ -15,12 +15,14 @@ import torch.nn.functional as F
 from pilotlight import fixed
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import INT8, INT16, Node
-from pilotlight.kernels import dense_s16, pack_f32
+from pilotlight.kernels import pack_f32
+from pilotlight.kernels.layers import Int16Layer
 from pilotlight.ops import base
-from pilotlight.ops.base import Integer, Result, register
+from pilotlight.ops.base import Result, register
 from pilotlight.ops.chosen import Chosen
-from pilotlight.ops.q16_spec import LARGEST, wide_form
+from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.q_dense import limits
+from pilotlight.ops.spec import LARGEST, NodeSpec
 
 
 def finish(node: Node, acc: torch.Tensor) -> torch.Tensor:
@@ -37,13 +39,13 @@ class Dense16(Chosen):
     def image(self, node: Node) -> pack_f32.Conv2dShape:
         raise NotImplementedError(type(self).__name__)
 
-    def layer(self, node: Node) -> dense_s16.Int16Layer:
+    def layer(self, node: Node) -> Int16Layer:
         _, w, bias, m = (v.data for v in node.inputs)
         a, shape = node.attrs, self.image(node)
         assert w is not None and bias is not None and m is not None
         filters = w.reshape(len(w), shape.kh, shape.kw, -1)
         multiplier = fixed.Multiplier(m, a["shift"], a["down"])
-        return dense_s16.Int16Layer(shape, filters, bias, multiplier, a["zy"], a["lo"], a["hi"], a["narrow"])
+        return Int16Layer(shape, filters, bias, multiplier, a["zy"], a["lo"], a["hi"], a["narrow"])
 
 
 @register
@@ -123,7 +125,7 @@ def make_dense(
     return w, offset.astype(np.int32), m
 
 
-@wide_form("conv2d", "linear", narrows=True)
+@form("conv2d", "linear", width=16, narrows=True)
 def dense(q: Integer) -> list[Node] | None:
     """The integers of a dense layer from its scales."""
     x, weight, bias = q.inputs
@@ -136,4 +138,5 @@ def dense(q: Integer) -> list[Node] | None:
                  q.graph.constant(m.value, "multiplier")]
     attrs = {k: v for k, v in node.attrs.items() if k not in ("weight_scale", "clamp")}
     numbers = {"channels": len(scale), "zy": q.quant.zero_point, "shift": m.shift, "down": m.down, "lo": lo, "hi": hi}
-    return [q.make(f"q{node.op}_s16", [x, *constants], **attrs | numbers, narrow=q.dtype == INT8)]
+    spec = NodeSpec(f"q{node.op}_s16", attrs | numbers | {"narrow": q.dtype == INT8})
+    return [q.build(spec, x, *constants)]

@@ -1,4 +1,4 @@
-"""Transposed convolution of int8, channels last: y = clamp(zero + rhmul(acc · up, m[o])),
+"""Transposed convolution of int8, channels last: y = clamp(zy + rhmul(acc << shift, m[o])),
 acc = bias[o] + Σ (x - zx)·w over the taps that reach the pixel. Their number differs from pixel to pixel, so the zero
 point of x is subtracted in the loop."""
 
@@ -14,14 +14,15 @@ from pilotlight.codegen.step import Fields, Step
 from pilotlight.codegen.target import Target
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.fixed import check_accumulator, multiplier
-from pilotlight.graph import INT8, Graph, Node
+from pilotlight.graph import INT8, Graph, Node, Quant
 from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import Op, Result, get, register
-from pilotlight.ops.q_spec import (
-    Affine,
+from pilotlight.ops.forms import Integer, all_int8, form
+from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
     narrow,
+    quant_of,
     requantize_attrs,
     requantize_table,
     requantized,
@@ -92,12 +93,11 @@ def table_fields(node: Node, zx: int) -> Fields:
 
 
 def make_qconv_transpose2d(
-    x: Affine, y: Affine, weight: np.ndarray, weight_scale: np.ndarray | float, bias: np.ndarray | None,
+    x: Quant, y: Quant, weight: np.ndarray, weight_scale: np.ndarray | float, bias: np.ndarray | None,
     conv: dict[str, Any], limits: Limits = LIMITS,
 ) -> NodeSpec:
     """weight int8 (I, KH, KW, O / groups) with a scale per output channel, bias float (O); `conv` holds the attributes
     of the float node: kernel, stride, pad, extra, dilation, groups, channels."""
-    x, y = Affine(*x), Affine(*y)
     channels, groups = conv["channels"], conv["groups"]
     inputs, kh, kw, _ = weight.shape
     w = weight.reshape(groups, inputs // groups, kh, kw, -1).transpose(0, 4, 2, 3, 1)
@@ -106,5 +106,19 @@ def make_qconv_transpose2d(
     offset = np.zeros(channels) if bias is None else np.rint(np.asarray(bias, np.float64) / scales)
     m = multiplier(scales / y.scale)
     check_accumulator(w, offset.astype(np.int64), m.shift, 255)
-    attrs = {**conv, "zx": int(x.zero), **requantize_attrs(m, int(y.zero), limits)}
+    attrs = {**conv, "zx": x.zero_point, **requantize_attrs(m, y.zero_point, limits)}
     return NodeSpec("qconv_transpose2d", attrs, (w, offset.astype(np.int32), m.value))
+
+
+@form("conv_transpose2d", width=8)
+def conv_transpose(q: Integer) -> list[Node] | None:
+    x, weight, bias = q.inputs
+    scale = q.node.attrs.get("weight_scale")
+    if not all_int8(q) or scale is None or weight.data is None or bias.data is None:
+        return None
+    a = {k: v for k, v in q.node.attrs.items() if k not in ("weight_scale", "clamp")}
+    if len(scale) != weight.data.shape[3]:
+        return None
+    integers = np.clip(np.rint(weight.data / scale), -127, 127).astype(np.int8)
+    scales = np.tile(scale, a["groups"])
+    return [q.build(make_qconv_transpose2d(quant_of(x), q.quant, integers, scales, bias.data, a, q.limits), x)]

@@ -16,11 +16,14 @@ from pilotlight import fixed
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Node
 from pilotlight.graph.dtypes import INT8
-from pilotlight.kernels import dense_s8, pack_f32
+from pilotlight.kernels import pack_f32
+from pilotlight.kernels.layers import Int8Layer
 from pilotlight.ops import base
 from pilotlight.ops.areas import Area, AreaPart
-from pilotlight.ops.base import Integer, Result, integer, register
+from pilotlight.ops.base import Result, register
 from pilotlight.ops.chosen import Chosen
+from pilotlight.ops.forms import Integer, form
+from pilotlight.ops.spec import NodeSpec
 
 
 def finish(node: Node, acc: torch.Tensor) -> torch.Tensor:
@@ -61,7 +64,7 @@ class QConv2d(Chosen):
     def part(self, node: Node, area: Area) -> AreaPart | None:
         return base.get("conv2d").part(node, area)
 
-    def layer(self, node: Node) -> dense_s8.Layer:
+    def layer(self, node: Node) -> Int8Layer:
         from pilotlight.ops.conv import Conv2d
 
         op = base.get("conv2d")
@@ -86,20 +89,20 @@ class QLinear(Chosen):
     def macs(self, node: Node) -> int:
         return node.output.elements * node.inputs[0].shape[1]
 
-    def layer(self, node: Node) -> dense_s8.Layer:
+    def layer(self, node: Node) -> Int8Layer:
         (n, i), (_, o) = node.inputs[0].shape, node.output.shape
         return _layer(node, pack_f32.LinearShape(n, i, o).as_conv2d())
 
 
-def _layer(node: Node, shape: pack_f32.Conv2dShape) -> dense_s8.Layer:
+def _layer(node: Node, shape: pack_f32.Conv2dShape) -> Int8Layer:
     _, w, bias, m = (v.data for v in node.inputs)
     a = node.attrs
     assert w is not None and bias is not None and m is not None
     filters = w.reshape(len(w), shape.kh, shape.kw, -1)
-    return dense_s8.Layer(shape, filters, bias, m, a["zx"], a["zy"], a["shift"], a["lo"], a["hi"])
+    return Int8Layer(shape, filters, bias, m, a["zx"], a["zy"], a["shift"], a["lo"], a["hi"])
 
 
-@integer("conv2d", "linear")
+@form("conv2d", "linear", width=8)
 def dense(q: Integer) -> list[Node] | None:
     """The integers of a dense layer from its scales."""
     x, weight, bias = q.inputs
@@ -122,15 +125,11 @@ def dense(q: Integer) -> list[Node] | None:
         error.where = str(node.place)
         raise
     lo, hi = limits(node, q)
-    made = q.make(
-        f"q{node.op}",
-        [x, q.graph.constant(w, weight.name), q.graph.constant(folded.astype(np.int32), bias.name),
-         q.graph.constant(m.value, "multiplier")],
-        **{k: v for k, v in node.attrs.items() if k not in ("weight_scale", "clamp")}
-        | {"channels": len(scale), "zx": x.quant.zero_point, "zy": q.quant.zero_point, "shift": m.shift, "lo": lo,
-           "hi": hi},
-    )
-    return [made]
+    constants = [q.graph.constant(w, weight.name), q.graph.constant(folded.astype(np.int32), bias.name),
+                 q.graph.constant(m.value, "multiplier")]
+    attrs = {k: v for k, v in node.attrs.items() if k not in ("weight_scale", "clamp")}
+    numbers = {"channels": len(scale), "zx": x.quant.zero_point, "zy": q.quant.zero_point, "shift": m.shift}
+    return [q.build(NodeSpec(f"q{node.op}", attrs | numbers | {"lo": lo, "hi": hi}), x, *constants)]
 
 
 def limits(node: Node, q: Integer) -> tuple[int, int]:

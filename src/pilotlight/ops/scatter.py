@@ -14,7 +14,8 @@ from pilotlight.graph import BOOL, DType, Node, Shape, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
 from pilotlight.ops.index import wrapped
-from pilotlight.ops.pointwise import apply
+from pilotlight.ops.pointwise.float import apply
+from pilotlight.ops.quantizing import SHARED
 
 # What an element becomes, from what is there {0} and what comes {1}; {T} is the type, {U} its unsigned twin.
 _FLOAT = {"set": "{1}", "sum": "{0} + {1}", "prod": "{0} * {1}", "amax": "pl_max_f32({0}, {1})",
@@ -124,7 +125,7 @@ def _joined(c: Step, dtype: DType, mode: str) -> str:
 # ---- ATen --------------------------------------------------------------------------------------------------
 
 
-@moves("gather.default")
+@moves("gather.default", quantized=SHARED)
 def gather(b: Builder, self: Value, dim: int, index: Value, sparse_grad: bool = False) -> Value:
     if not self.elements or not index.elements:
         return b.expand(b.reshape(self, ()), index.shape) if self.elements == 1 else b.constant(
@@ -142,7 +143,7 @@ def scatter(b: Builder, x: Value, dim: int, ids: Value, v: Value, mode: str) -> 
     return b.reshape(b.node("scatter", [flat, index, v], axis=at, shape=index.shape, mode=mode), x.shape)
 
 
-@moves("scatter.src")
+@moves("scatter.src", quantized=SHARED)
 def scatter_src(b: Builder, self: Value, dim: int, index: Value, src: Value) -> Value:
     return scatter(b, self, dim, index, src, "set")
 

@@ -10,6 +10,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.graph import FLOAT32, INT64, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, lowers, register
+from pilotlight.ops.scatter import gather
 
 
 @register
@@ -41,8 +42,6 @@ def searchsorted(
     b: Builder, sorted_sequence: Value, self: Value | float, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Value | None = None,
 ) -> Value:
-    from pilotlight.ops.scatter import gather
-
     dtype, shape = b.results[0]
     kind = FLOAT32 if sorted_sequence.dtype.kind == "f" else INT64
     rows = sorted_sequence if sorter is None else gather(b, sorted_sequence, -1, sorter)

@@ -15,7 +15,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.graph import INT64, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, add_op, axis, lowers
-from pilotlight.ops.softmax import lanes
+from pilotlight.ops.softmax.float import lanes
 
 Pair = tuple[torch.Tensor, ...]
 

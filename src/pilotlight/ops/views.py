@@ -7,7 +7,6 @@ a view and no code is written; otherwise one copy loop is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,12 +15,13 @@ import torch.nn.functional as F
 
 from pilotlight.codegen import loops
 from pilotlight.codegen.step import Step
-from pilotlight.codegen.walk import copy_distances, elementwise_distance
+from pilotlight.codegen.walk import elementwise_distance
 from pilotlight.graph import Node, Shape, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import convert
-from pilotlight.ops.areas import Area, AreaPart, same_part, window_part
+from pilotlight.ops.areas import Area, AreaPart, window_part
 from pilotlight.ops.base import Op, Result, add_op, axis, moves, register, same
+from pilotlight.ops.quantizing import SHARED, quantized
 
 Item = TypeVar("Item")
 LARGE = 1 << 22  # elements above which a distance is not worth computing
@@ -149,78 +149,6 @@ add_op("copy", Copy(lambda n: n.inputs[0].shape, lambda n: (_dense(n), 0), lambd
 
 
 @register
-class Concat(Op):
-    """Tensors side by side along `axis`."""
-
-    name = "concat"
-
-    def infer(self, node: Node) -> Result:
-        first, at = node.inputs[0], node.attrs["axis"]
-        total = sum(v.shape[at] for v in node.inputs)
-        return [(first.dtype, (*first.shape[:at], total, *first.shape[at + 1 :]))]
-
-    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
-        return torch.cat(args, node.attrs["axis"])
-
-    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
-        return {"axis": perm[node.attrs["axis"]]}
-
-    def part(self, node: Node, area: Area) -> AreaPart | None:
-        """Side by side in their channels, the parts lie in the same place."""
-        return same_part(node, area) if node.attrs["axis"] == 3 else None
-
-    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        """Along the outermost axis the parts are written one after another. Otherwise each is spread over the whole
-        output, so that only the part moved first may lie there."""
-        if self._interleaved(node):
-            spread = self._spread(node)
-            return {} if spread is None else {(spread[0], 0): spread[1]}
-        distances, start = {}, 0
-        for k, value in enumerate(node.inputs):
-            distances[k, 0] = -start
-            start += value.bytes
-        return distances
-
-    def reverse_overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        spread = self._spread(node) if self._interleaved(node) else None
-        return {} if spread is None else {(spread[0], 0): spread[2]}
-
-    def emit(self, node: Node, c: Step) -> None:
-        strides, starts = loops.contiguous(node.output.shape), self._starts(node)
-        for k in self._order(node):
-            value, reverse = node.inputs[k], c.reverse and k == self._order(node)[0]
-            dense = loops.contiguous(value.shape)
-            loops.copy(c, value.shape, value, dense, 0, node.output, strides, starts[k], reverse)
-
-    @staticmethod
-    def _interleaved(node: Node) -> bool:
-        return any(size != 1 for size in node.output.shape[: node.attrs["axis"]])
-
-    @staticmethod
-    def _starts(node: Node) -> list[int]:
-        """The element of the output where each part begins."""
-        at = node.attrs["axis"]
-        step = loops.contiguous(node.output.shape)[at]
-        return [step * rows for rows in accumulate((v.shape[at] for v in node.inputs), initial=0)]
-
-    def _order(self, node: Node) -> list[int]:
-        """In which order the parts are moved: where they interleave, the largest first, as it gains most."""
-        order = range(len(node.inputs))
-        if not self._interleaved(node):
-            return list(order)
-        return sorted(order, key=lambda k: (node.inputs[k].is_constant, -node.inputs[k].bytes))
-
-    def _spread(self, node: Node) -> tuple[int, int, int] | None:
-        """The part that is moved first, and its distances forward and backward."""
-        k = self._order(node)[0]
-        part, strides = node.inputs[k], loops.contiguous(node.output.shape)
-        if not 0 < part.elements <= LARGE:
-            return None
-        writes = loops.element_indices(part.shape, strides, self._starts(node)[k])
-        return k, *copy_distances(np.arange(part.elements), writes, part.dtype.size)
-
-
-@register
 class Shuffle(Op):
     """The dimension `axis` as `sizes`, these in another `order`. Exists only while the layout is chosen."""
 
@@ -289,22 +217,24 @@ class Pad(Op):
 # ---- ATen ------------------------------------------------------------------------------------------------------
 
 
-@moves("view.default", "reshape.default", "_unsafe_view.default", "view_copy.default", "_reshape_copy.default")
+@moves("view.default", "reshape.default", "_unsafe_view.default", "view_copy.default", "_reshape_copy.default",
+       quantized=SHARED)
 def view(b: Builder, self: Value, size: Sequence[int] = (), shape: Sequence[int] = ()) -> Value:
     return b.reshape(self, tuple(b.results[0][1]))
 
 
-@moves("flatten.using_ints", "unflatten.int", "squeeze.default", "squeeze.dim", "squeeze.dims", "unsqueeze.default")
+@moves("flatten.using_ints", "unflatten.int", "squeeze.default", "squeeze.dim", "squeeze.dims", "unsqueeze.default",
+       quantized=SHARED)
 def shape_only(b: Builder, self: Value, **_: object) -> Value:
     return b.reshape(self, b.results[0][1])
 
 
-@moves("permute.default", "permute_copy.default")
+@moves("permute.default", "permute_copy.default", quantized=SHARED)
 def permute(b: Builder, self: Value, dims: Sequence[int]) -> Value:
     return b.permute(self, tuple(axis(d, len(self.shape)) for d in dims))
 
 
-@moves("transpose.int")
+@moves("transpose.int", quantized=SHARED)
 def transpose(b: Builder, self: Value, dim0: int, dim1: int) -> Value:
     perm = list(range(len(self.shape)))
     if perm:
@@ -313,12 +243,12 @@ def transpose(b: Builder, self: Value, dim0: int, dim1: int) -> Value:
     return b.permute(self, perm)
 
 
-@moves("t.default")
+@moves("t.default", quantized=SHARED)
 def t(b: Builder, self: Value) -> Value:
     return b.permute(self, tuple(reversed(range(len(self.shape)))))
 
 
-@moves("expand.default")
+@moves("expand.default", quantized=SHARED)
 def expand(b: Builder, self: Value, size: Sequence[int], implicit: bool = False) -> Value:
     return b.expand(self, b.results[0][1])
 
@@ -329,7 +259,7 @@ def slice_axis(b: Builder, x: Value, dim: int, start: int, stop: int, step: int 
     return x if ranges[dim] == (0, x.shape[dim], 1) else b.node("slice", [x], ranges=tuple(ranges))
 
 
-@moves("slice.Tensor")
+@moves("slice.Tensor", quantized=SHARED)
 def slice_(
     b: Builder, self: Value, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Value:
@@ -338,7 +268,7 @@ def slice_(
     return slice_axis(b, self, dim, first, max(first, last), step)
 
 
-@moves("select.int")
+@moves("select.int", quantized=SHARED)
 def select(b: Builder, self: Value, dim: int, index: int) -> Value:
     dim = axis(dim, len(self.shape))
     index %= self.shape[dim]
@@ -346,7 +276,7 @@ def select(b: Builder, self: Value, dim: int, index: int) -> Value:
 
 
 @moves("split_with_sizes.default", "split.Tensor", "split.sizes", "chunk.default", "tensor_split.sections",
-        "tensor_split.indices")
+        "tensor_split.indices", quantized=SHARED)
 def split(b: Builder, self: Value, dim: int = 0, **_: object) -> list[Value]:
     dim, start, parts = axis(dim, len(self.shape)), 0, []
     for _dtype, shape in b.results:
@@ -355,7 +285,7 @@ def split(b: Builder, self: Value, dim: int = 0, **_: object) -> list[Value]:
     return parts
 
 
-@moves("unbind.int", "unbind_copy.int")
+@moves("unbind.int", "unbind_copy.int", quantized=SHARED)
 def unbind(b: Builder, self: Value, dim: int = 0) -> list[Value]:
     dim = axis(dim, len(self.shape))
     return [
@@ -363,23 +293,7 @@ def unbind(b: Builder, self: Value, dim: int = 0) -> list[Value]:
     ]
 
 
-@moves("cat.default", "concat.default")
-def cat(b: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
-    dtype, shape = b.results[0]
-    parts = [b.cast(v, dtype) for v in tensors if v.shape != (0,) and v.elements]
-    dim = axis(dim, len(shape))
-    return parts[0] if len(parts) == 1 else b.node("concat", parts, axis=dim)
-
-
-@moves("stack.default")
-def stack(b: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
-    dtype, shape = b.results[0]
-    dim = axis(dim, len(shape))
-    parts = [b.reshape(b.cast(v, dtype), (*v.shape[:dim], 1, *v.shape[dim:])) for v in tensors]
-    return parts[0] if len(parts) == 1 else b.node("concat", parts, axis=dim)
-
-
-@moves("constant_pad_nd.default")
+@moves("constant_pad_nd.default", quantized=SHARED)
 def constant_pad(b: Builder, self: Value, pad: Sequence[int], value: float = 0) -> Value:
     rank = len(self.shape)
     before, after = [0] * rank, [0] * rank
@@ -391,7 +305,7 @@ def constant_pad(b: Builder, self: Value, pad: Sequence[int], value: float = 0) 
     return b.node("pad", [self], before=tuple(before), after=tuple(after), value=number)
 
 
-@moves("pad.default")
+@moves("pad.default", quantized=SHARED)
 def pad(b: Builder, self: Value, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Value:
     if mode == "constant":
         return constant_pad(b, self, pad, value or 0)
@@ -401,12 +315,12 @@ def pad(b: Builder, self: Value, pad: Sequence[int], mode: str = "constant", val
     return x
 
 
-@moves("reflection_pad1d.default", "reflection_pad2d.default", "reflection_pad3d.default")
+@moves("reflection_pad1d.default", "reflection_pad2d.default", "reflection_pad3d.default", quantized=SHARED)
 def reflection_pad(b: Builder, self: Value, padding: Sequence[int]) -> Value:
     return pad(b, self, padding, "reflect")
 
 
-@moves("replication_pad1d.default", "replication_pad2d.default", "replication_pad3d.default")
+@moves("replication_pad1d.default", "replication_pad2d.default", "replication_pad3d.default", quantized=SHARED)
 def replication_pad(b: Builder, self: Value, padding: Sequence[int]) -> Value:
     return pad(b, self, padding, "replicate")
 
@@ -429,13 +343,13 @@ def _pad_axis(b: Builder, x: Value, dim: int, before: int, after: int, mode: str
     return middle if len(parts) == 1 else b.node("concat", parts, axis=dim)
 
 
-@moves("flip.default")
+@moves("flip.default", quantized=SHARED)
 def flip(b: Builder, self: Value, dims: Sequence[int]) -> Value:
     which = tuple(sorted({axis(d, len(self.shape)) for d in dims}))
     return b.node("flip", [self], dims=which) if which and self.shape else self
 
 
-@moves("roll.default")
+@moves("roll.default", quantized=SHARED)
 def roll(b: Builder, self: Value, shifts: Sequence[int], dims: Sequence[int] = ()) -> Value:
     shape, x = self.shape, self
     if not dims:
@@ -449,7 +363,7 @@ def roll(b: Builder, self: Value, shifts: Sequence[int], dims: Sequence[int] = (
     return b.reshape(x, shape)
 
 
-@moves("repeat.default")
+@moves("repeat.default", quantized=SHARED)
 def repeat(b: Builder, self: Value, repeats: Sequence[int]) -> Value:
     lead = len(repeats) - len(self.shape)
     shape = (1,) * lead + self.shape
@@ -458,3 +372,11 @@ def repeat(b: Builder, self: Value, repeats: Sequence[int]) -> Value:
     return b.reshape(b.expand(b.reshape(self, inner), outer), b.results[0][1])
 
 
+
+
+# Views and repetitions that PyTorch decomposes into those above.
+quantized(
+    SHARED, "channel_shuffle.default", "expand_as.default", "movedim.int", "movedim.intlist", "narrow.default",
+    "pixel_shuffle.default", "pixel_unshuffle.default", "repeat_interleave.self_int", "swapaxes.default",
+    "tile.default", "tril.default", "triu.default", "view_as.default",
+)

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 from pilotlight.graph import FLOAT32, Node
 from pilotlight.kernels import pack_weights
-from pilotlight.kernels.linear_w import WeightLayer
+from pilotlight.kernels.layers import WeightLayer
 from pilotlight.ops.base import Result, register
 from pilotlight.ops.chosen import Chosen
 from pilotlight.ops.conv import NO_CLAMP, clamped

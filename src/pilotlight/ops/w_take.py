@@ -10,7 +10,7 @@ import torch
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.target import Target
 from pilotlight.graph import FLOAT32, Graph, Node
-from pilotlight.kernels.linear_w import WeightLayer
+from pilotlight.kernels.layers import WeightLayer
 from pilotlight.ops import base
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.w_linear import WLinear

@@ -15,10 +15,10 @@ import torch
 from pilotlight import ops
 from pilotlight.graph import BOOL, Graph, Node, Quant, Value
 from pilotlight.graph.dtypes import INT8
-from pilotlight.ops.pointwise import is_pointwise
-from pilotlight.ops.q_scale import make_qscale
-from pilotlight.ops.q_spec import Affine, Limits, NodeSpec, affine
-from pilotlight.ops.q_table import CODES, make_qtable, make_qtest
+from pilotlight.ops.pointwise.float import is_pointwise
+from pilotlight.ops.pointwise.scale_int8 import make_qscale
+from pilotlight.ops.pointwise.table_int8 import CODES, make_qtable, make_qtest
+from pilotlight.ops.spec import Limits, NodeSpec, quant_of
 
 LONGEST = 64  # operators of a function
 
@@ -51,22 +51,21 @@ class ScalarFunction:
 
     def spec(self, graph: Graph, quant: Quant, limits: Limits) -> NodeSpec | None:
         """The integer operator that gives the result in this quantization."""
-        y = Affine(quant.scale, quant.zero_point)
         if self.result.shape != self.leaf.shape:
             return None
         if all(v.elements == 1 for v in self.constants()):
-            return make_qtable(affine(self.leaf), y, self, limits, self.called)
-        return self._lines(y, limits)
+            return make_qtable(quant_of(self.leaf), quant, self, limits, self.called)
+        return self._lines(quant, limits)
 
-    def _lines(self, y: Affine, limits: Limits) -> NodeSpec | None:
+    def _lines(self, y: Quant, limits: Limits) -> NodeSpec | None:
         shape = np.broadcast_shapes(*(v.shape for v in self.constants()))
         full = (1,) * (len(self.leaf.shape) - len(shape)) + shape
         wide = [i for i, n in enumerate(full) if n != 1]
         axes = wide[0], wide[-1] + 1
         if full[slice(*axes)] != self.leaf.shape[slice(*axes)]:
             return None  # a constant that repeats between its own axes
-        x = affine(self.leaf)
-        d = CODES.astype(np.float64) - x.zero
+        x = quant_of(self.leaf)
+        d = CODES.astype(np.float64) - x.zero_point
         steps = torch.from_numpy((d * x.scale).astype(np.float32)).reshape(-1, *(1,) * len(full)).expand(-1, *full)
         found = self(steps).double().numpy().reshape(256, -1)  # (codes, channels)
         offset = found[d == 0]
@@ -84,7 +83,7 @@ class ScalarFunction:
         """The operator that gives a bool result."""
         if self.result.shape != self.leaf.shape or any(v.elements != 1 for v in self.constants()):
             return None
-        return make_qtest(affine(self.leaf), self, self.called)
+        return make_qtest(quant_of(self.leaf), self, self.called)
 
 
 def _constant(value: Value) -> torch.Tensor:

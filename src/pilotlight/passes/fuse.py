@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilotlight.graph import Graph, Node, Value
-from pilotlight.ops.pointwise import Item, is_pointwise
+from pilotlight.ops.pointwise.float import Item, is_pointwise
 from pilotlight.passes.edit import Editor
 
 MOST_ITEMS = 24

@@ -5,9 +5,9 @@ Four rewrites run over the nodes in order, so that integers flow as far as they 
   after it;
 - quantize after dequantize is nothing, or a table where the scales differ;
 - pointwise operators that depend on one int8 tensor become one table (`passes/functions.py`);
-- an operator that has an integer form (`ops.integer_form`) and whose result is only read by a quantize takes both in.
-An operator of which any input or the result has 16 bits takes its 16-bit form (`q16_spec`): 8-bit inputs are
-widened before it, exactly, and 8-bit results narrowed after it. What is left in float is named with its reason.
+- an operator that has an integer form (`ops/forms.py`) and whose result is only read by a quantize takes both in.
+An operator of which any input or the result has 16 bits takes its 16-bit form: 8-bit inputs are widened before it,
+exactly, and 8-bit results narrowed after it. What is left in float is named with its reason.
 """
 
 from __future__ import annotations
@@ -19,20 +19,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pilotlight import ops
 from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8 as LIMITS8
 from pilotlight.fixed import INT16 as LIMITS16
 from pilotlight.graph import Graph, Node, Quant, Value
 from pilotlight.graph.dtypes import INT8, INT16, DType
-from pilotlight.ops.base import Integer, IntegerForm
 from pilotlight.ops.conv import NO_CLAMP
-from pilotlight.ops.pointwise import is_pointwise
-from pilotlight.ops.q16_requantize import narrowed, rescale, widened
-from pilotlight.ops.q16_spec import find_wide_form, narrows
-from pilotlight.ops.q_masked_softmax import Masked, masked
-from pilotlight.ops.q_quantize import make_dequantize
-from pilotlight.ops.q_spec import affine
+from pilotlight.ops.forms import REPLACES, Integer, IntegerForm, form_of, narrows
+from pilotlight.ops.pointwise.float import is_pointwise
+from pilotlight.ops.quantize import make_dequantize
+from pilotlight.ops.requantize import narrowed, widened
+from pilotlight.ops.softmax.masked_int8 import Masked, masked
+from pilotlight.ops.spec import quant_of
 from pilotlight.passes.clean import remove_dead
 from pilotlight.passes.edit import Editor
 from pilotlight.passes.functions import function_of_one, is_test
@@ -102,10 +100,10 @@ class _Rewriter:
         if value.quant == wanted and value.dtype == node.output.dtype and _limits(node) in FULL:
             self._replace(node.output, value)
             return
-        form = ops.integer_form("requantize")
-        assert form is not None
         q = Integer(self.graph, node, [value], wanted, node.output.dtype, _limits(node))
-        made, _ = _tried(lambda: (rescale if _has_int16(q) else form)(q))
+        form = form_of("requantize", _width(q))
+        assert form is not None
+        made, _ = _tried(partial(form, q))
         if made is None:
             self.nodes.append(node)
             return
@@ -150,7 +148,7 @@ class _Rewriter:
         return None if codes is None else self.graph.constant(codes, value.name)
 
     def _back_to_real(self, out: Value, real: Value, node: Node) -> None:
-        self.nodes.append(make_dequantize(affine(out)).node(self.graph, [out], [real], node.place))
+        self.nodes.append(make_dequantize(quant_of(out)).node(self.graph, [out], [real], node.place))
         self.real[real] = out
 
     def _function(self, node: Node) -> bool:
@@ -231,6 +229,7 @@ class _Rewriter:
         outs = [r.output for r in self.users.get(node.outputs[0], [])]
         last = next((n for n in reversed(made) if n.op != "qrequantize"), made[-1])
         _mark(last, node.attrs.get("clamp"), self.clamps.get(outs[0]))
+        last.attrs[REPLACES] = node.op
         self._finish(made, outs[0])
         for other in outs[1:]:
             self._replace(other, outs[0])
@@ -273,21 +272,21 @@ def _computes(node: Node) -> bool:
     return node.op == "scatter" and node.attrs["mode"] not in ("set", "amax", "amin")
 
 
-def _has_int16(q: Integer) -> bool:
-    """Whether a form for 16 bits is needed; the state of a recurrent layer always has them."""
+def _width(q: Integer) -> int:
+    """The form that is needed; the state of a recurrent layer always has 16 bits."""
     inputs = q.inputs[:1] if q.node.op in LAYERS else q.inputs
-    return INT16 in (q.dtype, *(v.dtype for v in inputs if not v.is_constant))
+    return 16 if INT16 in (q.dtype, *(v.dtype for v in inputs if not v.is_constant)) else 8
 
 
 def _integer_nodes(q: Integer) -> tuple[list[Node] | None, str]:
     """The nodes of an operator's integer form, or None and the reason."""
-    name = q.node.op
-    kind, form = ("16-bit", find_wide_form(name)) if _has_int16(q) else ("integer", ops.integer_form(name))
-    if form is None and q.dtype == INT8 and ops.integer_form(name) is not None:
-        return _in_eight_bits(q)
+    name, width = q.node.op, _width(q)
+    kind, form, narrow = "16-bit" if width == 16 else "integer", form_of(name, width), form_of(name, 8)
+    if form is None and q.dtype == INT8 and narrow is not None:
+        return _in_eight_bits(q, narrow)
     if form is None:
         return None, f"{name} has no {kind} form"
-    made = _in_sixteen_bits(q, form) if kind == "16-bit" else form(q)
+    made = _in_sixteen_bits(q, form) if width == 16 else form(q)
     return made, f"{name} with these arguments has no {kind} form"
 
 
@@ -309,7 +308,7 @@ def _in_sixteen_bits(q: Integer, form: IntegerForm) -> list[Node] | None:
     return None if made is None else [*nodes, *made, narrowed(q, made[-1].outputs[0], fine)]
 
 
-def _in_eight_bits(q: Integer) -> tuple[list[Node] | None, str]:
+def _in_eight_bits(q: Integer, form: IntegerForm) -> tuple[list[Node] | None, str]:
     """An operator with no 16-bit form and a narrow result reads its inputs in 8 bits."""
     nodes, inputs = [], []
     for value in q.inputs:
@@ -319,8 +318,6 @@ def _in_eight_bits(q: Integer) -> tuple[list[Node] | None, str]:
             nodes.append(narrowed(replace(q, quant=coarse, limits=LIMITS8), value, value.quant))
             value = nodes[-1].output
         inputs.append(value)
-    form = ops.integer_form(q.node.op)
-    assert form is not None
     made = form(replace(q, inputs=inputs))
     reason = f"{q.node.op} with these arguments has no integer form"
     return (None if made is None else [*nodes, *made]), reason

@@ -10,14 +10,13 @@ can compute in integers,
 
 from __future__ import annotations
 
-from pilotlight.graph import INT8, INT16, Graph, Node, Value
-from pilotlight.ops.q_quantize import make_dequantize, make_quantize
-from pilotlight.ops.q_recurrent import CELL
-from pilotlight.ops.q_spec import Affine
+from pilotlight.graph import INT8, INT16, Graph, Node, Quant, Value
+from pilotlight.ops.quantize import make_dequantize, make_quantize
+from pilotlight.ops.recurrent.int8 import CELL
 
 LAYERS = ("lstm", "gru")
 MOVES = ("reshape", "permute", "slice", "concat", "flip")
-BETWEEN = Affine(1.0 / 128.0, 0)
+BETWEEN = Quant(1.0 / 128.0, 0)
 
 
 def quantize_layers(graph: Graph) -> Graph:
@@ -32,18 +31,18 @@ def quantize_layers(graph: Graph) -> Graph:
             known.add(node.output)
         elif node.op in LAYERS and node.inputs[0] in known:
             graph.nodes[at:at] = _last_step(graph, node)
-            affine = _agreed(graph, node.outputs[0]) or BETWEEN
-            graph.nodes[at:at] = _quantized(graph, node, affine)
-            before = _given(graph, node, affine) if node.attrs["initial"] else []
+            quant = _agreed(graph, node.outputs[0]) or BETWEEN
+            graph.nodes[at:at] = _quantized(graph, node, quant)
+            before = _given(graph, node, quant) if node.attrs["initial"] else []
             graph.nodes[at - 1 : at - 1] = before
             at += len(before)
     return graph
 
 
-def _given(graph: Graph, node: Node, affine: Affine) -> list[Node]:
+def _given(graph: Graph, node: Node, quant: Quant) -> list[Node]:
     """quantize and dequantize between given states and the layer."""
     count, made = len(node.outputs) - 1, []
-    for k, (scale, bits) in enumerate([(affine, 8), (CELL, 16)][:count], len(node.inputs) - count):
+    for k, (scale, bits) in enumerate([(quant, 8), (CELL, 16)][:count], len(node.inputs) - count):
         real = node.inputs[k]
         dtype = INT8 if bits == 8 else INT16
         integers, again = graph.fresh(real.name, dtype, real.shape), graph.fresh(real.name, real.dtype, real.shape)
@@ -53,21 +52,21 @@ def _given(graph: Graph, node: Node, affine: Affine) -> list[Node]:
     return made
 
 
-def _quantized(graph: Graph, node: Node, affine: Affine) -> list[Node]:
+def _quantized(graph: Graph, node: Node, quant: Quant) -> list[Node]:
     """quantize and dequantize between a layer's output and its readers."""
     y = node.outputs[0]
     integers, real = graph.fresh(node.op, INT8, y.shape), graph.fresh(node.op, y.dtype, y.shape)
     graph.replace(y, real)
     return [
-        make_quantize(affine).node(graph, [y], [integers], node.place),
-        make_dequantize(affine).node(graph, [integers], [real], node.place),
+        make_quantize(quant).node(graph, [y], [integers], node.place),
+        make_dequantize(quant).node(graph, [integers], [real], node.place),
     ]
 
 
-def _agreed(graph: Graph, y: Value) -> Affine | None:
+def _agreed(graph: Graph, y: Value) -> Quant | None:
     """The one int8 scale in which all readers of a value, moved or not, take it."""
     users, leaving = graph.users(), graph.leaving()
-    found: set[Affine | None] = set()
+    found: set[Quant | None] = set()
     waiting = [y]
     while waiting:
         value = waiting.pop()
@@ -76,7 +75,7 @@ def _agreed(graph: Graph, y: Value) -> Affine | None:
             if reader.op in MOVES:
                 waiting.append(reader.output)
             elif reader.op == "quantize" and reader.attrs["bits"] == 8:
-                found.add(Affine(reader.attrs["scale"], reader.attrs["zero"]))
+                found.add(Quant(reader.attrs["scale"], reader.attrs["zero"]))
             else:
                 found.add(None)
     return found.pop() if len(found) == 1 else None

@@ -12,6 +12,7 @@ import numpy as np
 from pilotlight import ops
 from pilotlight.graph import FLOAT32, INT64, Graph, Node, Value
 from pilotlight.kernels.pack_weights import CHUNK, Grid, input_bits, split_scales
+from pilotlight.ops.forms import REPLACES
 from pilotlight.passes.activation import fuse_clamps
 from pilotlight.passes.clean import remove_dead
 from pilotlight.passes.edit import Editor
@@ -60,9 +61,9 @@ def _rewritten(graph: Graph, node: Node) -> Node | None:
     bits, constants, attrs = kept
     if table:
         rows, columns = node.inputs[0].shape
-        attrs |= {"rows": rows, "columns": columns}
+        attrs |= {"rows": rows, "columns": columns, REPLACES: node.op}
         return Node(f"wtake{bits}", [node.inputs[1], *constants], node.outputs, attrs, node.place)
-    attrs |= {k: v for k, v in node.attrs.items() if k == "clamp"}
+    attrs |= {k: v for k, v in node.attrs.items() if k == "clamp"} | {REPLACES: node.op}
     return Node(f"wlinear{bits}", [node.inputs[0], *constants, node.inputs[2]], node.outputs, attrs, node.place)
 
 
@@ -75,7 +76,7 @@ def _from_cast(graph: Graph, node: Node, producers: dict[Value, Node]) -> Node |
         return None
     ones, zeros = np.ones(table.shape[1], np.float32), np.zeros(table.shape[1], np.float32)
     constants = [graph.constant(a, hint) for a, hint in ((table.T, "weight"), (ones, "scale"), (zeros, "bias"))]
-    return Node("wlinear8", [x, *constants], node.outputs, {}, node.place)
+    return Node("wlinear8", [x, *constants], node.outputs, {REPLACES: node.op}, node.place)
 
 
 def _integers(

@@ -18,7 +18,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
 from pilotlight.quantize.constants import Constants
-from pilotlight.quantize.operators import DENSE, operator_name
+from pilotlight.quantize.operators import is_dense, operator_name
 
 aten = torch.ops.aten
 Make = Callable[..., Node]
@@ -28,7 +28,7 @@ def expanded(model: GraphModule) -> GraphModule:
     constant = Constants(model)
     for node in list(model.graph.nodes):
         name = "getitem" if node.target is operator.getitem else operator_name(node)
-        if name in DENSE:
+        if is_dense(node):
             for at in range(1, min(len(node.args), 3)):
                 _parameter_at(constant, node, at)
         elif name in ("matmul.default", "mm.default"):

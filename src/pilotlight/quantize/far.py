@@ -11,15 +11,14 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Interpreter, Node
 
+from pilotlight.ops.quantizing import SharedScale
 from pilotlight.quantize.flat import states_of
-from pilotlight.quantize.operators import operator_name
+from pilotlight.quantize.operators import treatment
 from pilotlight.quantize.samples import run_sample
 
 SAMPLES = 32
 FAR = 1e4  # numbers from here on may be such
 GAP = 256  # and are, where they are this many times larger than all others
-MAXIMA = {"adaptive_max_pool2d.default", "amax.default", "max.default", "max.dim", "max_pool1d.default",
-          "max_pool2d.default"}
 
 
 def far_tensors(flat: GraphModule, samples: list[list[torch.Tensor]]) -> set[str]:
@@ -41,10 +40,15 @@ class _Finder(Interpreter):
     def run_node(self, n: Node) -> Any:
         result = super().run_node(n)
         if n.op != "get_attr" and isinstance(result, torch.Tensor) and result.is_floating_point():
-            maximum = all(operator_name(user) in MAXIMA for user in n.users)
+            maximum = all(_takes_largest(user) for user in n.users)
             if _is_far(torch.where(result == -torch.inf, 0.0, result) if maximum else result):
                 self.found.add(n.name)
         return result
+
+
+def _takes_largest(node: Node) -> bool:
+    scale = treatment(node).result
+    return isinstance(scale, SharedScale) and scale.largest
 
 
 def _is_far(x: torch.Tensor) -> bool:

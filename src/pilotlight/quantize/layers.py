@@ -10,10 +10,9 @@ import torch
 from pilotlight.graph import Graph, Node, Value
 from pilotlight.graph.evaluate import trace
 from pilotlight.ops.describe import describe_op
+from pilotlight.ops.forms import REPLACES
 from pilotlight.passes.pipeline import passes
-from pilotlight.passes.weights import LAYERS
 
-FLOAT_FORMS = {name: ["linear", "conv2d"] for name in LAYERS} | {"wtake8": ["take"], "wtake4": ["take"]}
 WORST, WORST_SAMPLES = 5, 4
 SHRINKING = "drop constant channels"  # changes shapes, so that layers could not be compared
 
@@ -62,7 +61,7 @@ def _lowered(graph: Graph) -> Graph:
     return graph
 
 
-def _behind_clamps(value: Value, users: dict[Value, list[Node]]) -> Value:
+def _after_clamps(value: Value, users: dict[Value, list[Node]]) -> Value:
     """A clamp is part of the integer operator before it."""
     readers = users.get(value, [])
     while len(readers) == 1 and readers[0].op in ("clamp_min", "clamp_max"):
@@ -72,19 +71,16 @@ def _behind_clamps(value: Value, users: dict[Value, list[Node]]) -> Value:
 
 
 def _pairs(real: Graph, quantized: Graph) -> list[tuple[Value, Value, Node]]:
-    """Results of the same operator at the same place, the first with the first, and so on."""
+    """Results of an operator and of the one that took its place, the first with the first, and so on."""
     users = real.users()
     waiting: dict[tuple[str, str, str], list[Value]] = {}
     for node in real.nodes:
         key = (node.op, node.place.module, node.place.source)
-        waiting.setdefault(key, []).append(_behind_clamps(node.outputs[0], users))
+        waiting.setdefault(key, []).append(_after_clamps(node.outputs[0], users))
     pairs = []
     for node in quantized.nodes:
-        integer = node.op.startswith("q") and node.outputs and node.outputs[0].quant is not None
-        names = [node.op.removeprefix("q").removesuffix("_s16")] if integer else FLOAT_FORMS.get(node.op, [])
-        for name in names:
-            found = waiting.get((name, node.place.module, node.place.source))
-            if found and found[0].shape == node.outputs[0].shape:
-                pairs.append((found.pop(0), node.outputs[0], node))
-                break
+        name = node.attrs.get(REPLACES)
+        found = waiting.get((name, node.place.module, node.place.source)) if name else None
+        if found and found[0].shape == node.outputs[0].shape:
+            pairs.append((found.pop(0), node.outputs[0], node))
     return pairs

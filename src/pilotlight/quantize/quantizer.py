@@ -1,6 +1,7 @@
 """Which tensors become int8 or int16: the annotations that PT2E works from.
 
-Every operator is in one of the classes of `operators.py`. What is in none stays float, and the summary says so.
+How an operator is treated is declared in its own file (`ops/quantizing.py`). What is not stays float, and the summary
+says so.
 Pointwise operators that depend on one tensor are one function of it: only the last result is quantized.
 The result of an operator has 16 bits where `wide` says so; its readers read 16 bits.
 """
@@ -20,21 +21,10 @@ from torchao.quantization.pt2e.quantizer import (
     SharedQuantizationSpec,
 )
 
+from pilotlight.ops.quantizing import DenseLayer, FixedRange, OwnScale, ReadOnly, RecurrentLayer, SharedScale
 from pilotlight.quantize.constants import Constants, is_state, masked_scores
 from pilotlight.quantize.observers import activation_spec, weight_spec
-from pilotlight.quantize.operators import (
-    ACTIVATIONS,
-    CLAMPS,
-    DENSE,
-    FIXED,
-    OWN,
-    POINTWISE,
-    READS,
-    RECURRENT,
-    SHARED,
-    base_name,
-    operator_name,
-)
+from pilotlight.quantize.operators import operator_name, treatment
 
 KEY = "quantization_annotation"
 
@@ -60,7 +50,7 @@ class Int8Quantizer(Quantizer):
     def annotate(self, model: GraphModule) -> GraphModule:
         constant = Constants(model)
         for node in model.graph.nodes:
-            name = operator_name(node)
+            name, scale = operator_name(node), treatment(node).result
             if node.op == "placeholder":
                 self.bits[node] = self._chosen(node)
             if node.op == "placeholder" or is_state(node) or any(a in self.given for a in node.all_input_nodes):
@@ -71,27 +61,28 @@ class Int8Quantizer(Quantizer):
                 continue
             if self._is_mask(constant, node, name):
                 continue
-            if name in (*DENSE, *RECURRENT) and not all(_is_finite(constant(a)) for a in node.all_input_nodes):
+            is_layer = isinstance(scale, DenseLayer | RecurrentLayer)
+            if is_layer and not all(_is_finite(constant(a)) for a in node.all_input_nodes):
                 continue
             if self._is_far(node):
-                if name == "softmax.int":  # the one reader for which such numbers are made
-                    self._annotate(node, {}, None, _fixed(name, self._chosen(node)))
-            elif name in RECURRENT:
-                self._recurrent(node)
+                if isinstance(scale, FixedRange) and scale.hides:  # the one reader for which such numbers are made
+                    self._annotate(node, {}, None, _fixed(scale, self._chosen(node)))
+            elif isinstance(scale, RecurrentLayer):
+                self._recurrent(node, scale)
             elif self._is_function(node):
                 self.bits[node] = self._chosen(node)
-            elif name in READS:
+            elif isinstance(scale, ReadOnly):
                 self._read_only(node)
-            elif name in SHARED:
+            elif isinstance(scale, SharedScale):
                 self._shared(node)
             elif not _is_float(node):
                 continue
-            elif name in DENSE:
-                self._dense(node, name)
-            elif name in FIXED:
-                self._mark(node, _fixed(name, self._chosen(node)))
-            elif name in OWN:
-                self._own(node)
+            elif isinstance(scale, DenseLayer):
+                self._dense(node, scale)
+            elif isinstance(scale, FixedRange):
+                self._mark(node, _fixed(scale, self._chosen(node)))
+            elif isinstance(scale, OwnScale):
+                self._mark(node, None, _only_clamp(node))
         for node in self.source:
             self._function(node)
         return model
@@ -99,13 +90,13 @@ class Int8Quantizer(Quantizer):
     def _is_mask(self, constant: Constants, node: Node, name: str) -> bool:
         """A mask before a softmax becomes part of it: its low numbers get no scale."""
         x = masked_scores(constant, node, name)
-        if x is None or not node.users or any(operator_name(user) != "softmax.int" for user in node.users):
-            return False
-        if _shape(x) != _shape(node):
+        ranges = [treatment(user).result for user in node.users]
+        hiding = [scale for scale in ranges if isinstance(scale, FixedRange) and scale.hides]
+        if x is None or not ranges or len(hiding) != len(ranges) or _shape(x) != _shape(node):
             return False
         node.meta[KEY] = QuantizationAnnotation({x: self._read(x, 8)}, None, _annotated=True)
-        for user in node.users:
-            self._annotate(user, {}, None, _fixed("softmax.int", 8))
+        for user, scale in zip(node.users, hiding, strict=True):
+            self._annotate(user, {}, None, _fixed(scale, 8))
         return True
 
     def _is_far(self, node: Node) -> bool:
@@ -114,7 +105,7 @@ class Int8Quantizer(Quantizer):
 
     def _is_function(self, node: Node) -> bool:
         """Whether a node depends, element by element, on one tensor; remembers on which."""
-        if base_name(node) not in POINTWISE:
+        if not treatment(node).function:
             return False
         tensors = [a for a in node.all_input_nodes if not _is_number(a)]
         sources = {self.source.get(a, a) for a in tensors}
@@ -128,13 +119,14 @@ class Int8Quantizer(Quantizer):
 
     def _function(self, node: Node) -> None:
         """The function reads its source quantized; results that are read outside the function are quantized."""
-        source, name = self.source[node], operator_name(node) or ""
+        source, scale = self.source[node], treatment(node).result
         ends = any(self.source.get(user) is not source for user in node.users)
         alone = 16 in (self.bits[node], self.bits.get(source, 8))  # 16 bits have a table for single operators only
         inputs = [a for a in node.all_input_nodes if a is source or (alone and a in self.source and _is_float(a))]
         output = None
         if _is_float(node) and (ends or alone):
-            output = _fixed(name, self.bits[node]) if name in FIXED else self.specs[self.bits[node]]
+            width = self.bits[node]
+            output = _fixed(scale, width) if isinstance(scale, FixedRange) else self.specs[width]
         specs = {a: self._read(a, self.bits[node]) for a in inputs}
         node.meta[KEY] = QuantizationAnnotation(specs, output, _annotated=True)
 
@@ -167,17 +159,17 @@ class Int8Quantizer(Quantizer):
             clamp.meta[KEY] = QuantizationAnnotation({}, spec, _annotated=True)
             self.maker[clamp] = node
 
-    def _dense(self, node: Node, name: str) -> None:
+    def _dense(self, node: Node, scale: DenseLayer) -> None:
         x, weight = node.args[:2]
         if not isinstance(weight, Node) or weight.op != "get_attr":
             return
         assert isinstance(x, Node)
         clamp = _only_clamp(node)
         width = self._chosen(node, *([clamp] if clamp else []))
-        specs = {x: self._read(x, width), weight: weight_spec(1 if "transpose" in name else 0)}
+        specs = {x: self._read(x, width), weight: weight_spec(scale.channels)}
         self._annotate(node, specs, clamp)
 
-    def _recurrent(self, node: Node) -> None:
+    def _recurrent(self, node: Node, scale: RecurrentLayer) -> None:
         """The sequence in and out; weights are quantized where the layer becomes integer. A given hidden state has the
         scale of the output."""
         x, states = node.args[:2]
@@ -191,13 +183,10 @@ class Int8Quantizer(Quantizer):
             output = SharedQuantizationSpec((hidden, node))
         node.meta[KEY] = QuantizationAnnotation(inputs, output if _is_float(node) else None, _annotated=True)
         for user in node.users if not _is_float(node) else ():
-            if user.args[1] in ((0,) if base_name(node) == "lstm_cell" else (0, 1)):  # outputs and last hidden states
+            if user.args[1] in range(scale.hidden):  # outputs and last hidden states
                 self.bits[user] = width
                 user.meta[KEY] = QuantizationAnnotation({}, output, _annotated=True)
                 output = output if isinstance(output, SharedQuantizationSpec) else SharedQuantizationSpec(user)
-
-    def _own(self, node: Node) -> None:
-        self._mark(node, None, _only_clamp(node))
 
     def _shared(self, node: Node) -> None:
         """Data that is only moved keeps its scale; all inputs of a concatenation get one, the widest."""
@@ -220,12 +209,11 @@ class Int8Quantizer(Quantizer):
         self._annotate(node, {x: self._read(x, width) for x in _tensor_inputs(node)}, clamp, output)
 
 
-def _fixed(name: str, bits: int) -> FixedQParamsQuantizationSpec:
+def _fixed(scale: FixedRange, bits: int) -> FixedQParamsQuantizationSpec:
     """Results whose range is known: 0..1 or -1..1."""
     if bits == 16:
         return FixedQParamsQuantizationSpec(torch.int16, 1 / 32768, 0, -32768, 32767)
-    scale, zero = FIXED[name]
-    return FixedQParamsQuantizationSpec(torch.int8, scale, zero, -128, 127)
+    return FixedQParamsQuantizationSpec(torch.int8, scale.scale, scale.zero_point, -128, 127)
 
 
 def _is_float(node: Node) -> bool:
@@ -251,7 +239,7 @@ def _is_number(node: Node) -> bool:
 def _tensor_inputs(node: Node) -> list[Node]:
     """Inputs that are activations; a norm's own parameters stay as they are."""
     items: list[Any] = []
-    for arg in node.args[ACTIVATIONS.get(base_name(node), slice(None))]:
+    for arg in node.args[: treatment(node).activations]:
         items += arg if isinstance(arg, list | tuple) else [arg]
     return list(dict.fromkeys(a for a in items if isinstance(a, Node) and _is_float(a)))
 
@@ -259,4 +247,4 @@ def _tensor_inputs(node: Node) -> list[Node]:
 def _only_clamp(node: Node) -> Node | None:
     """The activation that is the only reader of a result: the two become one integer operator."""
     users = list(node.users)
-    return users[0] if len(users) == 1 and operator_name(users[0]) in CLAMPS else None
+    return users[0] if len(users) == 1 and treatment(users[0]).clamp else None

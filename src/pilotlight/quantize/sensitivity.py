@@ -14,7 +14,7 @@ from pilotlight.capture.exported import place_of
 from pilotlight.graph import Place
 from pilotlight.quantize.choice import NamedLayer
 from pilotlight.quantize.flat import flat_module, states_of
-from pilotlight.quantize.operators import DENSE, operator_name
+from pilotlight.quantize.operators import is_dense, operator_name
 from pilotlight.quantize.quantizer import KEY, Int8Quantizer
 
 SAMPLES = 8
@@ -43,7 +43,7 @@ def rank_results(functional: ExportedProgram, samples: list[list[torch.Tensor]])
 def rank_weights(functional: ExportedProgram, samples: list[list[torch.Tensor]]) -> list[NamedLayer]:
     """Dense layers, those that lose most when only their weights have 8 bits first."""
     module = flat_module(functional)
-    dense = {n: n for n in module.graph.nodes if operator_name(n) in DENSE and _weight(n) is not None}
+    dense = {n: n for n in module.graph.nodes if is_dense(n) and _weight(n) is not None}
     return _ranked(_Probe(module, samples), dense, weights=True)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pilotlight.graph import Graph, Node
-from pilotlight.kernels import dense_s8
+from pilotlight.kernels.blocks import code_bytes
 from pilotlight.kernels.candidate import Candidate
 from pilotlight.plan import Plan, make_plan
 from pilotlight.selection import Choice, Offers, Selection, fastest, prepare, select_usual, usual
@@ -69,7 +69,7 @@ def _saved(now: Candidate, other: Candidate) -> int:
 
 
 def _code(blocks: Iterable[str]) -> int:
-    return sum(map(dense_s8.code_bytes, blocks))
+    return sum(map(code_bytes, blocks))
 
 
 def spend(

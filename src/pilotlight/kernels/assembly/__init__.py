@@ -1,0 +1,1 @@
+"""Assembly as data, and simulators of it."""

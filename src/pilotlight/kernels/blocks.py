@@ -1,0 +1,46 @@
+"""The assembly blocks of a whole model, of whatever instruction sets: their text, and the C that calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+
+from pilotlight.codegen.target import Target
+from pilotlight.kernels import fpu
+from pilotlight.kernels.dsp import blocks as dsp
+from pilotlight.kernels.mve import dispatch as mve
+from pilotlight.kernels.rv32 import blocks as rv32
+
+INTEGER = (dsp, mve, rv32)
+ANY_CORE = Target()
+
+
+def assembly(names: set[str], prefix: str, target: Target = ANY_CORE) -> tuple[str, dict[str, int]]:
+    """The text of the functions `PREFIX_NAME` for NAME_kernels.S, and the stack bytes of each."""
+    text, stack = "", dict[str, int]()
+    floats = set(filter(fpu.is_block, names))
+    if floats and target.float_assembly:
+        text, stack = fpu.assembly(floats, prefix, target.fused)
+    for family, some in _by_family(names):
+        more, needs = family.assembly(some, prefix)
+        text, stack = text + more, stack | needs
+    return text, stack
+
+
+def dispatch(names: set[str], prefix: str, target: Target = ANY_CORE) -> str:
+    """C text that calls the blocks; it belongs after the kernel headers and before the tables."""
+    floats = fpu.dispatch(set(filter(fpu.is_block, names)), prefix, target.float_assembly)
+    return floats + "".join(family.dispatch(some, prefix) for family, some in _by_family(names))
+
+
+def code_bytes(name: str, target: Target = ANY_CORE) -> int:
+    """What a block's code takes at most."""
+    lines = assembly({name}, "", target)[0].splitlines()
+    return 4 * sum(line.startswith("    ") and not line.lstrip().startswith(".") for line in lines)
+
+
+def _by_family(names: set[str]) -> Iterator[tuple[ModuleType, set[str]]]:
+    for family in INTEGER:
+        some = set(filter(family.is_block, names))
+        if some:
+            yield family, some

@@ -1,0 +1,53 @@
+"""The int8 micro-kernels of a model as text, and the stack each one uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pilotlight.kernels.assembly.instructions import Function
+from pilotlight.kernels.dsp.blocks.conv import conv
+from pilotlight.kernels.dsp.blocks.copy import pairs, widen
+from pilotlight.kernels.dsp.blocks.depthwise import depthwise
+from pilotlight.kernels.dsp.blocks.names import DspBlock, ordered
+from pilotlight.kernels.dsp.blocks.row import row
+from pilotlight.kernels.dsp.blocks.taps import taps
+from pilotlight.kernels.dsp.blocks.tiles import spread, tiles
+from pilotlight.kernels.dsp.blocks.unfold import unfold
+from pilotlight.kernels.dsp.blocks.winograd import winograd
+from pilotlight.kernels.fpu.assembly import render
+
+_HEAD = """\
+/* The int8 blocks of {prefix}.c for cores with Thumb-2 and the DSP extension. Elsewhere, and with PILOTLIGHT_PORTABLE,
+ * this text is empty and the C twins in {prefix}.c are used. */
+#if !defined(PILOTLIGHT_PORTABLE) && defined(__thumb2__) && defined(__ARM_FEATURE_DSP)
+
+    .syntax unified
+    .thumb
+"""
+
+_GENERATORS: dict[str, Callable[[DspBlock], Function]] = {
+    "conv": conv,
+    "row": row,
+    "depthwise": depthwise,
+    "taps": taps,
+    "winograd": winograd,
+    "unfold": unfold,
+    "widen": lambda _: widen(),
+    "pairs": lambda _: pairs(),
+    "tiles": lambda _: tiles(),
+    "spread": lambda _: spread(),
+}
+
+
+def generate(block: DspBlock) -> Function:
+    return _GENERATORS[block.kind](block)
+
+
+def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
+    """The text of the functions `PREFIX_NAME`, and the stack bytes of each."""
+    functions = [generate(block) for block in ordered(names)]
+    if not functions:
+        return "", {}
+    text = _HEAD.format(prefix=prefix)
+    text += "".join(render(function, f"{prefix}_{function.name}") for function in functions)
+    return text + "\n#endif\n", {f"{prefix}_{function.name}": function.stack for function in functions}

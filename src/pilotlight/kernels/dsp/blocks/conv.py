@@ -1,0 +1,111 @@
+"""Pairs of filters at one to three pixels: `conv_s8_P_sS`.
+
+A step is four taps: two words of packed weights, or four wide ones, and two words of inputs for each pixel. Every
+instruction of a step is four bytes long, so that the first turn of the unrolled loop can start in its middle.
+"""
+
+from __future__ import annotations
+
+from pilotlight.kernels.assembly.instructions import Core, Function, RegisterList
+from pilotlight.kernels.dsp.blocks.finish import limit, separate, shift_left
+from pilotlight.kernels.dsp.blocks.names import DspBlock
+
+UNROLL = 4
+X, L0, L1, T0, W = (Core(n) for n in range(5))
+ACC = [(Core(5), Core(6)), (Core(7), Core(8)), (Core(9), Core(10))]
+T1, X0, X1 = Core(11), Core(12), Core(14)
+SAVED = RegisterList((*(Core(n) for n in range(4, 12)), Core(14)))
+ARGUMENTS = RegisterList(tuple(Core(n) for n in range(1, 11)))
+FRAME = 40  # x, steps left out, x_end, w, w_end, y, zy, y_pixel, lo, hi
+
+
+def conv(block: DspBlock) -> Function:
+    f = Function(block.name, stack=4 * len(SAVED.registers) + FRAME)
+    acc = ACC[: block.count]
+    f.add("push", SAVED)
+    f.add("ldmia", Core(0), ARGUMENTS)
+    step = _step(block)
+    rest(f, Core(2), UNROLL)
+    f.add("push", ARGUMENTS)
+    f.label("pair")
+    f.add("ldrd", *acc[0], f"[{W}], #8")
+    for a, b in acc[1:]:
+        f.add("mov", a, acc[0][0])
+        f.add("mov", b, acc[0][1])
+    f.add("ldrd", X, T0, "[sp]")
+    enter(f, T0, 4 * len(step.body), UNROLL)
+    f.label("taps")
+    for _ in range(UNROLL):
+        f.body += step.body
+    f.add("ldr", T0, "[sp, #8]")
+    f.add("cmp", X, T0)
+    f.add("bne", "taps")
+    _outputs(f, block)
+    f.add("ldr", T0, "[sp, #16]")
+    f.add("cmp", W, T0)
+    f.add("bne", "pair")
+    f.add("add", "sp", "sp", FRAME)
+    f.add("pop", SAVED)
+    f.add("bx", "lr")
+    return f
+
+
+def rest(f: Function, steps: Core, unroll: int) -> None:
+    """Turns a number of steps into the number that the first turn of an unrolled loop leaves out."""
+    f.add("rsb", steps, steps, 0)
+    f.add("and", steps, steps, unroll - 1)
+
+
+def enter(f: Function, left_out: Core, step_bytes: int, unroll: int) -> None:
+    """Enters the loop that follows `left_out` steps after its start: by a table of half the distances, a byte each."""
+    f.add("tbb", f"[pc, {left_out}]")
+    f.add(".byte", ", ".join(str((unroll + n * step_bytes) // 2) for n in range(unroll)))
+
+
+def _step(block: DspBlock) -> Function:
+    f = Function("")
+    f.add("ldrd", L0, L1, f"[{W}], #8")
+    if block.wide:
+        f.add("ldrd", T0, T1, f"[{W}], #8")
+    order = {1: [0], 2: [1, 0], 3: [0, 2, 1]}[block.count]  # the pixel that x points to comes last and moves it on
+    base = order[-1]
+    for i, p in enumerate(order):
+        a, b = ACC[p]
+        f.add("ldrd", X0, X1, f"[{X}], #8" if p == base else f"[{X}, #{(p - base) * block.step}]")
+        if block.wide:  # first filter's taps 0 1, second's; first's taps 2 3, second's
+            products = [(a, X0, L0), (b, X0, L1), (a, X1, T0), (b, X1, T1)]
+        else:
+            if i == 0:
+                f.add("sxtb16", T0, L0)
+                f.add("sxtb16", T1, L1)
+            products = [(a, X0, L0), (b, X0, T0), (a, X1, L1), (b, X1, T1)]
+        for sum_, x, w in products:
+            f.add("smlad", sum_, x, w, sum_)
+    return f
+
+
+def _outputs(f: Function, block: DspBlock) -> None:
+    acc, finish = ACC[: block.count], block.finish
+    y, zy, y_pixel = X0, T0, T1
+    lo, hi = (X, X1) if finish.clamp else (None, None)
+    f.add("ldrd", L0, L1, f"[{W}], #8")
+    f.add("ldrd", zy, y_pixel, "[sp, #24]")
+    f.add("ldr", y, "[sp, #20]")
+    if lo and hi:
+        f.add("ldrd", lo, hi, "[sp, #32]")
+    for a, b in acc:
+        if block.wide:
+            shift_left(f, a, finish)
+            shift_left(f, b, finish)
+        else:
+            separate(f, a, b, finish)
+        f.add("smmlar", a, a, L0, zy)
+        f.add("smmlar", b, b, L1, zy)
+        limit(f, a, lo, hi)
+        limit(f, b, lo, hi)
+    for which in (0, 1):
+        for p, shift in ((1, ""), (2, ", lsl #1")):
+            if p < len(acc):
+                f.add("strb", acc[p][which], f"[{y}, {y_pixel}{shift}]")
+        f.add("strb", acc[0][which], f"[{y}], #1")
+    f.add("str", y, "[sp, #20]")

@@ -1,0 +1,88 @@
+"""Four channels of one or two output rows of a 3x3 depthwise layer: `depthwise_s8_R_wS`.
+
+The six words of a channel's weights stay in registers along the rows. A patch word holds two input rows, so that two
+output rows share every load: (0, 1) and (2, 3) times weights (0, 1) and (1, 2), whole or by halves.
+"""
+
+from __future__ import annotations
+
+from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
+from pilotlight.kernels.dsp.blocks.conv import SAVED
+from pilotlight.kernels.dsp.blocks.finish import limit, shift_left
+from pilotlight.kernels.dsp.blocks.names import DspBlock
+
+A, B, X, Y = (Core(n) for n in range(4))
+WEIGHTS = [Core(n) for n in range(4, 10)]
+P, Q, OC, PIXELS = Core(10), Core(11), Core(12), Core(14)
+FRAME = 52  # start, start, multiplier, zy, lo, hi, x, w, y, pixels, oc, y_row, w_end
+COLUMN = 32  # bytes of a patch column
+
+
+def depthwise(block: DspBlock) -> Function:
+    f = Function(block.name, stack=4 * len(SAVED.registers) + FRAME)
+    f.add("push", SAVED)
+    f.add("ldmia", Core(0), RegisterList(tuple(Core(n) for n in range(1, 10))))
+    f.add("sub", "sp", "sp", FRAME)
+    f.add("str", Core(7), "[sp, #12]")
+    f.add("strd", Core(8), Core(9), "[sp, #16]")
+    f.add("strd", Core(1), Core(2), "[sp, #24]")
+    f.add("strd", Core(3), Core(4), "[sp, #32]")
+    f.add("strd", Core(5), Core(6), "[sp, #40]")
+    f.add("mov", OC, Core(5))
+    f.add("add", P, Core(2), 4 * 32)
+    f.add("str", P, "[sp, #48]")
+    f.label("channel")
+    f.add("ldrd", X, P, "[sp, #24]")
+    f.add("ldmia", MemoryOperand(P, update=True), RegisterList(tuple(WEIGHTS)))
+    f.add("ldrd", A, B, f"[{P}], #8")
+    f.add("add", Q, X, 8)
+    f.add("strd", Q, P, "[sp, #24]")
+    f.add("strd", A, A, "[sp]")
+    f.add("str", B, "[sp, #8]")
+    f.add("ldrd", Y, PIXELS, "[sp, #32]")
+    f.add("add", Q, Y, 1)
+    f.add("str", Q, "[sp, #32]")
+    f.label("pixel")
+    _pixel(f, block)
+    f.add("subs", PIXELS, PIXELS, 1)
+    f.add("bne", "pixel")
+    f.add("ldr", P, "[sp, #28]")
+    f.add("ldr", Q, "[sp, #48]")
+    f.add("cmp", P, Q)
+    f.add("bne", "channel")
+    f.add("add", "sp", "sp", FRAME)
+    f.add("pop", SAVED)
+    f.add("bx", "lr")
+    return f
+
+
+def _pixel(f: Function, block: DspBlock) -> None:
+    both = block.count == 2
+    outputs = [A, B] if both else [A]
+    if both:
+        f.add("ldrd", A, B, "[sp]")
+    else:
+        f.add("ldr", A, "[sp]")
+    for column in range(3):
+        first, second = WEIGHTS[2 * column : 2 * column + 2]
+        later = f"[{X}, #{COLUMN * (column - block.step)}]"
+        f.add("ldrd", P, Q, f"[{X}], #{COLUMN * block.step}" if column == 0 else later)
+        f.add("smlad", A, P, first, A)
+        if both:
+            f.add("smlatb", B, P, first, B)
+        f.add("smlabt", A, Q, second, A)
+        if both:
+            f.add("smlad", B, Q, second, B)
+    f.add("ldrd", P, Q, "[sp, #8]")
+    for output in outputs:
+        shift_left(f, output, block.finish)
+        f.add("smmlar", output, output, P, Q)
+    if block.finish.clamp:
+        f.add("ldrd", P, Q, "[sp, #16]")
+    for output in outputs:
+        limit(f, output, *((P, Q) if block.finish.clamp else (None, None)))
+    if both:
+        f.add("ldr", P, "[sp, #44]")
+        f.add("strb", B, f"[{Y}, {P}]")
+    f.add("strb", A, f"[{Y}]")
+    f.add("add", Y, Y, OC)

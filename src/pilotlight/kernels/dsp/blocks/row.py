@@ -1,0 +1,72 @@
+"""Eight or two filters over one row of int8 inputs: `row_s8_F`. A step is four inputs."""
+
+from __future__ import annotations
+
+from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
+from pilotlight.kernels.dsp.blocks.conv import SAVED, enter, rest
+from pilotlight.kernels.dsp.blocks.finish import limit, separate
+from pilotlight.kernels.dsp.blocks.names import DspBlock
+
+UNROLL = 2
+X, W, X0, X1 = (Core(n) for n in range(4))
+L0, L1 = Core(12), Core(14)
+ARGUMENTS = RegisterList(tuple(Core(n) for n in range(1, 10)))
+FRAME = 36  # x, steps left out, x_end, w, w_end, y, zy, lo, hi
+
+
+def row(block: DspBlock) -> Function:
+    f = Function(block.name, stack=4 * len(SAVED.registers) + FRAME)
+    acc = [Core(4 + n) for n in range(block.count)]
+    pairs = list(zip(acc[::2], acc[1::2], strict=True))
+    step = _step(pairs)
+    f.add("push", SAVED)
+    f.add("ldmia", Core(0), ARGUMENTS)
+    rest(f, Core(2), UNROLL)
+    f.add("push", ARGUMENTS)
+    f.add("mov", W, Core(4))
+    f.label("block")
+    f.add("ldmia", MemoryOperand(W, update=True), RegisterList(tuple(acc)))
+    f.add("ldrd", X, X0, "[sp]")
+    enter(f, X0, 4 * len(step.body), UNROLL)
+    f.label("taps")
+    for _ in range(UNROLL):
+        f.body += step.body
+    f.add("ldr", L0, "[sp, #8]")
+    f.add("cmp", X, L0)
+    f.add("bne", "taps")
+    y, zy = X1, X0
+    f.add("ldrd", y, zy, "[sp, #20]")
+    for a, b in pairs:
+        f.add("ldrd", L0, L1, f"[{W}], #8")
+        separate(f, a, b, block.finish)
+        f.add("smmlar", a, a, L0, zy)
+        f.add("smmlar", b, b, L1, zy)
+        if block.finish.clamp:
+            f.add("ldrd", L0, L1, "[sp, #28]")
+        for output in (a, b):
+            limit(f, output, *((L0, L1) if block.finish.clamp else (None, None)))
+            f.add("strb", output, f"[{y}], #1")
+    f.add("str", y, "[sp, #20]")
+    f.add("ldr", L0, "[sp, #16]")
+    f.add("cmp", W, L0)
+    f.add("bne", "block")
+    f.add("add", "sp", "sp", FRAME)
+    f.add("pop", SAVED)
+    f.add("bx", "lr")
+    return f
+
+
+def _step(pairs: list[tuple[Core, Core]]) -> Function:
+    f = Function("")
+    f.add("ldr", X1, f"[{X}], #4")
+    f.add("sxtb16", X0, X1)
+    f.add("sxtb16", X1, X1, "ror #8")
+    for a, b in pairs:
+        f.add("ldrd", L0, L1, f"[{W}], #8")
+        f.add("smlad", a, X0, L0, a)
+        f.add("smlad", a, X1, L1, a)
+        f.add("sxtb16", L0, L0)
+        f.add("sxtb16", L1, L1)
+        f.add("smlad", b, X0, L0, b)
+        f.add("smlad", b, X1, L1, b)
+    return f

@@ -1,0 +1,171 @@
+"""Kernels for Cortex-M with the DSP extension: generated assembly blocks under C drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pilotlight.codegen.target import Target
+from pilotlight.kernels.candidate import Candidate
+from pilotlight.kernels.dsp import cost, winograd
+from pilotlight.kernels.dsp.blocks.names import DspBlock, Finish
+from pilotlight.kernels.dsp.pack import conv_streams, depthwise_words, packable, row_streams, taps_streams
+from pilotlight.kernels.estimate import Rate
+from pilotlight.kernels.layers.int8 import Int8Layer
+from pilotlight.kernels.layers.int8_table import column_step, columns, fields, requantize
+from pilotlight.kernels.layers.walk import Walk
+from pilotlight.kernels.pack_f32 import Conv2dShape
+from pilotlight.kernels.portable.dense_s8 import depthwise_pixels, is_row, portable, round_up, variants
+from pilotlight.kernels.registry import offers
+
+PIXELS = 3  # of the widest block
+STRIDES = (8, 16, 32, 64, 128, 256, 510)  # values between windows that share nothing: few blocks for many layers
+FEW_STRIDES = (32, 128, 510)
+FARTHEST = 510  # values that a block can reach from one pixel to the next
+DEPTHWISE_BYTES, LOW_SCRATCH_BYTES = 832, 256  # of a depthwise patch
+SHARED_BYTES, APART_BYTES = 1024, 768  # how large a patch may grow for fewer turns of its loops
+ROW_RATE, TAPS_RATE = Rate(1.02, 6), Rate(3.3, 20)
+DEPTHWISE_RATES = {1: Rate(4.2), 2: Rate(2.3)}  # by rows at a time
+
+
+@offers(Int8Layer, needs={"thumb2", "dsp"}, without={"mve"})
+def dsp(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
+    """Portable C where no block fits. A small target gets fewer blocks."""
+    flat = replace(layer, shape=layer.shape.flattened())
+    s = flat.shape
+    if s.depthwise and s.ic < 4:
+        yield from portable(layer, target)
+    elif s.depthwise:
+        fits = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 4
+        make = _depthwise if fits else _taps
+        yield from variants(make(flat, False), make(flat, True))
+    elif is_row(s) and s.ic % 4 == 0 and packable(flat):
+        yield _row(flat)
+    else:
+        strides = FEW_STRIDES if target.small else STRIDES
+        yield from variants(_conv(flat, strides, False), _conv(flat, strides, True))
+        yield from winograd.winograd(flat, finish_of(flat))
+
+
+def _conv(layer: Int8Layer, strides: Sequence[int], low_scratch: bool) -> Candidate:
+    s = layer.shape
+    channels = s.ic // s.groups
+    shared = column_step(s) < s.kw
+    column = s.kh * channels
+    column += shared and column * column_step(s) % 2
+    values = s.kw * column
+    stride = column_step(s) * column if shared else next((n for n in strides if n >= values), values)
+    pixels = 1
+    if stride <= FARTHEST:
+        pixels = min(PIXELS, s.ow) if low_scratch else _pixels(s, stride, column, shared)
+    steps = -(-values // 4)
+    wide = not packable(layer)
+    pair_words = 4 + steps * (4 if wide else 2)
+    variant = DspBlock("conv", 0, 2 * stride if pixels > 1 else 0, wide, finish_of(layer))
+    counts = {n for size in {pixels, s.ow % pixels or pixels} for n in block_sizes(size)}
+    walk = Walk(s, pixels, groups=s.groups)
+    fours = channels // 4 * 4 if channels % 4 == 0 or s.kh * s.kw == 1 else 0  # what is aligned can be widened
+    size = columns(s, pixels) * column if shared else (pixels - 1) * stride + values
+    return Candidate(
+        name="dsp.conv",
+        headers=("conv_dsp_s8",),
+        ctype="pl_conv_dsp_t",
+        table=lambda reverse: {
+            "s": fields(layer, pixels, reverse), "kind": variant.constant, "fours": fours, "column": column,
+            "stride": stride, "steps": steps, "pair_words": pair_words,
+        },
+        driver="pl_conv_dsp_s8",
+        pack=lambda: (conv_streams(layer, column, fours, wide),),
+        scratch=round_up(2 * (size + 3)),
+        distance=walk.distance(),
+        reverse=walk.reverse(),
+        micro=frozenset({"widen_s8"} | {replace(variant, count=n).name for n in counts}),
+        instructions=cost.conv(s, pixels, steps, wide, size),
+    )
+
+
+def _pixels(s: Conv2dShape, stride: int, column: int, shared: bool) -> int:
+    """How many pixels share a patch."""
+    pixels = min(PIXELS, s.ow)
+    while pixels < s.ow:
+        more = pixels + PIXELS
+        size = 2 * columns(s, more) * column if shared else 2 * more * stride
+        if size > (SHARED_BYTES if shared else APART_BYTES):
+            break
+        pixels = more
+    return min(pixels, s.ow)
+
+
+def _row(layer: Int8Layer) -> Candidate:
+    s = layer.shape
+    variant = DspBlock("row", finish=finish_of(layer))
+    counts = {8} if s.oc % 8 == 0 else {2} if s.oc < 8 else {8, 2}
+    return Candidate(
+        name="dsp.row",
+        headers=("row_dsp_s8",),
+        ctype="pl_row_dsp_t",
+        table=lambda reverse: {"kind": variant.constant, "ic": s.ic, "oc": s.oc, "q": requantize(layer)},
+        driver="pl_row_dsp_s8",
+        pack=lambda: (row_streams(layer),),
+        distance=s.ic if s.oc in (1, 2, 8) else None,  # one block reads everything before it writes
+        micro=frozenset(replace(variant, count=n).name for n in counts),
+        instructions=ROW_RATE.conv(s),
+    )
+
+
+def _depthwise(layer: Int8Layer, low_scratch: bool) -> Candidate:
+    s = layer.shape
+    rows = 2 if s.sh == 1 and s.oh > 1 and not low_scratch else 1
+    variant = DspBlock("depthwise", 0, s.sw, finish=finish_of(layer))
+    counts = {rows, 1} if s.oh % 2 else {rows}
+    pixels = s.ow
+    most = LOW_SCRATCH_BYTES if low_scratch else DEPTHWISE_BYTES
+    while 32 * ((pixels - 1) * s.sw + 3) > most and pixels > 1:
+        pixels = -(-pixels // 2)
+    exact = s.ic % 4 == 0  # otherwise the last four channels are read together with those before
+    walk = Walk(s, pixels, rows, groups=s.ic // 4 if exact else 1, mixed=not exact)
+    return Candidate(
+        name="dsp.depthwise",
+        headers=("depthwise_dsp_s8",),
+        ctype="pl_depthwise_dsp_t",
+        table=lambda reverse: {"s": fields(layer, pixels, reverse), "kind": variant.constant, "rows": rows},
+        driver="pl_depthwise_dsp_s8",
+        pack=lambda: (depthwise_words(layer),),
+        scratch=32 * ((pixels - 1) * s.sw + 3),
+        distance=walk.distance(),
+        reverse=walk.reverse(),
+        micro=frozenset({"pairs_s8"} | {replace(variant, count=n).name for n in counts}),
+        instructions=DEPTHWISE_RATES[rows].conv(s),
+    )
+
+
+def _taps(layer: Int8Layer, low_scratch: bool) -> Candidate:
+    s = layer.shape
+    pixels = depthwise_pixels(s, low_scratch)
+    variant = DspBlock("taps", 4, finish=finish_of(layer))
+    walk = Walk(s, pixels)
+    return Candidate(
+        name="dsp.taps",
+        headers=("taps_dsp_s8",),
+        ctype="pl_taps_dsp_t",
+        table=lambda reverse: {"s": fields(layer, pixels, reverse), "kind": variant.constant},
+        driver="pl_taps_dsp_s8",
+        pack=lambda: (taps_streams(layer),),
+        scratch=round_up(s.kh * ((pixels - 1) * s.sw + (s.kw - 1) * s.dw + 1) * s.ic),
+        distance=walk.distance(),
+        reverse=walk.reverse(),
+        micro=frozenset({variant.name}),
+        instructions=TAPS_RATE.conv(s),
+    )
+
+
+def finish_of(layer: Int8Layer) -> Finish:
+    return Finish(layer.shift, (layer.lo, layer.hi) != (-128, 127))
+
+
+def block_sizes(pixels: int) -> set[int]:
+    """The blocks that a group of pixels is cut into: threes, and twos for the rest."""
+    if pixels == 1:
+        return {1}
+    sizes = {3} if (pixels % 3 != 1 and pixels > 2) or pixels > 4 else set()
+    return sizes if pixels % 3 == 0 else sizes | {2}

@@ -1,0 +1,99 @@
+"""Kernels for 32-bit RISC-V with multiplication: assembly blocks under C drivers, portable C for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from pilotlight.codegen.target import Target
+from pilotlight.kernels.candidate import Array, Candidate
+from pilotlight.kernels.estimate import Rate
+from pilotlight.kernels.layers.int8 import Int8Layer
+from pilotlight.kernels.layers.int8_table import columns, fields, pixels_at_once
+from pilotlight.kernels.layers.walk import Walk
+from pilotlight.kernels.portable.dense_s8 import BLOCK, depthwise_pixels, is_row, portable, round_up
+from pilotlight.kernels.registry import offers
+from pilotlight.kernels.rv32.blocks import variant
+
+PIXELS = 4  # of the widest block
+CONV_RATE, DEPTHWISE_RATE = Rate(2.6, 16), Rate(6)
+
+
+@offers(Int8Layer, needs={"rv32", "mul"})
+def rv32(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
+    """Portable C where no block fits."""
+    flat = replace(layer, shape=layer.shape.flattened())
+    s = flat.shape
+    three = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 2
+    if is_row(s) or (s.depthwise and not three):
+        yield from portable(layer, target)
+    else:
+        yield _depthwise(flat) if s.depthwise else _conv(flat)
+
+
+def _conv(layer: Int8Layer) -> Candidate:
+    s = layer.shape
+    column = s.kh * s.ic // s.groups
+    pixels = pixels_at_once(s, PIXELS, column)
+    taps = round_up(s.kw * column, 4)
+    walk = Walk(s, pixels, groups=s.groups)
+    ending = f"_k{layer.shift}" if layer.shift else ""
+    sizes = {min(PIXELS, n - p) for n in {pixels, s.ow % pixels or pixels} for p in range(0, n, PIXELS)}
+    names = {f"rv_conv_s8_{n}{ending}" for n in sizes}
+    kind = variant(min(names))
+    return Candidate(
+        name="rv32.conv",
+        headers=("conv_rv_s8",),
+        ctype="pl_conv_rv_t",
+        table=lambda reverse: {"s": fields(layer, pixels, reverse), "kind": kind, "taps": taps},
+        driver="pl_conv_rv_s8",
+        pack=lambda: (conv_streams(layer, taps),),
+        scratch=round_up(columns(s, pixels) * column + 3),
+        distance=walk.distance(),
+        reverse=walk.reverse(),
+        micro=frozenset(names),
+        instructions=CONV_RATE.conv(s),
+    )
+
+
+def _depthwise(layer: Int8Layer) -> Candidate:
+    s = layer.shape
+    pixels = depthwise_pixels(s)
+    walk = Walk(s, pixels)
+    name = f"rv_depthwise_s8_w{s.sw}" + (f"_k{layer.shift}" if layer.shift else "")
+    return Candidate(
+        name="rv32.depthwise",
+        headers=("depthwise_rv_s8",),
+        ctype="pl_depthwise_rv_t",
+        table=lambda reverse: {"s": fields(layer, pixels, reverse), "kind": variant(name)},
+        driver="pl_depthwise_rv_s8",
+        pack=lambda: (depthwise_words(layer),),
+        scratch=round_up(3 * ((pixels - 1) * s.sw + 3) * s.ic),
+        distance=walk.distance(),
+        reverse=walk.reverse(),
+        micro=frozenset({name}),
+        instructions=DEPTHWISE_RATE.conv(s),
+    )
+
+
+def depthwise_words(layer: Int8Layer) -> Array:
+    """For each channel: nine taps in three words, bias, multiplier."""
+    w = np.pad(layer.w.reshape(layer.shape.oc, 9).astype(np.int8), ((0, 0), (0, 3))).view("<i4")
+    return np.concatenate([w, layer.bias[:, None].astype("<i4"), layer.m[:, None].astype("<i4")], axis=1).ravel()
+
+
+def conv_streams(layer: Int8Layer, taps: int) -> Array:
+    """For each group of channels and block of four filters: starts, taps by four weights, multipliers."""
+    s = layer.shape
+    per_group = s.oc // s.groups
+    filled = -per_group % BLOCK
+    w = layer.w.transpose(0, 2, 1, 3).reshape(s.groups, per_group, -1)
+    w = np.pad(w, ((0, 0), (0, filled), (0, taps - w.shape[2]))).reshape(-1, BLOCK, taps)
+    words = np.ascontiguousarray(w.transpose(0, 2, 1).astype(np.int8)).view("<i4").reshape(len(w), taps)
+    bias, m = (
+        np.pad(v.reshape(s.groups, per_group), ((0, 0), (0, filled))).reshape(-1, BLOCK).astype("<i4")
+        for v in (layer.bias, layer.m)
+    )
+    return np.concatenate([bias, words, m], axis=1).ravel()

@@ -1,0 +1,1 @@
+"""Tensors side by side."""

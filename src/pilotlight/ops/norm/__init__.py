@@ -1,0 +1,1 @@
+"""Norms: layer, rms, group, instance and batch."""
