@@ -16,9 +16,9 @@ from pilotlight.codegen.walk import copy_distances
 from pilotlight.compiler import Build
 from pilotlight.graph import Graph
 from pilotlight.ops.concat.float import Concat
-from pilotlight.ops.conv import Conv2d
-from pilotlight.ops.conv_transpose import ConvTranspose2d
-from pilotlight.ops.linear import Linear
+from pilotlight.ops.conv_transpose.float import ConvTranspose2d
+from pilotlight.ops.dense.conv import Conv2d
+from pilotlight.ops.dense.linear import Linear
 from pilotlight.plan import lifetimes, schedule
 from support.compiled import Library, Tensors, rows_of, zoo_graph
 from support.poison import Watch

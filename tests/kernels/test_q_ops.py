@@ -18,10 +18,10 @@ import pilotlight as pl
 from pilotlight.fixed import rhmul
 from pilotlight.graph import Graph, Quant
 from pilotlight.ops.attention.int8 import make_qattention
+from pilotlight.ops.conv_transpose.int8 import make_qconv_transpose2d
 from pilotlight.ops.matmul.int8 import make_qmatmul
 from pilotlight.ops.norm.int8 import make_qnorm
 from pilotlight.ops.pointwise.int8 import make_qadd, make_qmul
-from pilotlight.ops.q_conv_transpose import make_qconv_transpose2d
 from pilotlight.ops.recurrent.int8 import make_qgru, make_qlstm
 from pilotlight.ops.reduce.int8 import make_qmean
 from pilotlight.ops.resize.int8 import make_qresize2d

@@ -17,7 +17,7 @@ from pilotlight import fixed
 from pilotlight.graph import INT8, INT16, Graph, Node, Place, Port, Quant
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.evaluate import evaluate
-from pilotlight.ops.q16_dense import make_dense
+from pilotlight.ops.dense.int16 import make_dense
 from pilotlight.ops.quantize import make_dequantize, make_quantize
 from pilotlight.passes.pipeline import optimize
 from pilotlight.quantize import quantize

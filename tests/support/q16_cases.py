@@ -9,13 +9,13 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight.graph import INT8, INT16, DType, Node, Quant
+from pilotlight.ops.conv_transpose.int16 import make_transposed
+from pilotlight.ops.dense.int16 import make_dense
 from pilotlight.ops.matmul.int16 import make_qmatmul16
 from pilotlight.ops.norm.int16 import make_qnorm16
 from pilotlight.ops.pointwise.int16 import make_qadd16, make_qmul16
 from pilotlight.ops.pointwise.table_int16 import ERROR, make_qtable16
 from pilotlight.ops.pool.int16 import make_qavg_pool16, make_qmax_pool16
-from pilotlight.ops.q16_conv_transpose import make_transposed
-from pilotlight.ops.q16_dense import make_dense
 from pilotlight.ops.reduce.int16 import make_qmean16
 from pilotlight.ops.requantize import make_rescale
 from pilotlight.ops.resize.int16 import make_qresize16

@@ -15,12 +15,12 @@ from pilotlight.graph import BOOL, FLOAT32, INT8, INT16, DType, Graph, Port, Qua
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.attention.int8 import make_qattention
 from pilotlight.ops.concat.int8 import make_qconcat, make_qpad
+from pilotlight.ops.conv_transpose.int8 import make_qconv_transpose2d
 from pilotlight.ops.matmul.int8 import make_qmatmul
 from pilotlight.ops.norm.int8 import make_qnorm
 from pilotlight.ops.pointwise.int8 import make_qadd, make_qmul
 from pilotlight.ops.pointwise.table_int8 import make_qtable, make_requantize
 from pilotlight.ops.pool.int8 import make_qavg_pool2d, make_qmax_pool2d
-from pilotlight.ops.q_conv_transpose import make_qconv_transpose2d
 from pilotlight.ops.quantize import make_dequantize, make_quantize
 from pilotlight.ops.recurrent.int8 import make_qgru, make_qlstm
 from pilotlight.ops.reduce.int8 import make_qmean

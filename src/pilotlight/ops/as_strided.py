@@ -9,7 +9,7 @@ import numpy as np
 from pilotlight.graph import Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import add_op, axis, moves
-from pilotlight.ops.index import put
+from pilotlight.ops.index.float import put
 from pilotlight.ops.quantizing import SHARED
 from pilotlight.ops.strided import window
 from pilotlight.ops.views import Window, slice_axis

@@ -7,7 +7,7 @@ import numpy as np
 from pilotlight.graph import INT64, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import lowers
-from pilotlight.ops.index import take
+from pilotlight.ops.index.float import take
 from pilotlight.ops.pointwise.float import apply
 from pilotlight.ops.reduce.float import norm
 

@@ -13,7 +13,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, DType, Node, Shape, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
-from pilotlight.ops.index import wrapped
+from pilotlight.ops.index.float import wrapped
 from pilotlight.ops.pointwise.float import apply
 from pilotlight.ops.quantizing import SHARED
 

@@ -24,7 +24,7 @@ from pilotlight.fixed import INT8 as LIMITS8
 from pilotlight.fixed import INT16 as LIMITS16
 from pilotlight.graph import Graph, Node, Quant, Value
 from pilotlight.graph.dtypes import INT8, INT16, DType
-from pilotlight.ops.conv import NO_CLAMP
+from pilotlight.ops.dense.conv import NO_CLAMP
 from pilotlight.ops.forms import REPLACES, Integer, IntegerForm, form_of, narrows
 from pilotlight.ops.pointwise.float import is_pointwise
 from pilotlight.ops.quantize import make_dequantize

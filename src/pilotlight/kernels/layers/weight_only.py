@@ -12,7 +12,7 @@ from pilotlight.kernels.candidate import Array
 
 @dataclass(frozen=True, eq=False)
 class WeightLayer:
-    """y = clamp(sum * scale + bias, lo, hi), `sum` as ops/w_linear.py has it."""
+    """y = clamp(sum * scale + bias, lo, hi), `sum` as ops/dense/weights.py has it."""
 
     rows: int
     w: Array  # int8 (O, I); with `steps` in -8..7

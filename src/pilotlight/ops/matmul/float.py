@@ -13,7 +13,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.graph import FLOAT32, INT64, Node, Shape, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import lowers, register
-from pilotlight.ops.linear import linear_node
+from pilotlight.ops.dense.linear import linear_node
 from pilotlight.ops.pointwise.float import apply
 from pilotlight.ops.quantizing import OWN, quantized
 from pilotlight.ops.reduce.float import reduce

@@ -16,7 +16,7 @@ from pilotlight.graph.builder import Builder
 from pilotlight.ops import volume
 from pilotlight.ops.areas import Area, AreaPart, window_part
 from pilotlight.ops.base import Op, Result, add_op, lowers
-from pilotlight.ops.conv import pair
+from pilotlight.ops.dense.conv import pair
 from pilotlight.ops.quantizing import LARGEST, OWN
 from pilotlight.ops.reduce.float import reduce
 

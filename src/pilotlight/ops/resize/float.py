@@ -16,9 +16,9 @@ from pilotlight.graph import FLOAT32, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import Op, Result, lowers, moves, register
-from pilotlight.ops.conv import pair
-from pilotlight.ops.index import take
-from pilotlight.ops.linear import linear_node
+from pilotlight.ops.dense.conv import pair
+from pilotlight.ops.dense.linear import linear_node
+from pilotlight.ops.index.float import take
 from pilotlight.ops.quantizing import OWN, SHARED
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.graph import FLOAT32, Node, Value
+from pilotlight.graph import FLOAT32, DType, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.kernels import pack_f32
 from pilotlight.kernels.layers import FloatLayer
@@ -44,11 +44,13 @@ def window_size(size: int, kernel: int, stride: int, before: int, after: int, di
     return (size + before + after - dilation * (kernel - 1) - 1) // stride + 1
 
 
-@register
-class Conv2d(Chosen):
-    """attrs: kernel, stride, pad (top, left, bottom, right), dilation, groups, clamp; inputs x, w, bias."""
+class Convolution(Chosen):
+    """What convolutions of all widths share. attrs: kernel, stride, pad (top, left, bottom, right), dilation, groups,
+    channels."""
 
-    name = "conv2d"
+    def dtype(self, node: Node) -> DType:
+        """Of the output."""
+        raise NotImplementedError(type(self).__name__)
 
     def infer(self, node: Node) -> Result:
         n, h, w, _ = node.inputs[0].shape
@@ -56,14 +58,7 @@ class Conv2d(Chosen):
         top, left, bottom, right = a["pad"]
         oh = window_size(h, a["kernel"][0], a["stride"][0], top, bottom, a["dilation"][0])
         ow = window_size(w, a["kernel"][1], a["stride"][1], left, right, a["dilation"][1])
-        return [(FLOAT32, (n, oh, ow, a["channels"]))]
-
-    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
-        a = node.attrs
-        top, left, bottom, right = a["pad"]
-        x = F.pad(args[0].permute(0, 3, 1, 2), (left, right, top, bottom))
-        y = F.conv2d(x, args[1].permute(0, 3, 1, 2), args[2], a["stride"], 0, a["dilation"], a["groups"])
-        return clamped(node, y.permute(0, 2, 3, 1)).contiguous()
+        return [(self.dtype(node), (n, oh, ow, a["channels"]))]
 
     def macs(self, node: Node) -> int:
         kh, kw = node.attrs["kernel"]
@@ -93,6 +88,23 @@ class Conv2d(Chosen):
         (kh, kw), (sh, sw), (dh, dw) = a["kernel"], a["stride"], a["dilation"]
         top, left = a["pad"][:2]
         return pack_f32.Conv2dShape(n, ih, iw, ic, oh, ow, oc, kh, kw, sh, sw, top, left, dh, dw, a["groups"])
+
+
+@register
+class Conv2d(Convolution):
+    """Further attrs: clamp; inputs x, w, bias."""
+
+    name = "conv2d"
+
+    def dtype(self, node: Node) -> DType:
+        return FLOAT32
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        a = node.attrs
+        top, left, bottom, right = a["pad"]
+        x = F.pad(args[0].permute(0, 3, 1, 2), (left, right, top, bottom))
+        y = F.conv2d(x, args[1].permute(0, 3, 1, 2), args[2], a["stride"], 0, a["dilation"], a["groups"])
+        return clamped(node, y.permute(0, 2, 3, 1)).contiguous()
 
     def layer(self, node: Node) -> FloatLayer:
         return float_layer(node, self.shape(node))

@@ -19,7 +19,7 @@ from pilotlight.graph import FLOAT32, Graph, Node
 from pilotlight.kernels import pack_f32
 from pilotlight.ops.areas import Area, AreaPart
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.conv import window_words
+from pilotlight.ops.dense.conv import window_words
 from pilotlight.ops.quantizing import DenseLayer, Treatment, quantized
 
 Pair = tuple[int, int]

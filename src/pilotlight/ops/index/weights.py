@@ -13,7 +13,7 @@ from pilotlight.graph import FLOAT32, Graph, Node
 from pilotlight.kernels.layers import WeightLayer
 from pilotlight.ops import base
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.w_linear import WLinear
+from pilotlight.ops.dense.weights import WLinear
 
 
 class WTake(Op):

@@ -19,7 +19,7 @@ from pilotlight.kernels import pack_weights
 from pilotlight.kernels.layers import WeightLayer
 from pilotlight.ops.base import Result, register
 from pilotlight.ops.chosen import Chosen
-from pilotlight.ops.conv import NO_CLAMP, clamped
+from pilotlight.ops.dense.conv import NO_CLAMP, clamped
 
 LEAST_EXPONENT = 40  # PL_FIXED_LEAST
 

@@ -1,5 +1,5 @@
 """Transposed convolution of 16-bit tensors with int8 weights, channels last: acc = bias[o] + Σ x·w over the taps that
-reach the pixel, in 64 bits, then as in `q16_dense`."""
+reach the pixel, in 64 bits, then as in `dense/int16.py`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pilotlight.codegen.step import Step
 from pilotlight.codegen.target import Target
 from pilotlight.graph import INT16, Graph, Node
 from pilotlight.ops.base import Result, register
+from pilotlight.ops.conv_transpose.int8 import QConvTranspose2d, table_fields
+from pilotlight.ops.dense.int16 import make_dense
 from pilotlight.ops.forms import Integer, form
-from pilotlight.ops.q16_dense import make_dense
-from pilotlight.ops.q_conv_transpose import QConvTranspose2d, table_fields
 from pilotlight.ops.spec import NodeSpec, as_int16, requantize_attrs, requantized, wide
 
 

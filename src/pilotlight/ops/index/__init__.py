@@ -1,0 +1,1 @@
+"""Elements by number: of tensors, and rows of integer tables."""
