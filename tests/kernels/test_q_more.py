@@ -57,6 +57,7 @@ MUTATIONS = {
     "bicubic": ("line = 2", "line = 0"),
     "masked_softmax": ("inverse.r * 16384", "inverse.r * 16383"),
     "biased_attention": ("pl_rhmul(b * s->up", "pl_rhmul(b + 1"),
+    "cosine_similarity": ("zz += b * b", "zz += a * b"),
 }
 
 

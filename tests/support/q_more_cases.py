@@ -10,6 +10,8 @@ import torch.nn.functional as F
 
 from pilotlight.graph import BOOL, INT8, INT16, Quant
 from pilotlight.ops.attention.bias_int8 import STEP, make_qattention_bias
+from pilotlight.ops.cosine_similarity import OUTPUT as COSINES
+from pilotlight.ops.cosine_similarity import make_qcosine_similarity
 from pilotlight.ops.norm.group_int8 import make_qgroup_norm
 from pilotlight.ops.pointwise.div_int8 import make_qdiv
 from pilotlight.ops.pointwise.scale_int8 import make_qscale
@@ -136,9 +138,23 @@ def masked_softmax(rng: np.random.Generator) -> Case:
     return Case(make_qmasked_softmax(x, OUTPUT, shape[1], 1), (shape, hidden), (x,), OUTPUT, real, 2, (INT8, BOOL))
 
 
+def cosine_similarity(rng: np.random.Generator) -> Case:
+    shape = (int(rng.integers(1, 5)), int(rng.choice([1, 2, 10, 37])), int(rng.choice([1, 1, 3])))
+    other = shape if rng.random() < 0.6 else (1, *shape[1:])
+    x, z = scale(rng), scale(rng)
+    y = COSINES if rng.random() < 0.7 else Quant(float(rng.uniform(0.004, 0.02)), int(rng.integers(-128, 128)))
+    eps = float(rng.choice([1e-8, 0.5, 10.0]))
+
+    def real(v: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.cosine_similarity(v.double(), w.double(), 1, eps).unsqueeze(1)
+
+    return Case(make_qcosine_similarity(x, z, y, shape[1], 1, eps), (shape, other), (x, z), y, real)
+
+
 MAKERS: dict[str, Callable[[np.random.Generator], Case]] = {
     "group_norm": group_norm, "log_softmax": log_softmax, "lines": lines, "cumsum": cumsum, "sum": total, "div": div,
     "bicubic": bicubic, "biased_attention": biased_attention, "masked_softmax": masked_softmax,
+    "cosine_similarity": cosine_similarity,
 }
 
 
@@ -153,4 +169,6 @@ def large() -> list[Case]:
         Case(make_qcumsum(s, sums, (2, 40000), 1), ((2, 40000),), (s,), sums, lambda v: v.double().cumsum(1)),
         Case(make_qsum(s, sums, (1, 200, 200, 3), (1, 2)), ((1, 200, 200, 3),), (s,), sums,
              lambda v: v.double().sum((1, 2), True)),
+        Case(make_qcosine_similarity(s, s, COSINES, 33000, 0), ((33000,), (33000,)), (s, s), COSINES,
+             lambda v, w: torch.cosine_similarity(v.double(), w.double(), 0)[None]),
     ]

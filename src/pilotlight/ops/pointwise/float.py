@@ -324,6 +324,13 @@ def broadcast_shape(values: Sequence[Value]) -> Shape:
     return tuple(np.broadcast_shapes(*(v.shape for v in values)))
 
 
+def repeats(part: Shape, whole: Shape) -> bool:
+    """Whether a tensor broadcasts by being repeated as a whole."""
+    full = (1,) * (len(whole) - len(part)) + tuple(part)
+    first = next((i for i, n in enumerate(full) if n != 1), len(full))
+    return full[first:] == whole[first:]
+
+
 def pointwise_overlaps(node: Node) -> dict[tuple[int, int], int]:
     """An input of the output's own shape and type may be overwritten element by element."""
     out = node.output

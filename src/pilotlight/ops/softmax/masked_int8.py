@@ -14,9 +14,10 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8, rhmul
-from pilotlight.graph import Node, Quant, Shape, Value
+from pilotlight.graph import Node, Quant, Value
 from pilotlight.ops.base import register
 from pilotlight.ops.forms import Integer
+from pilotlight.ops.pointwise.float import repeats
 from pilotlight.ops.softmax.float import lanes
 from pilotlight.ops.softmax.int8 import QSoftmax, inverse, make_qsoftmax
 from pilotlight.ops.spec import Limits, NodeSpec, narrow, quant_of, requantize_table, requantized, wide
@@ -78,19 +79,12 @@ class Masked:
         if self.opposite:
             before.append(q.build(NodeSpec("logical_not", {}), mask))
             mask = before[-1].output
-        if not _repeats(mask.shape, x.shape):
+        if not repeats(mask.shape, x.shape):
             before.append(q.build(NodeSpec("expand", {"shape": x.shape}), mask))
             mask = before[-1].output
         for node in before:
             node.output.quant = None
         return [*before, q.build(make_qmasked_softmax(quant_of(x), q.quant, x.shape[at], at, q.limits), x, mask)]
-
-
-def _repeats(shape: Shape, whole: Shape) -> bool:
-    """Whether a tensor broadcasts by being repeated as a whole."""
-    full = (1,) * (len(whole) - len(shape)) + tuple(shape)
-    first = next((i for i, n in enumerate(full) if n != 1), len(full))
-    return full[first:] == whole[first:]
 
 
 def masked(node: Node, producers: dict[Value, Node]) -> Masked | None:
