@@ -23,7 +23,7 @@ from pilotlight.passes.pipeline import optimize
 from pilotlight.quantize import quantize
 from pilotlight.session import Session, run_session
 from support.command_line import call, call_json
-from support.modules import outlier
+from support.modules import Forward, outlier
 
 Samples = list[list[torch.Tensor]]
 
@@ -229,7 +229,7 @@ def test_auto_leaves_int8_where_it_holds() -> None:
 MODEL = '''
 import torch
 from torch import nn
-from support.modules import outlier
+from support.modules import Forward, outlier
 net, samples, _ = outlier()
 example = tuple(samples[0])
 '''
@@ -261,3 +261,13 @@ def test_a_loss_that_cannot_be_held_is_told_with_its_figures(files: tuple[Path, 
     common = ("inspect", f"{net}:net", "--input", "1x8", "--board", "host", "--calibrate", data)
     error = call_json(*common, "--quantize", "auto", "--max-loss", "0.0000001", exit_code=1)["error"]
     assert error["kind"] == "loss" and "in int16x8" in error["message"] and "in int8" in error["message"]
+
+
+def test_a_number_without_dimensions_stays_one() -> None:
+    net = Forward(lambda x: torch.addcdiv(x, x.min(), x.min().abs() + 1))
+    samples = [torch.randn(3, generator=torch.Generator().manual_seed(k)) for k in range(8)]
+    build = pl.compile(quantize(pl.capture(net, (samples[0],), "net"), samples, "int16x8"), float_io=True)
+    with build.open("host", sanitize=True) as running:
+        for x in samples:
+            (want,) = evaluate(build.lowered, [x])
+            assert torch.equal(running.flat([x])[0], want) and float((want - net(x)).abs().max()) < 0.01

@@ -110,7 +110,8 @@ def wide(x: torch.Tensor) -> np.ndarray:
 
 
 def narrow(y: np.ndarray, dtype: type = np.int8) -> torch.Tensor:
-    return torch.from_numpy(np.ascontiguousarray(y.astype(dtype)))
+    """A result in its type; one number stays without dimensions."""
+    return torch.from_numpy(np.array(y, dtype, order="C"))
 
 
 def as_int16(y: np.ndarray) -> torch.Tensor:
