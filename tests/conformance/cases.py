@@ -27,6 +27,12 @@ class Case:
     def inputs(self) -> list[torch.Tensor]:
         return [leaf for leaf in self.leaves() if isinstance(leaf, torch.Tensor)]
 
+    def operands(self) -> list[torch.Tensor]:
+        """The tensors that the operator itself sees: views of the inputs, where the function makes some."""
+        leaves = self.leaves()
+        made = self.function.operands(leaves) if hasattr(self.function, "operands") else leaves
+        return [leaf for leaf in made if isinstance(leaf, torch.Tensor)]
+
     def call(self, leaves: Sequence[Any]) -> list[torch.Tensor]:
         """The tensors in the result of calling with other leaves."""
         _, spec = pytree.tree_flatten((self.args, self.kwargs))

@@ -67,7 +67,7 @@ class Truth:
         """Whether indices name elements of equal value along some axis, as many different ones as PyTorch's."""
         if single.dtype != torch.int64 or self.case.operator not in OPEN_TIES or self.case.kwargs.get("stable"):
             return False
-        x = self.case.inputs()[0]
+        x = self.case.operands()[0]
         for axis in range(x.dim()):
             kept = [i.unsqueeze(axis) if i.dim() == x.dim() - 1 else i for i in (got, single)]
             if any(i.dim() != x.dim() or bool(((i < 0) | (i >= x.shape[axis])).any()) for i in kept):

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -87,9 +87,12 @@ class Laid:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, spec = pytree.tree_flatten((args, kwargs))
-        made = [x if view is None else view.view(x) for x, view in zip(leaves, self.views, strict=True)]
-        args, kwargs = pytree.tree_unflatten(made, spec)
+        args, kwargs = pytree.tree_unflatten(self.operands(leaves), spec)
         return self.function(*args, **kwargs)
+
+    def operands(self, leaves: Sequence[Any]) -> list[Any]:
+        """What the function itself is called with."""
+        return [x if view is None else view.view(x) for x, view in zip(leaves, self.views, strict=True)]
 
 
 def _has_strides(x: object) -> bool:

@@ -114,6 +114,10 @@ def test_the_judge_takes_any_of_equal_elements_once() -> None:
     assert truth.differs([torch.tensor([1, 1, 2, 0])]) is not None
     assert truth.differs([torch.tensor([0, 1, 2, 3])]) is not None
     assert Truth(case(torch.argmax, x)).differs([torch.tensor(2)]) is not None
+    turned = laid_out(case(torch.argsort, torch.tensor([[2, 1, 2], [0, 5, 0]]), operator="argsort"), "transposed")
+    assert turned is not None
+    assert Truth(turned).differs([torch.tensor([[1, 2, 0], [2, 0, 1]])]) is None
+    assert Truth(turned).differs([torch.tensor([[1, 2, 0], [1, 0, 2]])]) is not None
 
 
 def test_what_does_not_count_is_recognised_by_the_graph() -> None:
