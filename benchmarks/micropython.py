@@ -29,7 +29,7 @@ from pilotlight.micropython.build import build, unix_binary
 from pilotlight.micropython.composed import operators
 from pilotlight.micropython.firmware import elf_sizes
 from pilotlight.micropython.model import from_model
-from pilotlight.micropython.select import ALL, Selection, select
+from pilotlight.micropython.select import ALL, TorchSelection, select
 from pilotlight.micropython.session import open_session
 
 HERE = Path(__file__).resolve().parent
@@ -184,7 +184,7 @@ def call_rows(rounds: int) -> list[Row]:
     return rows
 
 
-def flash(selection: Selection | None) -> int:
+def flash(selection: TorchSelection | None) -> int:
     sizes = elf_sizes(build(ports.port(BOARD), selection))
     return sizes["text"] + sizes["data"]
 

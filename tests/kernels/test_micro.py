@@ -11,11 +11,12 @@ import pytest
 
 from pilotlight.errors import PilotlightError
 from pilotlight.kernels.assembly.instructions import AsmInstruction, Float, Registers
+from pilotlight.kernels.assembly.simulator import SimulatorError
 from pilotlight.kernels.fpu import assembly, dispatch
+from pilotlight.kernels.fpu.arguments import MAC
 from pilotlight.kernels.fpu.blocks import generate
-from pilotlight.kernels.fpu.fields import NAMES
 from pilotlight.kernels.fpu.names import Block, parse
-from pilotlight.kernels.fpu.simulator import Simulator, SimulatorError
+from pilotlight.kernels.fpu.simulator import FpuSimulator
 from pilotlight.kernels.pack_f32 import Shape
 from support import dense_cases as dense
 from support import micro_board
@@ -47,8 +48,8 @@ def simulate(block: Block, fused: bool, seed: int) -> tuple[np.ndarray, np.ndarr
         "w_row": gap * deep, "w_block": below * (cols + gap) * deep, "y_pixel": y_pixel, "blocks": blocks,
         "groups": groups, "relu": relu,
     }  # fmt: skip
-    simulator = Simulator()
-    simulator.place(ARGUMENTS, struct.pack("<16I", *(fields[name] for name in NAMES)))
+    simulator = FpuSimulator()
+    simulator.place(ARGUMENTS, struct.pack("<16I", *(fields[name] for name in MAC.fields)))
     simulator.place(X, x)
     simulator.place(W, w)
     simulator.place(BIAS, np.zeros(1, np.float32) if bias is None else bias)
@@ -92,9 +93,9 @@ def test_assembly_equals_its_twin_on_the_board(machine: micro_board.Machine, tmp
 
 def test_negative_nan_survives_relu() -> None:
     block = parse("mac_f32_1x1")
-    simulator = Simulator()
-    fields = dict.fromkeys(NAMES, 1) | {"x": X, "w": W, "bias": 0, "y": Y, "w_block": 0}
-    simulator.place(ARGUMENTS, struct.pack("<16I", *(fields[name] for name in NAMES)))
+    simulator = FpuSimulator()
+    fields = dict.fromkeys(MAC.fields, 1) | {"x": X, "w": W, "bias": 0, "y": Y, "w_block": 0}
+    simulator.place(ARGUMENTS, struct.pack("<16I", *(fields[name] for name in MAC.fields)))
     simulator.place(X, np.array([0xFFC00000], np.uint32).view(np.float32))
     simulator.place(W, np.ones(1, np.float32))
     simulator.place(Y, np.zeros(1, np.float32))
@@ -106,9 +107,9 @@ def test_simulator_faults_on_a_register_that_is_not_restored() -> None:
     function = generate(parse("mac_f32_2x8"), fused=False)
     kept = [i for i in function.body if i.op != "vpop"]
     function.body[:] = kept
-    simulator = Simulator()
-    fields = dict.fromkeys(NAMES, 1) | {"x": X, "w": W, "bias": 0, "y": Y, "w_block": 0, "rows": 0}
-    simulator.place(ARGUMENTS, struct.pack("<16I", *(fields[name] for name in NAMES)))
+    simulator = FpuSimulator()
+    fields = dict.fromkeys(MAC.fields, 1) | {"x": X, "w": W, "bias": 0, "y": Y, "w_block": 0, "rows": 0}
+    simulator.place(ARGUMENTS, struct.pack("<16I", *(fields[name] for name in MAC.fields)))
     simulator.place(Y, np.zeros(16, np.float32))
     with pytest.raises(SimulatorError, match="restore"):
         simulator.call(function, ARGUMENTS)

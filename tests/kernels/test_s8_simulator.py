@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from pilotlight.kernels.assembly.instructions import Core
+from pilotlight.kernels.assembly.simulator import SimulatorError
 from pilotlight.kernels.dsp import winograd
 from pilotlight.kernels.dsp.blocks.assembly import generate
 from pilotlight.kernels.dsp.blocks.names import DspBlock, parse
-from pilotlight.kernels.dsp.blocks.simulator import DspSimulator
 from pilotlight.kernels.dsp.dense_s8 import finish_of
-from pilotlight.kernels.fpu.simulator import SimulatorError
+from pilotlight.kernels.dsp.simulator import DspSimulator
 from pilotlight.kernels.layers import Int8Layer
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from support import dense_s8_cases as dense

@@ -16,7 +16,7 @@ from pilotlight.errors import PilotlightError, no_file
 
 if TYPE_CHECKING:
     from pilotlight.micropython.ports import MicroPythonPort
-    from pilotlight.micropython.select import Selection
+    from pilotlight.micropython.select import TorchSelection
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -40,7 +40,9 @@ def selection_options(function: _Function) -> _Function:
     return model(inputs(listed(function)))
 
 
-def made(talk: Talk, board: str, heap: int | None, selection: Selection | None = None) -> tuple[MicroPythonPort, Path]:
+def made(
+    talk: Talk, board: str, heap: int | None, selection: TorchSelection | None = None
+) -> tuple[MicroPythonPort, Path]:
     """The port of a board, and its program, which is built on first use."""
     from pilotlight.micropython import ports
 
@@ -52,7 +54,7 @@ def made(talk: Talk, board: str, heap: int | None, selection: Selection | None =
         return port, build(port, selection or ALL)
 
 
-def chosen(talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None) -> Selection:
+def chosen(talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None) -> TorchSelection:
     """What --ops or --ops-file ask for."""
     if ops is not None and ops_file is not None:
         raise PilotlightError("--ops and --ops-file both select operators", hint="give one", kind="usage")

@@ -20,7 +20,7 @@ OfferFunction = TypeVar("OfferFunction", bound=Offer)
 
 
 @dataclass(frozen=True)
-class Generator:
+class CandidateGenerator:
     """A function that gives candidates for one type of layer, on cores with some features and without others."""
 
     layer: type
@@ -29,7 +29,7 @@ class Generator:
     offer: Offer
 
 
-_GENERATORS: list[Generator] = []
+_GENERATORS: list[CandidateGenerator] = []
 
 
 def offers(
@@ -38,7 +38,7 @@ def offers(
     """Register a generator; `needs` and `without` are features that a board's TOML file may have in `isa`."""
 
     def add(offer: OfferFunction) -> OfferFunction:
-        _GENERATORS.append(Generator(layer, frozenset(needs), frozenset(without), offer))
+        _GENERATORS.append(CandidateGenerator(layer, frozenset(needs), frozenset(without), offer))
         return offer
 
     return add

@@ -17,16 +17,16 @@ from pilotlight.micropython.make import compiler_version, mpy_cross, run_make, t
 from pilotlight.micropython.module import HERE, KERNELS, write_module
 from pilotlight.micropython.ports import MicroPythonPort
 from pilotlight.micropython.report import flash_report
-from pilotlight.micropython.select import ALL, Selection
+from pilotlight.micropython.select import ALL, TorchSelection
 from pilotlight.micropython.source import micropython_source
 
 
-def unix_binary(selection: Selection = ALL, *, sanitize: bool = False) -> Path:
+def unix_binary(selection: TorchSelection = ALL, *, sanitize: bool = False) -> Path:
     """MicroPython for this computer with `import torch`."""
     return build(ports.unix(sanitize), selection)
 
 
-def build(port: MicroPythonPort, selection: Selection | None = ALL) -> Path:
+def build(port: MicroPythonPort, selection: TorchSelection | None = ALL) -> Path:
     """The program or firmware of a port; with None for the selection, MicroPython alone.
 
     Next to a firmware, `report.json` says what its bytes are for.
@@ -70,7 +70,7 @@ def _inputs() -> str:
     return cache.digest([cache.files_digest([HERE, KERNELS]), pointwise, version("torch")])
 
 
-def _make(port: MicroPythonPort, source: Path, work: Path, selection: Selection | None) -> Path:
+def _make(port: MicroPythonPort, source: Path, work: Path, selection: TorchSelection | None) -> Path:
     cross = mpy_cross(source)
     variables = {**port.variables, "BUILD": str(work / "build"), "MICROPY_MPYCROSS": str(cross), "FROZEN_MANIFEST": ""}
     if port.board:

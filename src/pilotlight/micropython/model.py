@@ -13,7 +13,7 @@ import torch
 
 from pilotlight.errors import PilotlightError
 from pilotlight.micropython.build import unix_binary
-from pilotlight.micropython.select import Selection, all_operators, modules, overloads_of, select
+from pilotlight.micropython.select import TorchSelection, all_operators, modules, overloads_of, select
 
 _HEAP = 2 << 30  # bytes; used only as far as the model needs
 _MARK = "what it needs: "
@@ -45,7 +45,7 @@ print({mark!r} + " ".join(_called) + "|" + " ".join(_imported))
 """
 
 
-def from_model(model: str, inputs: Sequence[str] = ()) -> Selection:
+def from_model(model: str, inputs: Sequence[str] = ()) -> TorchSelection:
     """The operators of file.py:name, file.pt2, or a TorchScript .pt file."""
     file, colon, name = model.rpartition(":")
     if colon and file.endswith(".py"):
@@ -71,7 +71,7 @@ def _shape(text: str) -> tuple[list[int], str]:
     return [int(size) for size in sizes.split("x")], dtype
 
 
-def _watched(path: Path, name: str, inputs: Sequence[str]) -> Selection:
+def _watched(path: Path, name: str, inputs: Sequence[str]) -> TorchSelection:
     """Run the file under a MicroPython with all operators, which records those that are called."""
     if not path.is_file():
         raise PilotlightError(f"{path} does not exist", hint="check the path before the colon", kind="no-file")
@@ -128,7 +128,7 @@ def _kinds(block: torch.Graph | torch.Block) -> set[str]:
     return found
 
 
-def _read(path: Path, names: set[str]) -> Selection:
+def _read(path: Path, names: set[str]) -> TorchSelection:
     """The operators of a saved graph; those that work only on Python's numbers and lists are not tensor operators."""
     known = all_operators()
     found = {name for name in names if overloads_of(name, known)}

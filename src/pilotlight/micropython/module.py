@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pilotlight.micropython import cache
 from pilotlight.micropython.pack import pack
-from pilotlight.micropython.select import Selection, modules
+from pilotlight.micropython.select import TorchSelection, modules
 
 HERE = Path(__file__).parent
 KERNELS = HERE.parent / "kernels" / "portable"
@@ -25,7 +25,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/torch/micropython.cmake)
 """
 
 
-def write_module(folder: Path, selection: Selection) -> list[str]:
+def write_module(folder: Path, selection: TorchSelection) -> list[str]:
     """Write or update the folder; unchanged files are not touched, old ones are removed.
 
     Returns the names of its files.

@@ -18,7 +18,7 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
 from pilotlight.micropython.pack import shares
-from pilotlight.micropython.select import Selection, modules
+from pilotlight.micropython.select import TorchSelection, modules
 
 Section = tuple[str, str]  # object file inside the build folder, name of the section
 _LINE = re.compile(r"^ (\.\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S+\.o)$", re.MULTILINE)
@@ -87,7 +87,7 @@ def read_references(build: Path) -> References:
     return found
 
 
-def flash_report(build: Path, map_file: Path, selection: Selection) -> dict[str, Any]:
+def flash_report(build: Path, map_file: Path, selection: TorchSelection) -> dict[str, Any]:
     """Bytes of flash by what uses them."""
     kept = kept_sections(map_file, build)
     references = read_references(build)
@@ -126,7 +126,7 @@ def flash_report(build: Path, map_file: Path, selection: Selection) -> dict[str,
     }
 
 
-def python_operators(selection: Selection) -> list[dict[str, Any]]:
+def python_operators(selection: TorchSelection) -> list[dict[str, Any]]:
     """Operators that are written in Python, by their bytes of the packed stream."""
     units = selection.units()
     sizes = shares(units)

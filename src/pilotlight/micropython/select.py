@@ -24,7 +24,7 @@ _SHOWN = 5  # unknown names that an error lists
 
 
 @dataclass(frozen=True)
-class Selection:
+class TorchSelection:
     """Names of overloads, of operators that are written in Python, and of Python modules; None: all of them."""
 
     operators: tuple[str, ...] | None = None
@@ -51,7 +51,7 @@ class Selection:
         return [path for name, path in modules().items() if self.python is None or name in self.python]
 
 
-ALL = Selection()
+ALL = TorchSelection()
 
 
 def all_kernels() -> dict[str, CFunction]:
@@ -74,7 +74,7 @@ def modules() -> dict[str, Path]:
     return {".".join(p.relative_to(PYTHON).with_suffix("").parts).removesuffix(".__init__"): p for p in paths}
 
 
-def select(operators: Iterable[str], python: Iterable[str], where: str) -> Selection:
+def select(operators: Iterable[str], python: Iterable[str], where: str) -> TorchSelection:
     """Operators with or without the name of an overload; Python modules with the others that they need."""
     known, unknown = all_operators(), []
     wanted: dict[str, None] = {}
@@ -84,10 +84,10 @@ def select(operators: Iterable[str], python: Iterable[str], where: str) -> Selec
         unknown += [] if found else [name]
     if unknown:
         raise _unknown("operator", unknown, sorted({n.partition(".")[0] for n in known} | set(known)), where)
-    composed = Selection(tuple(wanted)).units()
+    composed = TorchSelection(tuple(wanted)).units()
     for word in sorted({word for unit in composed for word in unit.words}):
         wanted |= dict.fromkeys(overloads_of(word, known))
-    return Selection(tuple(sorted(wanted)), with_packages([*python, *([_PACKED] if composed else [])], where))
+    return TorchSelection(tuple(sorted(wanted)), with_packages([*python, *([_PACKED] if composed else [])], where))
 
 
 def overloads_of(name: str, known: Iterable[str]) -> list[str]:
@@ -139,7 +139,7 @@ def _unknown(what: str, names: list[str], known: list[str], where: str) -> Pilot
     )
 
 
-def from_file(path: Path) -> Selection:
+def from_file(path: Path) -> TorchSelection:
     """A YAML file: `operators` is a list of names, `python` a list of modules of the Python part."""
     if not path.is_file():
         raise PilotlightError(f"{path} does not exist", hint="check the path", kind="no-file")

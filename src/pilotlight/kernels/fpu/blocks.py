@@ -23,7 +23,7 @@ from pilotlight.kernels.assembly.instructions import (
     Registers,
     Shifted,
 )
-from pilotlight.kernels.fpu.fields import OFFSET
+from pilotlight.kernels.fpu.arguments import MAC
 from pilotlight.kernels.fpu.names import Block
 
 DEFAULT_NAN = 1 << 25
@@ -168,7 +168,7 @@ class Generator(ABC):
         self.advance([self.base], "x_pixel", 1 + self.pixels)
 
     def load(self, target: Core, name: str) -> None:
-        self.f.add("ldr", target, MemoryOperand(ARGS, OFFSET[name]))
+        self.f.add("ldr", target, MemoryOperand(ARGS, MAC[name]))
 
     def advance(self, pointers: list[Core], name: str, shift: int = 2) -> None:
         """Moves pointers on by a field of the arguments, shifted left."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pilotlight.kernels.assembly.arguments import checks
+from pilotlight.kernels.fpu.arguments import MAC
 from pilotlight.kernels.fpu.names import Block, ordered
 
 
@@ -16,7 +18,7 @@ def dispatch(names: set[str], prefix: str, assembly: bool = True) -> str:
     text = "\n".join(_twin(block, prefix) for block in blocks)
     if assembly:
         declared = "".join(f"void {prefix}_{block.name}(const pl_mac_t *a);\n" for block in blocks)
-        text = f"#if PL_MICRO_ASM\n{declared}#else\n{text}#endif\n"
+        text = f"#if PL_MICRO_ASM\n{checks([MAC])}{declared}#else\n{text}#endif\n"
     return f"{text}\n{_choice(blocks, prefix)}"
 
 

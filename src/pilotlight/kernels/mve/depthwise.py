@@ -13,36 +13,25 @@ weights tap by tap (int16 for such a rest), and multipliers, each in the order o
 
 from __future__ import annotations
 
+from pilotlight.kernels.mve.arguments import DW, WINDOW
+from pilotlight.kernels.mve.function import HeliumFunction
 from pilotlight.kernels.mve.names import HeliumDepthwise
-from pilotlight.kernels.mve.text import Text
 
-DW = {
-    name: 4 * i
-    for i, name in enumerate(
-        ("x", "y", "w", "pixels", "x_pixel", "y_pixel", "blocks", "rest", "taps", "zy", "shift", "lo", "hi")
-    )
-}
-WINDOW = {
-    name: 4 * i
-    for i, name in enumerate(
-        ("taps", "x", "padding", "at", "top", "left", "ih", "iw", "kh", "kw", "x_row", "x_col", "dh", "dw")
-    )
-}
 _SUMS = ("q4", "q5", "q6", "q7")
 
 
-def depthwise(t: Text, block: HeliumDepthwise) -> None:
+def depthwise(t: HeliumFunction, block: HeliumDepthwise) -> None:
     """All channels of consecutive pixels."""
     taps, rest, shift, limits = block.taps, block.rest, block.shift, block.limits
     t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"), "d8", "d15")
-    t.add("mov r11, r0")
+    t.write("mov r11, r0")
     t.load("r11", DW, ("r10", "y"), ("r7", "x"))
-    t.add(f"ldm r7, {{{', '.join(_taps(taps))}}}")
+    t.write(f"ldm r7, {{{', '.join(_taps(taps))}}}")
     t.label("pixel")
     t.load("r11", DW, ("r9", "w"), ("r7", "zy"))
     if block.whole:
         t.load("r11", DW, ("lr", "blocks"))
-        t.add("dls lr, lr")
+        t.write("dls lr, lr")
         t.label("block")
         if block.repeat:
             t.load("r11", DW, ("r9", "w"))
@@ -50,53 +39,53 @@ def depthwise(t: Text, block: HeliumDepthwise) -> None:
         t.branch("le lr,", "block")
     if rest:
         t.load("r11", DW, ("lr", "rest"))
-        t.add("vctp.16 lr" if rest == 8 else "vctp.8 lr")
+        t.write("vctp.16 lr" if rest == 8 else "vctp.8 lr")
     if rest == 8:
         _eight(t, taps, shift, limits)
     elif rest:
         _sixteen(t, taps, shift, limits, predicated=True)
     t.load("r11", DW, ("r9", "pixels"))
-    t.add("subs r9, r9, #1")
+    t.write("subs r9, r9, #1")
     t.branch("beq", "done")
-    t.add(f"str r9, [r11, #{DW['pixels']}]")
+    t.write(f"str r9, [r11, #{DW['pixels']}]")
     t.load("r11", DW, ("r9", "x_pixel"), ("lr", "y_pixel"))
     for x in _taps(taps):
-        t.add(f"add {x}, {x}, r9")
-    t.add("add r10, r10, lr")
+        t.write(f"add {x}, {x}, r9")
+    t.write("add r10, r10, lr")
     t.branch("b", "pixel")
     t.label("done")
     t.leave()
 
 
-def window(t: Text) -> None:
+def window(t: HeliumFunction) -> None:
     """A pointer for every tap: rows and columns outside 0..size are unsigned numbers beyond it."""
     t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"))
     t.load("r0", WINDOW, ("r1", "taps"), ("r2", "x"), ("r3", "padding"), ("r4", "top"), ("r6", "ih"), ("r7", "iw"))
     t.load("r0", WINDOW, ("r9", "kh"), ("r10", "x_col"), ("r11", "dw"), ("r12", "at"))
-    t.add("add r2, r2, r12")
+    t.write("add r2, r2, r12")
     t.label("row")
     t.load("r0", WINDOW, ("lr", "kw"), ("r5", "left"))
-    t.add("mov r8, r2")
-    t.add("dls lr, lr")
-    t.add("cmp r4, r6")
+    t.write("mov r8, r2")
+    t.write("dls lr, lr")
+    t.write("cmp r4, r6")
     t.branch("bhs", "outside")
     t.label("tap")
-    t.add("cmp r5, r7")
-    t.add("ite lo")
-    t.add("strlo r8, [r1], #4")
-    t.add("strhs r3, [r1], #4")
-    t.add("add r8, r8, r10")
-    t.add("add r5, r5, r11")
+    t.write("cmp r5, r7")
+    t.write("ite lo")
+    t.write("strlo r8, [r1], #4")
+    t.write("strhs r3, [r1], #4")
+    t.write("add r8, r8, r10")
+    t.write("add r5, r5, r11")
     t.branch("le lr,", "tap")
     t.label("next")
     t.load("r0", WINDOW, ("r5", "x_row"), ("r8", "dh"))
-    t.add("add r2, r2, r5")
-    t.add("add r4, r4, r8")
-    t.add("subs r9, r9, #1")
+    t.write("add r2, r2, r5")
+    t.write("add r4, r4, r8")
+    t.write("subs r9, r9, #1")
     t.branch("bne", "row")
     t.leave()
     t.label("outside")
-    t.add("str r3, [r1], #4")
+    t.write("str r3, [r1], #4")
     t.branch("le lr,", "outside")
     t.branch("b", "next")
 
@@ -106,54 +95,54 @@ def _taps(count: int) -> list[str]:
     return ["r0", "r1", "r2", "r3", "r4", "r5", "r6", "r8", "r12"][:count]
 
 
-def depthwise_many(t: Text, block: HeliumDepthwise) -> None:
+def depthwise_many(t: HeliumFunction, block: HeliumDepthwise) -> None:
     """Two taps in a turn of the inner loop; pointers stay in memory, r1 is what is added to them: r12 for the pixel and
     the channels done."""
     t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"), "d8", "d15")
-    t.add("mov r11, r0")
+    t.write("mov r11, r0")
     t.load("r11", DW, ("r10", "y"), ("r8", "x"), ("r6", "taps"), ("r7", "zy"))
-    t.add("lsr r6, r6, #1")
-    t.add("mov r12, #0")
+    t.write("lsr r6, r6, #1")
+    t.write("mov r12, #0")
     t.label("pixel")
     t.load("r11", DW, ("r9", "w"))
-    t.add("mov r1, r12")
+    t.write("mov r1, r12")
     if block.whole:
         t.load("r11", DW, ("r5", "blocks"))
         t.label("block")
         _many(t, block, "whole", predicated=False)
-        t.add("add r1, r1, #16")
-        t.add("subs r5, r5, #1")
+        t.write("add r1, r1, #16")
+        t.write("subs r5, r5, #1")
         t.branch("bne", "block")
     if block.rest:
         t.load("r11", DW, ("r5", "rest"))
-        t.add("vctp.8 r5")
+        t.write("vctp.8 r5")
         _many(t, block, "rest", predicated=True)
     t.load("r11", DW, ("r5", "pixels"))
-    t.add("subs r5, r5, #1")
+    t.write("subs r5, r5, #1")
     t.branch("beq", "done")
-    t.add(f"str r5, [r11, #{DW['pixels']}]")
+    t.write(f"str r5, [r11, #{DW['pixels']}]")
     t.load("r11", DW, ("r5", "x_pixel"), ("r4", "y_pixel"))
-    t.add("add r12, r12, r5")
-    t.add("add r10, r10, r4")
+    t.write("add r12, r12, r5")
+    t.write("add r10, r10, r4")
     t.branch("b", "pixel")
     t.label("done")
     t.leave()
 
 
-def _many(t: Text, block: HeliumDepthwise, label: str, predicated: bool) -> None:
+def _many(t: HeliumFunction, block: HeliumDepthwise, label: str, predicated: bool) -> None:
     _start(t)
-    t.add("mov r4, r8")
-    t.add("dls lr, r6")
+    t.write("mov r4, r8")
+    t.write("dls lr, r6")
     t.label(label)
-    t.add("ldrd r2, r3, [r4], #8")
-    t.add("add r2, r2, r1")
-    t.add("add r3, r3, r1")
+    t.write("ldrd r2, r3, [r4], #8")
+    t.write("add r2, r2, r1")
+    t.write("add r3, r3, r1")
     _pair(t, "r2", "r3", predicated)
     t.branch("le lr,", label)
     _finish(t, block.shift, block.limits, predicated)
 
 
-def _sixteen(t: Text, taps: int, shift: int, limits: bool, predicated: bool) -> None:
+def _sixteen(t: HeliumFunction, taps: int, shift: int, limits: bool, predicated: bool) -> None:
     _start(t)
     pointers = _taps(taps)
     for at in range(0, taps, 2):
@@ -161,103 +150,103 @@ def _sixteen(t: Text, taps: int, shift: int, limits: bool, predicated: bool) -> 
     _finish(t, shift, limits, predicated)
 
 
-def _start(t: Text) -> None:
+def _start(t: HeliumFunction) -> None:
     for q in _SUMS:
-        t.add(f"vldrw.32 {q}, [r9], #16")
+        t.write(f"vldrw.32 {q}, [r9], #16")
 
 
-def _pair(t: Text, first: str, second: str | None, predicated: bool) -> None:
+def _pair(t: HeliumFunction, first: str, second: str | None, predicated: bool) -> None:
     """One or two taps of 16 channels. Four registers hold sums, so a weight is loaded twice."""
 
     def load(q: str, pointer: str) -> None:
         if predicated:
-            t.add("vpst")
-        t.add(f"vldrb{'t' if predicated else ''}.8 {q}, [{pointer}], #16")
+            t.write("vpst")
+        t.write(f"vldrb{'t' if predicated else ''}.8 {q}, [{pointer}], #16")
 
     load("q0", first)
-    t.add("vldrb.8 q1, [r9], #16")
-    t.add("vmullb.s8 q2, q0, q1")
-    t.add("vmullt.s8 q0, q0, q1")
+    t.write("vldrb.8 q1, [r9], #16")
+    t.write("vmullb.s8 q2, q0, q1")
+    t.write("vmullt.s8 q0, q0, q1")
     if second:
         load("q1", second)
-        t.add("vldrb.8 q3, [r9]")
-        t.add("vmullb.s8 q3, q1, q3")
-        t.add("vadd.i16 q2, q2, q3")
-        t.add("vldrb.8 q3, [r9], #16")
-        t.add("vmullt.s8 q3, q1, q3")
-        t.add("vadd.i16 q0, q0, q3")
+        t.write("vldrb.8 q3, [r9]")
+        t.write("vmullb.s8 q3, q1, q3")
+        t.write("vadd.i16 q2, q2, q3")
+        t.write("vldrb.8 q3, [r9], #16")
+        t.write("vmullt.s8 q3, q1, q3")
+        t.write("vadd.i16 q0, q0, q3")
     for products, sums in (("q2", _SUMS[:2]), ("q0", _SUMS[2:])):
         _widen_and_add(t, products, sums)
 
 
-def _finish(t: Text, shift: int, limits: bool, predicated: bool) -> None:
+def _finish(t: HeliumFunction, shift: int, limits: bool, predicated: bool) -> None:
     """Sums to outputs; r7 holds the zero point."""
     _multiply(t, _SUMS, shift)
     for narrow, (bottom, top) in (("q0", _SUMS[:2]), ("q1", _SUMS[2:])):
-        t.add(f"vqmovnb.s32 {narrow}, {bottom}")
-        t.add(f"vqmovnt.s32 {narrow}, {top}")
-        t.add(f"vqadd.s16 {narrow}, {narrow}, r7")
-    t.add("vqmovnb.s16 q2, q0")
-    t.add("vqmovnt.s16 q2, q1")
+        t.write(f"vqmovnb.s32 {narrow}, {bottom}")
+        t.write(f"vqmovnt.s32 {narrow}, {top}")
+        t.write(f"vqadd.s16 {narrow}, {narrow}, r7")
+    t.write("vqmovnb.s16 q2, q0")
+    t.write("vqmovnt.s16 q2, q1")
     _limit(t, limits)
     if predicated:
-        t.add("vpst")
-        t.add("vstrbt.8 q2, [r10]")
+        t.write("vpst")
+        t.write("vstrbt.8 q2, [r10]")
     else:
-        t.add("vstrb.8 q2, [r10], #16")
+        t.write("vstrb.8 q2, [r10], #16")
 
 
-def _eight(t: Text, taps: int, shift: int, limits: bool) -> None:
+def _eight(t: HeliumFunction, taps: int, shift: int, limits: bool) -> None:
     for q in _SUMS[:2]:
-        t.add(f"vldrw.32 {q}, [r9], #16")
+        t.write(f"vldrw.32 {q}, [r9], #16")
     for at, pointer in enumerate(_taps(taps)):
         q = "q2" if at % 2 else "q0"
         if pointer in ("r8", "r12"):
-            t.add(f"mov r7, {pointer}")
-            t.add(f"add {pointer}, {pointer}, #16")
-            t.add("vpst")
-            t.add(f"vldrbt.s16 {q}, [r7]")
+            t.write(f"mov r7, {pointer}")
+            t.write(f"add {pointer}, {pointer}, #16")
+            t.write("vpst")
+            t.write(f"vldrbt.s16 {q}, [r7]")
         else:
-            t.add("vpst")
-            t.add(f"vldrbt.s16 {q}, [{pointer}], #16")
-        t.add("vldrh.16 q1, [r9], #16")
-        t.add(f"vmul.i16 {q}, {q}, q1")
+            t.write("vpst")
+            t.write(f"vldrbt.s16 {q}, [{pointer}], #16")
+        t.write("vldrh.16 q1, [r9], #16")
+        t.write(f"vmul.i16 {q}, {q}, q1")
         if at % 2:
-            t.add("vadd.i16 q0, q0, q2")
+            t.write("vadd.i16 q0, q0, q2")
         if at % 2 or at == taps - 1:
             _widen_and_add(t, "q0", _SUMS[:2])
     _multiply(t, _SUMS[:2], shift)
     t.load("r11", DW, ("r7", "zy"))
-    t.add("vqmovnb.s32 q0, q4")
-    t.add("vqmovnt.s32 q0, q5")
-    t.add("vqadd.s16 q0, q0, r7")
-    t.add("vqmovnb.s16 q2, q0")
+    t.write("vqmovnb.s32 q0, q4")
+    t.write("vqmovnt.s32 q0, q5")
+    t.write("vqadd.s16 q0, q0, r7")
+    t.write("vqmovnb.s16 q2, q0")
     _limit(t, limits)
-    t.add("mov r7, r10")
-    t.add("vpst")
-    t.add("vstrbt.16 q2, [r7]")
+    t.write("mov r7, r10")
+    t.write("vpst")
+    t.write("vstrbt.16 q2, [r7]")
 
 
-def _widen_and_add(t: Text, products: str, sums: tuple[str, ...]) -> None:
+def _widen_and_add(t: HeliumFunction, products: str, sums: tuple[str, ...]) -> None:
     for half, q in zip("bt", sums, strict=True):
-        t.add(f"vmovl{half}.s16 q1, {products}")
-        t.add(f"vadd.i32 {q}, {q}, q1")
+        t.write(f"vmovl{half}.s16 q1, {products}")
+        t.write(f"vadd.i32 {q}, {q}, q1")
 
 
-def _multiply(t: Text, sums: tuple[str, ...], shift: int) -> None:
+def _multiply(t: HeliumFunction, sums: tuple[str, ...], shift: int) -> None:
     for q in sums:
-        t.add("vldrw.32 q0, [r9], #16")
+        t.write("vldrw.32 q0, [r9], #16")
         if shift:
-            t.add(f"vshl.i32 {q}, {q}, #{shift}")
-        t.add(f"vrmulh.s32 {q}, {q}, q0")
+            t.write(f"vshl.i32 {q}, {q}, #{shift}")
+        t.write(f"vrmulh.s32 {q}, {q}, q0")
 
 
-def _limit(t: Text, limits: bool) -> None:
+def _limit(t: HeliumFunction, limits: bool) -> None:
     """Limits q2; r7 carries the zero point before and after."""
     if not limits:
         return
     for op, field in (("vmax.s8", "lo"), ("vmin.s8", "hi")):
         t.load("r11", DW, ("r7", field))
-        t.add("vdup.8 q0, r7")
-        t.add(f"{op} q2, q2, q0")
+        t.write("vdup.8 q0, r7")
+        t.write(f"{op} q2, q2, q0")
     t.load("r11", DW, ("r7", "zy"))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pilotlight.kernels.assembly.arguments import checks
+from pilotlight.kernels.assembly.render import render_file
+from pilotlight.kernels.mve.arguments import DOT, DW, ROWS, WINDOW
 from pilotlight.kernels.mve.blocks import generate
 from pilotlight.kernels.mve.names import COPIES, Dot, HeliumDepthwise, parse
 
@@ -20,6 +23,7 @@ _ARGUMENTS = {
     "fill_s8": "int8_t *y, int32_t bytes, int32_t value",
     "window_s8": "const pl_window_mve_t *a",
 }
+_STRUCTS = {"rows_s8": ROWS, "window_s8": WINDOW}
 _VALUES = {"rows_s8": "a", "fill_s8": "y, bytes, value", "window_s8": "a"}
 
 
@@ -29,9 +33,7 @@ def is_block(name: str) -> bool:
 
 def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
     """Text for `PREFIX_kernels.S`, and the stack bytes of each of its functions."""
-    functions = [generate(name) for name in sorted(names)]
-    text = _HEAD.format(prefix=prefix) + "".join(function.render(prefix) for function in functions)
-    return text + "\n#endif\n", {f"{prefix}_{function.name}": function.stack for function in functions}
+    return render_file(_HEAD, map(generate, sorted(names)), prefix)
 
 
 def dispatch(names: set[str], prefix: str) -> str:
@@ -49,7 +51,8 @@ def dispatch(names: set[str], prefix: str) -> str:
     twins += [
         f"static inline void {prefix}_{name}({_ARGUMENTS[name]})\n{{\n    {_portable(name)};\n}}" for name in copies
     ]
-    lines = ["#if PL_MVE_ASM", *declared, "#else", *twins, "#endif", ""]
+    structs = [DOT if isinstance(b, Dot) else DW for b in blocks] + [_STRUCTS[n] for n in copies if n in _STRUCTS]
+    lines = ["#if PL_MVE_ASM", *checks(structs).splitlines(), *declared, "#else", *twins, "#endif", ""]
     for function, chosen in (("pl_dot_mve", many), ("pl_dot_one_mve", one)):
         lines += [f"static inline void {function}(pl_dot_mve_t *a, int32_t kind)", "{", "    (void)a, (void)kind;"]
         lines += [*_choice(chosen, prefix, "    "), "}", ""]

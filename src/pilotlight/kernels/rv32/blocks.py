@@ -9,6 +9,11 @@ from __future__ import annotations
 
 import re
 
+from pilotlight.kernels.assembly.arguments import checks
+from pilotlight.kernels.assembly.instructions import RISCV, Function, Label
+from pilotlight.kernels.assembly.render import render_file
+from pilotlight.kernels.rv32.arguments import CONV, DEPTHWISE
+
 _PATTERN = re.compile(r"(?:rv_conv_s8_([1-4])|rv_depthwise_s8_w([12]))(?:_k(\d+))?")
 _HEAD = """\
 /* The int8 blocks of {prefix}.c for 32-bit RISC-V with multiplication. Elsewhere, and with PILOTLIGHT_PORTABLE, this
@@ -26,20 +31,12 @@ def is_block(name: str) -> bool:
     return _PATTERN.fullmatch(name) is not None
 
 
-class _Text:
-    """Instructions of one function; labels get its name."""
+class RiscvFunction(Function):
+    """One function under the standard calling convention: all registers that it must preserve are saved."""
 
-    def __init__(self, symbol: str):
-        self.symbol, self.lines, self.labels = symbol, list[str](), 0
-
-    def add(self, op: str, *operands: object) -> None:
-        self.lines.append(f"    {op} {', '.join(map(str, operands))}".rstrip())
-
-    def label(self, name: str) -> str:
-        return f".L{self.symbol}_{name}"
-
-    def place(self, name: str) -> None:
-        self.lines.append(f"{self.label(name)}:")
+    def __init__(self, name: str):
+        super().__init__(name, stack=FRAME, syntax=RISCV)
+        self.labels = 0
 
     def begin(self) -> None:
         self.add("addi", "sp", "sp", -FRAME)
@@ -64,41 +61,34 @@ class _Text:
         self.add("add", acc, acc, zy)
         for bound, test in ((lo, (acc, lo)), (hi, (hi, acc))):
             self.labels += 1
-            self.add("bge", *test, self.label(str(self.labels)))
+            self.add("bge", *test, Label(str(self.labels)))
             self.add("mv", acc, bound)
-            self.place(str(self.labels))
-
-    def render(self) -> str:
-        symbol = self.symbol
-        head = ["", f'    .section .text.{symbol}, "ax", %progbits', "    .p2align 2", f"    .global {symbol}"]
-        head += [f"    .type {symbol}, %function", f"{symbol}:"]
-        return "\n".join([*head, *self.lines, f"    .size {symbol}, . - {symbol}", ""])
+            self.label(str(self.labels))
 
 
-def _conv(symbol: str, pixels: int, shift: int) -> _Text:
-    f = _Text(symbol)
+def _conv(name: str, pixels: int, shift: int) -> RiscvFunction:
+    f = RiscvFunction(name)
     free = iter(REGISTERS)
     w = [next(free) for _ in range(4)]  # a0 among them: it is read before they are written
     x = [next(free) for _ in range(pixels)]
     weights, end, value, spare = (next(free) for _ in range(4))
     acc = [[next(free) for _ in range(4)] for _ in range(pixels)]
     f.begin()
-    f.add("lw", spare, "20(a0)")
+    f.add("lw", spare, f"{CONV['y']}(a0)")
     f.add("sw", spare, f"{Y}(sp)")
-    f.add("lw", weights, "12(a0)")
-    f.place("block")
+    f.add("lw", weights, f"{CONV['w']}(a0)")
+    f.label("block")
     for i in range(4):
         f.add("lw", acc[0][i], f"{4 * i}({weights})")
         for p in range(1, pixels):
             f.add("mv", acc[p][i], acc[0][i])
     f.add("addi", weights, weights, 16)
     f.add("lw", spare, f"{ARGUMENTS}(sp)")
-    f.add("lw", x[0], f"0({spare})")
-    f.add("lw", value, f"4({spare})")
-    f.add("lw", end, f"8({spare})")
+    for register, name in ((x[0], "x"), (value, "step"), (end, "x_end")):
+        f.add("lw", register, f"{CONV[name]}({spare})")
     for p in range(1, pixels):
         f.add("add", x[p], x[p - 1], value)
-    f.place("taps")
+    f.label("taps")
     for tap in range(4):
         for i in range(4):
             f.add("lb", w[i], f"{4 * tap + i}({weights})")
@@ -111,13 +101,12 @@ def _conv(symbol: str, pixels: int, shift: int) -> _Text:
     for p in range(pixels):
         f.add("addi", x[p], x[p], 4)
     f.add("addi", weights, weights, 16)
-    f.add("bne", x[0], end, f.label("taps"))
+    f.add("bne", x[0], end, Label("taps"))
     m, zy, lo, hi = w
     f.add("lw", spare, f"{ARGUMENTS}(sp)")
     f.add("lw", x[0], f"{Y}(sp)")
-    f.add("lw", value, f"24({spare})")
-    for register, at in ((zy, 28), (lo, 32), (hi, 36)):
-        f.add("lw", register, f"{at}({spare})")
+    for register, name in ((value, "oc"), (zy, "zy"), (lo, "lo"), (hi, "hi")):
+        f.add("lw", register, f"{CONV[name]}({spare})")
     for p in range(1, pixels):
         f.add("add", x[p], x[p - 1], value)
     for i in range(4):
@@ -129,15 +118,15 @@ def _conv(symbol: str, pixels: int, shift: int) -> _Text:
     f.add("addi", x[0], x[0], 4)
     f.add("sw", x[0], f"{Y}(sp)")
     f.add("lw", spare, f"{ARGUMENTS}(sp)")
-    f.add("lw", value, f"16({spare})")
-    f.add("bne", weights, value, f.label("block"))
+    f.add("lw", value, f"{CONV['w_end']}({spare})")
+    f.add("bne", weights, value, Label("block"))
     f.end()
     return f
 
 
-def _depthwise(symbol: str, stride: int, shift: int) -> _Text:
+def _depthwise(name: str, stride: int, shift: int) -> RiscvFunction:
     """Each column is loaded once: with stride 1 it goes into three sums, with stride 2 into one or two."""
-    f = _Text(symbol)
+    f = RiscvFunction(name)
     free = iter(REGISTERS[1:])
     x = [next(free) for _ in range(3)]
     column = [next(free) for _ in range(3)]
@@ -160,12 +149,12 @@ def _depthwise(symbol: str, stride: int, shift: int) -> _Text:
             f.add("add", target, start if r == 0 else target, spare)
 
     f.begin()
-    for register, at in ((ic, 8), (weights, 12), (zy, 28), (lo, 32), (hi, 36)):
-        f.add("lw", register, f"{at}(a0)")
-    for slot, at in ((X, 0), (Y, 20)):
-        f.add("lw", spare, f"{at}(a0)")
+    for register, name in ((ic, "ic"), (weights, "w"), (zy, "zy"), (lo, "lo"), (hi, "hi")):
+        f.add("lw", register, f"{DEPTHWISE[name]}(a0)")
+    for slot, name in ((X, "x"), (Y, "y")):
+        f.add("lw", spare, f"{DEPTHWISE[name]}(a0)")
         f.add("sw", spare, f"{slot}(sp)")
-    f.place("channel")
+    f.label("channel")
     for i in range(9):
         f.add("lb", w[i], f"{i}({weights})")
     f.add("lw", bias, f"12({weights})")
@@ -173,8 +162,8 @@ def _depthwise(symbol: str, stride: int, shift: int) -> _Text:
     f.add("addi", weights, weights, 20)
     f.add("lw", spare, f"{ARGUMENTS}(sp)")
     f.add("lw", x[0], f"{X}(sp)")
-    f.add("lw", column[0], f"4({spare})")
-    f.add("lw", pixels, f"24({spare})")
+    f.add("lw", column[0], f"{DEPTHWISE['row']}({spare})")
+    f.add("lw", pixels, f"{DEPTHWISE['pixels']}({spare})")
     f.add("add", x[1], x[0], column[0])
     f.add("add", x[2], x[1], column[0])
     f.add("addi", column[1], x[0], 1)
@@ -188,7 +177,7 @@ def _depthwise(symbol: str, stride: int, shift: int) -> _Text:
         advance()
         total(second, first, 1)
         total(first, bias, 0)
-    f.place("pixel")
+    f.label("pixel")
     advance()
     if stride == 1:
         total(second, second, 2)
@@ -203,29 +192,25 @@ def _depthwise(symbol: str, stride: int, shift: int) -> _Text:
         total(second, first, 1)
     total(first, bias, 0)
     f.add("addi", pixels, pixels, -1)
-    f.add("bnez", pixels, f.label("pixel"))
+    f.add("bnez", pixels, Label("pixel"))
     f.add("lw", spare, f"{ARGUMENTS}(sp)")
-    f.add("lw", spare, f"16({spare})")
-    f.add("bne", weights, spare, f.label("channel"))
+    f.add("lw", spare, f"{DEPTHWISE['w_end']}({spare})")
+    f.add("bne", weights, spare, Label("channel"))
     f.end()
     return f
 
 
-def _generate(name: str, prefix: str) -> _Text:
+def generate(name: str) -> RiscvFunction:
+    """The function of that name."""
     found = _PATTERN.fullmatch(name)
     assert found is not None
     shift = int(found[3] or 0)
-    if found[1]:
-        return _conv(f"{prefix}_{name}", int(found[1]), shift)
-    return _depthwise(f"{prefix}_{name}", int(found[2]), shift)
+    return _conv(name, int(found[1]), shift) if found[1] else _depthwise(name, int(found[2]), shift)
 
 
 def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
     """The text of the functions `PREFIX_NAME`, and the stack bytes of each."""
-    if not names:
-        return "", {}
-    text = "".join(_generate(name, prefix).render() for name in sorted(names))
-    return f"{_HEAD.format(prefix=prefix)}{text}\n#endif\n", {f"{prefix}_{name}": FRAME for name in sorted(names)}
+    return render_file(_HEAD, map(generate, sorted(names)), prefix)
 
 
 def variant(name: str) -> str:
@@ -240,14 +225,15 @@ def dispatch(names: set[str], prefix: str) -> str:
     ordered = sorted(names)
     text = f"enum {{ {', '.join(dict.fromkeys(map(variant, ordered)))} }};\n"
     for part, macro, struct, count in (
-        ("rv_conv", "PL_RV_ASM", "pl_rv_conv_t", "int32_t pixels, "),
-        ("rv_depthwise", "PL_RV_DEPTHWISE_ASM", "pl_rv_depthwise_t", ""),
+        ("rv_conv", "PL_RV_ASM", CONV, "int32_t pixels, "),
+        ("rv_depthwise", "PL_RV_DEPTHWISE_ASM", DEPTHWISE, ""),
     ):
         some = [name for name in ordered if name.startswith(part)]
         if not some:
             continue
-        arguments = f"const {struct} *t"
-        text += f"\n#if {macro}\n" + "".join(f"void {prefix}_{name}({arguments});\n" for name in some) + "#else\n"
+        arguments = f"const {struct.ctype} *t"
+        declared = "".join(f"void {prefix}_{name}({arguments});\n" for name in some)
+        text += f"\n#if {macro}\n{checks([struct])}{declared}#else\n"
         for name in some:
             found = _PATTERN.fullmatch(name)
             assert found is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pilotlight.kernels.assembly.instructions import Function
+from pilotlight.kernels.assembly.render import render_file
 from pilotlight.kernels.dsp.blocks.conv import conv
 from pilotlight.kernels.dsp.blocks.copy import pairs, widen
 from pilotlight.kernels.dsp.blocks.depthwise import depthwise
@@ -14,7 +15,6 @@ from pilotlight.kernels.dsp.blocks.taps import taps
 from pilotlight.kernels.dsp.blocks.tiles import spread, tiles
 from pilotlight.kernels.dsp.blocks.unfold import unfold
 from pilotlight.kernels.dsp.blocks.winograd import winograd
-from pilotlight.kernels.fpu.assembly import render
 
 _HEAD = """\
 /* The int8 blocks of {prefix}.c for cores with Thumb-2 and the DSP extension. Elsewhere, and with PILOTLIGHT_PORTABLE,
@@ -45,9 +45,4 @@ def generate(block: DspBlock) -> Function:
 
 def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
     """The text of the functions `PREFIX_NAME`, and the stack bytes of each."""
-    functions = [generate(block) for block in ordered(names)]
-    if not functions:
-        return "", {}
-    text = _HEAD.format(prefix=prefix)
-    text += "".join(render(function, f"{prefix}_{function.name}") for function in functions)
-    return text + "\n#endif\n", {f"{prefix}_{function.name}": function.stack for function in functions}
+    return render_file(_HEAD, map(generate, ordered(names)), prefix)

@@ -7,6 +7,7 @@ instruction of a step is four bytes long, so that the first turn of the unrolled
 from __future__ import annotations
 
 from pilotlight.kernels.assembly.instructions import Core, Function, RegisterList
+from pilotlight.kernels.dsp.blocks.arguments import CONV, all_fields
 from pilotlight.kernels.dsp.blocks.finish import limit, separate, shift_left
 from pilotlight.kernels.dsp.blocks.names import DspBlock
 
@@ -15,8 +16,8 @@ X, L0, L1, T0, W = (Core(n) for n in range(5))
 ACC = [(Core(5), Core(6)), (Core(7), Core(8)), (Core(9), Core(10))]
 T1, X0, X1 = Core(11), Core(12), Core(14)
 SAVED = RegisterList((*(Core(n) for n in range(4, 12)), Core(14)))
-ARGUMENTS = RegisterList(tuple(Core(n) for n in range(1, 11)))
-FRAME = 40  # x, steps left out, x_end, w, w_end, y, zy, y_pixel, lo, hi
+ARGUMENTS = all_fields(CONV)
+FRAME = 4 * len(CONV)  # x, steps left out, x_end, w, w_end, y, zy, y_pixel, lo, hi
 
 
 def conv(block: DspBlock) -> Function:
@@ -37,11 +38,11 @@ def conv(block: DspBlock) -> Function:
     f.label("taps")
     for _ in range(UNROLL):
         f.body += step.body
-    f.add("ldr", T0, "[sp, #8]")
+    f.add("ldr", T0, f"[sp, #{CONV['x_end']}]")
     f.add("cmp", X, T0)
     f.add("bne", "taps")
     _outputs(f, block)
-    f.add("ldr", T0, "[sp, #16]")
+    f.add("ldr", T0, f"[sp, #{CONV['w_end']}]")
     f.add("cmp", W, T0)
     f.add("bne", "pair")
     f.add("add", "sp", "sp", FRAME)
@@ -89,10 +90,10 @@ def _outputs(f: Function, block: DspBlock) -> None:
     y, zy, y_pixel = X0, T0, T1
     lo, hi = (X, X1) if finish.clamp else (None, None)
     f.add("ldrd", L0, L1, f"[{W}], #8")
-    f.add("ldrd", zy, y_pixel, "[sp, #24]")
-    f.add("ldr", y, "[sp, #20]")
+    f.add("ldrd", zy, y_pixel, f"[sp, #{CONV['zy']}]")
+    f.add("ldr", y, f"[sp, #{CONV['y']}]")
     if lo and hi:
-        f.add("ldrd", lo, hi, "[sp, #32]")
+        f.add("ldrd", lo, hi, f"[sp, #{CONV['lo']}]")
     for a, b in acc:
         if block.wide:
             shift_left(f, a, finish)
@@ -108,4 +109,4 @@ def _outputs(f: Function, block: DspBlock) -> None:
             if p < len(acc):
                 f.add("strb", acc[p][which], f"[{y}, {y_pixel}{shift}]")
         f.add("strb", acc[0][which], f"[{y}], #1")
-    f.add("str", y, "[sp, #20]")
+    f.add("str", y, f"[sp, #{CONV['y']}]")

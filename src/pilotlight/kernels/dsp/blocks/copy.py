@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pilotlight.kernels.assembly.instructions import Core, Function, RegisterList
+from pilotlight.kernels.dsp.blocks.arguments import PAIRS, all_fields
 
 
 def widen() -> Function:
@@ -36,7 +37,7 @@ def pairs() -> Function:
     saved = RegisterList(tuple(Core(n) for n in range(4, 12)))
     f.stack = 4 * len(saved.registers)
     f.add("push", saved)
-    f.add("ldmia", Core(0), RegisterList(tuple(Core(n) for n in range(1, 7))))
+    f.add("ldmia", Core(0), all_fields(PAIRS))
     f.add("mov", at, 0)
     f.add("cmp", a, 0)
     f.add("beq", "no_a")

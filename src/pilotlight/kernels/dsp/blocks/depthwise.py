@@ -7,6 +7,7 @@ output rows share every load: (0, 1) and (2, 3) times weights (0, 1) and (1, 2),
 from __future__ import annotations
 
 from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
+from pilotlight.kernels.dsp.blocks.arguments import DEPTHWISE, all_fields
 from pilotlight.kernels.dsp.blocks.conv import SAVED
 from pilotlight.kernels.dsp.blocks.finish import limit, shift_left
 from pilotlight.kernels.dsp.blocks.names import DspBlock
@@ -21,7 +22,7 @@ COLUMN = 32  # bytes of a patch column
 def depthwise(block: DspBlock) -> Function:
     f = Function(block.name, stack=4 * len(SAVED.registers) + FRAME)
     f.add("push", SAVED)
-    f.add("ldmia", Core(0), RegisterList(tuple(Core(n) for n in range(1, 10))))
+    f.add("ldmia", Core(0), all_fields(DEPTHWISE))
     f.add("sub", "sp", "sp", FRAME)
     f.add("str", Core(7), "[sp, #12]")
     f.add("strd", Core(8), Core(9), "[sp, #16]")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pilotlight.kernels.assembly.arguments import checks
+from pilotlight.kernels.dsp.blocks.arguments import BY_KIND
 from pilotlight.kernels.dsp.blocks.names import KINDS, DspBlock, ordered
 
 _ARGUMENTS = {
@@ -34,7 +36,8 @@ def dispatch(names: set[str], prefix: str) -> str:
     constants = list(dict.fromkeys(b.constant for b in blocks if b.kind in _COUNTS))
     text = f"enum {{ {', '.join(constants)} }};\n\n" if constants else ""
     declared = "".join(f"void {prefix}_{b.name}({_ARGUMENTS[b.kind]});\n" for b in blocks)
-    text += f"#if PL_DSP_ASM\n{declared}#else\n{''.join(_twin(b, prefix) for b in blocks)}#endif\n"
+    proved = checks(BY_KIND[b.kind] for b in blocks if b.kind in BY_KIND)
+    text += f"#if PL_DSP_ASM\n{proved}{declared}#else\n{''.join(_twin(b, prefix) for b in blocks)}#endif\n"
     for kind in KINDS:
         some = [b for b in blocks if b.kind == kind]
         if some:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
+from pilotlight.kernels.dsp.blocks.arguments import ROW, all_fields
 from pilotlight.kernels.dsp.blocks.conv import SAVED, enter, rest
 from pilotlight.kernels.dsp.blocks.finish import limit, separate
 from pilotlight.kernels.dsp.blocks.names import DspBlock
@@ -10,8 +11,8 @@ from pilotlight.kernels.dsp.blocks.names import DspBlock
 UNROLL = 2
 X, W, X0, X1 = (Core(n) for n in range(4))
 L0, L1 = Core(12), Core(14)
-ARGUMENTS = RegisterList(tuple(Core(n) for n in range(1, 10)))
-FRAME = 36  # x, steps left out, x_end, w, w_end, y, zy, lo, hi
+ARGUMENTS = all_fields(ROW)
+FRAME = 4 * len(ROW)  # x, steps left out, x_end, w, w_end, y, zy, lo, hi
 
 
 def row(block: DspBlock) -> Function:
@@ -31,23 +32,23 @@ def row(block: DspBlock) -> Function:
     f.label("taps")
     for _ in range(UNROLL):
         f.body += step.body
-    f.add("ldr", L0, "[sp, #8]")
+    f.add("ldr", L0, f"[sp, #{ROW['x_end']}]")
     f.add("cmp", X, L0)
     f.add("bne", "taps")
     y, zy = X1, X0
-    f.add("ldrd", y, zy, "[sp, #20]")
+    f.add("ldrd", y, zy, f"[sp, #{ROW['y']}]")
     for a, b in pairs:
         f.add("ldrd", L0, L1, f"[{W}], #8")
         separate(f, a, b, block.finish)
         f.add("smmlar", a, a, L0, zy)
         f.add("smmlar", b, b, L1, zy)
         if block.finish.clamp:
-            f.add("ldrd", L0, L1, "[sp, #28]")
+            f.add("ldrd", L0, L1, f"[sp, #{ROW['lo']}]")
         for output in (a, b):
             limit(f, output, *((L0, L1) if block.finish.clamp else (None, None)))
             f.add("strb", output, f"[{y}], #1")
-    f.add("str", y, "[sp, #20]")
-    f.add("ldr", L0, "[sp, #16]")
+    f.add("str", y, f"[sp, #{ROW['y']}]")
+    f.add("ldr", L0, f"[sp, #{ROW['w_end']}]")
     f.add("cmp", W, L0)
     f.add("bne", "block")
     f.add("add", "sp", "sp", FRAME)

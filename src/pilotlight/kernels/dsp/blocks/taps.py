@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
+from pilotlight.kernels.dsp.blocks.arguments import TAPS, all_fields
 from pilotlight.kernels.dsp.blocks.conv import SAVED
 from pilotlight.kernels.dsp.blocks.finish import limit, shift_left
 from pilotlight.kernels.dsp.blocks.names import DspBlock
@@ -10,8 +11,8 @@ from pilotlight.kernels.dsp.blocks.names import DspBlock
 X, W, ODD, EVEN = (Core(n) for n in range(4))
 ACC = [Core(n) for n in range(4, 8)]
 W0, W1, COLUMNS, ROWS, COLUMN, SPARE = Core(8), Core(9), Core(10), Core(11), Core(12), Core(14)
-ARGUMENTS = RegisterList(tuple(Core(n) for n in range(1, 12)))
-FRAME = 44  # x, kh, kw, column, row, w, w_end, y, zy, lo, hi
+ARGUMENTS = all_fields(TAPS)
+FRAME = 4 * len(TAPS)  # x, kh, kw, column, row, w, w_end, y, zy, lo, hi
 
 
 def taps(block: DspBlock) -> Function:
@@ -25,7 +26,7 @@ def taps(block: DspBlock) -> Function:
     f.add("ldmia", MemoryOperand(W, update=True), RegisterList(tuple(ACC)))
     f.add("ldrd", X, ROWS, "[sp]")
     f.label("row")
-    f.add("ldr", COLUMNS, "[sp, #8]")
+    f.add("ldr", COLUMNS, f"[sp, #{TAPS['kw']}]")
     f.label("tap")
     f.add("ldr", ODD, f"[{X}]")
     f.add("ldrd", W0, W1, f"[{W}], #8")
@@ -38,26 +39,26 @@ def taps(block: DspBlock) -> Function:
     f.add("smlatt", ACC[3], ODD, W1, ACC[3])
     f.add("subs", COLUMNS, COLUMNS, 1)
     f.add("bne", "tap")
-    f.add("ldr", SPARE, "[sp, #16]")
+    f.add("ldr", SPARE, f"[sp, #{TAPS['row']}]")
     f.add("add", X, X, SPARE)
     f.add("subs", ROWS, ROWS, 1)
     f.add("bne", "row")
     multipliers, y, zy = [ODD, EVEN, W0, W1], COLUMNS, SPARE
     f.add("ldmia", MemoryOperand(W, update=True), RegisterList(tuple(multipliers)))
-    f.add("ldrd", y, zy, "[sp, #28]")
+    f.add("ldrd", y, zy, f"[sp, #{TAPS['y']}]")
     for a, m in zip(ACC, multipliers, strict=True):
         shift_left(f, a, block.finish)
         f.add("smmlar", a, a, m, zy)
     if block.finish.clamp:
-        f.add("ldrd", ODD, EVEN, "[sp, #36]")
+        f.add("ldrd", ODD, EVEN, f"[sp, #{TAPS['lo']}]")
     for a in ACC:
         limit(f, a, *((ODD, EVEN) if block.finish.clamp else (None, None)))
         f.add("strb", a, f"[{y}], #1")
     f.add("ldr", X, "[sp]")
-    f.add("str", y, "[sp, #28]")
+    f.add("str", y, f"[sp, #{TAPS['y']}]")
     f.add("add", X, X, 4)
     f.add("str", X, "[sp]")
-    f.add("ldr", SPARE, "[sp, #24]")
+    f.add("ldr", SPARE, f"[sp, #{TAPS['w_end']}]")
     f.add("cmp", W, SPARE)
     f.add("bne", "channels")
     f.add("add", "sp", "sp", FRAME)

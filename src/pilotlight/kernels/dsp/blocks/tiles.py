@@ -7,6 +7,7 @@ holds two channels; four channels at a time, the last first, because border inpu
 from __future__ import annotations
 
 from pilotlight.kernels.assembly.instructions import Core, Function, RegisterList, Shifted
+from pilotlight.kernels.dsp.blocks.arguments import TILES, all_fields
 from pilotlight.kernels.dsp.blocks.conv import SAVED
 
 V, ROW, ROW3, COLUMN, X = (Core(n) for n in range(5))
@@ -32,7 +33,7 @@ def spread() -> Function:
 def tiles() -> Function:
     f = Function("tiles_s8", stack=4 * len(SAVED.registers) + FRAME)
     f.add("push", SAVED)
-    f.add("ldmia", Core(0), RegisterList(tuple(Core(n) for n in range(1, 7))))  # x, row, column, channels, v_end, fours
+    f.add("ldmia", Core(0), all_fields(TILES))
     f.add("sub", "sp", "sp", FRAME)
     f.add("sub", Core(5), Core(5), FOUR)
     f.add("strd", Core(5), Core(2), "[sp]")

@@ -7,6 +7,7 @@ columns and then by rows, in thirteen registers.
 from __future__ import annotations
 
 from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
+from pilotlight.kernels.dsp.blocks.arguments import UNFOLD
 from pilotlight.kernels.dsp.blocks.conv import SAVED
 from pilotlight.kernels.dsp.blocks.names import DspBlock
 
@@ -32,8 +33,8 @@ def unfold(block: DspBlock) -> Function:
     f = Function(block.name, stack=4 * len(SAVED.registers) + FRAME)
     f.add("push", SAVED)
     f.add("sub", "sp", "sp", FRAME)
-    f.add("ldr", TO, f"[{Core(0)}, #4]")
-    f.add("ldr", FROM, f"[{Core(0)}]")
+    f.add("ldr", TO, f"[{Core(0)}, #{UNFOLD['to']}]")
+    f.add("ldr", FROM, f"[{Core(0)}, #{UNFOLD['from']}]")
     f.add("mov", TAPS[0], block.step // 4)
     f.add("mov", TAPS[1], 4)
     f.add("strd", TAPS[0], TAPS[1], "[sp]")

@@ -1,0 +1,259 @@
+"""Blocks of each instruction set in the simulator, against numpy: the right bytes, and nothing else touched."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pilotlight.codegen.target import Target
+from pilotlight.kernels.assembly.arguments import ArgumentStruct
+from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, Quad, RegisterList
+from pilotlight.kernels.assembly.simulator import Simulator, SimulatorError
+from pilotlight.kernels.blocks import dispatch
+from pilotlight.kernels.dsp.blocks import arguments as dsp
+from pilotlight.kernels.dsp.blocks.assembly import generate as dsp_block
+from pilotlight.kernels.dsp.blocks.names import DspBlock
+from pilotlight.kernels.dsp.dense_s8 import finish_of
+from pilotlight.kernels.dsp.pack import taps_streams
+from pilotlight.kernels.dsp.simulator import DspSimulator
+from pilotlight.kernels.fpu.simulator import FpuSimulator
+from pilotlight.kernels.layers import Int8Layer
+from pilotlight.kernels.mve import arguments as mve
+from pilotlight.kernels.mve.blocks import generate as mve_block
+from pilotlight.kernels.mve.dense_s8 import pack_depthwise, pack_dot
+from pilotlight.kernels.mve.names import Dot, HeliumDepthwise
+from pilotlight.kernels.mve.simulator import HeliumSimulator
+from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
+from pilotlight.kernels.rv32 import arguments as rv32
+from pilotlight.kernels.rv32.blocks import generate as rv_block
+from pilotlight.kernels.rv32.dense_s8 import conv_streams, depthwise_words
+from pilotlight.kernels.rv32.simulator import RiscvSimulator
+from pilotlight.kernels.text import kernel_text
+from support import dense_s8_cases as dense
+
+ARGUMENTS, X, W, B, Y, T = (0x1000000 * n for n in range(1, 7))
+
+
+def run(
+    simulator: Simulator, function: Function, struct: ArgumentStruct, values: dict[str, int], **buffers: np.ndarray
+) -> np.ndarray:
+    """Calls a block; what a struct has besides `values` is zero. The bytes of its output."""
+    places = {"x": X, "w": W, "b": B, "y": Y, "t": T}
+    for name, data in buffers.items():
+        simulator.place(places[name], data)
+    simulator.place(ARGUMENTS, struct.pack(dict.fromkeys(struct.offsets, 0) | values))
+    simulator.call(function, ARGUMENTS)
+    return np.frombuffer(bytes(simulator.memory[Y]), np.int8)
+
+
+def finish(layer: Int8Layer) -> dict[str, int]:
+    return {"zy": layer.zy, "lo": layer.lo, "hi": layer.hi}
+
+
+def linear(rows: int, inputs: int, outputs: int, seed: int, shift: int = 0) -> tuple[Int8Layer, np.ndarray]:
+    layer, x = dense.random_layer(seed, LinearShape(rows, inputs, outputs).as_conv2d())
+    return replace(layer, shift=shift, m=layer.m >> shift), x
+
+
+def depthwise(kernel: int, channels: int, columns: int, stride: int, seed: int) -> tuple[Int8Layer, np.ndarray]:
+    """One row of outputs without padding."""
+    outputs = (columns - kernel) // stride + 1
+    shape = Conv2dShape(1, kernel, columns, channels, 1, outputs, channels, kernel, kernel, 1, stride, groups=channels)
+    return dense.random_layer(seed, shape)
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "seed"), [(8, 4, 2), (13, 7, 9)])
+@pytest.mark.parametrize("pixels", [1, 3, 4])
+def test_rv32_convolution(inputs: int, outputs: int, seed: int, pixels: int) -> None:
+    layer, x = linear(pixels, inputs, outputs, seed)
+    taps = -(-inputs // 4) * 4
+    streams, padded = conv_streams(layer, taps), -(-outputs // 4) * 4
+    patch = np.pad(x.reshape(pixels, inputs), ((0, 0), (0, taps - inputs)))
+    values = {"x": X, "step": taps, "x_end": X + taps, "w": W, "w_end": W + streams.nbytes, "y": Y, "oc": padded}
+    values |= finish(layer)
+    name = f"rv_conv_s8_{pixels}" + (f"_k{layer.shift}" if layer.shift else "")
+    spare = np.zeros(pixels * padded, np.int8)
+    y = run(RiscvSimulator(), rv_block(name), rv32.CONV, values, x=patch, w=streams, y=spare)
+    want = dense.reference(layer, x).reshape(pixels, outputs)
+    assert np.array_equal(y.reshape(pixels, padded)[:, :outputs], want)
+
+
+@pytest.mark.parametrize(("channels", "columns", "seed"), [(3, 7, 4), (5, 12, 6)])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_rv32_depthwise(channels: int, columns: int, seed: int, stride: int) -> None:
+    layer, x = depthwise(3, channels, columns, stride, seed)
+    words, pixels = depthwise_words(layer), layer.shape.ow
+    values = {"x": X, "row": columns * channels, "ic": channels, "w": W, "w_end": W + words.nbytes, "y": Y}
+    values |= {"pixels": pixels} | finish(layer)
+    name = f"rv_depthwise_s8_w{stride}" + (f"_k{layer.shift}" if layer.shift else "")
+    x = np.pad(x.ravel(), (0, channels))  # stride 1: the column after the last is loaded and not used
+    spare = np.zeros(pixels * channels, np.int8)
+    y = run(RiscvSimulator(), rv_block(name), rv32.DEPTHWISE, values, x=x, w=words, y=spare)
+    want = dense.reference(layer, x[: 3 * columns * channels].reshape(1, 3, columns, channels))
+    assert np.array_equal(y.reshape(want.shape), want)
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "seed"), [(21, 6, 2), (48, 4, 3), (5, 9, 6)])
+def test_helium_one_pixel(inputs: int, outputs: int, seed: int) -> None:
+    layer, x = linear(1, inputs, outputs, seed)
+    w, ends = pack_dot(layer)
+    values = {"x0": X, "y0": Y, "w": W, "bias": B, "end": B + ends.nbytes, "depth": inputs}
+    values |= {"last": (outputs - 1) % 4 + 1} | finish(layer)
+    block = mve_block(Dot(1, shift=layer.shift).name)
+    y = run(HeliumSimulator(), block, mve.DOT, values, x=x, w=w, b=ends, y=np.zeros(outputs, np.int8))
+    assert np.array_equal(y, dense.reference(layer, x).ravel())
+
+
+@pytest.mark.parametrize(
+    ("pixels", "inputs", "outputs", "shift"),
+    [(2, 30, 4, 0), (4, 33, 7, 1), (2, 190, 5, 0), (4, 170, 3, 2), (3, 9, 6, 0)],
+)
+def test_helium_pixels(pixels: int, inputs: int, outputs: int, shift: int) -> None:
+    """Without a loop, in a loop of an even or odd number of chunks, and any number of pixels of one chunk."""
+    layer, x = linear(pixels, inputs, outputs, 3 + shift, shift)
+    w, ends = pack_dot(layer)
+    depth, blocks = -(-inputs // 16) * 16, -(-outputs // 4)
+    block = Dot.of(inputs, layer.shift)
+    patch = np.pad(x.reshape(pixels, inputs), ((0, 0), (0, depth - inputs)))
+    values = {
+        "x0": X, "x1": X + depth, "y0": Y, "y1": Y + outputs, "w": W, "bias": B, "end": B + ends.nbytes, "depth": depth,
+        "x_pixel": depth, "last": (outputs - 1) % 4 + 1, "pairs": depth // 32, "pixels": pixels,
+        "step": 2 * outputs - 4 * (blocks - 1) if block.pixels == 2 else outputs, **finish(layer),
+    }
+    spare = np.zeros(pixels * outputs, np.int8)
+    y = run(HeliumSimulator(), mve_block(block.name), mve.DOT, values, x=patch, w=w, b=ends, y=spare)
+    assert np.array_equal(y, dense.reference(layer, x).ravel())
+
+
+@pytest.mark.parametrize(
+    ("kernel", "channels", "columns", "seed"), [(3, 21, 6, 2), (3, 16, 5, 3), (3, 6, 4, 8), (4, 19, 6, 4)]
+)
+def test_helium_depthwise(kernel: int, channels: int, columns: int, seed: int) -> None:
+    layer, x = depthwise(kernel, channels, columns, 1, seed)
+    stream, taps, pixels = pack_depthwise(layer), kernel * kernel, layer.shape.ow
+    block = HeliumDepthwise.of(taps, channels, layer.shift, layer.lo, layer.hi)
+    pointers = np.array([X + (r * columns + c) * channels for r in range(kernel) for c in range(kernel)], "<u4")
+    whole, rounded = channels // 16, -(-channels // 16) * 16
+    values = {
+        "x": T, "y": Y, "w": W, "pixels": pixels, "x_pixel": channels - rounded if block.taps else channels,
+        "y_pixel": channels - 16 * whole, "blocks": whole, "rest": channels % 16, "taps": taps, **finish(layer),
+    }
+    y = run(
+        HeliumSimulator(), mve_block(block.name), mve.DW, values, x=x, w=stream, t=pointers,
+        y=np.zeros(pixels * channels, np.int8),
+    )
+    assert np.array_equal(y, dense.reference(layer, x).ravel())
+
+
+@pytest.mark.parametrize("size", [5, 16, 37])
+def test_helium_copies(size: int) -> None:
+    """Two rows of three runs, nothing between them touched."""
+    x = np.arange(2 * 3 * (size + 3), dtype=np.uint8).view(np.int8)
+    spaced = np.full(2 * 3 * (size + 2), 77, np.int8)
+    values = {"y": Y, "x": X, "bytes": size, "pixels": 3, "x_pixel": size + 3, "y_pixel": size + 2, "rows": 2}
+    values |= {"x_row": 3 * (size + 3), "y_row": 3 * (size + 2)}
+    y = run(HeliumSimulator(), mve_block("rows_s8"), mve.ROWS, values, x=x, y=spaced).reshape(6, -1)
+    assert np.array_equal(y[:, :size], x.reshape(6, -1)[:, :size]) and np.all(y[:, size:] == 77)
+    simulator = HeliumSimulator()
+    simulator.place(Y, bytes(size))
+    simulator.call(mve_block("fill_s8"), Y, size, 0x81)
+    assert bytes(simulator.memory[Y]) == b"\x81" * size
+
+
+@pytest.mark.parametrize(("kernel", "channels", "seed"), [(3, 8, 5), (5, 4, 7)])
+def test_dsp_taps(kernel: int, channels: int, seed: int) -> None:
+    layer, x = depthwise(kernel, channels, kernel, 1, seed)
+    stream = taps_streams(layer)
+    values = {"x": X, "kh": kernel, "kw": kernel, "column": channels, "row": 0, "w": W, "w_end": W + stream.nbytes}
+    values |= {"y": Y} | finish(layer)
+    block = dsp_block(DspBlock("taps", 4, finish=finish_of(layer)))
+    y = run(DspSimulator(), block, dsp.TAPS, values, x=x, w=stream, y=np.zeros(channels, np.int8))
+    assert np.array_equal(y, dense.reference(layer, x).ravel())
+
+
+# ---- what a simulator does not let pass ----------------------------------------------------------------------
+
+
+def thumb(*lines: str) -> Function:
+    function = Function("test")
+    for line in lines:
+        function.write(line)
+    return function
+
+
+def riscv(*lines: tuple[str, ...]) -> Function:
+    function = rv_block("rv_conv_s8_1")
+    function.stack, function.body = 0, []
+    for op, *operands in lines:
+        function.add(op, *operands)
+    return function
+
+
+WRONG: list[tuple[Simulator, Function, str]] = [
+    (DspSimulator(), thumb("add r0, r5, r12", "bx lr"), "r12 is read before"),
+    (DspSimulator(), thumb("mov r4, #1", "bx lr"), "does not restore r4"),
+    (DspSimulator(), thumb("ldr r1, [r0, #4]", "bx lr"), "outside memory"),
+    (DspSimulator(), thumb("push {r4, lr}", "pop {r4, pc}"), "uses 8 bytes of stack, says 0"),
+    (DspSimulator(), thumb("mov lr, r0", "bx lr"), "does not restore lr"),
+    (FpuSimulator(), thumb("vmul.f32 s0, s1, s2", "bx lr"), "s1 is read before"),
+    (FpuSimulator(), thumb("vmov s17, r0", "bx lr"), "does not restore s17"),
+    (HeliumSimulator(), thumb("vadd.i32 q0, q1, q2", "bx lr"), "s4 is read before"),
+    (HeliumSimulator(), thumb("vdup.32 q4, r0", "bx lr"), "does not restore s16"),
+    (HeliumSimulator(), thumb("vldrb.8 q0, [r0]", "bx lr"), "outside memory"),
+    (HeliumSimulator(), thumb("vpst", "vstrbt.8 q0, [r0]", "bx lr"), "predicated"),
+    (HeliumSimulator(), thumb("vfoo.32 q0, q0, q0", "bx lr"), "unknown instruction"),
+    (RiscvSimulator(), riscv(("add", "a0", "t0", "t1"), ("ret",)), "t0 is read before"),
+    (RiscvSimulator(), riscv(("mv", "s3", "a0"), ("ret",)), "does not restore s3"),
+    (RiscvSimulator(), riscv(("lb", "a1", "4(a0)"), ("ret",)), "outside memory"),
+    (RiscvSimulator(), riscv(("mv", "ra", "a0"), ("ret",)), "ra is not restored"),
+]
+
+
+@pytest.mark.parametrize(("simulator", "function", "says"), WRONG, ids=[f"{type(s).__name__}-{t}" for s, _, t in WRONG])
+def test_what_is_wrong_is_noticed(simulator: Simulator, function: Function, says: str) -> None:
+    simulator.place(X, bytes(4))
+    with pytest.raises(SimulatorError, match=says):
+        simulator.call(function, X)
+
+
+def test_text_becomes_operands_and_text_again() -> None:
+    lines = ["add r7, r7, r6, lsl #1", "ldm r9!, {r0, r2, lr}", "vpush {d8-d13}", "vldrb.8 q0, [r7], #16",
+             "ldrd r1, r3, [r11, #8]", "strb r2, [r1, r4, lsl #1]", "it lt", "dlstp.8 lr, r7"]  # fmt: skip
+    function = thumb(*lines)
+    assert [str(instruction).strip() for instruction in function.body] == lines
+    assert function.body[3].operands == (Quad(0), MemoryOperand(Core(7), after=16))
+    assert function.body[1].operands[1] == RegisterList((Core(0), Core(2), Core(14)))
+
+
+# ---- where fields are ----------------------------------------------------------------------------------------
+
+CORTEX_M = ["arm-none-eabi-gcc", "-mthumb"]
+BLOCKS = {
+    "mac_f32": ({"mac_f32_1x1"}, ("mac_f32", "pl_mac_t", "rows, cols, len", "cols, rows, len"),
+                [*CORTEX_M, "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"]),
+    "dsp": ({"taps_s8_4"}, ("taps_dsp_s8", "pl_dsp_taps_t", "*x;\n    int32_t kh, kw;", "*x;\n    int32_t kw, kh;"),
+            [*CORTEX_M, "-mcpu=cortex-m4"]),
+    "mve": ({"dot_s8_1x4"}, ("linear_mve_s8", "pl_dot_mve_t", "int32_t depth;\n", "int32_t other, depth;\n"),
+            [*CORTEX_M, "-mcpu=cortex-m55", "-mfloat-abi=hard"]),
+    "rv32": ({"rv_conv_s8_1"},
+             ("conv_rv_s8", "pl_rv_conv_t", "int8_t *y;\n    int32_t oc;", "int32_t oc;\n    int8_t *y;"),
+             ["riscv64-unknown-elf-gcc", "-march=rv32imac", "-mabi=ilp32"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_field_that_moved_does_not_compile(name: str, tmp_path: Path) -> None:
+    names, (header, struct, old, new), compiler = BLOCKS[name]
+    target = Target(frozenset({"thumb2", "fpu32"}))
+    text = "#include <stdint.h>\n" + kernel_text([header]) + "\n" + dispatch(names, "test", target)
+    assert old in text
+    for content, works in ((text, True), (text.replace(old, new, 1), False)):
+        (tmp_path / "test.c").write_text(content)
+        command = [*compiler, "-std=c99", "-pedantic", "-ffreestanding", "-w", "-fsyntax-only", "test.c"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert (done.returncode == 0) == works, done.stderr
+        assert works or f"{struct}_is_as_the_assembly_knows_it" in done.stderr
