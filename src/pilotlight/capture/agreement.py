@@ -22,7 +22,7 @@ from pilotlight.capture.reference import ExportedAnswers, example_inputs, one_th
 from pilotlight.capture.sequence import SequenceAnswers
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Answers, Graph
-from pilotlight.graph.lengths import vary_lengths
+from pilotlight.graph.lengths import at_lengths, every_length, vary_lengths
 from pilotlight.graph.program import mixed
 
 CALLS = 8  # of a module that changes something; one that changes nothing is called twice
@@ -38,6 +38,7 @@ def check_agreement(eager: Eager, functional: ExportedProgram, graph: Graph) -> 
     example = example_inputs(functional)
     rows = [example, *vary_lengths(graph.inputs, variations(example, CALLS - 1))]
     with one_thread():
+        _check_lengths(eager, functional, graph, example)
         first = eager.start()(*rows[0])
         module = eager.start()
         bound = dict(module.module.named_buffers())
@@ -55,6 +56,24 @@ def check_agreement(eager: Eager, functional: ExportedProgram, graph: Graph) -> 
     call, output = place
     rebound = [n for n, b in module.module.named_buffers() if n in bound and b is not bound[n] and n in changed]
     raise _departed(call, names[output] if output < len(names) else str(output), changed, rebound)
+
+
+def _check_lengths(eager: Eager, functional: ExportedProgram, graph: Graph, example: Outputs) -> None:
+    """Refuse a program that differs from the module at some length; torch.export traces it at one of them."""
+    for lengths in every_length(graph.inputs):
+        row = at_lengths(graph.inputs, example, lengths)
+        want = [eager.start()(*row)]
+        try:
+            same = departure([ExportedAnswers(functional)(*row)], want) is None
+        except Exception:  # the program cannot be run at all
+            same = False
+        if not same and not _agree_in_float64(eager, functional, [row]):
+            shown = ", ".join(f"{graph.inputs[k].name} {n}" for k, n in lengths.items())
+            raise PilotlightError(
+                f"the exported program is not what the module computes at another length ({shown}): torch.export "
+                "captured what it does at that of the example",
+                hint="let nothing but shapes depend on the length: no if, no number made from it", kind="capture",
+            )
 
 
 def check_entries(

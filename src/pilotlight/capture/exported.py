@@ -22,7 +22,7 @@ from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
 
 from pilotlight import ops
-from pilotlight.capture import symbols, widths
+from pilotlight.capture import rows, symbols, widths
 from pilotlight.capture.agreement import check_agreement
 from pilotlight.capture.eager import Eager
 from pilotlight.capture.frames import TORCH_FOLDER, user_frame
@@ -112,6 +112,19 @@ def _quiet() -> Iterator[None]:
 def _export_error(error: Exception) -> PilotlightError:
     text = str(error).strip() or type(error).__name__
     where = user_frame(error)
+    if "specialized it to be a constant" in text:
+        return PilotlightError(
+            "a dimension that is given at run time is fixed: the model works for one length only, or the example has "
+            "the length 1, which PyTorch takes for a fixed one",
+            where=where, hint="give an example with a length of 2 or more, and let nothing depend on it but shapes",
+            kind="dynamic-shape",
+        )
+    if text.startswith("Constraints violated"):
+        reason = "".join(text.splitlines()[1:2]).strip(" -")
+        return PilotlightError(
+            f"the model does not work for every length that it is to take: {reason}",
+            where=where, hint="give torch.export.Dim another min or max", kind="dynamic-shape",
+        )
     guard = "GuardOnDataDependent" in type(error).__name__
     if guard or "data-dependent" in text or "Could not guard" in text:
         return PilotlightError(
@@ -287,8 +300,8 @@ class _Walker:
             return empty if isinstance(node.meta["val"], list | tuple) else empty[0]
         self.builder.dense = partial(_dense, node)
         moves = ops.moves_data(_short(node.target)) or isinstance(node.target, torch._ops.HigherOrderOperator)
-        if symbols.varies(node):
-            lowering = symbols.around(self.symbols, node, lowering)
+        if rows.varies(node):
+            lowering = rows.around(self.symbols, node, lowering)
         result = widths.lower(self.builder, lowering, moves, arguments)
         if self.builder.count is not None:
             self.symbols.define(next(n for n in tensors[0].shape if type(n) is not int), self.builder.count)
@@ -312,7 +325,7 @@ class _Walker:
                 value = self.values.get(item)
                 missing |= value is None
                 if isinstance(value, symbols.SYMBOLIC):
-                    as_tensor = kind in ("Tensor", "number", "Scalar")
+                    as_tensor = rows.is_value(node, kind)
                     number = self.symbols.value if as_tensor else None
                     return number(self.builder, value) if number else self.symbols.maximum(value, str(node))
                 return value
@@ -357,6 +370,7 @@ class _Importer(_Walker):
         sizes = symbols.Symbols(program.range_constraints)
         graph = Graph(name, exported=original)
         super().__init__(program.graph_module, graph, [], sizes)
+        self.lengths: list[tuple[Port, int, Any]] = []  # of inputs: the port, the dimension, its size
         self.program = program
 
     def run(self) -> Graph:
@@ -389,6 +403,7 @@ class _Importer(_Walker):
                 self.values[node] = self._input(node)
             else:
                 self.values[node] = getattr(spec.arg, "value", None)
+        self._sizes()
 
     def _input(self, node: torch.fx.Node) -> Value | None:
         tensor = node.meta["val"]
@@ -397,14 +412,46 @@ class _Importer(_Walker):
                 raise PilotlightError(f"input {node.name} is a {tensor.layout} tensor; expected a dense one",
                                       hint="give x.to_dense()", kind="unsupported")
             dtype = from_torch(tensor.dtype, f"input {node.name}")
-            shape = static_shape(tensor, f"input {node.name}")
+            shape = self.symbols.shape(tensor, f"input {node.name}")
+            self._check_lengths(tensor, f"input {node.name}")
             check_size(dtype, shape, f"input {node.name}")
         except PilotlightError as problem:
             self.problems.append(problem)
             return None
         value = self.graph.fresh(node.name, dtype, shape)
         self.graph.inputs.append(Port(node.name, value, shape))
+        self.lengths += [(self.graph.inputs[-1], at, n) for at, n in enumerate(tensor.shape) if type(n) is not int]
         return value
+
+    def _check_lengths(self, tensor: torch.Tensor, what: str) -> None:
+        """A dimension that is given at run time is one symbol of its own, and at least 1."""
+        for at, size in enumerate(tensor.shape):
+            if type(size) is int:
+                continue
+            if not symbols.expression_of(size).is_Symbol:
+                raise PilotlightError(
+                    f"dimension {at} of {what} is {size}, computed from another dimension that is given at run time",
+                    hint="give each dimension a torch.export.Dim of its own", kind="dynamic-shape",
+                )
+            if self.symbols.least(size) < 1:
+                raise PilotlightError(
+                    f"dimension {at} of {what} may be 0; expected at least 1",
+                    hint='write torch.export.Dim("T", min=1, max=...)', kind="dynamic-shape",
+                )
+
+    def _sizes(self) -> None:
+        """The lengths that are given at run time: an input each, after the others."""
+        known: dict[Any, int] = {}
+        for port, at, size in self.lengths:
+            symbol = symbols.expression_of(size)
+            if symbol not in known:
+                known[symbol] = len(self.graph.inputs)
+                name = f"{port.name}_size_{at}"
+                value = self.graph.fresh(name, INT64, ())
+                limits = self.symbols.least(size), self.symbols.maximum(size, name)
+                self.graph.inputs.append(Port(name, value, (), is_size=True, limits=limits))
+                self.symbols.define(size, value)
+            port.sizes += ((at, known[symbol]),)
 
     def _tensor(self, target: str) -> torch.Tensor:
         if target in self.program.state_dict:

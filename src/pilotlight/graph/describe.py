@@ -30,7 +30,7 @@ def size_meaning(ports: Sequence[Port], port: Port) -> str:
     number = list(ports).index(port)
     if port.is_size:
         owner, axis = next((p, axis) for p in ports for axis, where in p.sizes if where == number)
-        text = f"; how many of {owner.name}'s dimension {axis} count"
+        text = f"; how many of dimension {axis} of {owner.name} count"
         return f"{text}, {port.limits[0]} to {port.limits[1]}" if port.limits[1] else text
     sizes = [f"{ports[where].name} of dimension {axis}" for axis, where in port.sizes]
     return f"; the first {' and '.join(sizes)} count" if sizes else ""

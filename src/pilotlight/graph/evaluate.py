@@ -7,6 +7,7 @@ import torch
 from pilotlight.graph import operators
 from pilotlight.graph.dtypes import to_numpy, to_torch
 from pilotlight.graph.graph import Graph, Value
+from pilotlight.graph.lengths import with_lengths
 from pilotlight.graph.ports import from_memory, to_memory, visible
 
 
@@ -31,7 +32,7 @@ def trace(
 ) -> tuple[dict[Value, torch.Tensor], list[torch.Tensor]]:
     """One run with every value that was computed on the way; `carried` holds states of an earlier run."""
     values: dict[Value, torch.Tensor] = {}
-    for port, x in zip(graph.inputs, inputs, strict=True):
+    for port, x in zip(graph.inputs, with_lengths(graph.inputs, inputs), strict=True):
         values[port.value] = to_torch(to_memory(port, x))
     for state in graph.states:
         values[state.value] = (carried or {}).get(state.name, to_torch(state.initial))

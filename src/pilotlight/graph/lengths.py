@@ -39,7 +39,7 @@ def with_lengths(ports: Sequence[Port], inputs: Sequence[Any]) -> list[torch.Ten
             x = F.pad(x, padding)
         full.append(x)
     tensors = iter(full)
-    return [torch.tensor(lengths[k]) if port.is_size else next(tensors) for k, port in enumerate(ports)]
+    return [torch.tensor(lengths.get(k, 0)) if port.is_size else next(tensors) for k, port in enumerate(ports)]
 
 
 def at_lengths(

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
 
+from pilotlight.capture.reference import one_thread
 from pilotlight.errors import PilotlightError, no_file
-from pilotlight.graph import Port
+from pilotlight.graph import Answers, Port
 from pilotlight.graph.dtypes import convert, to_torch
+from pilotlight.graph.lengths import torch_ports
 
+Row = TypeVar("Row")
 CALIBRATION_RUNS = 16  # of a quantized model without other inputs
 LABELLED_RUNS = 512  # with labels
 
@@ -23,6 +28,19 @@ def calibration_runs(
     """The samples that a quantized model runs if no inputs are given: a few, or more if they have labels."""
     count = CALIBRATION_RUNS if labels is None else LABELLED_RUNS
     return samples[:count], None if labels is None else labels[:count]
+
+
+def possible(answers: Answers, rows: list[Row], least: int, inputs: Callable[[Row], list[torch.Tensor]]) -> list[Row]:
+    """The first rows that the model itself takes one after another, such as until a cache is full; `least` must be."""
+    for number, row in enumerate(rows):
+        try:
+            with one_thread():
+                answers(*inputs(row))
+        except PilotlightError:
+            if number < least:
+                raise
+            return rows[:number]
+    return rows
 
 
 def read_inputs(path: Path, ports: list[Port]) -> tuple[list[list[torch.Tensor]], torch.Tensor | None]:
@@ -40,6 +58,7 @@ def read_inputs(path: Path, ports: list[Port]) -> tuple[list[list[torch.Tensor]]
         raise PilotlightError(
             f"{path} cannot be read: {error}", hint="write it with numpy.savez", kind="broken-file"
         ) from error
+    ports = torch_ports(ports)
     if len(arrays) != len(ports):
         raise PilotlightError(
             f"{path} holds {len(arrays)} arrays; the model has {len(ports)} inputs",
@@ -70,6 +89,9 @@ def _samples(path: Path, array: np.ndarray, port: Port) -> list[torch.Tensor]:
             f"{path}: input {port.name} is {array.dtype}; expected {dtype}", kind="wrong-input"
         )
     tensor = to_torch(np.ascontiguousarray(array))
+    for axis, _ in port.sizes:  # as long as the samples are; what is out of bounds is refused when it runs
+        if array.ndim == len(shape) + 1:
+            shape = (*shape[:axis], array.shape[axis + 1], *shape[axis + 1 :])
     if array.shape[1:] == shape:
         return list(tensor)
     if shape and shape[0] == 1 and array.shape[1:] == shape[1:]:

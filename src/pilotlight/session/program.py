@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from pilotlight.capture.reference import one_thread, variations
+from pilotlight.capture.reference import variations
 from pilotlight.errors import PilotlightError
 from pilotlight.figures.build import figures
 from pilotlight.figures.record import FORMAT, hardware
@@ -23,6 +23,7 @@ from pilotlight.programs import ProgramBuild, RunningProgram
 from pilotlight.report.notebook import as_html
 from pilotlight.report.style import console
 from pilotlight.report.summary import run_title, summary_table
+from pilotlight.session.inputs import possible
 from pilotlight.session.result import Session
 from pilotlight.session.run import instructions_for_speed
 
@@ -91,15 +92,7 @@ def usual_calls(program: Program) -> list[Call]:
         calls.append((name, samples[name][seen[name]]))
         seen[name] += 1
     answers = program.reference.along(order).in_float32()
-    for number, (_, inputs) in enumerate(calls):
-        try:
-            with one_thread():
-                answers(*inputs)
-        except PilotlightError:
-            if number < len(program.entries):
-                raise
-            return calls[:number]  # such as a cache that is full
-    return calls
+    return possible(answers, calls, len(program.entries), lambda call: call[1])
 
 
 def run_program(

@@ -14,10 +14,12 @@ from pilotlight.compiler import Build
 from pilotlight.errors import DoesNotFitError, PilotlightError
 from pilotlight.figures.build import figures
 from pilotlight.graph.evaluate import evaluate_runs
+from pilotlight.graph.lengths import vary_lengths
 from pilotlight.measure.compare import Truth, identical
 from pilotlight.measure.profile import profile
 from pilotlight.quantize.layers import worst_layers
 from pilotlight.session.accuracy import accuracy, agreement, snr_db
+from pilotlight.session.inputs import possible
 from pilotlight.session.matching import late_departure, same_bits
 from pilotlight.session.result import LOW_DB, Session
 
@@ -32,7 +34,9 @@ def run_session(
     """
     if inputs is None:
         example = build.graph.truth.example
-        inputs = [example, *variations(example)]
+        inputs = [example, *vary_lengths(build.graph.inputs, variations(example))]
+        if any(port.is_size for port in build.graph.inputs):  # longer ones may fill a cache
+            inputs = possible(build.graph.truth.in_float32(), inputs, 1, lambda row: row)
     truth = Truth(build.graph.truth, inputs)
     stateful = bool(build.graph.states)
     repeated = True
