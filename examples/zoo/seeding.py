@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 import torch
 from torch import nn
 
 Model = tuple[nn.Module, tuple[torch.Tensor, ...]]
+Entries = dict[str, tuple[Any, ...]]  # entry points of one module: what to call, its inputs, and how they may vary
 
 BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d)
 NORMS = (*BATCH_NORMS, nn.LayerNorm, nn.GroupNorm)

@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import NamedTuple
 
-from seeding import Model
+from seeding import Entries, Model
 
 HERE = Path(__file__).resolve().parent
 
@@ -48,6 +48,16 @@ ZOO = {
     "several": Entry("several.py", "several"),
 }
 
+PROGRAMS = {"gpt_pair": Entry("gpt.py", "gpt_pair", stateful=True)}  # with several entry points
+
+
+def load_entries(name: str) -> Entries:
+    """The entry points of that name."""
+    entry = PROGRAMS[name]
+    build = getattr(importlib.import_module(entry.file.removesuffix(".py")), entry.function)
+    entries: Entries = build()
+    return entries
+
 
 def load(name: str) -> Model:
     """The module of that name, in eval mode, and its example inputs."""
@@ -59,5 +69,5 @@ def load(name: str) -> Model:
 
 def model_spec(name: str) -> str:
     """The model as the command line takes it: file.py:function."""
-    entry = ZOO[name]
+    entry = (ZOO | PROGRAMS)[name]
     return f"{HERE / entry.file}:{entry.function}"
