@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from pilotlight.codegen.step import Step, c_float
 from pilotlight.graph import Node, Value
 from pilotlight.graph.builder import Builder
-from pilotlight.ops.base import Op, Result, lowers, register, same
+from pilotlight.ops.base import Op, Result, add_op, lowers, register, same
 from pilotlight.ops.pointwise.float import apply
 from pilotlight.ops.quantizing import WITH_PARAMETERS
 from pilotlight.ops.reduce.float import reduce
@@ -31,20 +31,20 @@ def _arguments(node: Node, args: list[torch.Tensor]) -> list[torch.Tensor | None
     return [next(rest) if present else None for present in node.attrs["affine"]]
 
 
-@register
-class LayerNorm(Op):
-    """attrs: size (elements of a row), eps, affine (has scale, has shift). Row by row, in place."""
+class RowNorm(Op):
+    """attrs: size (elements of a row), eps, affine (has scale; layer norm: has shift too). Row by row, in place."""
 
-    name = "layer_norm"
+    def __init__(self, kernel: str, function: Callable[..., torch.Tensor]):
+        self.kernel, self.function = kernel, function
 
     def infer(self, node: Node) -> Result:
         return same(node)
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         size = node.attrs["size"]
-        weight, bias = (None if v is None else v.reshape(size) for v in _arguments(node, args))
+        given = [None if v is None else v.reshape(size) for v in _arguments(node, args)]
         rows = args[0].reshape(-1, size)
-        return F.layer_norm(rows, (size,), weight, bias, node.attrs["eps"]).reshape(args[0].shape)
+        return self.function(rows, (size,), *given, node.attrs["eps"]).reshape(args[0].shape)
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return {(0, 0): 0}
@@ -52,33 +52,12 @@ class LayerNorm(Op):
     def emit(self, node: Node, c: Step) -> None:
         x, size = node.inputs[0], node.attrs["size"]
         shape = (x.elements // size, size, c_float(node.attrs["eps"]))
-        c.use("layer_norm_f32")
-        c.call("pl_layer_norm_f32", c.read(x), *_affine(node, c), c.write(node.output), *shape)
+        c.use(self.kernel)
+        c.call(f"pl_{self.kernel}", c.read(x), *_affine(node, c), c.write(node.output), *shape)
 
 
-@register
-class RmsNorm(Op):
-    """attrs: size (elements of a row), eps, affine (has scale,). Row by row, in place."""
-
-    name = "rms_norm"
-
-    def infer(self, node: Node) -> Result:
-        return same(node)
-
-    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
-        size = node.attrs["size"]
-        (weight,) = (None if v is None else v.reshape(size) for v in _arguments(node, args))
-        rows = args[0].reshape(-1, size)
-        return F.rms_norm(rows, (size,), weight, node.attrs["eps"]).reshape(args[0].shape)
-
-    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): 0}
-
-    def emit(self, node: Node, c: Step) -> None:
-        x, size = node.inputs[0], node.attrs["size"]
-        shape = (x.elements // size, size, c_float(node.attrs["eps"]))
-        c.use("rms_norm_f32")
-        c.call("pl_rms_norm_f32", c.read(x), *_affine(node, c), c.write(node.output), *shape)
+add_op("layer_norm", RowNorm("layer_norm_f32", F.layer_norm))
+add_op("rms_norm", RowNorm("rms_norm_f32", F.rms_norm))
 
 
 @register

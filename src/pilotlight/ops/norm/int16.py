@@ -9,13 +9,12 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16
 from pilotlight.graph import Node, Quant
 from pilotlight.ops.base import register
 from pilotlight.ops.forms import Integer, form
-from pilotlight.ops.norm.int8 import LONGEST, QNorm, affine_numbers, normalized, row_numbers, table_fields
-from pilotlight.ops.spec import Limits, NodeSpec, as_int16, quant_of, wide
+from pilotlight.ops.norm.int8 import LONGEST, QNorm, affine_numbers, norm_node, normalized, row_numbers
+from pilotlight.ops.spec import Limits, NodeSpec, as_int16, wide
 
 
 @register
@@ -23,18 +22,12 @@ class QNorm16(QNorm):
     """attrs: size, center, zero, eps, up, shift, fraction, lo, hi; inputs x, w (size), b (size). In place."""
 
     name = "qnorm_s16"
+    kernel = "q_norm_s16"
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         rows = wide(args[0]).reshape(-1, node.attrs["size"])
         w, b = (wide(c).reshape(-1) for c in args[1:])
         return as_int16(normalized(rows, w, b, node.attrs, 0).reshape(args[0].shape))
-
-    def emit(self, node: Node, c: Step) -> None:
-        a, (x, w, b) = node.attrs, node.inputs
-        fields = table_fields(a, x.elements // a["size"])
-        c.use("q_norm_s16")
-        table = c.table("pl_q_norm_t", "norm", fields)
-        c.call("pl_q_norm_s16", table, c.read(x), c.read(w), c.read(b), c.write(node.output))
 
 
 def make_qnorm16(
@@ -49,11 +42,5 @@ def make_qnorm16(
 
 @form("layer_norm", "rms_norm", width=16)
 def norm(q: Integer) -> list[Node] | None:
-    """The affine constants that exist follow x in the order (scale, shift)."""
-    a, x = q.node.attrs, q.inputs[0]
-    if any(not v.is_constant for v in q.inputs[1:]) or a["size"] > LONGEST:
-        return None
-    given = iter(v.data for v in q.inputs[1:])
-    weight, bias, *_ = [next(given) if has else None for has in a["affine"]] + [None]
-    y, center = q.quant, q.node.op == "layer_norm"
-    return [q.build(make_qnorm16(quant_of(x), y, a["size"], a["eps"], weight, bias, center, q.limits), x)]
+    constant = all(v.is_constant for v in q.inputs[1:])
+    return norm_node(q, make_qnorm16) if constant and q.node.attrs["size"] <= LONGEST else None

@@ -13,7 +13,7 @@ with w = rint(weight/sy · 2^(32 - bits + fraction)), b = rint((bias/sy + zy)·2
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,7 @@ class QNorm(Op):
     Row by row, in place."""
 
     name = "qnorm"
+    kernel = "q_norm"
 
     def infer(self, node: Node) -> Result:
         return same(node)
@@ -88,9 +89,9 @@ class QNorm(Op):
     def emit(self, node: Node, c: Step) -> None:
         a, (x, w, b) = node.attrs, node.inputs
         fields = table_fields(a, x.elements // a["size"])
-        c.use("q_norm")
+        c.use(self.kernel)
         table = c.table("pl_q_norm_t", "norm", fields)
-        c.call("pl_q_norm", table, c.read(x), c.read(w), c.read(b), c.write(node.output))
+        c.call(f"pl_{self.kernel}", table, c.read(x), c.read(w), c.read(b), c.write(node.output))
 
 
 def make_qnorm(
@@ -142,13 +143,16 @@ def affine_numbers(
     raise overflow(float(np.abs(w).max() / y.scale))
 
 
-@form("layer_norm", "rms_norm", width=8)
-def norm(q: Integer) -> list[Node] | None:
+def norm_node(q: Integer, make: Callable[..., NodeSpec]) -> list[Node]:
     """The affine constants that exist follow x in the order (scale, shift)."""
-    if not all_int8(q) or any(not v.is_constant for v in q.inputs[1:]):
-        return None
     a, x = q.node.attrs, q.inputs[0]
     given = iter(v.data for v in q.inputs[1:])
     weight, bias, *_ = [next(given) if has else None for has in a["affine"]] + [None]
     center = q.node.op == "layer_norm"
-    return [q.build(make_qnorm(quant_of(x), q.quant, a["size"], a["eps"], weight, bias, center, q.limits), x)]
+    return [q.build(make(quant_of(x), q.quant, a["size"], a["eps"], weight, bias, center, q.limits), x)]
+
+
+@form("layer_norm", "rms_norm", width=8)
+def norm(q: Integer) -> list[Node] | None:
+    constant = all(v.is_constant for v in q.inputs[1:])
+    return norm_node(q, make_qnorm) if all_int8(q) and constant else None

@@ -3,17 +3,15 @@ m = rint(sx/sy · 2^(32 - shift))."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8
 from pilotlight.graph import Node, Quant, Shape
-from pilotlight.ops.base import Op, Result, register, same
+from pilotlight.ops.base import register
 from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.reduce.int8 import sum_numbers
-from pilotlight.ops.softmax.float import lane_distance, lanes
+from pilotlight.ops.softmax.float import LaneByLane, lanes
 from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
@@ -26,24 +24,15 @@ from pilotlight.ops.spec import (
 
 
 @register
-class QCumSum(Op):
+class QCumSum(LaneByLane):
     """attrs: axis, zx, m, zy, shift, lo, hi. Lane by lane, in place."""
 
     name = "qcumsum"
     called = "cumsum"
 
-    def infer(self, node: Node) -> Result:
-        return same(node)
-
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         a = node.attrs
         return narrow(requantized((wide(args[0]) - a["zx"]).cumsum(a["axis"]), a["m"], a))
-
-    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
-        return {**node.attrs, "axis": perm[node.attrs["axis"]]}
-
-    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): lane_distance(node.inputs[0], node.attrs["axis"])}
 
     def emit(self, node: Node, c: Step) -> None:
         a, x = node.attrs, node.inputs[0]

@@ -26,24 +26,28 @@ def lane_distance(x: Value, at: int) -> int:
     return 0 if inner == 1 else -(count - 1) * inner * x.dtype.size
 
 
-class Softmax(Op):
-    """attrs: axis. Lane by lane, in place."""
-
-    def __init__(self, kernel: str):
-        self.kernel = kernel
+class LaneByLane(Op):
+    """attrs: axis. The result looks like the input, whose lanes along the axis are computed one after another."""
 
     def infer(self, node: Node) -> Result:
         return same(node)
 
-    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
-        function = torch.softmax if self.kernel == "softmax" else torch.log_softmax
-        return function(args[0], node.attrs["axis"])
-
-    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
-        return {"axis": perm[node.attrs["axis"]]}
+    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any] | None:
+        return {**node.attrs, "axis": perm[node.attrs["axis"]]}
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return {(0, 0): lane_distance(node.inputs[0], node.attrs["axis"])}
+
+
+class Softmax(LaneByLane):
+    """attrs: axis."""
+
+    def __init__(self, kernel: str):
+        self.kernel = kernel
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        function = torch.softmax if self.kernel == "softmax" else torch.log_softmax
+        return function(args[0], node.attrs["axis"])
 
     def emit(self, node: Node, c: Step) -> None:
         x = node.inputs[0]

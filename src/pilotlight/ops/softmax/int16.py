@@ -11,7 +11,6 @@ For a lane with largest element t:
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,9 +18,9 @@ import torch
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT16, multiplier, rhmul
 from pilotlight.graph import Node, Quant
-from pilotlight.ops.base import Op, Result, register, same
+from pilotlight.ops.base import register
 from pilotlight.ops.forms import Integer, form
-from pilotlight.ops.softmax.float import lane_distance, lanes
+from pilotlight.ops.softmax.float import LaneByLane, lanes
 from pilotlight.ops.softmax.int8 import inverse
 from pilotlight.ops.spec import (
     LIMIT,
@@ -50,14 +49,11 @@ def exp2(u: np.ndarray) -> np.ndarray:
 
 
 @register
-class QSoftmax16(Op):
+class QSoftmax16(LaneByLane):
     """attrs: axis, reach, up_u, factor, bits, m, zy, shift, lo, hi. Lane by lane, in place."""
 
     name = "qsoftmax_s16"
     called = "softmax"
-
-    def infer(self, node: Node) -> Result:
-        return same(node)
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         a = node.attrs
@@ -70,12 +66,6 @@ class QSoftmax16(Op):
         r, h = inverses[..., :1], inverses[..., 1:]
         share = rhmul(e << (30 - a["bits"]), r << 14) >> (h + 15 - a["bits"])
         return as_int16(np.moveaxis(requantized(share, a["m"], a), -1, a["axis"]))
-
-    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any]:
-        return {**node.attrs, "axis": perm[node.attrs["axis"]]}
-
-    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): lane_distance(node.inputs[0], node.attrs["axis"])}
 
     def emit(self, node: Node, c: Step) -> None:
         a, x = node.attrs, node.inputs[0]

@@ -10,17 +10,15 @@ For a lane with largest element t:
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.fixed import INT8, rhmul
 from pilotlight.graph import Node, Quant
-from pilotlight.ops.base import Op, Result, register, same
+from pilotlight.ops.base import register
 from pilotlight.ops.forms import Integer, all_int8, form
-from pilotlight.ops.softmax.float import lane_distance, lanes
+from pilotlight.ops.softmax.float import LaneByLane, lanes
 from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
@@ -47,14 +45,11 @@ def inverse(total: int) -> tuple[int, int]:
 
 
 @register
-class QSoftmax(Op):
+class QSoftmax(LaneByLane):
     """attrs: axis, bits, m, zy, shift, lo, hi; inputs x and the table of exponentials. Lane by lane, in place."""
 
     name = "qsoftmax"
     called = "softmax"
-
-    def infer(self, node: Node) -> Result:
-        return same(node)
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         a = node.attrs
@@ -65,12 +60,6 @@ class QSoftmax(Op):
         r, h = inverses[..., :1], inverses[..., 1:]
         share = rhmul(e << (30 - a["bits"]), r << 14) >> (h + 15 - a["bits"])
         return narrow(np.moveaxis(requantized(share, a["m"], a), -1, a["axis"]))
-
-    def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any] | None:
-        return {**node.attrs, "axis": perm[node.attrs["axis"]]}
-
-    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
-        return {(0, 0): lane_distance(node.inputs[0], node.attrs["axis"])}
 
     def emit(self, node: Node, c: Step) -> None:
         a, (x, exponentials) = node.attrs, node.inputs
