@@ -21,24 +21,34 @@ from pilotlight.ops.attention.int8 import make_qattention
 from pilotlight.ops.conv_transpose.int8 import make_qconv_transpose2d
 from pilotlight.ops.matmul.int8 import make_qmatmul
 from pilotlight.ops.norm.int8 import make_qnorm
+from pilotlight.ops.pointwise.div_int8 import make_qdiv
 from pilotlight.ops.pointwise.int8 import make_qadd, make_qmul
+from pilotlight.ops.pointwise.scale_int8 import make_qscale
 from pilotlight.ops.recurrent.int8 import make_qgru, make_qlstm
 from pilotlight.ops.reduce.int8 import make_qmean
+from pilotlight.ops.resize.bicubic_int8 import make_qbicubic2d
 from pilotlight.ops.resize.int8 import make_qresize2d
+from pilotlight.ops.scan.int8 import make_qcumsum
+from pilotlight.ops.softmax.log_int8 import make_qlog_softmax
 from pilotlight.ops.spec import NodeSpec
+from support import q_cases, q_more_cases
 from support.portable_kernels import FOLDER, pointer
-from support.q_cases import MAKERS, Case, dequantized, expected, graph_of, large, quantized
+from support.q_cases import Case, dequantized, expected, graph_of, quantized
 from support.q_checks import (
     BOARDS,
     assert_bytes,
     assert_near_float,
     cases_of,
+    check_board,
     check_large,
     check_mutation_is_found,
+    check_overflow_is_refused,
     check_watched,
     rows_of,
     snr,
 )
+
+MAKERS = {**q_cases.MAKERS, **q_more_cases.MAKERS}
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -47,7 +57,7 @@ def test_reference_is_near_float(name: str) -> None:
         assert_near_float(case, seed)
 
 
-@pytest.mark.parametrize("case", large(), ids=lambda case: case.spec.op)
+@pytest.mark.parametrize("case", [*q_cases.large(), *q_more_cases.large()], ids=lambda case: case.spec.op)
 def test_large_sizes(case: Case) -> None:
     check_large(case)
 
@@ -66,6 +76,15 @@ MUTATIONS = {
     "gru": ("* fresh + 32768", "* fresh"),
     "resize": ("2048 - t", "2047 - t"),
     "attention": ("inverse.r * 16384", "inverse.r * 16383"),
+    "group_norm": ("inverse.r * 16384", "inverse.r * 16383"),
+    "log_softmax": ("-760608807", "-750608807"),
+    "lines": ("d < 0 ? below", "d < 1 ? above"),
+    "cumsum": ("- zero;", "- zero + 1;"),
+    "div": ("under ? under : 1)) + s->c", "under ? under : 1))"),
+    "bicubic": ("line = 2", "line = 0"),
+    "masked_softmax": ("inverse.r * 16384", "inverse.r * 16383"),
+    "biased_attention": ("pl_rhmul(b * s->up", "pl_rhmul(b + 1"),
+    "cosine_similarity": ("zz += b * b", "zz += a * b"),
 }
 
 
@@ -101,10 +120,15 @@ def batches(names: tuple[str, ...], room: int) -> list[Batch]:
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_boards_give_the_same_bytes(board: str) -> None:
-    for graph, rows, wanted in batches(tuple(MAKERS), 9000 if board == "microbit" else 1 << 20):
+    for graph, rows, wanted in batches(tuple(q_cases.MAKERS), 9000 if board == "microbit" else 1 << 20):
         with pl.compile(graph, board=board).open(board, count=False) as running:
             for row, want in zip(rows, wanted, strict=True):
                 assert_bytes(graph, want, running.flat(row))
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_boards_give_the_same_bytes_in_one_boot(board: str) -> None:
+    check_board(q_more_cases.MAKERS, board)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +202,7 @@ def test_rounded_high_multiply_in_every_form(tmp_path: Path) -> None:
         np.testing.assert_array_equal(y, rhmul(a, b))
 
 
+CUBIC = {"mode": "bicubic", "out": (4, 4), "align": False, "scale": (0.5, 0.5), "factors": None}
 REFUSED: dict[str, Callable[[], NodeSpec]] = {
     "add": lambda: make_qadd(Quant(100.0, 0), Quant(1.0, 0), Quant(0.001, 0)),
     "mul": lambda: make_qmul(Quant(100.0, 0), Quant(100.0, 0), Quant(0.001, 0)),
@@ -189,19 +214,21 @@ REFUSED: dict[str, Callable[[], NodeSpec]] = {
         {"kernel": (3, 3), "stride": (1, 1), "pad": (0, 0), "extra": (0, 0), "dilation": (1, 1), "groups": 1,
          "channels": 1},
     ),
+    "log_softmax": lambda: make_qlog_softmax(Quant(1.0, 0), Quant(1e-7, 0), 10, 0),
+    "scale": lambda: make_qscale(Quant(1e4, 0), Quant(1e-4, 0), (0, 1), np.ones(3), np.ones(3), np.ones(3)),
+    "cumsum": lambda: make_qcumsum(Quant(1000.0, 0), Quant(1e-6, 0), (8,), 0),
+    "div": lambda: make_qdiv(Quant(1e4, 0), Quant(1e-4, 0), Quant(1e-3, 0)),
+    "bicubic": lambda: make_qbicubic2d(Quant(1000.0, 0), Quant(1e-6, 0), (1, 2, 2, 1), CUBIC),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_scales_beyond_32_bits_are_refused(name: str) -> None:
-    with pytest.raises(pl.PilotlightError) as error:
-        REFUSED[name]()
-    assert error.value.kind == "overflow" and error.value.hint
+    check_overflow_is_refused(REFUSED[name])
 
 
 def test_a_long_norm_and_a_bicubic_resize_are_refused() -> None:
     with pytest.raises(pl.PilotlightError, match="70000 numbers"):
         make_qnorm(Quant(1.0, 0), Quant(1.0, 0), 70000, 1e-5)
-    attrs = {"mode": "bicubic", "out": (4, 4), "align": False, "scale": (0.5, 0.5), "factors": None}
     with pytest.raises(pl.PilotlightError, match="bicubic"):
-        make_qresize2d(Quant(1.0, 0), Quant(1.0, 0), (1, 2, 2, 1), attrs)
+        make_qresize2d(Quant(1.0, 0), Quant(1.0, 0), (1, 2, 2, 1), CUBIC)
