@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.subplan import Subgraph
 from pilotlight.codegen.target import Target
-from pilotlight.graph import Graph, Node, Value, operators
+from pilotlight.graph import DType, Graph, Node, Value, operators
 from pilotlight.graph.operators import Operator, Result
 from pilotlight.kernels.candidate import Candidate
 from pilotlight.ops import quantizing
@@ -29,6 +29,7 @@ class Op(Operator):
 
     name: ClassVar[str] = ""
     called: str = ""  # the name for people, where that is not the graph's; a node's own `called` goes first
+    moves: ClassVar[bool] = False  # only moves elements
 
     def macs(self, node: Node) -> int:
         """Multiply-accumulates of one execution; only convolutions, linear layers and matmuls have them."""
@@ -53,6 +54,11 @@ class Op(Operator):
     def take(self, node: Node, graph: Graph, candidate: Candidate) -> None:
         """Last rewrite before planning, of a node with candidates: use this one, with its packed constants."""
         raise NotImplementedError(f"{type(self).__name__}.take")
+
+    def selects(self, node: Node, dtype: DType) -> bool:
+        """Whether the numbers of the result are among those of the inputs, or only their order counts: then the same
+        operator works on integers of type `dtype` that share one scale."""
+        return self.moves
 
     def prepare(self, node: Node, graph: Graph, target: Target) -> None:
         """The same for a node without candidates: pack constant weights."""

@@ -55,10 +55,14 @@ IntegerForm = Callable[[Integer], "list[Node] | None"]
 
 _FORMS: dict[tuple[str, int], IntegerForm] = {}
 _NARROWS: set[str] = set()
+_FLOAT_INPUTS: dict[str, tuple[int, ...]] = {}
 
 
-def form(*names: str, width: int, narrows: bool = False) -> Callable[[IntegerForm], IntegerForm]:
-    """Register how float operators are computed with activations of `width` bits."""
+def form(
+    *names: str, width: int, narrows: bool = False, float_inputs: tuple[int, ...] = ()
+) -> Callable[[IntegerForm], IntegerForm]:
+    """Register how float operators are computed with activations of `width` bits; `float_inputs` are those that the
+    form quantizes itself."""
 
     def wrap(function: IntegerForm) -> IntegerForm:
         for name in names:
@@ -66,6 +70,7 @@ def form(*names: str, width: int, narrows: bool = False) -> Callable[[IntegerFor
                 raise ValueError(f"{name} has two forms of {width} bits")
             _FORMS[name, width] = function
         _NARROWS.update(names if narrows else ())
+        _FLOAT_INPUTS.update(dict.fromkeys(names, float_inputs) if float_inputs else {})
         return function
 
     return wrap
@@ -78,6 +83,11 @@ def form_of(name: str, width: int) -> IntegerForm | None:
 def narrows(name: str) -> bool:
     """Whether an operator's 16-bit form may write 8 bits."""
     return name in _NARROWS
+
+
+def float_inputs(name: str) -> tuple[int, ...]:
+    """The inputs that an operator's forms take as they are."""
+    return _FLOAT_INPUTS.get(name, ())
 
 
 def all_int8(q: Integer) -> bool:

@@ -50,6 +50,9 @@ class Gather(Op):
         at = node.attrs["axis"]
         return args[0].gather(at, wrapped(args[1], args[0].shape[at]))
 
+    def selects(self, node: Node, dtype: DType) -> bool:
+        return True
+
     def emit(self, node: Node, c: Step) -> None:
         (x, ids), y, at = node.inputs, node.output, node.attrs["axis"]
         sizes, (dense, source) = loops.collapse(ids.shape, [loops.contiguous(ids.shape), _skipping(x.shape, at)])
@@ -75,6 +78,9 @@ class Scatter(Op):
 
     def infer(self, node: Node) -> Result:
         return same(node)
+
+    def selects(self, node: Node, dtype: DType) -> bool:
+        return node.attrs["mode"] in ("set", "amax", "amin")
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         shape, at, mode = (node.attrs[k] for k in ("shape", "axis", "mode"))

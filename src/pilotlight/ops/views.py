@@ -30,6 +30,8 @@ LARGE = 1 << 22  # elements above which a distance is not worth computing
 class Window(Op):
     """An operator whose output reads its input at `offset + sum(index * stride)`."""
 
+    moves = True
+
     def __init__(
         self,
         shape: Callable[[Node], Shape],
@@ -171,6 +173,7 @@ class Pad(Op):
     """A constant around a tensor: `before` and `after` per dimension, `value`; negative amounts crop."""
 
     name = "pad"
+    moves = True
 
     def infer(self, node: Node) -> Result:
         x = node.inputs[0]

@@ -19,13 +19,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pilotlight import ops
 from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8 as LIMITS8
 from pilotlight.fixed import INT16 as LIMITS16
 from pilotlight.graph import Graph, Node, Quant, Value
 from pilotlight.graph.dtypes import INT8, INT16, DType
 from pilotlight.ops.dense.conv import NO_CLAMP
-from pilotlight.ops.forms import REPLACES, Integer, IntegerForm, form_of, narrows
+from pilotlight.ops.forms import REPLACES, Integer, IntegerForm, float_inputs, form_of, narrows
 from pilotlight.ops.pointwise.float import is_pointwise
 from pilotlight.ops.quantize import make_dequantize
 from pilotlight.ops.requantize import narrowed, widened
@@ -37,11 +38,6 @@ from pilotlight.passes.functions import function_of_one, is_test
 from pilotlight.passes.recurrent import LAYERS, quantize_layers
 
 FULL = ((-128, 127), (-127, 127), (-32768, 32767), (-32767, 32767))  # limits of a whole type
-MOVES = ("reshape", "permute", "slice", "expand", "flip", "concat", "pad", "copy")
-CHOICES = ("take", "gather", "put", "scatter", "where", "minimum", "maximum", "fmin", "fmax")  # one of several numbers
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-ORDERED = ("amax", "amin", "argmax", "argmin")  # of int8 only
-AS_THEY_ARE = {"attention": (3,)}  # inputs that a form quantizes itself
 
 
 _Made = TypeVar("_Made")
@@ -111,24 +107,24 @@ class _Rewriter:
 
     def _moves(self, node: Node) -> bool:
         """Move, compare or select integers where an operator does that with their numbers."""
-        if node.op not in (*MOVES, *CHOICES, *COMPARISONS, *ORDERED) or _computes(node):
-            return False
         integers = [self.real.get(v) for v in node.inputs if v.dtype.kind == "f" and not v.is_constant]
         values = [v for v in integers if v is not None]
         if len(values) != len(integers) or len({(v.quant, v.dtype) for v in values}) != 1 or values[0].quant is None:
             return False
         quant, dtype, attrs = values[0].quant, values[0].dtype, dict(node.attrs)
+        if not ops.get(node.op).selects(node, dtype):
+            return False
         if node.op == "pad":
             filler = _code(attrs["value"], quant, dtype)
             if filler is None:
                 return False
             attrs["value"] = int(filler)
-        if node.op in COMPARISONS and len(values) != len(node.inputs):
+        if is_test(node) and len(values) != len(node.inputs):
             return False  # a constant lies between two integers
         if is_pointwise(node.op) and sum(v.elements > 1 or not v.is_constant for v in node.inputs) == 1:
             return False  # perhaps part of a function
         inputs = [self._integers(v, quant, dtype) for v in node.inputs]
-        if any(v is None for v in inputs) or (node.op in ORDERED and dtype != INT8):
+        if any(v is None for v in inputs):
             return False
         outputs = [self.graph.fresh(v.name, dtype, v.shape) if v.dtype.kind == "f" else v for v in node.outputs]
         self.nodes.append(Node(node.op, [v for v in inputs if v is not None], outputs, attrs, node.place))
@@ -188,7 +184,7 @@ class _Rewriter:
         hides = masked(node, self.producers)
         if hides is not None and hides.x in self.real and target.output.dtype == INT8:
             return self._hidden(node, target, hides)
-        kept = AS_THEY_ARE.get(node.op, ())
+        kept = float_inputs(node.op)
         inputs = [
             v if v.is_constant or v.dtype.kind != "f" or k in kept else self.real.get(v)
             for k, v in enumerate(node.inputs)
@@ -265,13 +261,6 @@ def _tried(make: Callable[[], _Made | None]) -> tuple[_Made | None, str]:
         return None, error.message
 
 
-def _computes(node: Node) -> bool:
-    """Whether an operator that puts numbers into a tensor joins them with those that are there."""
-    if node.op == "put":
-        return bool(node.attrs["add"])
-    return node.op == "scatter" and node.attrs["mode"] not in ("set", "amax", "amin")
-
-
 def _width(q: Integer) -> int:
     """The form that is needed; the state of a recurrent layer always has 16 bits."""
     inputs = q.inputs[:1] if q.node.op in LAYERS else q.inputs
@@ -338,7 +327,7 @@ def to_integers(graph: Graph) -> Graph:
 
 def _is_real(node: Node) -> bool:
     """Whether a node computes with real numbers. Casts to float are the border to integers, as quantize is."""
-    if node.op in (*MOVES, "quantize", "dequantize", "cast"):
+    if ops.get(node.op).moves or node.op in ("quantize", "dequantize", "cast"):
         return False
     return any(v.dtype.kind == "f" for v in node.outputs) or is_test(node)
 

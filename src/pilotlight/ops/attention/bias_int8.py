@@ -71,7 +71,7 @@ def integer_mask(q: Integer, mask: Value) -> tuple[Value, list[Node]]:
     return node.output, [node]
 
 
-@form("attention", width=8)
+@form("attention", width=8, float_inputs=(3,))
 def attention(q: Integer) -> list[Node] | None:
     """A bool mask hides keys; a float one is added to the scores."""
     query, key, value, *masks = q.inputs

@@ -25,6 +25,7 @@ class Concat(Op):
     """Tensors side by side along `axis`."""
 
     name = "concat"
+    moves = True
 
     def infer(self, node: Node) -> Result:
         first, at = node.inputs[0], node.attrs["axis"]

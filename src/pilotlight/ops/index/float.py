@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from pilotlight.codegen.step import Step
-from pilotlight.graph import BOOL, FLOAT32, INT8, INT32, INT64, Node, Value
+from pilotlight.graph import BOOL, FLOAT32, INT8, INT32, INT64, DType, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
 from pilotlight.ops.forms import Integer, form
@@ -46,6 +46,9 @@ class Take(Op):
         at = node.attrs["axis"]
         return args[0].index_select(at, wrapped(args[1].reshape(-1), args[0].shape[at]))
 
+    def selects(self, node: Node, dtype: DType) -> bool:
+        return True
+
     def emit(self, node: Node, c: Step) -> None:
         x, ids = node.inputs
         outer, size, inner = _around(x.shape, node.attrs["axis"])
@@ -72,6 +75,9 @@ class Put(Op):
         at = node.attrs["axis"]
         ids = wrapped(ids.reshape(-1), x.shape[at])
         return x.index_add(at, ids, v) if node.attrs["add"] else x.index_copy(at, ids, v)
+
+    def selects(self, node: Node, dtype: DType) -> bool:
+        return not node.attrs["add"]
 
     def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
         return {(0, 0): 0}

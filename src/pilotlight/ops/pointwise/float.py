@@ -22,7 +22,17 @@ from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import from_torch
 from pilotlight.ops.areas import Area, AreaPart, same_part
 from pilotlight.ops.base import Op, Result, add_op, lowers
-from pilotlight.ops.quantizing import FUNCTION, OWN, READ, SHARED, FixedRange, Treatment, or_function
+from pilotlight.ops.quantizing import (
+    FUNCTION,
+    OWN,
+    READ,
+    SHARED,
+    FixedRange,
+    ReadOnly,
+    SharedScale,
+    Treatment,
+    or_function,
+)
 
 
 @dataclass(frozen=True)
@@ -164,7 +174,7 @@ ROWS = [
     Row("isnan", "{0} != {0}", torch.isnan, ("isnan.default",), result="bool", ci="({0} & 0) != 0"),
     Row("isinf", "{0} - {0} != 0.0f && {0} == {0}", torch.isinf, ("isinf.default",), result="bool",
         ci="({0} & 0) != 0"),
-    Row("where", "{0} ? {1} : {2}", torch.where, arity=3),
+    Row("where", "{0} ? {1} : {2}", torch.where, arity=3, quantized=or_function(SHARED)),
     Row("eq", "{0} == {1}", torch.eq, ("eq.Tensor", "eq.Scalar"), arity=2, result="bool", quantized=TEST),
     Row("ne", "{0} != {1}", torch.ne, ("ne.Tensor", "ne.Scalar"), arity=2, result="bool", quantized=TEST),
     Row("lt", "{0} < {1}", torch.lt, ("lt.Tensor", "lt.Scalar"), arity=2, result="bool", quantized=TEST),
@@ -199,6 +209,10 @@ class Pointwise(Op):
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         return self.row.torch(*args)
+
+    def selects(self, node: Node, dtype: DType) -> bool:
+        treatment = self.row.treatment
+        return treatment is not None and isinstance(treatment.result, SharedScale | ReadOnly)
 
     def headers(self, compute: DType, result: DType) -> tuple[str, ...]:
         """The kernel headers that the expression needs."""

@@ -12,7 +12,7 @@ import torch
 
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.walk import forward_distance
-from pilotlight.graph import BOOL, FLOAT32, INT64, DType, Node, Value
+from pilotlight.graph import BOOL, FLOAT32, INT8, INT64, DType, Node, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import Op, Result, add_op, axis, lowers
 from pilotlight.ops.pointwise.float import apply
@@ -79,6 +79,10 @@ class Reduce(Op):
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
         return self.row.torch(args[0], dim=node.attrs["axes"], keepdim=True)
+
+    def selects(self, node: Node, dtype: DType) -> bool:
+        """Extremes and their places have kernels for int8."""
+        return dtype == INT8 and dtype.name in self.row.kernels
 
     def permuted(self, node: Node, perm: tuple[int, ...]) -> dict[str, Any] | None:
         axes = tuple(sorted(perm[a] for a in node.attrs["axes"]))
