@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from rich.console import Console
 from torch import nn
 
 import pilotlight as pl
 from pilotlight.figures.build import widths
 from pilotlight.ops.describe import describe_node, describe_op, describe_type
+from pilotlight.ops.forms import REPLACES
 from pilotlight.quantize.fallbacks import fallback_costs
 from pilotlight.quantize.layers import worst_layers
 from pilotlight.report.html import render_report
@@ -212,3 +214,28 @@ def test_integer_macs_inside_patches_are_integer_macs() -> None:
     assert found is not None
     whole = build.module.metadata["macs_executed"]
     assert found["macs"] == {"int8": whole, "int16x8": 0, "float": 0} and whole > 0
+
+
+class Layers(nn.Module):
+    """One of each kind of layer that has an integer form of another name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.depth = nn.Conv2d(3, 8, 3, 2, 1), nn.Conv2d(8, 8, 3, padding=1, groups=8)
+        self.up, self.norm = nn.ConvTranspose2d(8, 8, 3, 2), nn.GroupNorm(2, 8)
+        self.linear, self.rows = nn.Linear(8, 8), nn.LayerNorm(8)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        x = self.norm(self.up(F.relu6(self.depth(F.relu(self.conv(x))))))
+        x = F.max_pool2d(x, 3, 2) - F.avg_pool2d(x, 3, 2)
+        x = F.adaptive_max_pool2d(x, 2) * F.interpolate(F.adaptive_avg_pool2d(x, 1), (2, 2), mode="bilinear")
+        x = self.rows(self.linear(x.mean((2, 3))))
+        return torch.log_softmax(x, 1), torch.softmax(x, 1), x.cumsum(1)
+
+
+def test_integer_layers_read_as_float_ones_do() -> None:
+    samples = [torch.randn(1, 3, 16, 16) for _ in range(4)]
+    graph = pl.capture(Layers().eval(), (samples[0],), "net")
+    found = [n for n in pl.lower(pl.quantize(graph, samples)).nodes if REPLACES in n.attrs]
+    real = [n for n in pl.lower(graph).nodes if n.op in {n.attrs[REPLACES] for n in found}]
+    assert [describe_op(n) for n in found] == [describe_op(n) for n in real] and len(found) > 14

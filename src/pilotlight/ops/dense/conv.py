@@ -44,7 +44,7 @@ def window_size(size: int, kernel: int, stride: int, before: int, after: int, di
     return (size + before + after - dilation * (kernel - 1) - 1) // stride + 1
 
 
-class Convolution(Chosen):
+class ConvolutionLayer(Chosen):
     """What convolutions of all widths share. attrs: kernel, stride, pad (top, left, bottom, right), dilation, groups,
     channels."""
 
@@ -91,7 +91,7 @@ class Convolution(Chosen):
 
 
 @register
-class Conv2d(Convolution):
+class Conv2d(ConvolutionLayer):
     """Further attrs: clamp; inputs x, w, bias."""
 
     name = "conv2d"

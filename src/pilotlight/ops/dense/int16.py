@@ -18,7 +18,7 @@ from pilotlight.kernels import pack_f32
 from pilotlight.kernels.layers import Int16Layer
 from pilotlight.ops.areas import Area
 from pilotlight.ops.base import Result, register
-from pilotlight.ops.dense.conv import Convolution
+from pilotlight.ops.dense.conv import ConvolutionLayer
 from pilotlight.ops.dense.int8 import convolved, dense_node, integer_weights, multiplied
 from pilotlight.ops.dense.linear import LinearLayer
 from pilotlight.ops.forms import Integer, form
@@ -39,7 +39,7 @@ def _layer(node: Node, shape: pack_f32.Conv2dShape) -> Int16Layer:
 
 
 @register
-class QConv2d16(Convolution):
+class QConv2d16(ConvolutionLayer):
     """Inputs x int16 (N, H, W, I), w int8 (O, KH, KW, I / groups), bias int32 (O), M int32 (O). Attrs besides the float
     layer's: channels, zy, shift, down, lo, hi, narrow."""
 

@@ -19,7 +19,7 @@ from pilotlight.graph import INT8, DType, Node
 from pilotlight.kernels import pack_f32
 from pilotlight.kernels.layers import Int8Layer
 from pilotlight.ops.base import Result, register
-from pilotlight.ops.dense.conv import Convolution
+from pilotlight.ops.dense.conv import ConvolutionLayer
 from pilotlight.ops.dense.linear import LinearLayer
 from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.spec import Limits, NodeSpec
@@ -50,7 +50,7 @@ def multiplied(node: Node, args: list[torch.Tensor]) -> torch.Tensor:
 
 
 @register
-class QConv2d(Convolution):
+class QConv2d(ConvolutionLayer):
     """Inputs x int8 (N, H, W, I), w int8 (O, KH, KW, I / groups), bias int32 (O), M int32 (O)."""
 
     name = "qconv2d"
