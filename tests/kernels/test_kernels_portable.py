@@ -288,7 +288,7 @@ def test_resize(mode: str, align: bool, h: int, w: int, c: int, oh: int, ow: int
 
 
 def packed(w: torch.Tensor, stride: tuple[int, int], dilation: tuple[int, int], groups: int) -> np.ndarray:
-    from pilotlight.ops.conv_transpose.float import pack
+    from pilotlight.kernels.portable.conv_transpose import pack
 
     return pack(np.ascontiguousarray(w.permute(0, 2, 3, 1).numpy()), stride, dilation, groups)
 

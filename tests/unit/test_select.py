@@ -111,7 +111,8 @@ def test_budgets_decide() -> None:
 
 
 def test_every_dense_layer_has_a_candidate_and_an_estimate() -> None:
-    net = nn.Sequential(nn.Conv2d(2, 4, 3), nn.Flatten(), nn.Linear(64, 32), nn.Linear(32, 32)).eval()
+    layers = [nn.Conv2d(2, 4, 3), nn.ConvTranspose2d(4, 4, 1), nn.Flatten(), nn.Linear(64, 32), nn.Linear(32, 32)]
+    net = nn.Sequential(*layers).eval()
     x = [[torch.randn(1, 2, 6, 6)] for _ in range(2)]
     float32 = pl.capture(net, x[0], "net")
     for mode in (None, "int8", "int16x8", "weights-int8", "weights-int4"):

@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A kernel for one layer: `driver(&table, x, constants..., y[, scratch])`, scratch a `void *`.
+    """A kernel for one layer: `driver(&table, x, constants..., y[, scratch][, more...])`, scratch a `void *`.
 
     It may bring C or assembly of its own, such as a vendor's: `files` become part of the generated folder, those that
     end in .c and .S are compiled, and those that end in .h are included by the generated C.
@@ -37,6 +37,7 @@ class Candidate:
     code: int = 0  # bytes of code in them
     stack: Mapping[str, int] = field(default_factory=dict)  # bytes of stack of each assembly function in them
     types: tuple[str, ...] = ()  # C types of the constants; default: as numpy has them
+    more: tuple[int, ...] = ()  # further arguments
     scratch_type: str = "uint8_t"  # as which C passes it
     hint: str = "dense"  # the name of the table in C, before its number
 

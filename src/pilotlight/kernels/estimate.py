@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from pilotlight.codegen.target import Target
 from pilotlight.kernels.pack_f32 import Conv2dShape
 
 
@@ -23,3 +24,13 @@ class Rate(NamedTuple):
 
     def conv(self, s: Conv2dShape) -> int:
         return self.total(s.macs, s.n * s.oh * s.ow * s.oc, s.n * s.ih * s.iw * s.ic)
+
+
+IN_C, SOFT, SOFT_RV32 = Rate(4, 20), Rate(80), Rate(190)  # float in C with an FPU, and by library calls
+
+
+def float_rate(target: Target, assembly: Rate) -> Rate:
+    """Of a kernel over float blocks, which are assembly on some cores."""
+    if target.float_assembly:
+        return assembly
+    return IN_C if "fpu32" in target.isa else SOFT_RV32 if "rv32" in target.isa else SOFT

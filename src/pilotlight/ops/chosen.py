@@ -44,7 +44,7 @@ class Chosen(Op):
         x, *constants = node.inputs
         reads = [c.read(v, ctype) for v, ctype in zip(constants, kernel.ctypes, strict=True)]
         scratch = [c.scratch(kernel.scratch_type)] if kernel.scratch else []
-        c.call(kernel.driver, table, c.read(x), *reads, c.write(node.output), *scratch)
+        c.call(kernel.driver, table, c.read(x), *reads, c.write(node.output), *scratch, *kernel.more)
 
 
 def _kernel(node: Node) -> Candidate:

@@ -6,12 +6,11 @@ from __future__ import annotations
 from pilotlight.codegen.target import Target
 from pilotlight.kernels import pack_f32
 from pilotlight.kernels.candidate import Candidate
-from pilotlight.kernels.estimate import Rate
+from pilotlight.kernels.estimate import Rate, float_rate
 from pilotlight.kernels.layers import FloatLayer
 from pilotlight.kernels.registry import offers
 
 CONV_RATE, LINEAR_RATE = Rate(1.85, 15), Rate(2.15, 8)  # of blocks in assembly
-C_RATE, SOFT_RATE = Rate(4, 20), Rate(75)  # of those in C, with an FPU and without
 
 
 @offers(FloatLayer)
@@ -19,9 +18,7 @@ def float32(layer: FloatLayer, target: Target) -> list[Candidate]:
     """The one kernel of a layer."""
     s = layer.shape
     linear = isinstance(s, pack_f32.LinearShape)
-    rate = C_RATE if "fpu32" in target.isa else SOFT_RATE
-    if target.float_assembly:
-        rate = LINEAR_RATE if linear else CONV_RATE
+    rate = float_rate(target, LINEAR_RATE if linear else CONV_RATE)
     return [
         Candidate(
             name=f"{'fpu' if target.float_assembly else 'portable'}.{'linear' if linear else 'conv2d'}",

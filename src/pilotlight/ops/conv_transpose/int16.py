@@ -9,11 +9,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.codegen.step import Step
-from pilotlight.codegen.target import Target
-from pilotlight.graph import INT16, Graph, Node
+from pilotlight.graph import INT16, Node
 from pilotlight.ops.base import Result, register
-from pilotlight.ops.conv_transpose.int8 import QConvTranspose2d, table_fields
+from pilotlight.ops.conv_transpose.int8 import QConvTranspose2d
 from pilotlight.ops.dense.int16 import make_dense
 from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.spec import NodeSpec, as_int16, requantize_attrs, requantized, wide
@@ -38,16 +36,6 @@ class QConvTranspose2d16(QConvTranspose2d):
         acc = np.rint(y.permute(0, 2, 3, 1).numpy()).astype(np.int64) + wide(args[2]).reshape(-1)
         shifted = (acc + ((1 << a["down"]) >> 1)) >> a["down"]
         return as_int16(requantized(shifted, wide(args[3]).reshape(-1), a))
-
-    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
-        """Filters stay as they are."""
-
-    def emit(self, node: Node, c: Step) -> None:
-        a = node.attrs
-        c.use("q_conv_transpose2d_s16")
-        table = c.table("pl_q_conv_transpose2d_t", "conv_transpose", table_fields(node, 0))
-        pointers = (*(c.read(v) for v in node.inputs), c.write(node.output))
-        c.call("pl_q_conv_transpose2d_s16", table, *pointers, a["down"])
 
 
 def make_transposed(

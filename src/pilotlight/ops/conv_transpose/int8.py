@@ -10,13 +10,14 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from pilotlight.codegen.step import Fields, Step
-from pilotlight.codegen.target import Target
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.fixed import check_accumulator, multiplier
-from pilotlight.graph import INT8, Graph, Node, Quant
+from pilotlight.graph import INT8, Node, Quant
+from pilotlight.kernels.layers import TransposedLayer
 from pilotlight.ops.areas import Area, AreaPart
-from pilotlight.ops.base import Op, Result, get, register
+from pilotlight.ops.base import Result, get, register
+from pilotlight.ops.chosen import Chosen
+from pilotlight.ops.conv_transpose.float import transposed_shape
 from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.spec import (
     Limits,
@@ -30,18 +31,8 @@ from pilotlight.ops.spec import (
 )
 
 
-def pack(weight: np.ndarray, groups: int) -> np.ndarray:
-    """(O, KH, KW, I / groups) as the kernel walks it: per group blocks of at most 4 filters, each
-    (KH, KW, I / groups, width)."""
-    parts = []
-    for part in np.split(weight, groups, axis=0):
-        for first in range(0, len(part), 4):
-            parts.append(part[first : first + 4].transpose(1, 2, 3, 0).reshape(-1))
-    return np.concatenate(parts)
-
-
 @register
-class QConvTranspose2d(Op):
+class QConvTranspose2d(Chosen):
     """attrs: kernel, stride, pad, extra (output padding), dilation, groups, channels, zx, zy, shift, lo, hi;
     inputs x, w (O, KH, KW, I / groups), bias int32 (O), m int32 (O). The output never overlaps the input."""
 
@@ -70,26 +61,12 @@ class QConvTranspose2d(Op):
     def part(self, node: Node, area: Area) -> AreaPart | None:
         return get("conv_transpose2d").part(node, area)
 
-    def prepare(self, node: Node, graph: Graph, target: Target) -> None:
-        weight = node.inputs[1]
-        assert weight.data is not None
-        node.inputs[1] = graph.constant(pack(weight.data, node.attrs["groups"]), weight.name)
-
-    def emit(self, node: Node, c: Step) -> None:
+    def layer(self, node: Node) -> TransposedLayer:
+        _, w, bias, m = (v.data for v in node.inputs)
+        assert w is not None and bias is not None and m is not None
         a = node.attrs
-        c.use("q_conv_transpose2d")
-        table = c.table("pl_q_conv_transpose2d_t", "conv_transpose", table_fields(node, a["zx"]))
-        c.call("pl_q_conv_transpose2d", table, *(c.read(v) for v in node.inputs), c.write(node.output))
-
-
-def table_fields(node: Node, zx: int) -> Fields:
-    """The fields of pl_q_conv_transpose2d_t."""
-    a, shape = node.attrs, (*node.inputs[0].shape, *node.output.shape[1:])
-    fields = dict(zip(("n", "ih", "iw", "ic", "oh", "ow", "oc"), shape, strict=True))
-    names = (("kh", "kw"), ("sh", "sw"), ("pt", "pl"), ("dh", "dw"))
-    for keys, attr in zip(names, ("kernel", "stride", "pad", "dilation"), strict=True):
-        fields |= dict(zip(keys, a[attr], strict=True))
-    return {**fields, "groups": a["groups"], "zx": zx, "out": requantize_table(a)}
+        zx, down = a.get("zx", 0), a.get("down")  # int8 has the one, int16 the other
+        return TransposedLayer(transposed_shape(node), w, bias, m, zx, requantize_table(a), down)
 
 
 def make_qconv_transpose2d(
