@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from fuzz.check import BOARDS, check
-from fuzz.generate import KINDS, MODES, generate
+from fuzz.generate import FORMS, KINDS, MODES, generate
 from fuzz.run import Choice, read, run, summary
 from support.paths import ROOT
 
@@ -20,7 +20,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100, help="how many models; default: 100")
     parser.add_argument("--kind", choices=list(KINDS))
     parser.add_argument(
-        "--mode", choices=MODES, help="float or a quantization; without it half of the models are quantized"
+        "--mode", choices=(*MODES, *FORMS),
+        help="float or a quantization; without it half of the models are quantized. entries: two entry points on one "
+        "state; lengths: inputs of every length",
     )
     parser.add_argument("--boards", choices=("all", "some", "none", "quick"), default="some")
     parser.add_argument("--jobs", type=int, default=1)

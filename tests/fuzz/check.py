@@ -20,8 +20,9 @@ from torch.utils import _pytree as pytree
 
 import pilotlight as pl
 from conformance.build import CompilerError, open_strictly
-from fuzz.generate import CALLS
+from fuzz.generate import CALLS, FORMS
 from fuzz.program import Call, Loaded, load, tensors
+from fuzz.several import entries, lengths
 from fuzz.truth import Outputs, Truth, decibels, eager, power
 from pilotlight.capture.source import capture
 from pilotlight.compiler import Build, Running
@@ -120,10 +121,22 @@ def check(text: str, mode: str, boards: Sequence[str] = ()) -> Verdict:
     with tempfile.TemporaryDirectory(prefix="pilotlight-") as work, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
+            if mode in FORMS:
+                return _in_form(text, mode, boards, Path(work))
             trial = Trial(text, mode, boards, Path(work))
             return trial.float() if mode == "float" else trial.weights() if "weights" in mode else trial.integers()
         except _StageError as error:
             return error.verdict
+
+
+def _in_form(text: str, mode: str, boards: Sequence[str], work: Path) -> Verdict:
+    """A float model with two entry points, or with inputs of every length."""
+    found = {"entries": entries, "lengths": lengths}[mode](load(text), boards, work)
+    with _stage(mode):
+        for where, difference in found:
+            if difference is not None:
+                return Verdict("wrong", where, difference)
+    return Verdict("right")
 
 
 class Trial:

@@ -13,6 +13,7 @@ from fuzz.statements import FAMILIES
 from fuzz.statements.residual import deep
 
 MODES = ("float", "int8", "int16x8", "weights-int8", "weights-int4")
+FORMS = ("entries", "lengths")  # float models in other forms, only where asked for
 CALLS = 4
 # Families of statements by kind, each with a weight; and what the first input looks like.
 KINDS: dict[str, tuple[str, dict[str, float]]] = {
@@ -137,7 +138,7 @@ def generate(seed: int, kind: str | None = None, mode: str | None = None) -> Pro
 
 
 def _attempt(seed: int, attempt: int, kind: str | None, mode: str | None) -> Program | None:
-    m = Maker(seed * 100 + attempt, quantized=mode != "float")
+    m = Maker(seed * 100 + attempt, quantized=mode not in ("float", *FORMS))
     chosen_mode = m.random.choices(MODES, (50, 33, 9, 4, 4))[0]
     mode = mode or chosen_mode
     chosen_kind = m.random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]

@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments of one call
 HEADER = "from __future__ import annotations\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+_MADE = re.compile(r"([a-z]\w*) = ")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 
 
@@ -91,10 +92,21 @@ class Program:
             + "".join(f"        {line}\n" for line in init)
             + f"\n    def forward({parameters}):\n"
             + "".join(f"        {line}\n" for line in lines)
+            + (self._second(parameters, unpack) if self.mode == "entries" else "")
             + f"\n\ndef model():\n    torch.manual_seed({self.seed})\n    return {self.name}().eval()\n"
             + f"\n\ndef inputs(call):\n    g = torch.Generator().manual_seed({self.seed % 100_000} + call)\n{made}"
             + f"    return {call}\n"
             + f'\n\nif __name__ == "__main__":\n    from fuzz.check import main\n\n    main(__file__, "{self.mode}")\n'
+        )
+
+    def _second(self, parameters: str, unpack: Sequence[str]) -> str:
+        """Another method, for a second entry point: half of the statements, and every buffer."""
+        half = [line for s in self.statements[: len(self.statements) // 2 + 1] for line in s.body.splitlines()]
+        names = [match[1] for line in half if (match := _MADE.match(line))]
+        made = [f"{names[-1]} * 1"] if names else []
+        result = ", ".join([*made, "*[b * 1 for b in self.buffers()]"])
+        return f"\n    def second({parameters}):\n" + "".join(
+            f"        {line}\n" for line in [*unpack, *half, f"return [{result}]"]
         )
 
     def without(self, gone: Sequence[int]) -> Program:

@@ -42,6 +42,16 @@ def test_random_models_compute_what_eager_pytorch_does(part: int) -> None:
     assert not failures, "\n".join(failures)
 
 
+@pytest.mark.parametrize(("mode", "kind", "seed"), [
+    ("entries", "states", 30_000), ("entries", "in_place", 30_001), ("lengths", "indexing", 30_003),
+    ("lengths", "convolution", 30_058),
+])
+def test_random_models_in_other_forms(mode: str, kind: str, seed: int) -> None:
+    model = generate(seed, kind, mode)
+    verdict = check(model.text(), mode)
+    assert verdict.outcome == "right", f"{verdict}\n{model.text()}"
+
+
 @pytest.mark.parametrize("path", REPRODUCERS, ids=lambda path: path.stem)
 def test_what_was_found_once_is_right_now(path: Path) -> None:
     text = path.read_text()
