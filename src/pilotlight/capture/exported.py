@@ -112,10 +112,12 @@ def _quiet() -> Iterator[None]:
 def _export_error(error: Exception) -> PilotlightError:
     text = str(error).strip() or type(error).__name__
     where = user_frame(error)
-    if "specialized it to be a constant" in text:
+    fixed = re.search(r"specialized it to be a constant \((\d+)\)", text)
+    if fixed:
+        reason = "an example of that length is a fixed one to PyTorch" if fixed[1] == "1" else \
+            "the model works for that length only"
         return PilotlightError(
-            "a dimension that is given at run time is fixed: the model works for one length only, or the example has "
-            "the length 1, which PyTorch takes for a fixed one",
+            f"a dimension that is given at run time is fixed at {fixed[1]}: {reason}",
             where=where, hint="give an example with a length of 2 or more, and let nothing depend on it but shapes",
             kind="dynamic-shape",
         )

@@ -39,6 +39,11 @@ def read_run(path: Path) -> dict[str, Any]:
             f"{path} has format {data.get('format', 'none')}; expected {FORMAT}",
             hint="run the model again with this version of Pilotlight", kind="broken-file",
         )
+    if isinstance(data.get("entries"), dict):
+        raise PilotlightError(
+            f"{path} is a run of the entry points {', '.join(data['entries'])}; a page shows one of them",
+            hint="save one of the objects in `entries` in a file of its own", kind="unsupported",
+        )
     missing = [key for key in _NEEDED if key not in data]
     if missing:
         raise PilotlightError(f"{path} is not whole: {', '.join(missing)} is missing", hint=_HINT, kind="broken-file")
