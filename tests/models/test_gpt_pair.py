@@ -71,10 +71,10 @@ def test_a_second_block_goes_on_where_the_first_ended(entries: Any, program: Any
             assert torch.allclose(running.entry(name)(block), want, atol=2e-5), (number, name, size)
 
 
-def test_memory_is_shared(entries: Any, program: Any) -> None:
+def test_memory_is_shared(program: Any) -> None:
     """The arena of the larger, the weights of one, one cache."""
     both = pl.compile(program).module.metadata
-    alone = {name: pl.compile(pl.capture({name: entry}, name="gpt")).module.metadata for name, entry in entries.items()}
+    alone = {name: pl.compile(graph).module.metadata for name, graph in program.entries.items()}
     assert both["arena_bytes"] == max(meta["arena_bytes"] for meta in alone.values())
     assert {both["state_bytes"]} == {meta["state_bytes"] for meta in alone.values()}
     assert both["weights_bytes"] == max(meta["weights_bytes"] for meta in alone.values())

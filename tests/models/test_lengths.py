@@ -181,7 +181,7 @@ class Lengths(nn.Module):
 
 @pytest.mark.parametrize(("module", "example", "shapes", "text"), [
     (Lengths(), 5, {0: T}, "at another length|is fixed"),
-    (nn.Linear(4, 2), 1, {0: T}, "an example with a length of 2 or more"),
+    (nn.Linear(4, 2), 1, {0: T}, "fixed at 1: an example of that length"),
     (nn.Linear(4, 2), 5, {0: Dim("T", max=8)}, "may be 0; expected at least 1"),
     (nn.Linear(4, 2), 5, {0: Dim("T", min=1)}, "nothing bounds it"),
     (nn.Linear(4, 2), 6, {0: 2 * Dim("T", min=1, max=8)}, "computed from another dimension"),

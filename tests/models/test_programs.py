@@ -89,7 +89,7 @@ def test_one_arena_one_state_one_set_of_weights(program: Any) -> None:
     assert [row["function"] for row in meta["entries"]] == ["recall_feed_run", "recall_ask_run", "recall_set_run"]
     places = [{s.name: at for s, at in e.plan.state_offsets.items()} for e in build.entries.values()]
     assert places == [{"total": 0, "count": 40}, {"total": 0}, {"total": 0}]
-    alone = {name: pl.compile(pl.capture({name: entry}, name="recall")) for name, entry in entries().items()}
+    alone = {name: pl.compile(graph) for name, graph in program.entries.items()}
     weights = {name: one.module.metadata["weights_bytes"] for name, one in alone.items()}
     first = 2 * 5 * 4  # what `total` begins with
     assert meta["weights_bytes"] == weights["feed"] + weights["set"] - first  # `ask` has the weights of `set`
