@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
@@ -27,11 +27,19 @@ class Case:
     def inputs(self) -> list[torch.Tensor]:
         return [leaf for leaf in self.leaves() if isinstance(leaf, torch.Tensor)]
 
-    def operands(self) -> list[torch.Tensor]:
-        """The tensors that the operator itself sees: views of the inputs, where the function makes some."""
-        leaves = self.leaves()
-        made = self.function.operands(leaves) if hasattr(self.function, "operands") else leaves
-        return [leaf for leaf in made if isinstance(leaf, torch.Tensor)]
+    def operands(self) -> list[Any]:
+        """The leaves that the operator itself sees: views of the inputs, where the function makes some."""
+        return self.function.operands(self.leaves()) if hasattr(self.function, "operands") else self.leaves()
+
+    def contiguous(self) -> Case | None:
+        """The same values without views, where the function makes some."""
+        if not hasattr(self.function, "operands"):
+            return None
+        _, spec = pytree.tree_flatten((self.args, self.kwargs))
+        copies = [x.clone(memory_format=torch.contiguous_format) if isinstance(x, torch.Tensor) else x
+                  for x in self.operands()]
+        args, kwargs = pytree.tree_unflatten(copies, spec)
+        return replace(self, function=self.function.function, args=args, kwargs=kwargs)
 
     def call(self, leaves: Sequence[Any]) -> list[torch.Tensor]:
         """The tensors in the result of calling with other leaves."""

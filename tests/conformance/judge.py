@@ -2,7 +2,9 @@
 
 Integers and booleans must equal PyTorch's in float32, or in float64 where the two disagree. Where PyTorch leaves open
 which of several equal elements an index names (OPEN_TIES), any of them will do, each once. NaN and infinities must be
-where PyTorch has them. A finite float is right when it is
+where PyTorch has them. Where PyTorch's own answer changes when views become contiguous tensors of the same values (the
+median of an expanded tensor is read from memory that nobody wrote), the answer for the contiguous ones is right as
+well. A finite float is right when it is
 
 - within 4 units in the last place of PyTorch's float32 result, or
 - no further from float64 than eight times PyTorch's own distance, plus 4 units in the last place, plus 16 units
@@ -44,6 +46,13 @@ class Truth:
 
     def differs(self, outputs: Sequence[torch.Tensor]) -> str | None:
         """What is wrong with these outputs, or None."""
+        problem = self._differs(outputs)
+        plain = self.case.contiguous() if problem is not None else None
+        if plain is not None and Truth(plain)._differs(outputs) is None:
+            return None  # PyTorch contradicts itself
+        return problem
+
+    def _differs(self, outputs: Sequence[torch.Tensor]) -> str | None:
         terms: list[torch.Tensor] | None = None
         for number, (got, single) in enumerate(zip(outputs, self.single, strict=True)):
             assert self.exact is not None
@@ -67,7 +76,7 @@ class Truth:
         """Whether indices name elements of equal value along some axis, as many different ones as PyTorch's."""
         if single.dtype != torch.int64 or self.case.operator not in OPEN_TIES or self.case.kwargs.get("stable"):
             return False
-        x = self.case.operands()[0]
+        x = next(x for x in self.case.operands() if isinstance(x, torch.Tensor))
         for axis in range(x.dim()):
             kept = [i.unsqueeze(axis) if i.dim() == x.dim() - 1 else i for i in (got, single)]
             if any(i.dim() != x.dim() or bool(((i < 0) | (i >= x.shape[axis])).any()) for i in kept):

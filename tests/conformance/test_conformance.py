@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from conformance import results
 from conformance.boards import BOARDS, LARGEST, judge_on
@@ -118,6 +119,19 @@ def test_the_judge_takes_any_of_equal_elements_once() -> None:
     assert turned is not None
     assert Truth(turned).differs([torch.tensor([[1, 2, 0], [2, 0, 1]])]) is None
     assert Truth(turned).differs([torch.tensor([[1, 2, 0], [1, 0, 2]])]) is not None
+
+
+def test_the_judge_takes_the_contiguous_answer_where_pytorch_contradicts_itself() -> None:
+    """Offsets 0, 0, 0 are two empty bags; PyTorch takes expanded ones for others."""
+    weight, offsets = torch.arange(1.0, 6.0)[:, None].repeat(1, 2), torch.tensor([0, 2, 4])
+    bags = case(lambda i, w, o: F.embedding_bag(i, w, o, mode="sum", include_last_offset=True), torch.arange(4), weight,
+                offsets)
+    laid = laid_out(bags, "expanded")
+    assert laid is not None
+    truth = Truth(laid)
+    assert truth.single[0].any(), "PyTorch has mended this: another example is needed"
+    assert truth.differs([torch.zeros(2, 2)]) is None and truth.differs([torch.ones(2, 2)]) is not None
+    assert Truth(bags).differs([torch.zeros(2, 2)]) is not None
 
 
 def test_what_does_not_count_is_recognised_by_the_graph() -> None:
