@@ -25,17 +25,7 @@ from pilotlight.ops.base import Op, Result, lowers, register, same
 from pilotlight.ops.chosen import Chosen
 from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.quantizing import FixedRange, Treatment
-from pilotlight.ops.spec import (
-    Limits,
-    NodeSpec,
-    narrow,
-    quant_of,
-    requantize_attrs,
-    requantize_table,
-    requantized,
-    requantizer,
-    wide,
-)
+from pilotlight.ops.spec import Limits, NodeSpec, narrow, output_attrs, quant_of, requantize_table, requantized, wide
 
 OUTPUT = Quant(1.0 / 128.0, 0)
 TINY = 1e-12
@@ -108,8 +98,7 @@ class QPeak(Chosen):
 
 def make_qpeak(x: Quant, y: Quant, limits: Limits = LIMITS) -> NodeSpec:
     """The integer node from the scales of its tensors; refuses what 32 bits do not hold."""
-    m = requantizer(2.0**-30 / y.scale, 1 << 30)
-    return NodeSpec("qpeak", {"zx": x.zero_point, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits)})
+    return NodeSpec("qpeak", {"zx": x.zero_point, **output_attrs(2.0**-30 / y.scale, 1 << 30, y.zero_point, limits)})
 
 
 @form("peak", width=8)

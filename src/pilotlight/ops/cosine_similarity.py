@@ -33,11 +33,10 @@ from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
     narrow,
+    output_attrs,
     quant_of,
-    requantize_attrs,
     requantize_table,
     requantized,
-    requantizer,
     wide,
 )
 
@@ -131,10 +130,9 @@ def make_qcosine_similarity(
             f"a cosine of {size} numbers has no int8 form; expected at most {LONGEST}", hint="keep it in float",
             kind="unsupported",
         )
-    m = requantizer(2.0**-27 / y.scale, 1 << 28)
     least = {f"least_{k}": int(np.clip(np.rint((eps / v.scale) ** 2), 1, LIMIT - 1)) for k, v in (("x", x), ("z", z))}
     zeros = {"zx": x.zero_point, "zz": z.zero_point}
-    numbers = {"m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits)}
+    numbers = output_attrs(2.0**-27 / y.scale, 1 << 28, y.zero_point, limits)
     return NodeSpec("qcosine_similarity", {"axis": axis, **zeros, **least, **numbers})
 
 

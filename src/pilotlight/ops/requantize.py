@@ -15,17 +15,7 @@ from pilotlight.codegen.step import Step
 from pilotlight.graph import INT8, INT16, Node, Quant, Value
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.forms import Integer, form
-from pilotlight.ops.spec import (
-    Limits,
-    NodeSpec,
-    narrow,
-    quant_of,
-    requantize_attrs,
-    requantize_table,
-    requantized,
-    requantizer,
-    wide,
-)
+from pilotlight.ops.spec import Limits, NodeSpec, narrow, output_attrs, quant_of, requantize_table, requantized, wide
 
 TYPES = {8: INT8, 16: INT16}
 
@@ -67,10 +57,9 @@ class Requantize(Op):
 
 def make_rescale(x: Quant, y: Quant, bits: int, limits: Limits | None = None) -> NodeSpec:
     """The same numbers in y's scale, `bits` wide."""
-    m = requantizer(x.scale / y.scale, 65535)
     top = 1 << (bits - 1)
-    numbers = {"zx": x.zero_point, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits or (-top, top - 1))}
-    return NodeSpec("qrequantize", {"bits": bits, **numbers})
+    numbers = output_attrs(x.scale / y.scale, 65535, y.zero_point, limits or (-top, top - 1))
+    return NodeSpec("qrequantize", {"bits": bits, "zx": x.zero_point, **numbers})
 
 
 @form("requantize", width=16, narrows=True)

@@ -94,6 +94,12 @@ def requantize_attrs(m: Multiplier, zero: int, limits: Limits = INT8) -> dict[st
     return {"zy": zero, "shift": m.shift, "lo": limits[0], "hi": limits[1]}
 
 
+def output_attrs(scale: float, largest: int, zero: int, limits: Limits = INT8) -> dict[str, int]:
+    """The attributes of a node that ends with one multiplier: accumulators up to `largest` times `scale`."""
+    m = requantizer(scale, largest)
+    return {"m": int(m.value[0]), **requantize_attrs(m, zero, limits)}
+
+
 def requantized(acc: np.ndarray, m: np.ndarray | int, attrs: dict[str, Any]) -> np.ndarray:
     """clamp(zy + rhmul(acc << shift, m), lo, hi)."""
     high = rhmul(acc.astype(np.int64) << attrs["shift"], m)

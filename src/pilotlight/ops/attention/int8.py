@@ -28,11 +28,10 @@ from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
     narrow,
+    output_attrs,
     overflow,
-    requantize_attrs,
     requantize_table,
     requantized,
-    requantizer,
     wide,
 )
 
@@ -118,16 +117,14 @@ def make_qattention(
     limits: Limits = LIMITS,
 ) -> NodeSpec:
     """softmax(q k^T · scale) v with `keys` keys of `width` numbers."""
-    q, k, v, y = (x for x in (q, k, v, y))
     if 2 * 255 * 255 * width >= LIMIT:
         raise overflow(width)
     octaves = q.scale * k.scale * scale * math.log2(math.e)  # of a score's step
     distance = multiplier(octaves * 65536.0)
     reach = min(int(30.0 / octaves) + 1, (LIMIT - 1) >> distance.shift)
-    m = requantizer(v.scale / y.scale * 2.0**-20, (255 << 20) + 255 * keys)
     attrs = {
         "causal": bool(causal), "zq": q.zero_point, "zk": k.zero_point, "zv": v.zero_point, "reach": reach,
         "up_u": 1 << distance.shift, "factor": int(distance.value[0]), "bits": 30 - max(keys - 1, 1).bit_length(),
-        "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits),
+        **output_attrs(v.scale / y.scale * 2.0**-20, (255 << 20) + 255 * keys, y.zero_point, limits),
     }
     return NodeSpec("qattention", attrs)

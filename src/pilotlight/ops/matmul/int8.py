@@ -14,17 +14,7 @@ from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node, Quant
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.forms import Integer, all_int8, form
-from pilotlight.ops.spec import (
-    Limits,
-    NodeSpec,
-    narrow,
-    quant_of,
-    requantize_attrs,
-    requantize_table,
-    requantized,
-    requantizer,
-    wide,
-)
+from pilotlight.ops.spec import Limits, NodeSpec, narrow, output_attrs, quant_of, requantize_table, requantized, wide
 
 
 @register
@@ -72,9 +62,8 @@ def make_qmatmul(
     a: Quant, b: Quant, y: Quant, inner: int, transposed: bool = False, limits: Limits = LIMITS
 ) -> NodeSpec:
     """The product over `inner` elements."""
-    m = requantizer(a.scale * b.scale / y.scale, 255 * 255 * inner)
     zeros = {"za": a.zero_point, "zb": b.zero_point}
-    numbers = {**zeros, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits)}
+    numbers = zeros | output_attrs(a.scale * b.scale / y.scale, 255 * 255 * inner, y.zero_point, limits)
     return NodeSpec("qmatmul", {"transposed": bool(transposed), **numbers})
 
 

@@ -26,11 +26,10 @@ from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
     as_int16,
+    output_attrs,
     overflow,
-    requantize_attrs,
     requantize_table,
     requantized,
-    requantizer,
     wide,
 )
 
@@ -91,8 +90,7 @@ def make_qadd16(x0: Quant, x1: Quant, y: Quant, alpha: float = 1.0, limits: Limi
 
 def make_qmul16(x0: Quant, x1: Quant, y: Quant, limits: Limits = LIMITS) -> NodeSpec:
     """y = x0 * x1."""
-    m = requantizer(x0.scale * x1.scale / y.scale, LARGEST * LARGEST)
-    return NodeSpec("qmul_s16", {"m": int(m.value[0]), **requantize_attrs(m, 0, limits)})
+    return NodeSpec("qmul_s16", output_attrs(x0.scale * x1.scale / y.scale, LARGEST * LARGEST, 0, limits))
 
 
 @form("add", "mul", "sub", width=16)

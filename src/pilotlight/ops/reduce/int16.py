@@ -21,11 +21,10 @@ from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
     as_int16,
+    output_attrs,
     quant_of,
-    requantize_attrs,
     requantize_table,
     requantized,
-    requantizer,
     scaled_distances,
     wide,
 )
@@ -61,8 +60,7 @@ def make_qmean16(x: Quant, y: Quant, shape: Shape, axes: Sequence[int], limits: 
     """The mean over `axes`, which have to be neighbours."""
     axes = tuple(sorted(a % len(shape) for a in axes))
     count = int(np.prod([shape[a] for a in axes]))
-    m = requantizer(x.scale / y.scale / count, LARGEST * count)
-    return NodeSpec("qmean_s16", {"axes": axes, "m": int(m.value[0]), **requantize_attrs(m, 0, limits)})
+    return NodeSpec("qmean_s16", {"axes": axes, **output_attrs(x.scale / y.scale / count, LARGEST * count, 0, limits)})
 
 
 @form("mean", width=16)

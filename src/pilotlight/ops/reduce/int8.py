@@ -16,17 +16,7 @@ from pilotlight.graph import INT8, Node, Quant, Shape
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.softmax.float import lanes
-from pilotlight.ops.spec import (
-    Limits,
-    NodeSpec,
-    narrow,
-    quant_of,
-    requantize_attrs,
-    requantize_table,
-    requantized,
-    requantizer,
-    wide,
-)
+from pilotlight.ops.spec import Limits, NodeSpec, narrow, output_attrs, quant_of, requantize_table, requantized, wide
 
 
 @register
@@ -72,8 +62,7 @@ class QMean(Op):
 
 def sum_numbers(x: Quant, y: Quant, count: int, limits: Limits, divisor: int = 1) -> dict[str, int]:
     """The attributes that bring sums of `count` numbers, divided, into y's scale."""
-    m = requantizer(x.scale / y.scale / divisor, 255 * count)
-    return {"zx": x.zero_point, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits)}
+    return {"zx": x.zero_point, **output_attrs(x.scale / y.scale / divisor, 255 * count, y.zero_point, limits)}
 
 
 def make_qmean(x: Quant, y: Quant, shape: Shape, axes: Sequence[int], limits: Limits = LIMITS) -> NodeSpec:

@@ -21,17 +21,7 @@ from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.pointwise.table_int8 import make_requantize
 from pilotlight.ops.resize.int8 import make_qresize2d
-from pilotlight.ops.spec import (
-    Limits,
-    NodeSpec,
-    narrow,
-    quant_of,
-    requantize_attrs,
-    requantize_table,
-    requantized,
-    requantizer,
-    wide,
-)
+from pilotlight.ops.spec import Limits, NodeSpec, narrow, output_attrs, quant_of, requantize_table, requantized, wide
 
 ROW, COLUMN = 2048, 4096  # one
 
@@ -91,9 +81,9 @@ def make_qbicubic2d(x: Quant, y: Quant, shape: Shape, resize: dict[str, Any], li
     sizes = list(zip(shape[1:3], resize["out"], resize["scale"], (ROW, COLUMN), strict=True))
     rows, columns = (_cubic(size, out, scale, resize["align"], one) for size, out, scale, one in sizes)
     reach = [int(np.abs(table[:, 4:].astype(np.int64)).sum(axis=1).max()) for table in (rows, columns)]
-    m = requantizer(x.scale / y.scale / (ROW * COLUMN / 4), ((255 * reach[1] + 2) // 4 + 1) * reach[0])
-    numbers = {"zx": x.zero_point, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits)}
-    return NodeSpec("qbicubic2d", {"out": tuple(resize["out"]), **numbers}, (rows, columns))
+    largest = ((255 * reach[1] + 2) // 4 + 1) * reach[0]
+    numbers = output_attrs(x.scale / y.scale / (ROW * COLUMN / 4), largest, y.zero_point, limits)
+    return NodeSpec("qbicubic2d", {"out": tuple(resize["out"]), "zx": x.zero_point, **numbers}, (rows, columns))
 
 
 @form("resize2d", width=8)

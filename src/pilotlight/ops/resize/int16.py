@@ -22,11 +22,10 @@ from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
     as_int16,
+    output_attrs,
     quant_of,
-    requantize_attrs,
     requantize_table,
     requantized,
-    requantizer,
     scaled_distances,
     wide,
 )
@@ -76,9 +75,9 @@ class QResize16(QResize):
 def make_qresize16(x: Quant, y: Quant, shape: Shape, resize: dict[str, Any], limits: Limits = LIMITS) -> NodeSpec:
     """`shape` is x's (N, H, W, C), `resize` the attributes of the float node."""
     narrow = make_qresize2d(Quant(1.0, 0), Quant(1.0, 0), shape, resize)
-    m = requantizer(x.scale / y.scale * 2.0**-15, 1 << 30)
-    attrs = {"mode": narrow.attrs["mode"], "out": narrow.attrs["out"], "m": int(m.value[0])}
-    return NodeSpec("qresize2d_s16", attrs | requantize_attrs(m, 0, limits), narrow.constants)
+    attrs = {k: narrow.attrs[k] for k in ("mode", "out")}
+    numbers = output_attrs(x.scale / y.scale * 2.0**-15, 1 << 30, 0, limits)
+    return NodeSpec("qresize2d_s16", attrs | numbers, narrow.constants)
 
 
 @form("resize2d", width=16)

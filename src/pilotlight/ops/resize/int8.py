@@ -19,16 +19,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8 as LIMITS
 from pilotlight.graph import INT8, Node, Quant, Shape
 from pilotlight.ops.base import Op, Result, register
-from pilotlight.ops.spec import (
-    Limits,
-    NodeSpec,
-    narrow,
-    requantize_attrs,
-    requantize_table,
-    requantized,
-    requantizer,
-    wide,
-)
+from pilotlight.ops.spec import Limits, NodeSpec, narrow, output_attrs, requantize_table, requantized, wide
 
 ONE = 2048
 
@@ -100,6 +91,6 @@ def make_qresize2d(x: Quant, y: Quant, shape: Shape, resize: dict[str, Any], lim
         tables = tuple(_bilinear(*s, resize["align"]) for s in sizes)
     else:
         tables = tuple(_nearest(*s, 0.5 if mode == "nearest-exact" else 0.0) for s in sizes)
-    m = requantizer(x.scale / y.scale / ONE**2, 255 * ONE**2)
-    numbers = {"zx": x.zero_point, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits)}
-    return NodeSpec("qresize2d", {"mode": mode.removesuffix("-exact"), "out": tuple(resize["out"]), **numbers}, tables)
+    attrs = {"mode": mode.removesuffix("-exact"), "out": tuple(resize["out"]), "zx": x.zero_point}
+    numbers = output_attrs(x.scale / y.scale / ONE**2, 255 * ONE**2, y.zero_point, limits)
+    return NodeSpec("qresize2d", attrs | numbers, tables)

@@ -12,15 +12,7 @@ from pilotlight.ops.base import register
 from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.reduce.int8 import sum_numbers
 from pilotlight.ops.softmax.float import LaneByLane, lanes
-from pilotlight.ops.spec import (
-    Limits,
-    NodeSpec,
-    narrow,
-    quant_of,
-    requantize_table,
-    requantized,
-    wide,
-)
+from pilotlight.ops.spec import Limits, NodeSpec, narrow, quant_of, requantize_table, requantized, wide
 
 
 @register

@@ -27,11 +27,10 @@ from pilotlight.ops.spec import (
     Limits,
     NodeSpec,
     as_int16,
+    output_attrs,
     quant_of,
-    requantize_attrs,
     requantize_table,
     requantized,
-    requantizer,
     wide,
 )
 
@@ -81,10 +80,9 @@ def make_qsoftmax16(x: Quant, y: Quant, size: int, axis: int, limits: Limits = I
     octaves = x.scale * math.log2(math.e)  # of a step
     distance = multiplier(octaves * 65536.0)
     reach = min(int(30.0 / octaves) + 1, (LIMIT - 1) >> distance.shift, 65536)
-    m = requantizer(2.0**-28 / y.scale, 1 << 29)
     attrs = {
         "axis": axis, "reach": reach, "up_u": 1 << distance.shift, "factor": int(distance.value[0]),
-        "bits": 30 - max(size - 1, 1).bit_length(), "m": int(m.value[0]), **requantize_attrs(m, 0, limits),
+        "bits": 30 - max(size - 1, 1).bit_length(), **output_attrs(2.0**-28 / y.scale, 1 << 29, 0, limits),
     }
     return NodeSpec("qsoftmax_s16", attrs)
 

@@ -19,17 +19,7 @@ from pilotlight.graph import Node, Quant
 from pilotlight.ops.base import register
 from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.softmax.float import LaneByLane, lanes
-from pilotlight.ops.spec import (
-    Limits,
-    NodeSpec,
-    narrow,
-    quant_of,
-    requantize_attrs,
-    requantize_table,
-    requantized,
-    requantizer,
-    wide,
-)
+from pilotlight.ops.spec import Limits, NodeSpec, narrow, output_attrs, quant_of, requantize_table, requantized, wide
 
 OUTPUT = Quant(1.0 / 256.0, -128)
 
@@ -78,8 +68,7 @@ def exponentials(scale: float, bits: int) -> np.ndarray:
 def make_qsoftmax(x: Quant, y: Quant, size: int, axis: int, limits: Limits = INT8) -> NodeSpec:
     """Softmax along `axis`, which has `size` elements; y is (1/256, -128) unless calibration says otherwise."""
     bits = min(24, 31 - max(size - 1, 1).bit_length())
-    m = requantizer(2.0**-28 / y.scale, 1 << 29)
-    attrs = {"axis": axis, "bits": bits, "m": int(m.value[0]), **requantize_attrs(m, y.zero_point, limits)}
+    attrs = {"axis": axis, "bits": bits, **output_attrs(2.0**-28 / y.scale, 1 << 29, y.zero_point, limits)}
     return NodeSpec("qsoftmax", attrs, (exponentials(x.scale, bits),))
 
 
