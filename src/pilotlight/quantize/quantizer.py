@@ -1,7 +1,7 @@
 """Which tensors become int8 or int16: the annotations that PT2E works from.
 
-How an operator is treated is declared in its own file (`ops/quantizing.py`). What is not stays float, and the summary
-says so.
+How an operator is treated is declared in its own file (`ops/quantizing.py`). What is not declared stays float, and the
+summary says so.
 Pointwise operators that depend on one tensor are one function of it: only the last result is quantized.
 The result of an operator has 16 bits where `wide` says so; its readers read 16 bits.
 """
