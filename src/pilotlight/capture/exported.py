@@ -367,7 +367,7 @@ class _Walker:
 class _Importer(_Walker):
     """An exported program's own inputs and outputs around the walk."""
 
-    def __init__(self, program: ExportedProgram, original: ExportedProgram, name: str, changed: Collection[str]):
+    def __init__(self, program: ExportedProgram, original: ExportedProgram, name: str, changed: Collection[str] = ()):
         self.changed = changed
         sizes = symbols.Symbols(program.range_constraints)
         graph = Graph(name, exported=original)
