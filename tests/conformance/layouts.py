@@ -101,6 +101,8 @@ def _has_strides(x: object) -> bool:
 
 def laid_out(case: Case, layout: str) -> Case | None:
     """The case with every tensor that can be in that layout; None where none can."""
+    if layout == "expanded" and case.kwargs.get("include_last_offset"):
+        return None  # the last offset would no longer be the number of ids
     leaves, spec = pytree.tree_flatten((case.args, case.kwargs))
     views = tuple(LAYOUTS[layout](x) if _has_strides(x) else None for x in leaves)
     if not any(views):
