@@ -20,6 +20,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
+from pilotlight import system
 from pilotlight.errors import PilotlightError
 
 _LOCK = ".lock"
@@ -78,7 +79,7 @@ def scratch_folder(prefix: str) -> tempfile.TemporaryDirectory[str]:
     It is in the cache, or among the system's temporary files where the cache cannot be written.
     """
     failures = []
-    for parent in (cache_folder() / "work", Path(tempfile.gettempdir()) / f"pilotlight-{os.getuid()}"):
+    for parent in (cache_folder() / "work", Path(tempfile.gettempdir()) / f"pilotlight-{system.user()}"):
         try:
             return tempfile.TemporaryDirectory(dir=_own_folder(parent, os.getpid()).path, prefix=prefix)
         except OSError as error:
@@ -94,7 +95,7 @@ class _Own:
 
     def __init__(self, parent: Path):
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if parent.stat().st_uid != os.getuid():
+        if not system.owned(parent):
             raise PermissionError(errno.EPERM, "it belongs to another user")
         with locked(parent / _LOCK):
             self.path = Path(tempfile.mkdtemp(dir=parent, prefix=f"{os.getpid()}-"))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import threading
 from collections.abc import Iterable, Sequence
-from types import FrameType
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
+from pilotlight.system import LateError, alarm
 
 T = TypeVar("T")
 SECONDS = 20.0  # for all ways together
@@ -53,26 +52,12 @@ def _typed(option: str, args: Sequence[str]) -> str:
     return option
 
 
-class _LateError(BaseException):
-    pass
-
-
-def _ring(number: int, frame: FrameType | None) -> NoReturn:
-    raise _LateError
-
-
 def collected(items: Iterable[T], seconds: float) -> list[T]:
     """As many items as there is time for; only the main thread can be interrupted by an alarm."""
     found: list[T] = []
     if threading.current_thread() is not threading.main_thread() or seconds <= 0:
         return found
-    before = signal.signal(signal.SIGALRM, _ring)
-    with contextlib.suppress(_LateError):
-        try:
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-            for item in items:
-                found.append(item)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
+    with contextlib.suppress(LateError), alarm(seconds):
+        for item in items:
+            found.append(item)
     return found

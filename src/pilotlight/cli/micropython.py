@@ -13,6 +13,7 @@ import click
 from pilotlight.cli.options import Seconds, Size, common
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError, no_file
+from pilotlight.system import need_terminals
 
 if TYPE_CHECKING:
     from pilotlight.micropython.ports import MicroPythonPort
@@ -44,6 +45,7 @@ def made(
     talk: Talk, board: str, heap: int | None, selection: TorchSelection | None = None
 ) -> tuple[MicroPythonPort, Path]:
     """The port of a board, and its program, which is built on first use."""
+    need_terminals("MicroPython")
     from pilotlight.micropython import ports
 
     port = ports.port(board, heap)

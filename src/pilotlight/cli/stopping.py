@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
 
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+from pilotlight.system import END_SIGNALS
 
 
 class StoppedError(BaseException):
@@ -26,7 +26,7 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 def stopping() -> Iterator[None]:
     """A signal that is ignored, as under nohup, stays so."""
     here = threading.current_thread() is threading.main_thread()
-    taken = [number for number in _SIGNALS if here and signal.getsignal(number) is signal.SIG_DFL]
+    taken = [number for number in END_SIGNALS if here and signal.getsignal(number) is signal.SIG_DFL]
     for number in taken:
         signal.signal(number, _stop)
     try:

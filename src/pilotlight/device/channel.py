@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import queue
 import select
+import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import IO, Protocol
+
+_PART = 1 << 16  # bytes that are read at once
 
 
 class StalledError(Exception):
@@ -23,6 +28,73 @@ class Channel(Protocol):
     def read(self, count: int, timeout: float) -> bytes: ...
 
     def write(self, data: bytes, timeout: float) -> None: ...
+
+
+class StreamChannel:
+    """The standard streams of a program, each with a thread of its own: they can be waited for on every system."""
+
+    def __init__(self, reader: IO[bytes], writer: IO[bytes]):
+        self._reader, self._writer = reader, writer
+        self._got = bytearray()
+        self._ended = False
+        self._moved = threading.Condition()
+        self._to_write: queue.Queue[bytes | None] = queue.Queue()
+        self._unwritten = 0
+        for job in (self._read_all, self._write_all):
+            threading.Thread(target=job, daemon=True).start()
+
+    def read(self, count: int, timeout: float) -> bytes:
+        with self._moved:
+            if not self._moved.wait_for(lambda: len(self._got) >= count or self._ended, _waiting(timeout)):
+                raise StalledError
+            if len(self._got) < count:
+                raise EndedError
+            taken = bytes(self._got[:count])
+            del self._got[:count]
+            return taken
+
+    def write(self, data: bytes, timeout: float) -> None:
+        with self._moved:
+            if self._ended:
+                raise EndedError
+            self._unwritten += 1
+            self._to_write.put(data)
+            if not self._moved.wait_for(lambda: self._unwritten == 0 or self._ended, _waiting(timeout)):
+                raise StalledError
+            if self._unwritten:
+                raise EndedError
+
+    def close(self) -> None:
+        """After the program has ended: the threads end, too."""
+        self._to_write.put(None)
+
+    def _read_all(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while part := self._reader.read1(_PART) if hasattr(self._reader, "read1") else self._reader.read(_PART):
+                with self._moved:
+                    self._got += part
+                    self._moved.notify_all()
+        self._end()
+
+    def _write_all(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while (data := self._to_write.get()) is not None:
+                self._writer.write(data)
+                self._writer.flush()
+                with self._moved:
+                    self._unwritten -= 1
+                    self._moved.notify_all()
+            return
+        self._end()
+
+    def _end(self) -> None:
+        with self._moved:
+            self._ended = True
+            self._moved.notify_all()
+
+
+def _waiting(timeout: float) -> float:
+    return min(timeout, threading.TIMEOUT_MAX)
 
 
 class PipeChannel:

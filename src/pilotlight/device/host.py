@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from pilotlight.cache import scratch_folder
-from pilotlight.device.channel import PipeChannel
+from pilotlight.device.channel import StreamChannel
 from pilotlight.device.device import Device
 from pilotlight.device.process import start, stop, tail
 from pilotlight.device.protocol import Client
@@ -28,10 +28,8 @@ class HostDevice(Device):
             [str(build.image)], build.workdir, self._log, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert self._process.stdin and self._process.stdout
-        channel = PipeChannel(
-            self._process.stdout.fileno(), self._process.stdin.fileno(), lambda: self._process.poll() is None
-        )
-        self._client = Client(channel, timeout)
+        self._channel = StreamChannel(self._process.stdout, self._process.stdin)
+        self._client = Client(self._channel, timeout)
         try:
             self._greet()
         except BaseException:
@@ -44,6 +42,7 @@ class HostDevice(Device):
 
     def _shut(self) -> None:
         stop(self._process)
+        self._channel.close()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe:
                 pipe.close()

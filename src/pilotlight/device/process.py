@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import logging
 import shlex
-import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None)
+from pilotlight.system import child_options
+
 _LOG = logging.getLogger(__name__)
-
-
-def _die_with_parent() -> None:
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def start(
@@ -37,8 +31,7 @@ def start(
             stdout=file if stdout is None else stdout,
             stderr=file,
             bufsize=0,
-            process_group=0 if own_group else None,
-            preexec_fn=_die_with_parent,
+            **child_options(own_group),
         )
 
 

@@ -4,9 +4,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifdef _WIN32
+#include <fcntl.h>
+#include <io.h>
+#endif
+
 void pl_serve(void);
 
-void pl_io_open(void) {}
+/* Windows would change line ends. */
+void pl_io_open(void)
+{
+#ifdef _WIN32
+    (void)_setmode(_fileno(stdin), _O_BINARY);
+    (void)_setmode(_fileno(stdout), _O_BINARY);
+#endif
+}
 
 int pl_io_read(void *data, uint32_t bytes) { return fread(data, 1u, bytes, stdin) == bytes; }
 

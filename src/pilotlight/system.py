@@ -1,0 +1,87 @@
+"""What differs between Linux, macOS and Windows. Nothing else asks which of them this is."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import getpass
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pilotlight.errors import PilotlightError
+
+WINDOWS = sys.platform == "win32"
+_PR_SET_PDEATHSIG = 1  # Linux
+_NEW_GROUP = 0x200  # Windows: CREATE_NEW_PROCESS_GROUP
+
+# Signals besides Ctrl-C that ask a program to end.
+END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+def user() -> str:
+    """A name for the user that can be part of a file's name."""
+    return str(os.getuid()) if hasattr(os, "getuid") else getpass.getuser()
+
+
+def owned(path: Path) -> bool:
+    """Whether a folder belongs to this user; where files have no owners, the place says so."""
+    return not hasattr(os, "getuid") or path.stat().st_uid == os.getuid()
+
+
+def has_pipes() -> bool:
+    """Whether two programs can share named pipes, through which QEMU is driven."""
+    return hasattr(os, "mkfifo")
+
+
+def child_options(own_group: bool) -> dict[str, Any]:
+    """For subprocess.Popen: the child ends with its parent where the system can see to that, and in a group of its own
+    it does not get the terminal's Ctrl-C."""
+    if WINDOWS:
+        return {"creationflags": _NEW_GROUP if own_group else 0}
+    options: dict[str, Any] = {"process_group": 0} if own_group else {}
+    if sys.platform == "linux":
+        options["preexec_fn"] = _die_with_parent
+    return options
+
+
+# Looked up before the fork: between fork and exec nothing may be imported.
+_prctl: Callable[..., int] | None = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+
+
+def _die_with_parent() -> None:
+    if _prctl is not None:
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class LateError(BaseException):
+    """The alarm of `alarm` rang."""
+
+
+def _ring(*_: Any) -> None:
+    raise LateError
+
+
+@contextlib.contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Raise LateError in the main thread after some seconds; without a timer, at once."""
+    if not hasattr(signal, "setitimer"):
+        raise LateError
+    before = signal.signal(signal.SIGALRM, _ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def need_terminals(what: str) -> None:
+    """Refuse what works through a POSIX terminal."""
+    if WINDOWS:
+        raise PilotlightError(
+            f"{what} needs a POSIX system, and this is Windows", hint="use Linux, macOS or WSL", kind="not-runnable"
+        )
