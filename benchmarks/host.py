@@ -69,7 +69,7 @@ def ours(graph: Graph, x: torch.Tensor, folder: Path) -> tuple[Run, Answer]:
     compile_units(gcc, build.board, folder, units)
     library = folder / "model.so"
     objects = [str(folder / unit.object) for unit in units]
-    subprocess.run([gcc.gcc, "-shared", *objects, "-o", str(library)], check=True)
+    subprocess.run([*gcc.command, "-shared", *objects, "-o", str(library)], check=True)
     loaded = ctypes.CDLL(str(library))
     memory = np.zeros(model.arena_bytes + model.state_bytes + 64, np.uint8)
     first = -memory.ctypes.data % 16

@@ -81,9 +81,11 @@ class LossError(PilotlightError):
 class MissingToolError(PilotlightError):
     """A compiler or emulator that has to be installed first."""
 
-    def __init__(self, tool: str, package: str, why: str):
+    def __init__(self, tool: str, package: str | None, why: str, *others: str):
+        """`package` is Debian's, if it has one; `others` are other ways to install what is needed."""
+        ways = [*others, *([f"apt-get install {package}"] if package else [])]
         super().__init__(
             f"{tool} was not found; it is needed {why}",
-            hint=f"install it with: apt-get install {package}",
+            hint=f"install it with: {', or '.join(ways)}" if ways else "no Debian package has it",
             kind="missing-tool",
         )

@@ -12,7 +12,7 @@ from pilotlight.device.plugin import build_plugin, refuses_plugins, wanted_versi
 from pilotlight.errors import PilotlightError
 from pilotlight.measure.estimate import estimate, load_table
 from pilotlight.measure.profile import cycles_estimate, profile
-from pilotlight.toolchain.disassembly import Disassembly, MachineInstruction, disassemble
+from pilotlight.toolchain.disassembly import Disassembly, disassemble, printed
 from pilotlight.toolchain.sizes import functions
 from support.tiny_model import EMULATED, FOLDER, altered, inputs
 
@@ -242,7 +242,7 @@ def test_emulator_without_plugins_runs_without_counts(
 
 CODE = Disassembly(
     tuple(
-        MachineInstruction(2 * i, *text.split(" ", 1))
+        printed(2 * i, *text.split(" ", 1))
         for i, text in enumerate(
             [
                 "ldr r0, [r1]",  # 2

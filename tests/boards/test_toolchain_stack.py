@@ -12,7 +12,7 @@ import pilotlight as pl
 from pilotlight import boards, device, toolchain
 from pilotlight.errors import PilotlightError
 from pilotlight.session import run_session
-from pilotlight.toolchain.disassembly import MachineInstruction, disassemble
+from pilotlight.toolchain.disassembly import MachineInstruction, disassemble, printed
 from pilotlight.toolchain.flow import FlowStep, RiscV, Thumb, register_words
 from pilotlight.toolchain.sizes import functions
 from pilotlight.toolchain.stack import stack_bytes
@@ -174,7 +174,7 @@ def test_unknown_instruction_set_has_no_bound(tmp_path: Path) -> None:
     ],
 )
 def test_thumb_instructions(text: str, expected: FlowStep) -> None:
-    assert Thumb().step(MachineInstruction(0, *text.split(" ", 1))) == expected
+    assert Thumb().step(printed(0, *text.split(" ", 1))) == expected
 
 
 @pytest.mark.parametrize(
@@ -194,13 +194,13 @@ def test_thumb_instructions(text: str, expected: FlowStep) -> None:
     ],
 )
 def test_riscv_instructions(text: str, expected: FlowStep) -> None:
-    assert RiscV().step(MachineInstruction(0, *text.split(" ", 1))) == expected
+    assert RiscV().step(printed(0, *text.split(" ", 1))) == expected
 
 
 def test_target_of_a_branch() -> None:
-    assert MachineInstruction(0, "bl", "1c4 <tiny_run+0x8>").target == 0x1C4
-    assert MachineInstruction(0, "jalr", "-36(ra) # 80000010 <f>").target == 0x80000010
-    assert MachineInstruction(0, "blx", "r3").target is None
+    assert printed(0, "bl", "1c4 <tiny_run+0x8>").target == 0x1C4
+    assert printed(0, "jalr", "-36(ra) # 80000010 <f>").target == 0x80000010
+    assert printed(0, "blx", "r3").target is None
 
 
 def test_long_jumps_of_the_smallest_core_are_not_calls(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_popped_return_address_is_no_unknown_jump() -> None:
 
 
 def instructions(*texts: str) -> list[MachineInstruction]:
-    return [MachineInstruction(2 * at, *text.split(" ", 1)) for at, text in enumerate(texts)]
+    return [printed(2 * at, *text.split(" ", 1)) for at, text in enumerate(texts)]
 
 
 @pytest.mark.parametrize(

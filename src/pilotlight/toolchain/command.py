@@ -12,10 +12,15 @@ from pathlib import Path
 
 from pilotlight.errors import DoesNotFitError, PilotlightError
 
-_OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes?")
-_TELLING = re.compile(r"\b[Ee]rror:|undefined reference|multiple definition")
+_OVERFLOW = re.compile(r"region [`'](\w+)' overflowed(?: by|:) (\d+) bytes?")
+_UNDEFINED = re.compile(r"undefined (?:reference|symbol)")
+_TELLING = re.compile(r"\b[Ee]rror:|undefined (?:reference|symbol)|multiple definition")
 _PARALLEL = 2
 _LOG = logging.getLogger(__name__)
+
+
+class LinkError(PilotlightError):
+    """Something is used and not there."""
 
 
 def run(args: Sequence[str], cwd: Path | None = None) -> str:
@@ -40,7 +45,7 @@ def _failure(args: Sequence[str], output: str) -> PilotlightError:
     lines = [line for line in output.splitlines() if line.strip()]
     telling = [line for line in lines if _TELLING.search(line)]
     first = (telling or lines or ["no message"])[0].strip()
-    return PilotlightError(
+    return (LinkError if _UNDEFINED.search(output) else PilotlightError)(
         f"{Path(args[0]).name} failed: {first}",
         hint="the whole command: " + " ".join(args),
         kind="compiler",

@@ -1,32 +1,49 @@
-"""Instructions of an ELF file, as objdump prints them."""
+"""Instructions of an ELF file, as objdump prints them; where there is none, a library reads them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
+
+from capstone import (
+    CS_ARCH_ARM,
+    CS_ARCH_RISCV,
+    CS_MODE_MCLASS,
+    CS_MODE_RISCV32,
+    CS_MODE_RISCVC,
+    CS_MODE_THUMB,
+    CS_MODE_V8,
+    Cs,
+)
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 from pilotlight.toolchain.command import run
 from pilotlight.toolchain.find import Toolchain
 
 _LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)(?:\s+(.*))?$")
 _COMMENT = re.compile(r"\s*[@;#] (0x[0-9a-f]+|\d+)$")  # an immediate repeated in another base
+_NUMBER = re.compile(r"-?\b0x[0-9a-f]+\b")
+_OFFSET = re.compile(r"-?\d+")
+_RISCV_BRANCHES = (
+    "j", "jal", "beq", "bne", "blt", "bge", "bltu", "bgeu", "beqz", "bnez", "blez", "bgez", "bltz", "bgtz",
+)
 _TARGET = re.compile(r"\b([0-9a-f]+) <([^>]+)>")
 
 
 @dataclass(frozen=True)
 class MachineInstruction:
+    """An address, a name, operands with decimal numbers. An unknown instruction has no name."""
+
     address: int
     mnemonic: str
     operands: str
-
-    @cached_property
-    def target(self) -> int | None:
-        """The address it names (a branch's destination, or what objdump worked out in a comment)."""
-        match = _TARGET.search(self.operands)
-        return int(match.group(1), 16) if match else None
+    target: int | None = None  # the address it names: a branch's destination, or what objdump worked out
 
 
 @dataclass(frozen=True)
@@ -52,11 +69,93 @@ class Disassembly:
 
 
 def disassemble(toolchain: Toolchain, elf: Path) -> Disassembly:
-    text = run([toolchain.objdump, "-d", "-w", "--no-show-raw-insn", str(elf)])
+    return _with_objdump(toolchain.objdump, elf) if toolchain.objdump else Disassembly(tuple(_with_library(elf)))
+
+
+def _with_objdump(objdump: str, elf: Path) -> Disassembly:
+    text = run([objdump, "-d", "-w", "--no-show-raw-insn", str(elf)])
     rows = []
     for line in text.splitlines():
         match = _LINE.match(line)
         if match and not match.group(2).startswith("."):
             operands = _COMMENT.sub("", (match.group(3) or "").strip())
-            rows.append(MachineInstruction(int(match.group(1), 16), match.group(2), operands))
+            rows.append(printed(int(match.group(1), 16), match.group(2), operands))
     return Disassembly(tuple(rows))
+
+
+def printed(address: int, mnemonic: str, operands: str = "") -> MachineInstruction:
+    """An instruction as objdump prints it, with the address that it names: `bl 1c4 <f>`."""
+    named = _TARGET.search(operands)
+    return MachineInstruction(address, mnemonic, operands, int(named.group(1), 16) if named else None)
+
+
+def _with_library(elf: Path) -> Iterator[MachineInstruction]:
+    """The executable sections without their literal pools, which the mapping symbols $d and $t (or $x) separate."""
+    with elf.open("rb") as file:
+        reader = ELFFile(file)
+        arm = reader["e_machine"] == "EM_ARM"
+        decoder = _arm_decoder() if arm else Cs(CS_ARCH_RISCV, CS_MODE_RISCV32 | CS_MODE_RISCVC)
+        decoder.skipdata = True
+        marks = sorted(_mapping_symbols(reader))
+        for section in reader.iter_sections():
+            if section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR:
+                start, data = section["sh_addr"], section.data()
+                for first, last in _code_ranges(start, start + len(data), marks):
+                    decoded = decoder.disasm_lite(data[first - start : last - start], first)
+                    rows = [_decoded(arm, address, name, operands) for address, _, name, operands in decoded]
+                    yield from rows if arm else _far_calls(rows)
+
+
+def _arm_decoder() -> Cs:
+    return Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS | CS_MODE_V8)
+
+
+def _mapping_symbols(reader: ELFFile) -> Iterator[tuple[int, bool]]:
+    """Addresses from which on there is code, or data."""
+    table = reader.get_section_by_name(".symtab")
+    for symbol in table.iter_symbols() if isinstance(table, SymbolTableSection) else ():
+        if symbol.name[:2] in ("$t", "$d", "$x"):
+            yield symbol["st_value"] & ~1, symbol.name[1] != "d"
+
+
+def _code_ranges(start: int, end: int, marks: list[tuple[int, bool]]) -> Iterator[tuple[int, int]]:
+    inside = [(address, code) for address, code in marks if start <= address < end]
+    edges = [(start, True), *inside, (end, False)]
+    for (first, code), (last, _) in pairwise(edges):
+        if code and last > first:
+            yield first, last
+
+
+def _decoded(arm: bool, address: int, name: str, operands: str) -> MachineInstruction:
+    """In objdump's words."""
+    if name == ".byte":
+        return MachineInstruction(address, "", operands)
+    operands = _NUMBER.sub(lambda match: str(int(match.group(), 0)), operands)
+    if not arm:
+        return _decoded_riscv(address, name.removeprefix("c."), operands.replace(", ", ","))
+    branch = (name[0] == "b" or name.startswith(("cbz", "cbnz"))) and "#" in operands
+    target = int(operands.rpartition("#")[2]) if branch else None
+    return MachineInstruction(address, name, operands.replace("sb", "r9"), target)
+
+
+def _far_calls(rows: list[MachineInstruction]) -> Iterator[MachineInstruction]:
+    """With the destinations of calls and jumps that take two instructions: auipc ra,HIGH; jalr ra,ra,LOW."""
+    before: MachineInstruction | None = None
+    for row in rows:
+        if row.mnemonic in ("jalr", "jr") and before is not None and before.mnemonic == "auipc":
+            register, high = before.operands.split(",")
+            *_, base, low = ("", *row.operands.split(","))
+            if base == register and _OFFSET.fullmatch(low):
+                row = replace(row, target=before.address + (int(high) << 12) + int(low) & 0xFFFFFFFF)
+        before = row
+        yield row
+
+
+def _decoded_riscv(address: int, name: str, operands: str) -> MachineInstruction:
+    if name in ("addi", "addi16sp") and re.fullmatch(r"sp,-?\d+", operands):
+        return MachineInstruction(address, "addi", f"sp,{operands}")
+    if name == "jr" and operands == "ra":
+        return MachineInstruction(address, "ret", "")
+    last = operands.rpartition(",")[2]
+    target = address + int(last) if name in _RISCV_BRANCHES and _OFFSET.fullmatch(last) else None
+    return MachineInstruction(address, name, operands, target)

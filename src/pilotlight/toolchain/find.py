@@ -1,4 +1,4 @@
-"""Finding compilers."""
+"""Finding compilers: GCC where it is installed, else `zig cc`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ from typing import Any
 
 from pilotlight.boards import Board
 from pilotlight.errors import MissingToolError, PilotlightError
+from pilotlight.toolchain import zig
 
 
 @dataclass(frozen=True)
 class Toolchain:
+    """A compiler for a board's core. Without objdump, a library disassembles."""
+
     name: str
-    gcc: str
-    objdump: str
+    kind: str  # one of options.TOOLCHAINS
+    command: tuple[str, ...]
+    objdump: str | None = None
+    target: str = ""  # zig's
+
+    def flags(self, board: Board) -> list[str]:
+        """The core and its options."""
+        return zig.core_flags(board, self.target) if self.kind == "zig" else list(board.flags)
 
 
 @cache
@@ -26,27 +35,38 @@ def _table() -> dict[str, dict[str, Any]]:
 
 
 def compilers() -> dict[str, tuple[str, str | None]]:
-    """For each toolchain, the compiler's program and the Debian package that provides it, if there is one."""
+    """For each toolchain, GCC's program and the Debian package that provides it, if there is one."""
     return {name: (row["prefix"] + "gcc", row.get("package")) for name, row in _table().items()}
 
 
-def find(board: Board) -> Toolchain:
-    """The compiler and disassembler for a board; MissingToolError says which package provides them."""
+def has_zig(name: str) -> bool:
+    """Whether zig takes the place of a toolchain here."""
+    return "zig" in _table()[name] and zig.program() is not None
+
+
+def find(board: Board, kind: str | None = None) -> Toolchain:
+    """The compiler for a board, of a kind if one is asked for; MissingToolError says what to install."""
     row = _row(board)
-    found = {}
-    for tool in ("gcc", "objdump"):
-        program = row["prefix"] + tool
-        path = shutil.which(program)
-        if path is None:
-            raise MissingToolError(
-                program, row.get("package", "(no Debian package)"), f"to build for {board.name}"
+    found = {tool: shutil.which(row["prefix"] + tool) for tool in ("gcc", "objdump")}
+    gcc = found["gcc"]
+    if gcc is not None and found["objdump"] is not None and kind != "zig":
+        return Toolchain(board.toolchain, "gcc", (gcc,), found["objdump"])
+    if kind != "gcc" and "zig" in row and zig.program() is not None:
+        return Toolchain(board.toolchain, "zig", (zig.checked_program(), "cc"), None, row["zig"])
+    if kind == "zig":
+        if "zig" not in row:
+            raise PilotlightError(
+                f"zig does not compile for {board.cpu}, the core of {board.name}",
+                hint="omit --toolchain zig", kind="usage",
             )
-        found[tool] = path
-    return Toolchain(board.toolchain, found["gcc"], found["objdump"])
+        raise MissingToolError("zig", None, f"to build for {board.name}", "pip install ziglang")
+    program = row["prefix"] + ("objdump" if gcc else "gcc")
+    others = ["pip install ziglang"] if "zig" in row and kind is None else []
+    raise MissingToolError(program, row.get("package"), f"to build for {board.name}", *others)
 
 
 def compiler(board: Board) -> str:
-    """How a board's compiler is called, whether it is installed or not."""
+    """How a board's GCC is called, whether it is installed or not."""
     return str(_row(board)["prefix"]) + "gcc"
 
 
@@ -57,7 +77,7 @@ def reason_without(board: Board, need_compiler: bool = True) -> str | None:
     """
     row = _row(board)
     program = row["prefix"] + "gcc"
-    if shutil.which(program) or ("package" in row and need_compiler):
+    if shutil.which(program) or ("zig" in row and zig.program()) or ("package" in row and need_compiler):
         return None
     if "package" in row:
         return f"{program} is not installed (apt-get install {row['package']})"

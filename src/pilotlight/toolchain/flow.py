@@ -44,6 +44,9 @@ class ControlFlow(Protocol):
     def popped_target(self, jump: MachineInstruction, before: Iterable[MachineInstruction]) -> int | None:
         """How far below the stack pointer at a jump its target was popped from, if that was just before it."""
 
+    def aligned(self, code: Iterable[MachineInstruction]) -> int:
+        """Bytes that a function may skip to align the stack pointer, which its frame does not include."""
+
 
 def flow_of(elf: Path) -> ControlFlow | None:
     """The reader for an image's instruction set, None where there is none."""
@@ -76,6 +79,8 @@ _THUMB_CALL = re.compile(rf"^blx?({_CONDITION})?$")
 _THUMB_BRANCH = re.compile(rf"^b(?P<condition>{_CONDITION})?(\.n|\.w)?$")
 _ALWAYS_POPS = ("pop", "pop.w", "vpop", "ldm", "ldm.w", "ldmia", "ldmia.w", "vldmia")
 _NUMBER = re.compile(r"#(-?\d+)")
+_LOW_BITS = re.compile(r"#0, #(\d+)")
+_STACK_ALIGNMENT = 8  # of the stack pointer at a call
 _WORD_TABLE = re.compile(r"^pc, \[\w+, \w+, lsl #2\]$")  # a compiler's jump table; calls never look like this
 
 
@@ -125,6 +130,18 @@ class Thumb:
             used -= step.pushed
         return None
 
+    def aligned(self, code: Iterable[MachineInstruction]) -> int:
+        cleared: dict[str, int] = {}  # the low bits that were set to zero in a register
+        skipped = 0
+        for instruction in code:
+            register, _, rest = instruction.operands.partition(", ")
+            low = _LOW_BITS.fullmatch(rest)
+            if instruction.mnemonic == "bfc" and low:
+                cleared[register] = int(low[1])
+            elif instruction.mnemonic == "mov" and register == "sp" and rest in cleared:
+                skipped = max(skipped, (1 << cleared[rest]) - _STACK_ALIGNMENT)
+        return skipped
+
     def _stack(self, name: str, operands: str) -> FlowStep:
         multiple = operands.startswith("sp!")
         if name.startswith(("push", "vpush")) or (multiple and name.startswith(("stmdb", "vstmdb"))):
@@ -169,6 +186,9 @@ class RiscV:
 
     def saved_return(self, code: Iterable[MachineInstruction]) -> int | None:
         return None  # `ret` is the only way back
+
+    def aligned(self, code: Iterable[MachineInstruction]) -> int:
+        return 0  # it is aligned to 16 bytes anyway
 
     def popped_target(self, jump: MachineInstruction, before: Iterable[MachineInstruction]) -> int | None:
         return None

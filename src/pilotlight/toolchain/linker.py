@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pilotlight.boards import Board, Placement
 
 _WEIGHTS = "*(.rodata.{name}_weights .rodata.{name}_weights.*) *{name}_weights.*.o(.rodata .rodata.*)"
 _UNUSED = "/DISCARD/ : { *(.note.*) *(.comment) *(.eh_frame*) }"
 
 
-def model_script(name: str, function: str, board: Board, place: Placement) -> str:
-    """For the model alone, whose entry is `function`: code, then read-only data, at the board's addresses but without
-    their limits.
+def model_script(name: str, board: Board, place: Placement, kept: Sequence[str]) -> str:
+    """For the model alone, whose entry is the first name in `kept`: code, then read-only data, at the board's addresses
+    but without their limits.
 
-    Read-only data of the compiler's library counts as code; everything the model brings is weights.
+    Read-only data of the compiler's library counts as code; everything the model brings is weights. What nothing
+    refers to would be left out if it were not in `kept`.
     """
     code = board.memory(place.code).base
     weights = "" if place.weights == place.code else f"\n  . = {board.memory(place.weights).base:#x};"
-    return f"""ENTRY({function})
+    return f"""ENTRY({kept[0]})
+EXTERN({" ".join(kept)})
 SECTIONS
 {{
   . = {code:#x};
-  .text : {{ *(.literal .literal.*) *(.text .text.*) *libgcc.a:*(.rodata .rodata.*) }}
+  .text : {{ *(.literal .literal.*) *(.text .text.*) *libgcc.a:*(.rodata .rodata.*)
+            *libcompiler_rt.a:*(.rodata .rodata.*) }}
   .ARM.exidx : {{ *(.ARM.exidx*) }}
   .ARM.extab : {{ *(.ARM.extab*) }}
   .rodata : {{ *(EXCLUDE_FILE(*{name}_weights.*.o) .rodata

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from pilotlight.boards import Board
+from pilotlight.toolchain import zig
 from pilotlight.toolchain.command import in_parallel, run
 from pilotlight.toolchain.find import Toolchain
 from pilotlight.toolchain.folder import ModelFolder
@@ -23,9 +24,10 @@ _BARE: tuple[str, ...] = ("server.c", "model.c", "io_semihosting.c", "fault.c")
 _HOST: tuple[str, ...] = ("server.c", "model.c", "io_host.c")
 # Contraction off: the kernels say which multiplications and additions are fused, never the compiler.
 _FLAGS = [
-    *("-std=c99", "-ffp-contract=off", "-fno-common", "-fstack-usage"),
+    *("-std=c99", "-ffp-contract=off", "-fno-common"),
     *("-ffunction-sections", "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
 ]
+_KIND_FLAGS = {"gcc": ("-fstack-usage",), "zig": zig.COMPILE}
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Unit:
 
     @property
     def usage(self) -> str:
-        """Where the compiler writes the stack frames of this unit's functions."""
+        """Where GCC writes the stack frames of this unit's functions."""
         return self.object.removesuffix(".o") + ".su"
 
 
@@ -74,7 +76,7 @@ def compile_units(toolchain: Toolchain, board: Board, work: Path, units: Iterabl
     for unit in dict.fromkeys(units):
         target = work / unit.object
         target.parent.mkdir(exist_ok=True)
-        args = [toolchain.gcc, *board.flags, *_FLAGS, *bare, *unit.flags]
+        args = [*toolchain.command, *toolchain.flags(board), *_FLAGS, *_KIND_FLAGS[toolchain.kind], *bare, *unit.flags]
         jobs.append(partial(run, [*args, "-c", str(unit.source), "-o", str(target)], cwd=unit.source.parent))
     in_parallel(jobs)
 

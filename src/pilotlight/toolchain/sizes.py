@@ -8,7 +8,12 @@ from pathlib import Path
 
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import Section, SymbolTableSection
+from elftools.elf.sections import ARMAttributesSection, Section, SymbolTableSection
+
+# By the numbers of the build attribute Tag_CPU_arch.
+_ARCHITECTURES = {
+    10: "Armv7-M", 11: "Armv6-M", 12: "Armv6-M", 13: "Armv7E-M", 16: "Armv8-M", 17: "Armv8-M", 21: "Armv8.1-M",
+}
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,37 @@ def symbols(elf: Path) -> dict[str, int]:
 def functions(elf: Path) -> dict[str, tuple[int, int]]:
     """Address and size of every function symbol, without the Thumb bit."""
     return {name: (address, size) for name, address, size, kind in _symbols(elf) if kind == "STT_FUNC"}
+
+
+def stack_sizes(elf: Path) -> dict[int, int]:
+    """Address of a function -> bytes of its frame: clang's section of (address, ULEB128) pairs; empty without it."""
+    with elf.open("rb") as file:
+        reader = ELFFile(file)
+        section = reader.get_section_by_name(".stack_sizes")
+        data = section.data() if section else b""
+        word = reader.elfclass // 8
+    sizes: dict[int, int] = {}
+    at = 0
+    while at < len(data):
+        address = int.from_bytes(data[at : at + word], "little")
+        at, size, shift = at + word, 0, 0
+        while True:
+            size |= (data[at] & 0x7F) << shift
+            at, shift = at + 1, shift + 7
+            if data[at - 1] < 0x80:
+                break
+        sizes[address & ~1] = max(size, sizes.get(address & ~1, 0))
+    return sizes
+
+
+def arm_architecture(elf: ELFFile) -> str | None:
+    """The architecture that an image says it needs."""
+    section = elf.get_section_by_name(".ARM.attributes")
+    for part in section.iter_subsections() if isinstance(section, ARMAttributesSection) else ():
+        for scope in part.iter_subsubsections():
+            for attribute in scope.iter_attributes("TAG_CPU_ARCH"):
+                return _ARCHITECTURES.get(attribute.value)
+    return None
 
 
 def _symbols(elf: Path) -> Iterator[tuple[str, int, int, str]]:

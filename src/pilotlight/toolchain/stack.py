@@ -1,11 +1,11 @@
 """Worst-case stack of a model: over the call graph, from the compiler's own figures where it has them.
 
-A C function's frame comes from -fstack-usage, a generated assembly function's from the generator. Library
-functions have neither: their instructions are followed, and every change of the stack pointer is added up.
-Calls are read from the disassembly; a call into the middle of the same function is a long jump,
-as Armv6-M makes them. A call through a register, or recursion, is an error: the bound would not be one. A jump through
-a register is a return where the register was loaded from the place on the stack that the return address was put
-into: Armv6-M returns like this from functions whose arguments were pushed before it.
+A C function's frame comes from the compiler (GCC's -fstack-usage, clang's -fstack-size-section), a generated assembly
+function's from the generator. Library functions may have neither: their instructions are followed, and every change of
+the stack pointer is added up. Calls are read from the disassembly; a call into the middle of the same function is a
+long jump, as Armv6-M makes them. A call through a register, or recursion, is an error: the bound would not be one. A
+jump through a register is a return where the register was loaded from the place on the stack that the return address
+was put into: Armv6-M returns like this from functions whose arguments were pushed before it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.toolchain.disassembly import Disassembly, MachineInstruction, disassemble
 from pilotlight.toolchain.find import Toolchain
 from pilotlight.toolchain.flow import ControlFlow, flow_of
-from pilotlight.toolchain.sizes import functions
+from pilotlight.toolchain.sizes import functions, stack_sizes
 
 NO_ANALYSIS = "no stack analysis for this instruction set"
 _NUMBERED = re.compile(r"\.\d+$")
@@ -34,9 +34,16 @@ def stack_bytes(
     flow = flow_of(elf)
     if flow is None:
         return None
-    frames = _frames(usage_files) | asm
-    graph = _Graph(disassemble(toolchain, elf), flow, functions(elf), frames)
+    known = functions(elf)
+    frames = _frames(usage_files) | frames_inside(elf, known) | asm
+    graph = _Graph(disassemble(toolchain, elf), flow, known, frames)
     return max(graph.depth(graph.symbols[entry][0]) for entry in entries)
+
+
+def frames_inside(elf: Path, known: dict[str, tuple[int, int]]) -> dict[str, int]:
+    """Function name -> frame bytes, from the section that clang writes."""
+    sizes = stack_sizes(elf)
+    return {name: sizes[start] for name, (start, _) in known.items() if start in sizes}
 
 
 def _frames(usage_files: Iterable[Path]) -> dict[str, int]:
@@ -81,7 +88,8 @@ class _Graph:
 
     def _by_frame(self, start: int, size: int, frame: int) -> int:
         """A function whose frame is known: jumps out of it happen after the frame is released."""
-        frame = deepest = max(frame, self._entered(start, start + size))
+        frame = max(frame, self._entered(start, start + size))
+        frame = deepest = frame + self.flow.aligned(self.code.between(start, start + size))
         for instruction in self.code.between(start, start + size):
             step = self.flow.step(instruction)
             if step.unknown or (step.indirect and not self.returns(instruction, start)):

@@ -1,0 +1,75 @@
+"""`zig cc`: clang, lld and their libraries for every core in one PyPI package."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from pilotlight.boards import Board
+from pilotlight.errors import PilotlightError
+
+VERSION = "0.17"  # its linker and its names for cores change from one version to the next
+COMPILE = ("-g0", "-fno-sanitize=all", "-fstack-size-section", "-Wno-unused-command-line-argument")
+
+_MACHINE = re.compile(r"-m(cpu|arch|fpu|float-abi|abi)=(.*)")
+# Features for a unit by GCC's name, or for the unit that a core has if none is named.
+_FLOAT_UNITS = {
+    "fpv4-sp-d16": ("vfp4d16sp",), "fpv5-sp-d16": ("fp_armv8d16sp",), "fpv5-d16": ("fp_armv8d16",),
+    "cortex-m55": ("fp_armv8d16", "mve_fp"),
+}
+
+
+@cache
+def program() -> str | None:
+    """The program of the installed package."""
+    spec = importlib.util.find_spec("ziglang")
+    if spec is None or spec.origin is None:
+        return None
+    found = [path for name in ("zig", "zig.exe") if (path := Path(spec.origin).parent / name).exists()]
+    return str(found[0]) if found else None
+
+
+def version() -> str | None:
+    try:
+        return metadata.version("ziglang")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def checked_program() -> str:
+    """The program, if it is of the version that is known to work."""
+    found, there = program(), version() or "of an unknown version"
+    assert found is not None
+    if not there.startswith(f"{VERSION}."):
+        raise PilotlightError(
+            f"zig {there} is installed, expected {VERSION}", hint=f"pip install 'ziglang=={VERSION}.*'",
+            kind="missing-tool",
+        )
+    return found
+
+
+def core_flags(board: Board, target: str) -> list[str]:
+    """A board's flags for GCC in zig's words."""
+    if target == "native":
+        return []
+    given = {match[1]: match[2] for match in map(_MACHINE.fullmatch, board.flags) if match}
+    kept = [flag for flag in board.flags if flag.startswith(("-f", "-mcmodel"))]
+    if "arch" in given:
+        return ["-target", f"{target}-none", f"-mcpu={_riscv(given['arch'])}", f"-mabi={given['abi']}", *kept]
+    hard = given.get("float-abi") == "hard"
+    return ["-target", f"{target}-eabi{'hf' if hard else ''}", f"-mcpu={_cortex(given, hard)}", *kept]
+
+
+def _cortex(given: dict[str, str], hard: bool) -> str:
+    """zig's name of a core, which is without floating point: cortex_m4+vfp4d16sp."""
+    core = given["cpu"].replace("-", "_")
+    unit = _FLOAT_UNITS.get(given.get("fpu") or given["cpu"], ()) if hard else ()
+    return core + "".join(f"+{feature}" for feature in unit)
+
+
+def _riscv(arch: str) -> str:
+    """rv32imac: generic_rv32+m+a+c, and the linker may shorten calls."""
+    return "generic_rv32" + "".join(f"+{feature}" for feature in (*arch.removeprefix("rv32i"), "relax"))
