@@ -165,7 +165,7 @@ def test_missing_emulator_names_the_package(tmp_path: Path, monkeypatch: pytest.
     build = toolchain.build_model(FOLDER, board, tmp_path)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(MissingToolError, match="qemu-system-riscv32 was not found") as error:
-        device.open(board, build)
+        device.open(board, build, emulator="qemu")
     assert error.value.hint == "install it with: apt-get install qemu-system-misc"
 
 
@@ -228,11 +228,11 @@ def test_wrong_input_is_refused(arrays: list[np.ndarray], message: str, tmp_path
 
 
 def test_real_board_cannot_be_opened(tmp_path: Path) -> None:
-    board = boards.load("nucleo-wb55rg")
-    build = toolchain.build_model(FOLDER, board, tmp_path)
+    board = boards.load("esp32-s3")
+    build = toolchain.build_model(FOLDER, board, tmp_path, need_compiler=False)
     with pytest.raises(PilotlightError, match="is not emulated"):
         device.open(board, build)
-    with pytest.raises(PilotlightError, match="was built for nucleo-wb55rg, not for host"):
+    with pytest.raises(PilotlightError, match="was built for esp32-s3, not for host"):
         device.open(boards.load("host"), build)
 
 

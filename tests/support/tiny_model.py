@@ -14,7 +14,7 @@ from support.paths import FIXTURES
 
 FOLDER = FIXTURES / "tiny"
 EMULATED = [board.name for board in boards.all_boards() if board.emulator]
-REAL = [board.name for board in boards.all_boards() if not board.runnable]
+REAL = [board.name for board in boards.all_boards() if not board.emulator and not board.is_host]
 
 
 class Tiny(torch.nn.Module):

@@ -47,6 +47,9 @@ class MicroPython:
     irq: int
 
 
+_UNICORN_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33")
+
+
 @dataclass(frozen=True)
 class Board:
     name: str
@@ -74,7 +77,19 @@ class Board:
 
     @property
     def runnable(self) -> bool:
-        return self.is_host or self.emulator is not None
+        return self.is_host or self.emulator is not None or self.in_process
+
+    @property
+    def in_process(self) -> bool:
+        """Whether Unicorn emulates the core, with the memories of this board; it does not know Helium."""
+        return self.cpu in _UNICORN_CORES or self.cpu.startswith("rv32")
+
+    @property
+    def startup(self) -> str | None:
+        """The kind of start-up code of an image that boots, where it can."""
+        if self.emulator is not None:
+            return self.emulator.startup
+        return ("riscv" if self.cpu.startswith("rv32") else "cortex-m") if self.in_process else None
 
     def memory(self, name: str) -> Memory:
         for memory in self.memories:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -48,13 +48,17 @@ class Counts:
 def labels_text(folder: ModelFolder, image: Path) -> str:
     """The plugin's list of addresses. Step n starts at NAME_step_n, or at several NAME_step_n.K where the
     compiler copied the code around the label."""
-    label = re.compile(rf"{folder.name}_step_(\d+)(?:\.\d+)?")
     at = symbols(image)
-    steps = sorted((int(match[1]), at[match[0]]) for match in map(label.fullmatch, at) if match)
     lines = [f"start {at[entry.function]:x} {folder.before(k)[2]}" for k, entry in enumerate(folder.entries)]
     lines += [f"end {at['pl_run_done']:x}"]
-    lines += [f"step {address:x} {step}" for step, address in steps]
+    lines += [f"step {address:x} {step}" for step, address in step_labels(folder.name, at)]
     return "\n".join(lines) + "\n"
+
+
+def step_labels(name: str, at: Mapping[str, int]) -> list[tuple[int, int]]:
+    """Steps and the addresses where they start, from the addresses of symbols."""
+    label = re.compile(rf"{name}_step_(\d+)(?:\.\d+)?")
+    return sorted((int(match[1]), at[match[0]]) for match in map(label.fullmatch, at) if match)
 
 
 def read_counts(path: Path) -> Counts:

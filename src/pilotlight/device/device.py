@@ -28,6 +28,7 @@ class Device:
     stack: int | None = None
     counts: Counts | None = None
     counts_reason: str | None = None
+    emulator: str | None = None  # its name and version
 
     def __init__(self, build: BuildInfo, timeout: float):
         self.build = build

@@ -17,6 +17,7 @@ from pilotlight.device.process import start, stop, tail
 from pilotlight.device.protocol import Client
 from pilotlight.device.where import describe_step, name_addresses
 from pilotlight.errors import MissingToolError, PilotlightError
+from pilotlight.installed import named_version
 from pilotlight.toolchain import BuildInfo
 
 _PIPES = ("to_board", "from_board")  # also in csrc/device/io_semihosting.c
@@ -34,6 +35,7 @@ class EmulatedDevice(Device):
         program = shutil.which(emulator.program)
         if program is None:
             raise MissingToolError(emulator.program, emulator.package, f"to run {build.board.name}")
+        self.emulator = named_version(emulator.program)
         self._image = build.image
         self._words = ""
         self._folder: tempfile.TemporaryDirectory[str] | None = None

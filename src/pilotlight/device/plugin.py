@@ -1,17 +1,18 @@
-"""The emulator's counting plugin: built once into the cache, with the compiler of this computer."""
+"""Instruction counters: shared libraries in C, built once into the cache with the compiler of this computer."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
+from pilotlight import boards
 from pilotlight.cache import cache_folder, once
-from pilotlight.errors import MissingToolError
 from pilotlight.toolchain.command import run
+from pilotlight.toolchain.find import find
 
-SOURCE = Path(__file__).parent.parent / "csrc" / "device" / "count_plugin.c"
+_FOLDER = Path(__file__).parent.parent / "csrc" / "device"
 FIRST_VERSION = 1
 
 _OTHER_VERSION = re.compile(r"requires API version \d+, but this QEMU supports only.*?version(?: of)? (\d+)")
@@ -19,17 +20,26 @@ _NO_PLUGINS = re.compile(r"-plugin: invalid option|plugin.*not (?:supported|enab
 
 
 def build_plugin(version: int = FIRST_VERSION) -> Path:
-    """The plugin as a shared library that claims an interface version; compiled unless a complete one is there."""
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
-    return once(cache_folder() / f"count-{digest}-v{version}.so", lambda target: _compile(version, target))
+    """QEMU's plugin, claiming an interface version."""
+    return _library("count_plugin.c", [f"-DPL_PLUGIN_VERSION={version}"], f"-v{version}")
 
 
-def _compile(version: int, target: Path) -> None:
-    gcc = shutil.which("gcc") or shutil.which("cc")
-    if gcc is None:
-        raise MissingToolError("gcc", "gcc", "to build the instruction counter")
-    flags = ["-std=c99", "-O2", "-shared", "-fPIC", f"-DPL_PLUGIN_VERSION={version}"]
-    run([gcc, *flags, str(SOURCE), "-o", str(target)])
+def build_block_counter() -> Path:
+    """The counter of the emulator in this process."""
+    return _library("count_blocks.c", [], "")
+
+
+def _library(source: str, flags: Sequence[str], version: str) -> Path:
+    """Compiled unless a complete one is there."""
+    texts = b"".join((_FOLDER / name).read_bytes() for name in (source, "pl_count.h"))
+    digest = hashlib.sha256(texts).hexdigest()[:16]
+    name = f"{source.removesuffix('.c')}-{digest}{version}.so"
+    return once(cache_folder() / name, lambda target: _compile(_FOLDER / source, flags, target))
+
+
+def _compile(source: Path, flags: Sequence[str], target: Path) -> None:
+    compiler = find(boards.load("host"))
+    run([*compiler.command, "-std=c99", "-O2", "-shared", "-fPIC", *flags, str(source), "-o", str(target)])
 
 
 def wanted_version(output: str) -> int | None:
