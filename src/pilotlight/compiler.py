@@ -76,16 +76,31 @@ class Image:
         """Compiled and linked for the board: sizes, stack, image."""
         return self.build_for(self.board)
 
+    @cached_property
+    def runnable_info(self) -> toolchain.BuildInfo:
+        """`info` with an image that boots, which it has not where only Unicorn emulates the board."""
+        needs = self.info.image is None and self.board.runnable
+        return self.build_for(self.board, harness=True) if needs else self.info
+
+    @contextlib.contextmanager
+    def boot(self, board: Board, sanitize: bool, timeout: float, count: bool) -> Iterator[device.Device]:
+        """A board that was started with this image."""
+        same = board == self.board and not sanitize
+        info = self.runnable_info if same else self.build_for(board, sanitize=sanitize, harness=True)
+        with device.open(board, info, timeout, count, self.options.emulator) as dev:
+            yield dev
+
     def build_for(
-        self, board: Board, *, sanitize: bool = False, check: bool = True, need_compiler: bool = True
+        self, board: Board, *, sanitize: bool = False, check: bool = True, need_compiler: bool = True,
+        harness: bool | None = None,
     ) -> toolchain.BuildInfo:
-        """Compiled for a board; an overflow names the tensors that make it."""
+        """Compiled for a board, with `harness` to run there; an overflow names the tensors that make it."""
         here = board == self.board
         try:
             return toolchain.build_model(
                 self.folder, board, self._scratch(), self.options.optimize,
                 self.options.weights_in if here else None, self.options.arena_in if here else None, sanitize,
-                check, need_compiler,
+                check, need_compiler, self.options.toolchain, harness,
             )
         except DoesNotFitError as error:
             raise TooLargeError(error.overflows, self, error.where) from error
@@ -151,9 +166,7 @@ class Build(Image):
         """Boot a board with this model on it."""
         board = self.board if on is None else boards.load(on) if isinstance(on, str) else on
         build = self if board == self.board or board.is_host else self._recompiled(board)
-        same = board == build.board and not sanitize
-        info = build.info if same else build.build_for(board, sanitize=sanitize)
-        with device.open(board, info, timeout, count) as dev:
+        with build.boot(board, sanitize, timeout, count) as dev:
             yield Running(dev, build.lowered)
 
     def _recompiled(self, board: Board) -> Build:

@@ -17,14 +17,16 @@ from pathlib import Path
 
 from pilotlight import boards
 from pilotlight.cache import cache_folder
-from pilotlight.toolchain.find import compilers
+from pilotlight.toolchain import zig
+from pilotlight.toolchain.find import Toolchain, compilers, has_zig
 from pilotlight.version import __version__
 
 _VERSION = re.compile(r"\b\d+(\.\d+)+")
 _PACKAGED = re.compile(r"\([^)]*\)")  # the distribution's own number
 _PATIENCE = 20.0  # seconds that a program may take to print its version
 _PACKAGES = (
-    "torch", "numpy", "sympy", "pyelftools", "jinja2", "rich", "click", "pyyaml", "filelock", "platformdirs",
+    "torch", "numpy", "sympy", "pyelftools", "capstone", "jinja2", "rich", "click", "pyyaml", "filelock",
+    "platformdirs",
 )
 # Programs besides compilers and emulators: the Debian package that brings each, and what it is for.
 _PROGRAMS = {
@@ -43,6 +45,7 @@ class Part:
     where: str | None
     use: str
     install: str | None = None
+    instead: str | None = None  # what takes its place where it is not installed
     small: bool = False  # one of several that are shown together
 
 
@@ -58,6 +61,9 @@ def _python() -> Iterator[Part]:
     yield Part("Python", platform.python_version(), sys.executable, f"{platform.system()} {platform.machine()}")
     for name in _PACKAGES:
         yield replace(_package(name, "everything", f"pip install {name}"), small=name != "torch")
+    compiler = _package("ziglang", "compiling without GCC", f"pip install 'ziglang=={zig.VERSION}.*'")
+    yield replace(compiler, small=True)
+    yield replace(_package("unicorn", "running boards without QEMU", "pip install unicorn"), small=True)
     yield _package("torchao", "--quantize int8, int16x8 and auto", "pip install --no-deps torchao==0.18.0")
 
 
@@ -68,22 +74,30 @@ def _package(name: str, use: str, install: str) -> Part:
         return Part(name, None, None, use, install)
 
 
-def _programs() -> Iterator[tuple[str, str | None, str]]:
-    """Name, Debian package if there is one, and what it is for."""
+def _programs() -> Iterator[tuple[str, str | None, str, str | None]]:
+    """Name, Debian package if there is one, what it is for, and what can take its place."""
     known = boards.all_boards()
     for name, (gcc, package) in compilers().items():
         users = [board.name for board in known if board.toolchain == name]
-        yield gcc, package, "this computer, and counting instructions" if "host" in users else _named(users)
+        use = "this computer, and counting instructions" if "host" in users else _named(users)
+        yield gcc, package, use, "zig takes its place" if has_zig(name) else None
     emulators = {b.emulator.program: b.emulator.package for b in known if b.emulator}
     for program, package in emulators.items():
-        runs = [board.name for board in known if board.emulator and board.emulator.program == program]
-        yield program, package, f"running {_named(runs)}"
+        runs = [b for b in known if b.emulator and b.emulator.program == program]
+        alone = [b.name for b in runs if not b.in_process]
+        instead = f"unicorn takes its place{f', except on {_named(alone)}' if alone else ''}"
+        yield program, package, f"running {_named([b.name for b in runs])}", instead
     for program, (package, use) in _PROGRAMS.items():
-        yield program, package, use
+        yield program, package, use, None
 
 
 def _named(users: list[str]) -> str:
     return ", ".join(users) if len(users) <= 2 else f"{users[0]} and {len(users) - 1} more boards"
+
+
+def compiler_version(toolchain: Toolchain) -> str | None:
+    """Such as `arm-none-eabi-gcc 12.2.1` or `zig 0.17.0`."""
+    return f"zig {zig.version()}" if toolchain.kind == "zig" else named_version(toolchain.command[0])
 
 
 @cache
@@ -102,10 +116,11 @@ def _version(path: str) -> str:
     return found.group() if found else "unknown"
 
 
-def _program(name: str, package: str | None, use: str) -> Part:
+def _program(name: str, package: str | None, use: str, instead: str | None) -> Part:
     path = shutil.which(name)
     if path is None:
-        return Part(name, None, None, use, f"apt-get install {package}" if package else "no Debian package has it")
+        install = f"apt-get install {package}" if package else "no Debian package has it"
+        return Part(name, None, None, use, install, instead)
     return Part(name, _version(path), path, use)
 
 

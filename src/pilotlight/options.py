@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+TOOLCHAINS = ("gcc", "zig")
+EMULATORS = ("qemu", "unicorn")
+
 
 @dataclass(frozen=True)
 class Options:
@@ -17,6 +20,8 @@ class Options:
     arena_in: str | None = None
     max_ram: int | None = None
     max_flash: int | None = None
+    toolchain: str | None = None  # one of TOOLCHAINS; default: GCC where it is installed
+    emulator: str | None = None  # one of EMULATORS; default: QEMU where it is installed
 
     @property
     def has_budget(self) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +38,18 @@ class EntryBuild(Build):
         return self._whole.folder
 
     def build_for(
-        self, board: Board, *, sanitize: bool = False, check: bool = True, need_compiler: bool = True
+        self, board: Board, *, sanitize: bool = False, check: bool = True, need_compiler: bool = True,
+        harness: bool | None = None,
     ) -> toolchain.BuildInfo:
-        usual = board == self.board and not sanitize and check and need_compiler
+        usual = board == self.board and not sanitize and check and need_compiler and not harness
         found = self._whole.info if usual else self._whole.build_for(
-            board, sanitize=sanitize, check=check, need_compiler=need_compiler
+            board, sanitize=sanitize, check=check, need_compiler=need_compiler, harness=harness
         )
         return found.of_entry(self.entry)
+
+    @cached_property
+    def runnable_info(self) -> toolchain.BuildInfo:
+        return self._whole.runnable_info.of_entry(self.entry)
 
     @contextlib.contextmanager
     def open(
@@ -107,9 +113,7 @@ class ProgramBuild(Image):
         """Boot a board with this program on it."""
         board = self.board if on is None else boards.load(on) if isinstance(on, str) else on
         build = self if board == self.board or board.is_host else self.recompiled(board)
-        same = board == build.board and not sanitize
-        info = build.info if same else build.build_for(board, sanitize=sanitize)
-        with device.open(board, info, timeout, count) as dev:
+        with build.boot(board, sanitize, timeout, count) as dev:
             yield RunningProgram(dev, {name: entry.lowered for name, entry in build.entries.items()})
 
     def recompiled(self, board: Board) -> ProgramBuild:

@@ -14,6 +14,7 @@ import torch
 import pilotlight as pl
 from pilotlight import boards, compiler
 from pilotlight.cli import advice
+from pilotlight.toolchain import zig
 from support.command_line import NETS, board_file, call, call_error, call_json, line_of
 from support.paths import ROOT
 
@@ -245,16 +246,20 @@ def test_unknown_memory() -> None:
 
 def test_missing_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(zig, "program", lambda: None)
     error = call_error("run", NET)
     assert error["kind"] == "missing-tool" and "arm-none-eabi-gcc" in error["message"]
-    assert error["hint"] == "install it with: apt-get install gcc-arm-none-eabi"
+    assert error["hint"] == "install it with: pip install ziglang, or apt-get install gcc-arm-none-eabi"
     result = call("compile", NET, "-o", tmp_path / "out", "--board", "pico")
     assert result.exit_code == 0 and "apt-get install gcc-arm-none-eabi" in result.stdout
 
 
 def test_missing_emulator(tmp_path: Path) -> None:
-    error = call_error("run", NET, "--board", board_file(tmp_path, "qemu-system-nothing"))
+    board = board_file(tmp_path, "qemu-system-nothing")
+    error = call_error("run", NET, "--board", board, "--emulator", "qemu")
     assert error["kind"] == "missing-tool" and "qemu-system-nothing" in error["message"]
+    result = call_json("run", NET, "--board", board)
+    assert result["match"] and result["made"]["versions"]["emulator"].startswith("unicorn ")
 
 
 def test_a_board_that_hangs(tmp_path: Path) -> None:
@@ -266,9 +271,11 @@ def test_a_board_that_hangs(tmp_path: Path) -> None:
     assert "these are my last words" in error["message"]
 
 
-def test_a_real_board_cannot_be_run() -> None:
-    error = call_error("run", NET, "--board", "nucleo-wb55rg")
+def test_a_board_without_an_emulator_cannot_be_run() -> None:
+    error = call_error("run", NET, "--board", "esp32-s3")
     assert error["kind"] == "not-runnable" and "mps2-an386" in error["hint"]
+    error = call_error("run", NET, "--board", "nucleo-wb55rg", "--emulator", "qemu")
+    assert error["kind"] == "usage" and "QEMU does not emulate nucleo-wb55rg" in error["message"]
 
 
 def test_profile_needs_a_board_that_counts() -> None:

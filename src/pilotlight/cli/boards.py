@@ -39,7 +39,7 @@ def as_dict(board: Board) -> dict[str, Any]:
         "vendor": board.vendor,
         "cpu": board.cpu,
         "clock_hz": board.clock_hz,
-        "runs": "host" if board.is_host else "emulated" if board.emulator else None,
+        "runs": "host" if board.is_host else "emulated" if board.runnable else None,
         "memories": [vars(memory) for memory in board.memories],
         "cycles": board.cycles,
         "file": str(board.path) if board.path else None,

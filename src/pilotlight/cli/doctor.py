@@ -25,7 +25,7 @@ def command(talk: Talk) -> None:
         found, (known, bad) = parts(), boards.known_boards()
     cache, source = cache_state(), micropython_state()
     data = {
-        "parts": [vars(part) for part in found], "missing": [part.name for part in found if part.version is None],
+        "parts": [vars(part) for part in found], "missing": _missing(found),
         "cache": cache, "micropython": source, "boards": len(known), "bad_boards": [e.as_dict() for e in bad],
     }
     grid = facts()
@@ -43,15 +43,24 @@ def command(talk: Talk) -> None:
 
 
 def _version(part: Part) -> Text:
-    return Text("missing", BAD) if part.version is None else Text(part.version)
+    if part.version is None:
+        return Text("-", QUIET) if part.instead else Text("missing", BAD)
+    return Text(part.version)
 
 
 def _about(part: Part) -> str:
+    if part.version is None and part.instead:
+        return f"not needed: {part.instead} ({part.install})"
     if part.version is None:
         return f"for {part.use}: {part.install}"
     return part.where or ""
 
 
+def _missing(found: list[Part]) -> list[str]:
+    """What is not installed and has nothing in its place."""
+    return [part.name for part in found if part.version is None and not part.instead]
+
+
 def _verdict(found: list[Part]) -> list[Text | Table]:
-    missing = [part.name for part in found if part.version is None]
+    missing = _missing(found)
     return [Text("nothing is missing" if not missing else f"missing: {', '.join(missing)}", QUIET)]

@@ -19,6 +19,7 @@ import click
 from pilotlight import boards
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
+from pilotlight.options import EMULATORS, TOOLCHAINS
 
 if TYPE_CHECKING:
     import torch
@@ -316,6 +317,12 @@ _QUANTIZATION: dict[str, Callable[[Any], Any]] = {
         help="weights-int4: weights per scale: 4, 8, 16 or a multiple of 32; default: 32.",
     ),
 }
+TOOLCHAIN = click.option(
+    "--toolchain", type=click.Choice(TOOLCHAINS), help="The compiler; default: gcc where it is installed."
+)
+EMULATOR = click.option(
+    "--emulator", type=click.Choice(EMULATORS), help="What runs the board; default: qemu where it is installed."
+)
 _CHOICES: dict[str, Callable[[Any], Any]] = {
     "float_io": click.option("--float-io", is_flag=True, help="Quantized models: float inputs and outputs in C."),
     "optimize": click.option(
@@ -334,4 +341,6 @@ _CHOICES: dict[str, Callable[[Any], Any]] = {
     "max_flash": click.option(
         "--max-flash", type=Size(), help="Fail if code and weights need more than this; spend the rest on speed."
     ),
+    "toolchain": TOOLCHAIN,
+    "emulator": EMULATOR,
 }

@@ -22,7 +22,7 @@ def boards_table(found: Sequence[Board]) -> Table:
     result.add_column("core", no_wrap=True)
     result.add_column("runs", no_wrap=True)
     result.add_column("memories")
-    for board in sorted(found, key=lambda b: (not b.is_host, b.emulator is None, b.name)):
+    for board in sorted(found, key=lambda b: (not b.is_host, b.emulator is None, not b.in_process, b.name)):
         memories = _lines([f"{m.name} {size(m.size)}" for m in board.memories])
         result.add_row(board.name, board.cpu, _runs(board), memories or "-")
     return result
@@ -41,7 +41,7 @@ def _lines(items: Sequence[str]) -> str:
 def _runs(board: Board) -> str:
     if board.is_host:
         return "here"
-    return "emulated" if board.emulator else "build only"
+    return "emulated" if board.emulator else "its core" if board.in_process else "build only"
 
 
 def missing_tools(found: Sequence[Board]) -> list[str]:
@@ -55,7 +55,7 @@ def missing_tools(found: Sequence[Board]) -> list[str]:
         if reason:
             lines.setdefault(reason, []).append(board.name)
         emulator = board.emulator
-        if emulator and shutil.which(emulator.program) is None:
+        if emulator and not board.in_process and shutil.which(emulator.program) is None:
             text = f"{emulator.program} is not installed (apt-get install {emulator.package})"
             lines.setdefault(text, []).append(board.name)
     return [f"{text}: {', '.join(names)}" for text, names in lines.items()]

@@ -54,6 +54,9 @@ def summary_table(figures: dict[str, Any]) -> Table:
         grid.add_row("cycles", number(cycles), cycles_text(cycles, board["clock_hz"]))
     for reason in dict.fromkeys(figures["unknown"]):
         grid.add_row("unknown", "-", reason)
+    tools = [(figures.get("made") or {}).get("versions", {}).get(tool) for tool in ("compiler", "emulator")]
+    if any(tools):
+        grid.add_row("made with", "", ", ".join(tool for tool in tools if tool))
     return grid
 
 

@@ -119,16 +119,16 @@ def run_program(
             continue
         number = list(build.entries).index(name)
         counts = running.device.entry_counts(number)
-        measured = profile(entry.info, counts) if counts is not None and counts.runs else None
+        measured = profile(entry.runnable_info, counts) if counts is not None and counts.runs else None
         names = [p.name for p in entry.graph.outputs if not p.is_size]
         outputs, own = [first[k] for k in runs], truth.of_runs(runs)
         repeated = all(identical(a, b) for k in runs for a, b in zip(first[k], second[k], strict=True))
         session = Session(
-            entry, entry.info, outputs, own, own.compare(outputs, names), repeated, measured,
-            running.device.counts_reason, running.device.stack,
+            entry, entry.runnable_info, outputs, own, own.compare(outputs, names), repeated, measured,
+            running.device.counts_reason, running.device.stack, running.device.emulator,
         )
         before = instructions_for_speed(entry, calls[runs[0]][1], timeout) if entry.saving and measured else None
-        session.figures = figures(entry, entry.info, measured, before)
+        session.figures = figures(entry, entry.runnable_info, measured, before)
         sessions[name] = session
     return ProgramSession(build, sessions)
 

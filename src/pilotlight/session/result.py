@@ -15,7 +15,7 @@ from pilotlight.compiler import Build
 from pilotlight.figures.network import network
 from pilotlight.figures.profile import profile_rows
 from pilotlight.figures.record import FORMAT, hardware, layer_text
-from pilotlight.installed import named_version
+from pilotlight.installed import compiler_version
 from pilotlight.measure.compare import OutputMatch, Truth
 from pilotlight.measure.profile import Profile, ProfileRow
 from pilotlight.quantize.fallbacks import fallback_costs
@@ -45,6 +45,7 @@ class Session:
     profile: Profile | None
     counts_reason: str | None
     painted_stack: int | None
+    emulator: str | None = None  # its name and version
     figures: dict[str, Any] = field(default_factory=dict)
     accuracy: Accuracy | None = None  # where labels were given
     snr_db: list[float | None] | None = None  # of a quantized model against float, per output
@@ -142,13 +143,12 @@ class Session:
     def made(self) -> dict[str, Any]:
         """When and how: the command, the options of the build, and the versions of the tools used."""
         build, quantization = self.build, self.build.lowered.quantization
-        tools = self.info.toolchain.gcc if self.info.toolchain else None, build.board.emulator
+        compiler = self.info.toolchain
         return {
             "date": self.date.isoformat(timespec="seconds"), "command": self.command,
             "options": {"quantize": quantization.mode if quantization else None, **asdict(build.options)},
             "versions": {
                 "pilotlight": __version__, "torch": str(torch.__version__), "Python": platform.python_version(),
-                "compiler": named_version(tools[0]) if tools[0] else None,
-                "emulator": named_version(tools[1].program) if tools[1] else None,
+                "compiler": compiler_version(compiler) if compiler else None, "emulator": self.emulator,
             },
         }

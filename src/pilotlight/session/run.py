@@ -70,10 +70,12 @@ def run_session(
     else:
         matches = same_bits(build, evaluate_runs(build.lowered, inputs), outputs, names)
     dev = running.device
-    info = build.info
+    info = build.runnable_info
     measured = profile(info, dev.counts) if dev.counts is not None and dev.counts.runs else None
     before = instructions_for_speed(build, inputs[0], timeout) if build.saving is not None and measured else None
-    session = Session(build, info, outputs, truth, matches, repeated, measured, dev.counts_reason, dev.stack)
+    session = Session(
+        build, info, outputs, truth, matches, repeated, measured, dev.counts_reason, dev.stack, dev.emulator
+    )
     session.figures = figures(build, info, measured, before)
     session.accuracy = accuracy(build, truth, outputs, inputs, labels) if labels is not None else None
     if quantization is None and not all(m.match for m in matches):
@@ -103,4 +105,4 @@ def instructions_for_speed(build: Build, inputs: list[torch.Tensor], timeout: fl
     except DoesNotFitError:
         return None
     counts = running.device.counts
-    return profile(fast.info, counts).instructions if counts is not None and counts.runs else None
+    return profile(fast.runnable_info, counts).instructions if counts is not None and counts.runs else None
