@@ -18,16 +18,16 @@ from pilotlight.capture.reference import variations
 from pilotlight.session import run_session
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+ZOO = HERE.parent / "examples" / "zoo"
 TABLE = HERE / "sizes.md"
 BOARD = "mps2-an386"
 MODELS = {
-    "digits": "digits/model.py:digits",
-    "kws": "zoo/mlperf_tiny.py:kws",
-    "ad": "zoo/mlperf_tiny.py:ad",
-    "lenet": "zoo/classics.py:lenet",
-    "gru": "zoo/recurrent.py:gru",
-    "encoder": "zoo/transformer.py:encoder",
+    "digits": "pilotlight.demo.model:digits",
+    "kws": f"{ZOO}/mlperf_tiny.py:kws",
+    "ad": f"{ZOO}/mlperf_tiny.py:ad",
+    "lenet": f"{ZOO}/classics.py:lenet",
+    "gru": f"{ZOO}/recurrent.py:gru",
+    "encoder": f"{ZOO}/transformer.py:encoder",
 }
 TEXT = f"""# Sizes
 
@@ -52,7 +52,7 @@ Table = dict[tuple[str, str], Sizes]  # by network and type
 
 def measure(name: str, mode: str) -> Sizes:
     """Of one run on the board, whose outputs are compared: figures of a wrong answer are worth nothing."""
-    graph = pl.load(str(ROOT / "examples" / MODELS[name]))
+    graph = pl.load(MODELS[name])
     inputs = graph.truth.example
     if mode == "int8":
         graph = pl.quantize(graph, [inputs, *variations(inputs)])
@@ -124,7 +124,7 @@ def main() -> int:
         print(compare(read(TABLE.read_text()), table), end="")
     else:
         TABLE.write_text(write(table))
-        print(f"wrote {TABLE.relative_to(ROOT)}")
+        print(f"wrote {TABLE.relative_to(HERE.parent)}")
     return 0
 
 

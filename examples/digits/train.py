@@ -1,12 +1,17 @@
-"""Trains the digits network from a fixed seed and writes digits.pt: `python examples/digits/train.py`."""
+"""Trains the demo's network from a fixed seed and writes its weights and the images that it did not see.
+
+    python examples/digits/train.py
+"""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
 from dataset import splits
-from model import CHECKPOINT, DigitsNet
+from pilotlight.demo import IMAGES
+from pilotlight.demo.model import CHECKPOINT, DigitsNet
 
 EPOCHS = 30
 BATCH = 64
@@ -41,11 +46,18 @@ def accuracy(net: torch.nn.Module, images: torch.Tensor, labels: torch.Tensor) -
         return float((net(images).argmax(dim=1) == labels).float().mean())
 
 
+def write_images(images: torch.Tensor, labels: torch.Tensor) -> None:
+    """Pixels are whole sixteenths."""
+    pixels = (images[:, 0] * 16).to(torch.uint8).numpy()
+    np.savez_compressed(IMAGES, images=pixels, labels=labels.to(torch.uint8).numpy())
+
+
 def main() -> None:
     torch.set_num_threads(1)  # the order of sums, and so the weights, must not depend on the machine's cores
     train_set, held_out = splits()
     net = train(*train_set)
     torch.save(net.state_dict(), CHECKPOINT)
+    write_images(*held_out)
     print(f"trained on {len(train_set[0])} images: {accuracy(net, *train_set):.2%} right")
     print(f"held out {len(held_out[0])} images:  {accuracy(net, *held_out):.2%} right")
     print(f"wrote {CHECKPOINT}, {CHECKPOINT.stat().st_size} bytes")

@@ -30,6 +30,6 @@ def test_the_calibration_example_works(tmp_path: Path) -> None:
     script = EXAMPLES / "digits" / "calibrate.py"
     assert "examples/digits/calibrate.py" in README
     subprocess.run([sys.executable, script, tmp_path / "digits.npz"], check=True)
-    graph = pl.load(f"{EXAMPLES / 'digits' / 'model.py'}:digits")
+    graph = pl.load("pilotlight.demo.model:digits")
     samples, labels = read_inputs(tmp_path / "digits.npz", graph.inputs)
     assert len(samples) == 200 and labels is None

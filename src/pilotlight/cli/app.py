@@ -23,7 +23,9 @@ from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 from pilotlight.version import __version__
 
-_COMMANDS = ("boards", "inspect", "compile", "run", "profile", "compare", "report", "repl", "micropython", "doctor")
+_COMMANDS = (
+    "demo", "boards", "inspect", "compile", "run", "profile", "compare", "report", "repl", "micropython", "doctor",
+)
 _INTERRUPTED = 130
 
 

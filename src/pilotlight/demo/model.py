@@ -14,7 +14,7 @@ CHECKPOINT = Path(__file__).resolve().with_name("digits.pt")
 class DigitsNet(nn.Module):
     """Two convolutions, a depthwise-separable one, and a linear layer on what is left of the image."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(1, 16, 3, padding=1, bias=False)
         self.norm1 = nn.BatchNorm2d(16)
@@ -26,14 +26,14 @@ class DigitsNet(nn.Module):
         self.dropout = nn.Dropout(0.3)
         self.fc = nn.Linear(32 * 2 * 2, 10)
 
-    def forward(self, x):  # (N, 1, 8, 8), 0..1
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # (N, 1, 8, 8), 0..1
         x = F.relu(self.norm1(self.conv1(x)))
         x = F.max_pool2d(F.relu(self.norm2(self.conv2(x))), 2)
         x = F.max_pool2d(F.relu(self.norm3(self.pointwise(self.depthwise(x)))), 2)
         return self.fc(self.dropout(torch.flatten(x, 1)))
 
 
-def digits():
+def digits() -> tuple[DigitsNet, tuple[torch.Tensor]]:
     """The trained network and one blank image of the shape it takes."""
     net = DigitsNet()
     net.load_state_dict(torch.load(CHECKPOINT, weights_only=True))
