@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs sizes bench bench-compile conformance conformance-micropython fuzz micropython-tests micropython-bench clean
+.PHONY: help setup demo test test-report check coverage lint docs sizes bench bench-compile bench-anywhere conformance conformance-micropython fuzz micropython-tests micropython-bench clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -17,7 +17,7 @@ setup:
 	@scripts/setup.sh
 
 demo: setup ## 360 handwritten digits classified on an emulated Cortex-M4 board
-	@$(PYTHON) examples/digits/demo.py
+	@.venv/bin/pilotlight demo -o build/digits
 
 lint: setup ## style, types, and which way imports point
 	$(PYTHON) -m ruff check .
@@ -50,6 +50,9 @@ bench: setup ## the MLPerf Tiny networks on emulated boards; writes benchmarks/r
 
 bench-compile: setup ## seconds and memory that compiling itself takes; writes benchmarks/compile.md
 	$(PYTHON) benchmarks/compile.py
+
+bench-anywhere: setup ## zig and Unicorn next to GCC and QEMU, and the first minute; writes benchmarks/anywhere.md
+	$(PYTHON) benchmarks/anywhere.py
 
 conformance: setup ## PyTorch's operator samples through the compiler; writes docs/operators.md
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance $(CONFORMANCE_ARGS)

@@ -1,9 +1,22 @@
-"""What all tests share: one thread a worker, hypothesis without deadlines."""
+"""What all tests share: one thread a worker, hypothesis without deadlines, and what is skipped where tools are missing.
+
+Set-up without root leaves system packages out and lists them in build/missing.txt. Only then is a test that needs one
+of their programs skipped, by name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+from pilotlight.errors import MissingToolError, PilotlightError
+
+_LIST = Path(__file__).parent.parent / "build" / "missing.txt"
+MISSING = _LIST.read_text().split() if _LIST.exists() else []
 
 torch.set_num_threads(1)
 
@@ -12,3 +25,41 @@ settings.register_profile(
     "pilotlight", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("pilotlight")
+
+
+def _lacks(error: BaseException | None) -> str | None:
+    """The program that was not found, if that is what went wrong."""
+    while error is not None:
+        if isinstance(error, MissingToolError) or (isinstance(error, PilotlightError) and error.kind == "missing-tool"):
+            return error.message
+        if isinstance(error, FileNotFoundError) and "/" not in str(error.filename or "/"):
+            return f"{error.filename} was not found"
+        error = error.__cause__ or error.__context__
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    yield from _skipped_without_its_tools()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    yield from _skipped_without_its_tools()
+
+
+def _skipped_without_its_tools() -> Generator[None]:
+    try:
+        return (yield)
+    except Exception as error:
+        lack = _lacks(error) if MISSING else None
+        if lack is None:
+            raise
+        pytest.skip(lack)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if MISSING:
+        terminalreporter.section("not installed")
+        names = ', '.join(MISSING)
+        terminalreporter.write_line(f"{names}: tests that need them were skipped, each with its reason above")
