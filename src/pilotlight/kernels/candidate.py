@@ -14,7 +14,7 @@ from pilotlight.codegen.step import Fields
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Candidate:
     """A kernel for one layer: `driver(&table, x, constants..., y[, scratch][, more...])`, scratch a `void *`.
 
@@ -40,6 +40,9 @@ class Candidate:
     more: tuple[int, ...] = ()  # further arguments
     scratch_type: str = "uint8_t"  # as which C passes it
     hint: str = "dense"  # the name of the table in C, before its number
+
+    def __repr__(self) -> str:
+        return self.name
 
     @cached_property
     def constants(self) -> tuple[Array, ...]:
