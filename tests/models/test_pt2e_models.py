@@ -24,7 +24,7 @@ Split = tuple[torch.Tensor, torch.Tensor]
 @pytest.fixture
 def digits(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[nn.Module, Split, Split]]:
     monkeypatch.syspath_prepend(str(EXAMPLES / "digits"))
-    net, _ = importlib.import_module("model").digits()
+    net, _ = importlib.import_module("pilotlight.demo.model").digits()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         yield net, *importlib.import_module("dataset").splits()
