@@ -72,7 +72,8 @@ def test_kernels_are_clean_under_sanitizers(name: str, tmp_path: Path) -> None:
     runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     result = subprocess.run(
         [sys.executable, dense.__file__, str(built), name, str(CASES)],
-        env={**os.environ, "LD_PRELOAD": runtime.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"},
+        env={**os.environ, "PYTHONPATH": str(Path(dense.__file__).parents[1]), "LD_PRELOAD": runtime.stdout.strip(),
+             "ASAN_OPTIONS": "detect_leaks=0"},
         capture_output=True,
         text=True,
     )
