@@ -272,8 +272,9 @@ def test_a_board_that_hangs(tmp_path: Path) -> None:
 
 
 def test_a_board_without_an_emulator_cannot_be_run() -> None:
-    error = call_error("run", NET, "--board", "esp32-s3")
-    assert error["kind"] == "not-runnable" and "mps2-an386" in error["hint"]
+    for command in (("run", NET), ("demo",)):
+        error = call_error(*command, "--board", "esp32-s3")
+        assert error["kind"] == "not-runnable" and "mps2-an386" in error["hint"]
     error = call_error("run", NET, "--board", "nucleo-wb55rg", "--emulator", "qemu")
     assert error["kind"] == "usage" and "QEMU does not emulate nucleo-wb55rg" in error["message"]
 

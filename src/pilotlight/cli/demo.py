@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from pilotlight import boards
-from pilotlight.cli.options import EMULATOR, TOOLCHAIN, common
+from pilotlight.cli.options import EMULATOR, TOOLCHAIN, common, runnable_board
 from pilotlight.cli.talk import Talk
 
 DIFFERENT = 1
@@ -28,7 +28,7 @@ def command(talk: Talk, board: str, folder: Path, toolchain: str | None, emulato
 
     The network is part of Pilotlight, as pilotlight.demo.model:digits. Exits with 1 if the board disagrees.
     """
-    boards.load(board)
+    runnable_board(board)
     with talk.stage("loading PyTorch"):
         from pilotlight import demo
         from pilotlight.figures.profile import profile_rows

@@ -136,15 +136,8 @@ class Request:
 
     def compile_graphs(self, talk: Talk, *, to_run: bool = False) -> tuple[Build, Graphs] | ProgramBuild:
         """Capture, quantize if asked to, and plan; what has several entry points is not quantized."""
-        board = boards.load(self.board)  # so that a wrong name is reported before PyTorch is loaded
-        if to_run and not board.runnable:
-            alike = [b.name for b in boards.all_boards() if b.runnable and b.cpu == board.cpu]
-            raise PilotlightError(
-                f"{board.name} is not emulated, so nothing can be run on it from here",
-                hint=f"choose an emulated board{' with the same core' if alike else ''}: "
-                f"{', '.join(alike or [boards.default_board()])}",
-                kind="not-runnable",
-            )
+        # A wrong name is reported before PyTorch is loaded.
+        board = runnable_board(self.board) if to_run else boards.load(self.board)
         model = self._captured(talk)
         from pilotlight.compiler import compile
         from pilotlight.graph import Program
@@ -224,6 +217,20 @@ class Request:
                     hint=f"it is for --quantize {', '.join(modes[:-1])}{' or ' if modes[1:] else ''}{modes[-1]}",
                     kind="usage",
                 )
+
+
+def runnable_board(name: str) -> boards.Board:
+    """A board that a model can be run on from here."""
+    board = boards.load(name)
+    if not board.runnable:
+        alike = [b.name for b in boards.all_boards() if b.runnable and b.cpu == board.cpu]
+        raise PilotlightError(
+            f"{board.name} is not emulated, so nothing can be run on it from here",
+            hint=f"choose an emulated board{' with the same core' if alike else ''}: "
+            f"{', '.join(alike or [boards.default_board()])}",
+            kind="not-runnable",
+        )
+    return board
 
 
 def check_writable(file: Path, option: str) -> None:
