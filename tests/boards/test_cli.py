@@ -257,3 +257,11 @@ def test_doctor_fits_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_bare_command_shows_its_help(args: tuple[str, ...]) -> None:
     shown = call(*args)
     assert shown.exit_code == 0 and "Usage: pilotlight" in shown.stdout and shown.stderr == ""
+
+
+def test_the_demo(tmp_path: Path) -> None:
+    result = call_json("demo", "-o", tmp_path / "out", "--toolchain", "zig", "--emulator", "unicorn")
+    assert result["match"] and result["runs"] == 360 and result["accuracy"]["different"] == 0
+    assert result["accuracy"]["board"] > 0.97 and len(result["operators"]) == 7
+    assert result["made"]["versions"]["compiler"].startswith("zig ")
+    assert {"digits.c", "digits.h", "report.html"} <= {path.name for path in (tmp_path / "out").iterdir()}
