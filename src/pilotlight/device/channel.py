@@ -31,7 +31,8 @@ class Channel(Protocol):
 
 
 class StreamChannel:
-    """The standard streams of a program, each with a thread of its own: they can be waited for on every system."""
+    """The standard streams of a program, unbuffered, each with a thread of its own: they can be waited for on every
+    system."""
 
     def __init__(self, reader: IO[bytes], writer: IO[bytes]):
         self._reader, self._writer = reader, writer
@@ -70,7 +71,7 @@ class StreamChannel:
 
     def _read_all(self) -> None:
         with contextlib.suppress(OSError, ValueError):
-            while part := self._reader.read1(_PART) if hasattr(self._reader, "read1") else self._reader.read(_PART):
+            while part := self._reader.read(_PART):
                 with self._moved:
                     self._got += part
                     self._moved.notify_all()

@@ -109,6 +109,14 @@ class Device:
                 kind="protocol",
             )
 
+    def _greet_or_close(self) -> None:
+        try:
+            self._greet()
+        except BaseException:  # it may be in the middle of an answer
+            self._client = None
+            self.close()
+            raise
+
     @contextlib.contextmanager
     def _talk(self) -> Iterator[Client]:
         if self._client is None:

@@ -30,12 +30,7 @@ class HostDevice(Device):
         assert self._process.stdin and self._process.stdout
         self._channel = StreamChannel(self._process.stdout, self._process.stdin)
         self._client = Client(self._channel, timeout)
-        try:
-            self._greet()
-        except BaseException:
-            self._client = None
-            self.close()
-            raise
+        self._greet_or_close()
 
     def _output(self) -> str:
         return self._words

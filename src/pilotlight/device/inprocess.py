@@ -216,12 +216,7 @@ class InProcessDevice(Device):
         self._folder = scratch_folder("device-")
         self._counter = self._make_counter(machine, count)
         self._client = Client(self._channel, timeout)
-        try:
-            self._greet()
-        except BaseException:
-            self._client = None
-            self.close()
-            raise
+        self._greet_or_close()
 
     def _make_counter(self, machine: Machine, count: bool) -> BlockCounter | None:
         if not count:
