@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from conformance import results
-from conformance.boards import BOARDS, chosen, run_boards
+from conformance.batch import BOARDS, EVERY
 from conformance.cases import Source
 from conformance.layouts import LAYOUTS, LaidOut
 from conformance.opinfo import DTYPES, OpInfoSource
@@ -27,7 +27,8 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="like --resume, but repeat what was refused or wrong")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--limit", type=int, help="at most N samples of an operator and dtype")
-    parser.add_argument("--boards", type=int, default=300, metavar="COUNT", help="samples that also run on boards")
+    parser.add_argument("--no-boards", action="store_true",
+                        help=f"on this computer only; default: every {EVERY}th sample also on {' and '.join(BOARDS)}")
     parser.add_argument("--layout", action="append", choices=["dense", *LAYOUTS, "mixed"],
                         help="tensors in this layout (repeatable; mixed: each sample in one of them); default: dense, "
                         "then all others but mixed")
@@ -50,12 +51,9 @@ def main() -> int:
         return 0 if right else 1
     operators = done["dense"][0]
     lines = [f"{layout} views: {results.counted(rows)}" for layout, (rows, _) in done.items() if layout != "dense"]
-    on_boards = []
-    for board in BOARDS if args.boards else ():  # some more: those that are too large for a board are left out
-        counts = run_boards(source, chosen(operators, args.boards * 11 // 10), board, args.folder, args.processes)
-        on_boards.append(f"{board}: {', '.join(f'{n} {k}' for k, n in sorted(counts.items()))}")
-        print(on_boards[-1])
-        right = right and set(counts) == {"pass"}
+    on_boards = results.on_boards(o for rows, _ in done.values() for o in rows)
+    if on_boards:
+        print(f"on boards: {on_boards}")
     if not args.dtype and not args.layout and args.limit is None:
         write_report(operators, args.report, on_boards, lines)
     return 0 if right else 1
@@ -70,7 +68,8 @@ def _run(
     if args.resume or args.again:
         left = [n for n in names if not results.settled(results.path_of(folder, n), args.again)]
     lost = run(
-        source, left, folder, processes=args.processes, say=lambda text: print(text, file=sys.stderr, flush=True)
+        source, left, folder, processes=args.processes, boards=() if args.no_boards else BOARDS,
+        say=lambda text: print(text, file=sys.stderr, flush=True)
     )
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{used.ru_utime + used.ru_stime:.0f} s of CPU", file=sys.stderr)

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import torch
 
+import pilotlight as pl
 from pilotlight.compiler import Build, Running
 from pilotlight.device.host import HostDevice
+from pilotlight.graph import Graph
+from pilotlight.options import Options
 from pilotlight.toolchain import BuildInfo
 from pilotlight.toolchain.folder import read_folder
 from pilotlight.toolchain.objects import DEVICE_SOURCES, SANITIZE
@@ -21,6 +24,7 @@ from support.compiled import STRICT
 
 # Without inlining the compiler needs half of the time; boards and other tests build with it.
 _FLAGS = ["-O1", "-fno-inline", *(flag for flag in SANITIZE if flag != "-g")]
+IN_PROCESS = Options(emulator="unicorn")  # which boots at once
 
 
 class CompilerError(Exception):
@@ -48,6 +52,16 @@ def run_strictly(build: Build, inputs: list[torch.Tensor], folder: Path, timeout
     """Outputs of one run of a build."""
     with open_strictly(build, folder, timeout) as running:
         return running.flat(list(inputs))
+
+
+def run_on(board: str, graph: Graph, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Outputs of one run on an emulated board, in this process."""
+    build = pl.compile(graph, board, options=IN_PROCESS)
+    try:
+        with build.open(timeout=300.0, count=False) as running:
+            return running.flat(inputs)
+    finally:
+        build.close()
 
 
 @contextmanager

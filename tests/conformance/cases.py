@@ -56,6 +56,7 @@ class Verdict:
     case: Case
     outcome: str
     reason: str = ""
+    boards: tuple[str, ...] = ()  # where it passed as well
 
 
 class Source(Protocol):

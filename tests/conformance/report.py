@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from conformance.batch import EVERY
 from conformance.opinfo import DTYPES
 from conformance.results import Operator, general, summary, totals
 
@@ -30,10 +31,10 @@ _LEFT_OUT = {
 
 
 def write_report(
-    operators: Iterable[Operator], path: Path, boards: Sequence[str] = (), layouts: Sequence[str] = ()
+    operators: Iterable[Operator], path: Path, boards: str = "", layouts: Sequence[str] = ()
 ) -> None:
     rows = sorted(operators, key=lambda o: o.name.lower())
-    on_boards = f"The same on emulated boards, some of the samples that pass: {'; '.join(boards)}.\n" if boards else ""
+    on_boards = f"Every {EVERY}th of all these samples also passes on emulated boards: {boards}.\n" if boards else ""
     varied = f"The same with tensors that are views made inside the model: {'; '.join(layouts)}.\n" if layouts else ""
     parts = [_HEAD.format(summary=sentence(rows)), varied, on_boards]
     parts += ["## Samples by operator\n", table(rows, tuple(DTYPES))]

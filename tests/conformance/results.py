@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ class Row:
 
     counts: dict[str, int] = field(default_factory=dict)
     cases: list[dict[str, object]] = field(default_factory=list)  # index, outcome, reason of those that did not pass
+    boards: dict[str, int] = field(default_factory=dict)  # cases that passed on a board as well
 
     @property
     def run(self) -> int:
@@ -50,6 +51,8 @@ def collect(name: str, verdicts: Iterable[Verdict]) -> Operator:
     for verdict in sorted(verdicts, key=lambda v: (v.case.dtype, v.case.index)):
         row = operator.rows.setdefault(verdict.case.dtype, Row())
         row.counts[verdict.outcome] = row.counts.get(verdict.outcome, 0) + 1
+        for board in verdict.boards:
+            row.boards[board] = row.boards.get(board, 0) + 1
         if verdict.outcome != "pass":
             row.cases.append({"index": verdict.case.index, "outcome": verdict.outcome, "reason": verdict.reason})
     return operator
@@ -96,6 +99,25 @@ def counted(operators: Iterable[Operator]) -> str:
     """Samples that count, by outcome."""
     total = totals(operators)
     return ", ".join(f"{total[k]:,} {k}" for k in COUNTED)
+
+
+def on_boards(operators: Iterable[Operator]) -> str:
+    """Samples that passed on each board as well."""
+    total: Counter[str] = Counter()
+    for operator in operators:
+        for row in operator.rows.values():
+            total.update(row.boards)
+    return ", ".join(f"{count:,} on {board}" for board, count in sorted(total.items()))
+
+
+def chosen(operators: Sequence[Operator], count: int) -> list[tuple[str, str, int]]:
+    """Every n-th case that passed, over all operators and dtypes: operator, dtype, index."""
+    passed = [
+        (operator.name, dtype, index)
+        for operator in operators for dtype, row in operator.rows.items()
+        for index in sorted(set(range(sum(row.counts.values()))) - {int(str(c["index"])) for c in row.cases})
+    ]
+    return [passed[i * len(passed) // count] for i in range(min(count, len(passed)))]
 
 
 def by_reason(operators: list[Operator], outcome: str) -> list[tuple[str, int, dict[str, int], str]]:

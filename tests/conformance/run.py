@@ -17,24 +17,24 @@ from conformance.results import Operator, collect, write
 PATIENCE = 900.0  # seconds for one child
 
 
-def judge_operators(source: Source, names: Sequence[str], work: Path) -> list[Operator]:
+def judge_operators(source: Source, names: Sequence[str], work: Path, boards: Sequence[str] = ()) -> list[Operator]:
     """The operators' cases share batches: most operators have fewer cases than a batch holds."""
     cases = [case for name in names for case in source.cases(name)]
     verdicts: dict[str, list[Verdict]] = {name: [] for name in names}
-    for verdict in Judge(work).judge(cases):
+    for verdict in Judge(work, boards=boards).judge(cases):
         verdicts[verdict.case.operator].append(verdict)
     return [collect(name, found) for name, found in verdicts.items()]
 
 
 def run(
-    source: Source, names: Sequence[str], folder: Path, *, processes: int = 2,
+    source: Source, names: Sequence[str], folder: Path, *, processes: int = 2, boards: Sequence[str] = (),
     say: Callable[[str], None] = lambda text: None,
 ) -> list[str]:
     """Write one result file per operator; returns the operators whose child died, after retrying each alone."""
 
     def judge(group: Sequence[str]) -> None:
         with tempfile.TemporaryDirectory(prefix="pilotlight-") as work:
-            for operator in judge_operators(source, group, Path(work)):
+            for operator in judge_operators(source, group, Path(work), boards):
                 write(folder, operator)
 
     return run_groups(judge, names, processes=processes, say=say)

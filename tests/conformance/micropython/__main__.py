@@ -14,7 +14,6 @@ from pathlib import Path
 import torch
 
 from conformance import results
-from conformance.boards import chosen
 from conformance.cases import Verdict
 from conformance.micropython.device import known_names, run_board, run_unix
 from conformance.micropython.overlaps import judge_overlaps, overlaps
@@ -111,7 +110,7 @@ def main() -> int:
 
 def judge_board(samples: Samples, operators: Sequence[results.Operator], count: int) -> list[Verdict]:
     """Some of the samples that pass on this computer, on an emulated board."""
-    keys = set(chosen(operators, count * 5 // 4))  # more: those that are too large for a board are left out
+    keys = set(results.chosen(operators, count * 5 // 4))  # more: those that are too large for a board are left out
     cases = [case for name in dict.fromkeys(name for name, _, _ in keys) for case in samples.cases(name)
              if isinstance(case, Sample) and (name, case.dtype, case.index) in keys and len(case.line) <= LARGEST]
     known = {name.removesuffix(".__get__") for case in cases for name in case.names}
