@@ -30,6 +30,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Quant
 from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.session import same_bits
+from support.emulators import quickest
 
 BOARDS = ("mps2-an386", "riscv32-virt", "mps2-an385", "mps3-an547")  # Cortex-M4, RV32, Cortex-M3, Cortex-M55
 QUICK = ("",)  # instead of boards: no C at all
@@ -248,7 +249,7 @@ class Trial:
         yield "host", outputs
         for board in self.boards:
             with _stage(board):
-                other = pl.compile(build.graph, board)
+                other = pl.compile(build.graph, board, options=quickest(board))
                 try:
                     with other.open(timeout=60.0, count=False) as running:
                         outputs = _runs(running, self.rows)

@@ -18,6 +18,7 @@ from fuzz.truth import Outputs, Truth
 from pilotlight.graph.program import mixed
 from pilotlight.measure.compare import Truth as SequenceTruth
 from pilotlight.programs import ProgramBuild, RunningProgram
+from support.emulators import quickest
 
 CALLS = 7
 MORE = 2  # a dimension may be this much longer than in the example
@@ -33,7 +34,7 @@ def entries(loaded: Loaded, boards: Sequence[str], work: Path) -> Iterator[tuple
     rows = [tensors(loaded.inputs(call)) for call in range(CALLS)]
     truth = SequenceTruth(program.reference.along(order), rows)
     for where in ("host", *boards):
-        build = pl.compile(program, where)
+        build = pl.compile(program, where, options=quickest(where))
         with _opened(build, where, work) as running:
             running.reset()
             got = [running.entry(name).flat(row) for name, row in zip(order, rows, strict=True)]
@@ -84,7 +85,7 @@ def lengths(loaded: Loaded, boards: Sequence[str], work: Path) -> Iterator[tuple
         return tuple(map(one, given[0])), {name: one(x) for name, x in given[1].items()}
 
     for where in ("host", *boards):
-        build = pl.compile(graph, where)
+        build = pl.compile(graph, where, options=quickest(where))
         context = open_strictly(build, work / "model") if where == "host" else build.open(timeout=60.0, count=False)
         with context as running:
             for n in range(1, most + 1):
