@@ -133,15 +133,16 @@ def test_arena_too_large_names_the_memory_and_the_bytes(name: str, tmp_path: Pat
     assert error.value.where == f"board {name}"
 
 
-def test_weights_too_large_at_link(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compiler", ["gcc", "zig"])
+def test_weights_too_large_at_link(compiler: str, tmp_path: Path) -> None:
     board = boards.load("microbit")
     room = board.memory("flash").size
     folder = altered(
         tmp_path / "model", {"TINY_WEIGHTS_SIZE 48u": f"TINY_WEIGHTS_SIZE {room}u"}, weights_bytes=room
     )
     with pytest.raises(PilotlightError, match=r"exceeds flash by [\d,]+ bytes") as error:
-        toolchain.build_model(folder, board, tmp_path / "work")
-    assert error.value.kind == "does-not-fit"
+        toolchain.build_model(folder, board, tmp_path / "work", compiler=compiler)
+    assert error.value.kind == "does-not-fit" and error.value.where == "board microbit"
 
 
 def test_without_check_a_real_board_gives_its_figures(tmp_path: Path) -> None:

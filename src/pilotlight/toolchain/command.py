@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pilotlight.errors import DoesNotFitError, PilotlightError
 
-_OVERFLOW = re.compile(r"region [`'](\w+)' overflowed(?: by|:) (\d+) bytes?")
+_OVERFLOW = re.compile(r"region [`'](\w+)':? overflowed(?: by|:) (\d+) bytes?")
 _UNDEFINED = re.compile(r"undefined (?:reference|symbol)")
 _TELLING = re.compile(r"\b[Ee]rror:|undefined (?:reference|symbol)|multiple definition")
 _PARALLEL = 2
@@ -39,7 +39,9 @@ def in_parallel(jobs: Sequence[Callable[[], object]]) -> None:
 
 
 def _failure(args: Sequence[str], output: str) -> PilotlightError:
-    overflows = {region: int(by) for region, by in _OVERFLOW.findall(output)}
+    overflows: dict[str, int] = {}
+    for region, by in _OVERFLOW.findall(output):  # lld says it again for each section
+        overflows[region] = max(int(by), overflows.get(region, 0))
     if overflows:
         return DoesNotFitError(overflows)
     lines = [line for line in output.splitlines() if line.strip()]
