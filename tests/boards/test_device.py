@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import struct
 import subprocess
@@ -104,7 +105,8 @@ def test_crashing_board_says_what_and_where(name: str, tmp_path: Path) -> None:
             dev.run(inputs(n=99))
     assert error.value.kind == "board-crashed"
     assert "fault: " in error.value.message
-    assert "(tiny_run+0x" in error.value.message
+    line = next(k for k, text in enumerate((folder / "tiny.c").read_text().splitlines(), 1) if "trap()" in text)
+    assert re.search(rf"\(tiny_run\+0x[0-9a-f]+, tiny\.c:{line}\)", error.value.message)
     assert "step 2 (accumulate, sum, tiny.py:5)" in error.value.message
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import threading
@@ -12,13 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.elffile import ELFFile
 
 import pilotlight as pl
 from pilotlight import boards, device, toolchain
 from pilotlight.device.counts import Counts
 from pilotlight.errors import MissingToolError, PilotlightError
 from pilotlight.measure.estimate import load_table
-from pilotlight.toolchain import zig
+from pilotlight.toolchain import lines, zig
 from pilotlight.toolchain.disassembly import Disassembly, disassemble
 from pilotlight.toolchain.find import find
 from pilotlight.toolchain.flow import flow_of
@@ -161,26 +164,94 @@ def test_ctrl_c_stops_a_run(tmp_path: Path) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("name", ["microbit", "mps2-an386", "riscv32-virt"])
+FAULTS = {
+    "write": ("*(volatile int32_t *)0xDEAD0000u = *n;", "writes 0xdead0000, where the board has no such memory"),
+    "read": ("*n = *(volatile int32_t *)0x7EAD0000u;", "reads 0x7ead0000, where the board has no such memory"),
+    "flash": ("*(volatile int32_t *){flash}u = *n;", "writes to flash {flash}"),
+    "trap": ("__builtin_trap();", " is no instruction of this core"),
+}
+
+
 @pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("*(volatile int32_t *)0xDEAD0000u = *n;", "writes 0xdead0000, where the board has no such memory"),
-        ("*n = *(volatile int32_t *)0x7EAD0000u;", "reads 0x7ead0000, where the board has no such memory"),
-        ("*(volatile int32_t *){flash:#x}u = *n;", "writes to flash {flash:#010x}"),
-        ("__builtin_trap();", "pc="),
-    ],
+    ("name", "compiler", "fault"),
+    [*((name, "gcc", fault) for name in ("microbit", "mps2-an386", "riscv32-virt") for fault in FAULTS),
+     ("mps2-an386", "zig", "write"), ("riscv32-virt", "zig", "read"), ("riscv32-virt", "zig", "trap")],
 )
-def test_a_fault_says_what_and_where(name: str, code: str, message: str, tmp_path: Path) -> None:
-    flash = boards.load(name).memory("flash").base + 64
-    folder = altered(tmp_path / "model", {"PL_STEP(2);": f"PL_STEP(2); {code.replace('{flash:#x}', f'{flash:#x}')}"})
-    build = built(name, tmp_path / "work", folder=folder)
+def test_a_fault_says_what_and_where(name: str, compiler: str, fault: str, tmp_path: Path) -> None:
+    """Step, function and line: the fault has a line of its own, between others that work."""
+    code, message = (text.replace("{flash}", f"{boards.load(name).memory('flash').base + 64:#010x}")
+                     for text in FAULTS[fault])
+    folder = altered(tmp_path / "model", {"PL_STEP(2);": f"PL_STEP(2);\n*n += 1;\n{code}\n*n -= 1;\n"})
+    line = (folder / "tiny.c").read_text().splitlines().index(code) + 1
+    build = built(name, tmp_path / "work", compiler, folder)
     with opened(build, "unicorn") as dev, pytest.raises(PilotlightError, match="stopped by itself") as error:
         dev.run(inputs())
     assert error.value.kind == "board-crashed"
     text = error.value.message
-    assert message.replace("{flash:#010x}", f"{flash:#010x}") in text
-    assert "fault: pc=" in text and "(tiny_run+0x" in text and "step 2 (accumulate, sum, tiny.py:5)" in text
+    where = rf"pc=0x[0-9a-f]+ \(tiny_run\+0x[0-9a-f]+, tiny\.c:{line}\)"
+    assert re.search(rf"in step 2 \(accumulate, sum, tiny\.py:5\), {where}; .*\nfault: {where}", text), text
+    assert message in text
+
+
+ASSEMBLY = """\
+    .syntax unified
+    .section .text.unused, "ax"
+    .global unused
+    .type unused, %function
+unused:
+    {first}
+    {first}
+    {end}
+    .size unused, . - unused
+    .section .text.wild, "ax"
+    .global wild
+    .type wild, %function
+wild:
+    {first}
+    {store}
+    {end}
+    .size wild, . - wild
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "zig"])
+@pytest.mark.parametrize("name", ["mps2-an386", "riscv32-virt"])
+def test_a_fault_in_assembly_has_a_line(name: str, compiler: str, tmp_path: Path) -> None:
+    """Also next to code that the linker leaves out."""
+    arm = {"first": "movs r1, #0", "store": "str r1, [r0]", "end": "bx lr"}
+    riscv = {"first": "li a1, 0", "store": "sw a1, 0(a0)", "end": "ret"}
+    text = ASSEMBLY.format(**(riscv if name == "riscv32-virt" else arm))
+    if name == "riscv32-virt":
+        text = text.replace("    .syntax unified\n", "\n")
+    call = "PL_STEP(2); extern void wild(uint32_t); wild(0xDEAD0000u);"
+    folder = altered(tmp_path / "model", {"PL_STEP(2);": call}, {"tiny_wild.S": text}, asm_stack={"wild": 0})
+    build = built(name, tmp_path / "work", compiler, folder)
+    message = r"\(wild\+0x\d, tiny_wild\.S:15\) writes 0xdead0000"
+    with opened(build, "unicorn") as dev, pytest.raises(PilotlightError, match=message):
+        dev.run(inputs())
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "zig"])
+@pytest.mark.parametrize("name", ["mps2-an386", "riscv32-virt"])
+def test_line_tables_change_nothing_that_is_loaded(
+    name: str, compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes and addresses of every section, symbols, stack bound and sizes."""
+    found = []
+    for flag in ("-g1", "-g0"):
+        monkeypatch.setattr(lines, "COMPILE", flag)
+        build = built(name, tmp_path / flag, compiler)
+        assert build.image is not None
+        found.append((loaded(build.image), functions(build.image), build.stack, build.sizes))
+        line = lines.source_line(build.image, functions(build.image)["tiny_run"][0])
+        assert line is None if flag == "-g0" else line is not None and line.startswith("tiny.c:")
+    assert found[0] == found[1]
+
+
+def loaded(image: Path) -> list[tuple[str, int, bytes]]:
+    with image.open("rb") as file:
+        sections = ELFFile(file).iter_sections()
+        return [(s.name, s["sh_addr"], s.data()) for s in sections if s["sh_flags"] & SH_FLAGS.SHF_ALLOC]
 
 
 def test_an_instruction_that_the_core_does_not_have(tmp_path: Path) -> None:

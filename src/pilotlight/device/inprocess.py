@@ -82,6 +82,9 @@ class Machine:
         if self.arm:  # the first word of the vector table
             self.uc.reg_write(arm_const.UC_ARM_REG_SP, struct.unpack("<I", self.code[:4])[0])
 
+    def has_code(self, address: int) -> bool:
+        return 0 <= address - self.code_base < len(self.code)
+
     def _load(self, board: Board, address: int, data: bytes) -> None:
         try:
             self.uc.mem_write(address, data)
@@ -107,7 +110,7 @@ class SemihostingChannel:
 
     def __init__(self, machine: Machine, semihost: int):
         self._machine, self._uc = machine, machine.uc
-        self._at = machine.entry
+        self.at = machine.entry  # where it goes on, or stopped
         self._to_board, self._from_board = bytearray(), bytearray()
         self._waits = self._ended = False
         self._access: tuple[int, int] | None = None
@@ -148,20 +151,24 @@ class SemihostingChannel:
 
     def _execute(self, stopped: threading.Event) -> None:
         try:
-            self._uc.emu_start(self._at | self._machine.arm, _NEVER)
+            self._uc.emu_start(self.at | self._machine.arm, _NEVER)
+            self.at = self._uc.reg_read(self._machine.pc)
         except unicorn.UcError as error:
             self._ended = True
+            self.at = self._uc.reg_read(self._machine.pc)
             self.text += self._fault(error).encode()
         finally:
-            self._at = self._uc.reg_read(self._machine.pc)
             stopped.set()
 
     def _fault(self, error: unicorn.UcError) -> str:
-        at = f"fault: pc={self._uc.reg_read(self._machine.pc):#010x}"
+        trapped = error.errno == unicorn.UC_ERR_EXCEPTION and not self._machine.arm
+        if trapped:  # Unicorn is past the instruction then, whatever its length
+            self.at -= 4
+        at = f"fault: pc={self.at:#010x}"
         if self._access is not None:
             access, address = self._access
             return f"{at} {_ACCESS.get(access, 'uses')} {address:#010x}, where the board has no such memory"
-        if error.errno == unicorn.UC_ERR_INSN_INVALID:
+        if trapped or error.errno == unicorn.UC_ERR_INSN_INVALID:
             return f"{at} is no instruction of this core"
         return f"{at}: {error}"
 
@@ -211,7 +218,7 @@ class InProcessDevice(Device):
             raise PilotlightError(f"there is no image of {build.name} to boot", kind="not-runnable")
         self.emulator = VERSION
         self._image = build.image
-        machine = Machine(build.board, build.image)
+        machine = self._machine = Machine(build.board, build.image)
         self._channel = SemihostingChannel(machine, symbols(build.image)["pl_semihost"])
         self._folder = scratch_folder("device-")
         self._counter = self._make_counter(machine, count)
@@ -242,7 +249,8 @@ class InProcessDevice(Device):
 
     def _position(self) -> str:
         if self.counts and self.counts.stopped:
-            step, address = self.counts.stopped
+            step, block = self.counts.stopped
+            address = self._channel.at if self._machine.has_code(self._channel.at) else block
             return f" in {describe_step(self.build, step)}, {name_addresses(self._image, f'pc={address:#010x}')}"
         return ""
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from pilotlight.boards import Board
-from pilotlight.toolchain import zig
+from pilotlight.toolchain import lines, zig
 from pilotlight.toolchain.command import in_parallel, run
 from pilotlight.toolchain.find import Toolchain
 from pilotlight.toolchain.folder import ModelFolder
@@ -71,7 +71,7 @@ def server_units(
 
 def compile_units(toolchain: Toolchain, board: Board, work: Path, units: Iterable[Unit]) -> None:
     """Each unit once, from the folder of its source, so that .incbin finds what lies beside it."""
-    bare = [] if board.is_host else ["-ffreestanding"]
+    bare = [] if board.is_host else ["-ffreestanding", lines.COMPILE]
     jobs = []
     for unit in dict.fromkeys(units):
         target = work / unit.object
