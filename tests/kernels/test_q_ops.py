@@ -29,6 +29,7 @@ from pilotlight.ops.reduce.int8 import make_qmean
 from pilotlight.ops.resize.bicubic_int8 import make_qbicubic2d
 from pilotlight.ops.resize.int8 import make_qresize2d
 from pilotlight.ops.scan.int8 import make_qcumsum
+from pilotlight.ops.softmax.int8 import inverse
 from pilotlight.ops.softmax.log_int8 import make_qlog_softmax
 from pilotlight.ops.spec import NodeSpec
 from support import q_cases, q_more_cases
@@ -182,11 +183,19 @@ def test_attention_keeps_its_signal() -> None:
     assert snr(dequantized(y, sy), real) > 33.0
 
 
+def compiled(source: str, folder: Path, *form: str) -> ctypes.CDLL:
+    """A function `f` that calls a kernel, with undefined behaviour as an error."""
+    library = folder / f"f{len(form)}.so"
+    (folder / "f.c").write_text(source)
+    flags = ["-O2", "-fsanitize=undefined", "-fno-sanitize-recover", "-shared", "-fPIC", "-I", str(FOLDER)]
+    subprocess.run(["gcc", *flags, *form, str(folder / "f.c"), "-o", str(library)], check=True)
+    return ctypes.CDLL(str(library))
+
+
 def test_rounded_high_multiply_in_every_form(tmp_path: Path) -> None:
     """The long multiply and the 16-bit pieces, at the corners and in between."""
     source = '#include "rhmul.h"\nvoid f(const int32_t *a, const int32_t *b, int32_t *y, int n)' \
         "{ for (int i = 0; i < n; i++) y[i] = pl_rhmul(a[i], b[i]); }\n"
-    (tmp_path / "f.c").write_text(source)
     rng = np.random.default_rng(4)
     corners = np.array([-(2**31), -(2**31) + 1, -65536, -65535, -1, 0, 1, 32767, 32768, 65535, 2**31 - 1], np.int64)
     pairs = np.concatenate([
@@ -195,11 +204,25 @@ def test_rounded_high_multiply_in_every_form(tmp_path: Path) -> None:
     a, b = (np.ascontiguousarray(c.astype(np.int32)) for c in pairs.T)
     y = np.empty_like(a)
     for form in ([], ["-DPL_RHMUL_PIECES"]):
-        library = tmp_path / f"f{len(form)}.so"
-        flags = ["-O2", "-fsanitize=undefined", "-fno-sanitize-recover", "-shared", "-fPIC", "-I", str(FOLDER)]
-        subprocess.run(["gcc", *flags, *form, str(tmp_path / "f.c"), "-o", str(library)], check=True)
-        ctypes.CDLL(str(library)).f(pointer(a), pointer(b), pointer(y), len(a))
+        compiled(source, tmp_path, *form).f(pointer(a), pointer(b), pointer(y), len(a))
         np.testing.assert_array_equal(y, rhmul(a, b))
+
+
+def test_inverse_of_a_sum_is_that_of_single_halvings(tmp_path: Path) -> None:
+    """From 2^bits, the largest exponential alone, to 2^31, for lanes of up to 2^21 elements."""
+    source = '#include "q_inverse.h"\nvoid f(const uint32_t *sum, int32_t bits, int32_t *y, int n)' \
+        "{ for (int i = 0; i < n; i++) { pl_q_inverse_t v = pl_q_inverse(sum[i], bits);" \
+        " y[2 * i] = v.r; y[2 * i + 1] = v.h; } }\n"
+    library = compiled(source, tmp_path)
+    rng = np.random.default_rng(5)
+    for bits in range(10, 25):
+        corners = [2**k + d for k in range(bits, 32) for d in (-1, 0, 1)]
+        sums = np.array([t for t in corners if 2**bits <= t <= 2**31], np.uint32)
+        sums = np.concatenate([sums, np.exp2(rng.uniform(bits, 31, 500)).astype(np.uint32)])
+        y = np.empty((len(sums), 2), np.int32)
+        library.f(pointer(sums), bits, pointer(y), len(sums))
+        halved = [inverse(int(t)) for t in sums]
+        assert y.tolist() == [[r, h + 15 - bits] for r, h in halved]
 
 
 CUBIC = {"mode": "bicubic", "out": (4, 4), "align": False, "scale": (0.5, 0.5), "factors": None}

@@ -96,9 +96,9 @@ static inline void pl_q_attention_weights(const pl_q_attention_t *s, int32_t *sc
         scores[j] = e;
         sum += (uint32_t)e;
     }
-    inverse = pl_q_inverse(sum);
+    inverse = pl_q_inverse(sum, s->bits);
     for (int32_t j = 0; j < keys; j++) {
-        const int32_t share = pl_rhmul(scores[j] * up, inverse.r * 16384) >> (inverse.h + 15 - s->bits);
+        const int32_t share = pl_rhmul(scores[j] * up, inverse.r * 16384) >> inverse.h;
         scores[j] = (share + 128) >> 8;
     }
 }

@@ -27,12 +27,12 @@ static inline void pl_q_masked_softmax(const pl_requantize_t *q, const int8_t *x
             const int32_t seen = none || !hidden[(at + k * inner) % period];
             sum += seen && d < length ? (uint32_t)table[d] : 0u;
         }
-        inverse = pl_q_inverse(sum);
+        inverse = pl_q_inverse(sum, bits);
         for (int32_t k = 0; k < axis; k++) {
             const int32_t d = none ? 0 : top - p[k * inner];
             const int32_t seen = none || !hidden[(at + k * inner) % period];
             const int32_t e = seen && d < length ? table[d] * up : 0;
-            y[at + k * inner] = pl_requantize_s8(q, pl_rhmul(e, inverse.r * 16384) >> (inverse.h + 15 - bits), m);
+            y[at + k * inner] = pl_requantize_s8(q, pl_rhmul(e, inverse.r * 16384) >> inverse.h, m);
         }
     }
 }

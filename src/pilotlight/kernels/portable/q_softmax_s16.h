@@ -33,7 +33,7 @@ static inline int32_t pl_q_exponential_s16(const pl_q_softmax_s16_t *s, int32_t 
     return d < s->reach ? pl_q_exp2_s16(pl_rhmul(d * s->up, s->factor)) >> (30 - s->bits) : 0;
 }
 
-/* Lane by lane; y may be x. A probability is rhmul(e * 2^(30-bits), r * 2^14) >> (h + 15 - bits), times 2^28. */
+/* Lane by lane; y may be x. A probability is rhmul(e * 2^(30-bits), r * 2^14) >> h, times 2^28. */
 static inline void pl_q_softmax_s16(const pl_q_softmax_s16_t *s, const int16_t *x, int16_t *y)
 {
     const int32_t up = (int32_t)(1u << (30 - s->bits)), inner = s->inner;
@@ -49,10 +49,10 @@ static inline void pl_q_softmax_s16(const pl_q_softmax_s16_t *s, const int16_t *
         for (int32_t k = 0; k < s->axis; k++) {
             sum += (uint32_t)pl_q_exponential_s16(s, top - p[k * inner]);
         }
-        inverse = pl_q_inverse(sum);
+        inverse = pl_q_inverse(sum, s->bits);
         for (int32_t k = 0; k < s->axis; k++) {
             const int32_t e = pl_q_exponential_s16(s, top - p[k * inner]) * up;
-            const int32_t share = pl_rhmul(e, inverse.r * 16384) >> (inverse.h + 15 - s->bits);
+            const int32_t share = pl_rhmul(e, inverse.r * 16384) >> inverse.h;
             y[at + k * inner] = pl_requantize_s16(&s->out, share, s->m);
         }
     }
