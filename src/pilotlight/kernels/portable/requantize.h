@@ -1,6 +1,7 @@
 #ifndef PL_REQUANTIZE_H
 #define PL_REQUANTIZE_H
 
+#include "q_clamp.h"
 #include "rhmul.h"
 
 /* What becomes of an accumulator: shifted left, multiplied, moved to the zero point, limited. */
@@ -9,16 +10,27 @@ typedef struct {
     int32_t lo, hi;    // limits of the output
 } pl_requantize_t;
 
+/* One accumulator before it is limited: zy + rhmul(acc << shift, m). */
+static inline int32_t pl_requantize_wide(const pl_requantize_t *q, int32_t acc, int32_t m)
+{
+    return pl_rhmul((int32_t)((uint32_t)acc << q->shift), m) + q->zy;
+}
+
 /* One accumulator as an output: clamp(zy + rhmul(acc << shift, m), lo, hi). */
 static inline int32_t pl_requantize(const pl_requantize_t *q, int32_t acc, int32_t m)
 {
-    int32_t v = pl_rhmul((int32_t)((uint32_t)acc << q->shift), m) + q->zy;
-    v = v < q->lo ? q->lo : v;
-    return v > q->hi ? q->hi : v;
+    return pl_q_clamp(pl_requantize_wide(q, acc, m), q->lo, q->hi);
 }
 
+/* The same as an int8. Where the compiler knows that the limits are those of the type, one instruction may do. */
 static inline int8_t pl_requantize_s8(const pl_requantize_t *q, int32_t acc, int32_t m)
 {
+#if defined(__GNUC__) && defined(__ARM_FEATURE_SAT)
+    const int32_t whole = q->lo == -128 && q->hi == 127;
+    if (__builtin_constant_p(whole) && whole) {
+        return pl_q_sat8(pl_requantize_wide(q, acc, m));
+    }
+#endif
     return (int8_t)pl_requantize(q, acc, m);
 }
 
