@@ -77,6 +77,18 @@ def test_sanitizer_report_becomes_the_error(code: str, message: str, tmp_path: P
     assert error.value.kind == "board-crashed"
 
 
+def test_zig_has_no_sanitizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take the flags and check nothing."""
+    host = boards.load("host")
+    with pytest.raises(PilotlightError, match="zig has no sanitizers") as error:
+        toolchain.build_model(FOLDER, host, tmp_path, sanitize=True, compiler="zig")
+    assert error.value.kind == "usage"
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(MissingToolError, match="gcc was not found; it is needed for sanitizers, which zig") as missing:
+        toolchain.build_model(FOLDER, host, tmp_path, sanitize=True)
+    assert missing.value.hint == "install it with: apt-get install gcc"
+
+
 @pytest.mark.parametrize("name", ["host", "mps2-an386", "microbit", "riscv32-virt"])
 def test_hanging_board_times_out(name: str, tmp_path: Path) -> None:
     """The error says in which operator it hangs where instructions are counted."""

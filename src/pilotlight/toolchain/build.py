@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pilotlight.boards import Board, Placement
-from pilotlight.errors import DoesNotFitError, PilotlightError
+from pilotlight.errors import DoesNotFitError, MissingToolError, PilotlightError
 from pilotlight.toolchain.command import LinkError, run
 from pilotlight.toolchain.find import Toolchain, find, reason_without
 from pilotlight.toolchain.fit import MemoryUse, check_fit, memory_use
@@ -108,7 +108,10 @@ def build_model(
     work = Path(workdir).resolve()
     work.mkdir(parents=True, exist_ok=True)
     if board.is_host:
-        return _Builder(model, board, find(board, compiler), work, optimize).host(sanitize)
+        found = find(board, compiler)
+        if sanitize and found.kind == "zig":
+            raise _no_sanitizers(compiler)
+        return _Builder(model, board, found, work, optimize).host(sanitize)
     place = board.placement(weights_in, arena_in)
     runs = board.emulator is not None if harness is None else harness
     reason = None if compiler else reason_without(board, need_compiler)
@@ -121,6 +124,13 @@ def build_model(
     if check:
         check_fit(board, uses)
     return dataclasses.replace(info, memory=uses, place=place)
+
+
+def _no_sanitizers(wanted: str | None) -> PilotlightError:
+    """zig would take the flags and check nothing."""
+    if wanted == "zig":
+        return PilotlightError("zig has no sanitizers", hint="omit the choice of zig: GCC has them", kind="usage")
+    return MissingToolError("gcc", "gcc", "for sanitizers, which zig does not have")
 
 
 @dataclass(frozen=True)
