@@ -89,3 +89,13 @@ class MissingToolError(PilotlightError):
             hint=f"install it with: {', or '.join(ways)}" if ways else "no Debian package has it",
             kind="missing-tool",
         )
+
+
+class MissingPackageError(MissingToolError):
+    """A Python package with a compiled part that this system does not have."""
+
+    def __init__(self, package: str, system: str, reason: str, instead: str | None, why: str):
+        """`instead` is the Debian package that can take its place."""
+        super().__init__(package, instead, why, f"pip install {package}")
+        self.message = f"Python's package {package} cannot be loaded on {system} ({reason}); it is needed {why}"
+        self.args = (self.message,)

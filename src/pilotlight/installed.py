@@ -17,6 +17,8 @@ from pathlib import Path
 
 from pilotlight import boards
 from pilotlight.cache import cache_folder
+from pilotlight.errors import MissingPackageError
+from pilotlight.system import load_package, platform_name
 from pilotlight.toolchain import zig
 from pilotlight.toolchain.find import Toolchain, compilers, has_zig
 from pilotlight.version import __version__
@@ -28,6 +30,7 @@ _PACKAGES = (
     "torch", "numpy", "sympy", "pyelftools", "capstone", "jinja2", "rich", "click", "pyyaml", "filelock",
     "platformdirs",
 )
+_COMPILED = ("capstone", "unicorn")  # installed, they may still not load
 # Programs besides compilers and emulators: the Debian package that brings each, and what it is for.
 _PROGRAMS = {
     "make": ("make", "MicroPython"),
@@ -58,7 +61,7 @@ def parts() -> list[Part]:
 
 def _python() -> Iterator[Part]:
     yield Part("pilotlight", __version__, str(Path(__file__).parent), "")
-    yield Part("Python", platform.python_version(), sys.executable, f"{platform.system()} {platform.machine()}")
+    yield Part("Python", platform.python_version(), sys.executable, platform_name())
     for name in _PACKAGES:
         yield replace(_package(name, "everything", f"pip install {name}"), small=name != "torch")
     compiler = _package("ziglang", "compiling without GCC", f"pip install 'ziglang=={zig.VERSION}.*'")
@@ -69,8 +72,10 @@ def _python() -> Iterator[Part]:
 
 def _package(name: str, use: str, install: str) -> Part:
     try:
+        if name in _COMPILED:
+            load_package(name, None, "")
         return Part(name, metadata.version(name), None, use)
-    except metadata.PackageNotFoundError:
+    except (metadata.PackageNotFoundError, MissingPackageError):
         return Part(name, None, None, use, install)
 
 

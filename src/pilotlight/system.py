@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import getpass
+import importlib
 import os
+import platform
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from pilotlight.errors import PilotlightError
+from pilotlight.errors import MissingPackageError, PilotlightError
 
 WINDOWS = sys.platform == "win32"
 _PR_SET_PDEATHSIG = 1  # Linux
@@ -20,6 +23,19 @@ _NEW_GROUP = 0x200  # Windows: CREATE_NEW_PROCESS_GROUP
 
 # Signals besides Ctrl-C that ask a program to end.
 END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+def platform_name() -> str:
+    """Such as `Linux x86_64`."""
+    return f"{platform.system()} {platform.machine()}"
+
+
+def load_package(name: str, instead: str | None, why: str) -> ModuleType:
+    """A Python package with a compiled part, which there may not be for this system."""
+    try:
+        return importlib.import_module(name)
+    except (ImportError, OSError) as error:
+        raise MissingPackageError(name, platform_name(), str(error), instead, why) from error
 
 
 def user() -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import platform
 import re
+import resource
 import shutil
 import signal
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -254,20 +257,96 @@ def loaded(image: Path) -> list[tuple[str, int, bytes]]:
         return [(s.name, s["sh_addr"], s.data()) for s in sections if s["sh_flags"] & SH_FLAGS.SHF_ALLOC]
 
 
-def test_an_instruction_that_the_core_does_not_have(tmp_path: Path) -> None:
-    """An image for a Cortex-M4 on a board whose core is a Cortex-M0."""
-    build = built("mps2-an386", tmp_path)
-    weak = replace(build.board, cpu="cortex-m0")
-    with pytest.raises(PilotlightError, match=r"instructions of Armv7E-M; cortex-m0, .* has only those of Armv6-M"):
-        device.open(weak, replace(build, board=weak), emulator="unicorn")
+@pytest.mark.parametrize(
+    ("made", "board", "message"),
+    [
+        ("mps2-an386", "microbit", "of Armv7E-M; cortex-m0, the core of microbit, has only those of Armv6-M"),
+        ("mps2-an505", "mps2-an386", "of Armv8-M; cortex-m4, the core of mps2-an386, has only those of Armv7E-M"),
+        ("riscv32-virt", "mps2-an386", "of RISC-V; cortex-m4, the core of mps2-an386, has only those of ARM"),
+        ("mps2-an386", "riscv32-virt", "of ARM; rv32imac, the core of riscv32-virt, has only those of RISC-V"),
+    ],
+)
+def test_an_instruction_that_the_core_does_not_have(made: str, board: str, message: str, tmp_path: Path) -> None:
+    other = boards.load(board)
+    with pytest.raises(PilotlightError, match=f"the image has instructions {message}") as error:
+        device.open(other, replace(built(made, tmp_path), board=other), emulator="unicorn")
+    assert error.value.kind == "wrong-board"
+
+
+def with_memory(build: toolchain.BuildInfo, name: str, **changes: int) -> toolchain.BuildInfo:
+    memories = tuple(replace(m, **changes) if m.name == name else m for m in build.board.memories)
+    return replace(build, board=replace(build.board, memories=memories))
 
 
 def test_an_image_outside_the_memories(tmp_path: Path) -> None:
-    build = built("mps2-an386", tmp_path)
-    memories = tuple(replace(m, base=m.base + 0x1000_0000) if m.name == "flash" else m for m in build.board.memories)
-    other = replace(build.board, memories=memories)
+    build = with_memory(built("mps2-an386", tmp_path), "flash", base=0x1000_0000)
     with pytest.raises(PilotlightError, match="at 0x00000000, outside the memories of mps2-an386"):
-        device.open(other, replace(build, board=other), emulator="unicorn")
+        opened(build, "unicorn")
+
+
+def test_an_image_larger_than_a_memory(tmp_path: Path) -> None:
+    build = built("mps2-an386", tmp_path)
+    assert build.image is not None
+    size = sum(len(data) for _, at, data in loaded(build.image) if at < 0x1000_0000)
+    opened(with_memory(build, "flash", size=size + 64), "unicorn").close()
+    with pytest.raises(PilotlightError, match=r"bytes at 0x00000000, \d+ more than flash of mps2-an386 holds") as error:
+        opened(with_memory(build, "flash", size=size - 64), "unicorn")
+    assert error.value.kind == "wrong-board"
+
+
+def test_more_memory_than_this_computer_has(tmp_path: Path) -> None:
+    """Unicorn alone would end the process."""
+    build = with_memory(built("riscv32-virt", tmp_path), "ram", size=0x4000_0000)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 0x2000_0000, before[1]))
+    try:
+        with pytest.raises(PilotlightError, match=r"not enough memory to emulate the 1,\d+,\d+,\d+ bytes") as error:
+            opened(build, "unicorn")
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+    assert error.value.kind == "memory"
+
+
+def test_memories_that_cannot_be_emulated(tmp_path: Path) -> None:
+    build = built("mps2-an386", tmp_path)
+    with pytest.raises(PilotlightError, match="memory ram is in a page of 4,096 bytes with another one"):
+        opened(with_memory(build, "ram", base=build.board.memory("flash").size - 64), "unicorn")
+
+
+def test_a_system_without_unicorn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where PyPI has no wheel of it."""
+    monkeypatch.setattr(platform, "system", lambda: "Plan 9")
+    monkeypatch.setattr(platform, "machine", lambda: "mips")
+    monkeypatch.setitem(sys.modules, "unicorn", None)
+    with pytest.raises(MissingToolError, match=r"package unicorn cannot be loaded on Plan 9 mips \(.+\); it") as error:
+        opened(built("mps2-an386", tmp_path), "unicorn")
+    assert error.value.message.endswith("it is needed to run mps2-an386")
+    assert error.value.hint == "install it with: pip install unicorn, or apt-get install qemu-system-arm"
+
+
+def test_a_system_without_capstone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "capstone", None)
+    with pytest.raises(MissingToolError, match=r"package capstone cannot be loaded on Linux .*to disassemble") as error:
+        built("mps2-an386", tmp_path, "zig")
+    assert error.value.hint == "install it with: pip install capstone, or apt-get install gcc-arm-none-eabi"
+    built("mps2-an386", tmp_path, "gcc")  # has objdump
+
+
+def test_a_system_without_zig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of another system, and none at all."""
+    alien = tmp_path / "zig"
+    alien.write_bytes(b"\xcf\xfa\xed\xfe" + bytes(64))
+    alien.chmod(0o755)
+    monkeypatch.setattr(zig, "program", lambda: str(alien))
+    with pytest.raises(PilotlightError, match=f"^zig does not start on Linux {platform.machine()}: ") as error:
+        built("mps2-an386", tmp_path / "work", "zig")
+    assert error.value.kind == "missing-tool" and error.value.where == str(alien)
+    monkeypatch.setattr(zig, "program", lambda: None)
+    with pytest.raises(MissingToolError, match=r"package ziglang cannot be loaded on Linux \w+ \(it has no") as missing:
+        built("mps2-an386", tmp_path / "work", "zig")
+    assert missing.value.message.endswith("it is needed to build for mps2-an386")
+    assert missing.value.hint == "install it with: pip install ziglang, or apt-get install gcc-arm-none-eabi"
 
 
 def test_helium_needs_qemu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

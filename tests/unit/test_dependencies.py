@@ -7,6 +7,8 @@ import re
 import sys
 import tomllib
 
+import pytest
+
 from pilotlight import installed
 from support.paths import ROOT
 
@@ -26,6 +28,8 @@ def imported() -> set[str]:
                 found |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 found.add(node.module.partition(".")[0])
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "load_package":
+                found |= {name.value for name in node.args[:1] if isinstance(name, ast.Constant)}
     return found - set(sys.stdlib_module_names) - {"pilotlight"}
 
 
@@ -52,3 +56,12 @@ def test_the_set_up_installs_the_pinned_pytorch_first() -> None:
     script = (ROOT / "scripts" / "setup.sh").read_text()
     installs = [line.split()[1:] for line in script.splitlines() if line.startswith("    pip_install ")]
     assert installs[:2] == [["torch==2.13.0"], ["torchao==0.18.0", "--no-deps"]]
+
+
+@pytest.mark.parametrize("name", ["unicorn", "capstone"])
+def test_doctor_tries_what_is_compiled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be installed and not load."""
+    assert {part.name: part.version for part in installed.parts()}[name]
+    monkeypatch.setitem(sys.modules, name, None)
+    (part,) = (part for part in installed.parts() if part.name == name)
+    assert part.version is None and part.install == f"pip install {name}"

@@ -20,9 +20,8 @@ from pilotlight.boards import Board
 from pilotlight.device.device import Device
 from pilotlight.device.emulator import EmulatedDevice
 from pilotlight.device.host import HostDevice
-from pilotlight.device.inprocess import InProcessDevice
 from pilotlight.errors import MissingToolError, PilotlightError
-from pilotlight.system import has_pipes
+from pilotlight.system import has_pipes, load_package
 from pilotlight.toolchain import BuildInfo
 
 __all__ = ["Device", "chosen_emulator", "open"]
@@ -44,8 +43,12 @@ def open(
             hint="an emulated board with the same kind of core gives the same results",
             kind="not-runnable",
         )
-    device = EmulatedDevice if chosen_emulator(board, emulator) == "qemu" else InProcessDevice
-    return device(build, timeout, count)
+    if chosen_emulator(board, emulator) == "qemu":
+        return EmulatedDevice(build, timeout, count)
+    load_package("unicorn", board.emulator.package if board.emulator else None, f"to run {board.name}")
+    from pilotlight.device.inprocess import InProcessDevice  # after it is known that there is a Unicorn
+
+    return InProcessDevice(build, timeout, count)
 
 
 def chosen_emulator(board: Board, wanted: str | None = None) -> str:

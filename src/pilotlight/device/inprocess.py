@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import struct
 import threading
 import time
@@ -57,25 +58,17 @@ class Machine:
 
     def __init__(self, board: Board, image: Path):
         self.arm = board.cpu in _CORES
-        if self.arm:
-            self.uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
-            self.uc.ctl_set_cpu_model(_CORES[board.cpu][0])
-            self.uc.mem_map(_SYSTEM_CONTROL, _PAGE)
-        else:
-            self.uc = unicorn.Uc(unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV32)
-        self.result, self.argument, self.link, self.pc = _ARM_REGISTERS if self.arm else _RISCV_REGISTERS
-        for memory in board.memories:
-            ram = memory.kind == "ram"
-            access = unicorn.UC_PROT_ALL if ram else unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC
-            self.uc.mem_map(memory.base, -(-memory.size // _PAGE) * _PAGE, access)
         with image.open("rb") as file:
             elf = ELFFile(file)
-            if self.arm:
-                _check_architecture(elf, board)
+            _check_core(elf, board, self.arm)
+            self.uc = _core(board, self.arm)
+            self.result, self.argument, self.link, self.pc = _ARM_REGISTERS if self.arm else _RISCV_REGISTERS
+            _map(self.uc, board)
             self.entry = elf["e_entry"]
             for segment in elf.iter_segments("PT_LOAD"):
                 if segment["p_filesz"]:
-                    self._load(board, segment["p_paddr"], segment.data())
+                    _check_place(board, segment["p_paddr"], segment["p_filesz"])
+                    self.uc.mem_write(segment["p_paddr"], segment.data())
             text = elf.get_section_by_name(".text")
             assert text is not None
             self.code, self.code_base = text.data(), text["sh_addr"]
@@ -85,24 +78,70 @@ class Machine:
     def has_code(self, address: int) -> bool:
         return 0 <= address - self.code_base < len(self.code)
 
-    def _load(self, board: Board, address: int, data: bytes) -> None:
+
+def _core(board: Board, arm: bool) -> unicorn.Uc:
+    if not arm:
+        return unicorn.Uc(unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV32)
+    uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
+    uc.ctl_set_cpu_model(_CORES[board.cpu][0])
+    uc.mem_map(_SYSTEM_CONTROL, _PAGE)
+    return uc
+
+
+def _map(uc: unicorn.Uc, board: Board) -> None:
+    """The board's memories, in whole pages."""
+    total = sum(memory.size for memory in board.memories)
+    try:
+        mmap.mmap(-1, total).close()  # Unicorn would end this process
+    except OSError as error:
+        raise PilotlightError(
+            f"this computer has not enough memory to emulate the {total:,} bytes of {board.name}",
+            where=f"board {board.name}", hint="close other programs, or use QEMU", kind="memory",
+        ) from error
+    for memory in board.memories:
+        access = unicorn.UC_PROT_ALL if memory.kind == "ram" else unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC
+        first, last = memory.base // _PAGE, -(-(memory.base + memory.size) // _PAGE)
         try:
-            self.uc.mem_write(address, data)
+            uc.mem_map(first * _PAGE, (last - first) * _PAGE, access)
         except unicorn.UcError as error:
             raise PilotlightError(
-                f"the image has {len(data):,} bytes at {address:#010x}, outside the memories of {board.name}",
-                where=f"board {board.name}", hint="build the model for this board", kind="wrong-board",
+                f"memory {memory.name} is in a page of {_PAGE:,} bytes with another one, which Unicorn cannot do",
+                where=str(board.path or f"board {board.name}"), hint="check base and size, or use QEMU",
+                kind="bad-board",
             ) from error
 
 
-def _check_architecture(elf: ELFFile, board: Board) -> None:
+def _check_core(elf: ELFFile, board: Board, arm: bool) -> None:
     """The image must not have instructions that the core lacks."""
-    wanted, own = arm_architecture(elf), _CORES[board.cpu][1]
-    if wanted is not None and _ARCHITECTURES.index(wanted) > _ARCHITECTURES.index(own):
-        raise PilotlightError(
-            f"the image has instructions of {wanted}; {board.cpu}, the core of {board.name}, has only those of {own}",
-            where=f"board {board.name}", hint="build the model for this board", kind="wrong-board",
-        )
+    if (elf["e_machine"] == "EM_ARM") != arm:
+        wanted, own = elf.get_machine_arch(), "ARM" if arm else "RISC-V"
+    elif arm:
+        wanted, own = arm_architecture(elf) or _ARCHITECTURES[0], _CORES[board.cpu][1]
+        if _ARCHITECTURES.index(wanted) <= _ARCHITECTURES.index(own):
+            return
+    else:
+        return
+    raise _wrong_board(
+        board, f"has instructions of {wanted}; {board.cpu}, the core of {board.name}, has only those of {own}"
+    )
+
+
+def _check_place(board: Board, address: int, count: int) -> None:
+    """Bytes of the image must be in one memory."""
+    what, end = f"has {count:,} bytes at {address:#010x}", address + count
+    for memory in board.memories:
+        if memory.base <= address < memory.base + memory.size:
+            over = end - memory.base - memory.size
+            if over > 0:
+                raise _wrong_board(board, f"{what}, {over:,} more than {memory.name} of {board.name} holds")
+            return
+    raise _wrong_board(board, f"{what}, outside the memories of {board.name}")
+
+
+def _wrong_board(board: Board, image: str) -> PilotlightError:
+    return PilotlightError(
+        f"the image {image}", where=f"board {board.name}", hint="build the model for this board", kind="wrong-board"
+    )
 
 
 class SemihostingChannel:

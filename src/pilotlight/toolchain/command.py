@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pilotlight.errors import DoesNotFitError, PilotlightError
+from pilotlight.system import platform_name
 
 _OVERFLOW = re.compile(r"region [`'](\w+)':? overflowed(?: by|:) (\d+) bytes?")
 _UNDEFINED = re.compile(r"undefined (?:reference|symbol)")
@@ -26,7 +27,14 @@ class LinkError(PilotlightError):
 def run(args: Sequence[str], cwd: Path | None = None) -> str:
     """Standard output of a tool; PilotlightError with the first error line when it fails."""
     _LOG.debug("%s", shlex.join(args))
-    done = subprocess.run(args, cwd=cwd, capture_output=True, text=True, errors="replace")
+    try:
+        done = subprocess.run(args, cwd=cwd, capture_output=True, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise PilotlightError(
+            f"{Path(args[0]).name} does not start on {platform_name()}: {error.strerror or error}",
+            where=args[0], hint="install it again, or another compiler: pilotlight doctor lists them",
+            kind="missing-tool",
+        ) from error
     if done.returncode == 0:
         return done.stdout
     raise _failure(args, done.stderr)

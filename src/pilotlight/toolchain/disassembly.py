@@ -8,23 +8,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-from capstone import (
-    CS_ARCH_ARM,
-    CS_ARCH_RISCV,
-    CS_MODE_MCLASS,
-    CS_MODE_RISCV32,
-    CS_MODE_RISCVC,
-    CS_MODE_THUMB,
-    CS_MODE_V8,
-    Cs,
-)
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from pilotlight.system import load_package
 from pilotlight.toolchain.command import run
-from pilotlight.toolchain.find import Toolchain
+from pilotlight.toolchain.find import Toolchain, compilers
 
 _LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)(?:\s+(.*))?$")
 _COMMENT = re.compile(r"\s*[@;#] (0x[0-9a-f]+|\d+)$")  # an immediate repeated in another base
@@ -69,7 +62,11 @@ class Disassembly:
 
 
 def disassemble(toolchain: Toolchain, elf: Path) -> Disassembly:
-    return _with_objdump(toolchain.objdump, elf) if toolchain.objdump else Disassembly(tuple(_with_library(elf)))
+    if toolchain.objdump:
+        return _with_objdump(toolchain.objdump, elf)
+    gcc, package = compilers()[toolchain.name]
+    capstone = load_package("capstone", package, f"to disassemble, where {gcc} is not used")
+    return Disassembly(tuple(_with_library(capstone, elf)))
 
 
 def _with_objdump(objdump: str, elf: Path) -> Disassembly:
@@ -89,12 +86,12 @@ def printed(address: int, mnemonic: str, operands: str = "") -> MachineInstructi
     return MachineInstruction(address, mnemonic, operands, int(named.group(1), 16) if named else None)
 
 
-def _with_library(elf: Path) -> Iterator[MachineInstruction]:
+def _with_library(capstone: ModuleType, elf: Path) -> Iterator[MachineInstruction]:
     """The executable sections without their literal pools, which the mapping symbols $d and $t (or $x) separate."""
     with elf.open("rb") as file:
         reader = ELFFile(file)
         arm = reader["e_machine"] == "EM_ARM"
-        decoder = _arm_decoder() if arm else Cs(CS_ARCH_RISCV, CS_MODE_RISCV32 | CS_MODE_RISCVC)
+        decoder = _decoder(capstone, arm)
         decoder.skipdata = True
         marks = sorted(_mapping_symbols(reader))
         for section in reader.iter_sections():
@@ -106,8 +103,11 @@ def _with_library(elf: Path) -> Iterator[MachineInstruction]:
                     yield from rows if arm else _far_calls(rows)
 
 
-def _arm_decoder() -> Cs:
-    return Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS | CS_MODE_V8)
+def _decoder(capstone: ModuleType, arm: bool) -> Any:
+    if arm:
+        mode = capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS | capstone.CS_MODE_V8
+        return capstone.Cs(capstone.CS_ARCH_ARM, mode)
+    return capstone.Cs(capstone.CS_ARCH_RISCV, capstone.CS_MODE_RISCV32 | capstone.CS_MODE_RISCVC)
 
 
 def _mapping_symbols(reader: ELFFile) -> Iterator[tuple[int, bool]]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pilotlight.boards import Board
-from pilotlight.errors import MissingToolError, PilotlightError
+from pilotlight.errors import MissingPackageError, MissingToolError, PilotlightError
+from pilotlight.system import platform_name
 from pilotlight.toolchain import zig
 
 
@@ -59,7 +60,8 @@ def find(board: Board, kind: str | None = None) -> Toolchain:
                 f"zig does not compile for {board.cpu}, the core of {board.name}",
                 hint="omit --toolchain zig", kind="usage",
             )
-        raise MissingToolError("zig", None, f"to build for {board.name}", "pip install ziglang")
+        why = f"to build for {board.name}"
+        raise MissingPackageError("ziglang", platform_name(), "it has no program", row.get("package"), why)
     program = row["prefix"] + ("objdump" if gcc else "gcc")
     others = ["pip install ziglang"] if "zig" in row and kind is None else []
     raise MissingToolError(program, row.get("package"), f"to build for {board.name}", *others)
