@@ -268,10 +268,10 @@ class Scripted:
 def test_protocol_bytes() -> None:
     """The layout of pl_protocol.h, byte by byte."""
     line = Scripted(b"I\x02\x00\x00\x00\x00\x00\x00")
-    Client(line, 1.0).input(2, b"abc")
+    Client(line, 1.0).inputs(2, [b"abc"])
     assert line.asked == b"I\x02\x00\x00\x03\x00\x00\x00abc"
     line = Scripted(b"O\x05\x00\x01\x01\x00\x00\x00z")
-    assert Client(line, 1.0).output(256 + 5) == b"z"
+    assert Client(line, 1.0).outputs(256 + 5, 1) == [b"z"]
     assert line.asked == b"O\x05\x00\x01\x00\x00\x00\x00"
     line = Scripted(struct.pack("<BBHI5I", ord("H"), 0, 0, 20, 1, 96, 16, 2, 1))
     assert Client(line, 1.0).hello() == (96, 16, 2, 1)
@@ -298,7 +298,14 @@ def test_more_ports_than_a_byte_can_number(board: str) -> None:
 )
 def test_protocol_refusals(words: bytes, message: str) -> None:
     with pytest.raises(PilotlightError, match=message):
-        Client(Scripted(words), 1.0).input(0, b"")
+        Client(Scripted(words), 1.0).inputs(0, [b""])
+
+
+def test_a_refusal_leaves_no_answer_on_the_line() -> None:
+    line = Scripted(b"I\x00\x02\x00\x00\x00\x00\x00" + b"I\x01\x00\x00\x00\x00\x00\x00")
+    with pytest.raises(PilotlightError, match="refused I0"):
+        Client(line, 1.0).inputs(0, [b"", b""])
+    assert line.words == b""
 
 
 def test_protocol_of_another_version() -> None:

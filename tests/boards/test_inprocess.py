@@ -79,6 +79,15 @@ def test_both_emulators_agree_on_an_image(name: str, compiler: str, tmp_path: Pa
     assert build.stack is not None and found[0][2] <= build.stack
 
 
+def test_a_closed_emulator_leaves_no_thread(tmp_path: Path) -> None:
+    build = built("mps2-an386", tmp_path)
+    before = threading.active_count()
+    with opened(build, "unicorn") as dev:
+        dev.run(inputs())
+        assert threading.active_count() == before + 1
+    assert threading.active_count() == before
+
+
 @pytest.mark.parametrize("name", ["nucleo-wb55rg", "pico", "pico2", "esp32-c3"])
 def test_boards_without_an_emulator_run_with_their_own_memories(name: str, tmp_path: Path) -> None:
     build = built(name, tmp_path)

@@ -48,10 +48,9 @@ class Device:
         with self._talk() as client:
             if fill is not None:
                 client.fill(fill)
-            for index, blob in enumerate(blobs, first_input):
-                client.input(index, blob)
+            client.inputs(first_input, blobs)
             stack = client.run(entry)
-            outputs = [client.output(index) for index, _ in enumerate(ports.outputs, first_output)]
+            outputs = client.outputs(first_output, len(ports.outputs))
         self.calls.append(entry)
         if stack is not None:
             self.stack = max(self.stack or 0, stack)

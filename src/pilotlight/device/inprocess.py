@@ -151,7 +151,9 @@ class SemihostingChannel:
         self._machine, self._uc = machine, machine.uc
         self.at = machine.entry  # where it goes on, or stopped
         self._to_board, self._from_board = bytearray(), bytearray()
-        self._waits = self._ended = False
+        self._waits = self._ended = self._closed = False
+        self._thread: threading.Thread | None = None
+        self._start, self._stop = threading.Semaphore(0), threading.Semaphore(0)
         self._access: tuple[int, int] | None = None
         self.text = bytearray()
         self._uc.hook_add(unicorn.UC_HOOK_CODE, self._semihost, begin=semihost, end=semihost)
@@ -177,18 +179,30 @@ class SemihostingChannel:
     def _go(self, deadline: float) -> None:
         """In a thread of its own, so that Ctrl-C and the clock are heard."""
         self._waits = False
-        stopped = threading.Event()
-        threading.Thread(target=self._execute, args=(stopped,), daemon=True).start()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, daemon=True)
+            self._thread.start()
+        self._start.release()
+        stopped = False
         try:
-            if not stopped.wait(min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)):
+            stopped = self._stop.acquire(timeout=min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX))
+            if not stopped:
                 raise StalledError
         finally:
-            while not stopped.is_set():
+            while not stopped:
                 self._ended = True
                 self._uc.emu_stop()
-                stopped.wait(0.1)
+                stopped = self._stop.acquire(timeout=0.1)
 
-    def _execute(self, stopped: threading.Event) -> None:
+    def _work(self) -> None:
+        while True:
+            self._start.acquire()
+            if self._closed:
+                return
+            self._execute()
+            self._stop.release()
+
+    def _execute(self) -> None:
         try:
             self._uc.emu_start(self.at | self._machine.arm, _NEVER)
             self.at = self._uc.reg_read(self._machine.pc)
@@ -196,8 +210,14 @@ class SemihostingChannel:
             self._ended = True
             self.at = self._uc.reg_read(self._machine.pc)
             self.text += self._fault(error).encode()
-        finally:
-            stopped.set()
+
+    def close(self) -> None:
+        """Ends the thread; safe to call twice."""
+        self._ended = self._closed = True
+        if self._thread is not None:
+            self._start.release()
+            self._thread.join()
+            self._thread = None
 
     def _fault(self, error: unicorn.UcError) -> str:
         trapped = error.errno == unicorn.UC_ERR_EXCEPTION and not self._machine.arm
@@ -297,6 +317,7 @@ class InProcessDevice(Device):
         return name_addresses(self._image, self._channel.text.decode(errors="replace")).strip()
 
     def _shut(self) -> None:
+        self._channel.close()
         if self._counter is not None:
             self._counter.close()
             self._collect()

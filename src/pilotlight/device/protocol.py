@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 from pilotlight.device.channel import Channel
 from pilotlight.errors import PilotlightError
@@ -12,6 +13,7 @@ _HEADER = struct.Struct("<BBBBI")
 _HELLO = struct.Struct("<5I")
 _STATUS = {1: "no such input, output or entry point", 2: "wrong length", 3: "unknown question"}
 STACK_UNKNOWN = 0xFFFFFFFF
+_AT_ONCE = 256
 
 
 class Client:
@@ -23,7 +25,7 @@ class Client:
 
     def hello(self) -> tuple[int, int, int, int]:
         """Arena and state bytes, number of inputs and outputs of the model on the board."""
-        version, *facts = _HELLO.unpack(self._answer(ord("H"), 0))
+        version, *facts = _HELLO.unpack(self._receive(ord("H"), 0)[1])
         if version != VERSION:
             raise PilotlightError(
                 f"the board speaks protocol version {version}, expected {VERSION}",
@@ -33,11 +35,13 @@ class Client:
         arena, state, inputs, outputs = facts
         return arena, state, inputs, outputs
 
-    def input(self, index: int, data: bytes) -> None:
-        self._ask("I", index, data)
+    def inputs(self, first: int, data: Sequence[bytes]) -> None:
+        """The bytes of inputs with consecutive numbers."""
+        self._ask_all("I", first, data)
 
-    def output(self, index: int) -> bytes:
-        return self._ask("O", index)
+    def outputs(self, first: int, count: int) -> list[bytes]:
+        """The bytes of outputs with consecutive numbers."""
+        return self._ask_all("O", first, [b""] * count)
 
     def fill(self, value: int) -> None:
         self._ask("F", value)
@@ -54,10 +58,26 @@ class Client:
         self._ask("Q")
 
     def _ask(self, kind: str, index: int = 0, data: bytes = b"") -> bytes:
-        self._channel.write(_HEADER.pack(ord(kind), index % 256, 0, index // 256, len(data)) + data, self._timeout)
-        return self._answer(ord(kind), index)
+        return self._ask_all(kind, index, [data])[0]
 
-    def _answer(self, kind: int, index: int) -> bytes:
+    def _ask_all(self, kind: str, first: int, data: Sequence[bytes]) -> list[bytes]:
+        """Answers to questions with consecutive numbers. Some are sent at once: they or their answers have no more than
+        a header, which fits into the buffer of any line."""
+        answers = []
+        for start in range(0, len(data), _AT_ONCE):
+            part = list(enumerate(data[start : start + _AT_ONCE], first + start))
+            headers = [_HEADER.pack(ord(kind), index % 256, 0, index // 256, len(blob)) for index, blob in part]
+            questions = [x for header, (_, blob) in zip(headers, part, strict=True) for x in (header, blob)]
+            self._channel.write(b"".join(questions), self._timeout)
+            answers += [self._receive(ord(kind), index) for index, _ in part]
+        for index, (status, _) in enumerate(answers, first):
+            if status:
+                reason = _STATUS.get(status, status)
+                raise PilotlightError(f"the board refused {kind}{index}: {reason}", kind="protocol")
+        return [blob for _, blob in answers]
+
+    def _receive(self, kind: int, index: int) -> tuple[int, bytes]:
+        """Status and data."""
         header = self._channel.read(_HEADER.size, self._timeout)
         got_kind, low, status, high, length = _HEADER.unpack(header)
         if (got_kind, low + 256 * high) != (kind, index):
@@ -66,8 +86,4 @@ class Client:
                 hint="something else writes on the line to the board",
                 kind="protocol",
             )
-        if status:
-            raise PilotlightError(
-                f"the board refused {chr(kind)}{index}: {_STATUS.get(status, status)}", kind="protocol"
-            )
-        return self._channel.read(length, self._timeout)
+        return status, self._channel.read(length, self._timeout)
