@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import unicorn
 
 from pilotlight import boards, compiler
 from pilotlight.cli import talk
@@ -251,6 +252,23 @@ def test_doctor_fits_a_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "make" in call_json("doctor")["missing"] and "arm-none-eabi-gcc" not in call_json("doctor")["missing"]
     monkeypatch.setattr(zig, "program", lambda: None)
     assert {"gcc", "arm-none-eabi-gcc"} <= set(call_json("doctor")["missing"])
+
+
+@pytest.mark.parametrize("toolchain", ["gcc", "zig"])
+@pytest.mark.parametrize("command", ["inspect", "compile", "run", "profile"])
+def test_every_figure_says_what_made_it(command: str, toolchain: str, tmp_path: Path) -> None:
+    """For people, for programs and on the page."""
+    page, ran = tmp_path / "page.html", command in ("run", "profile")
+    args = [command, NET, "--toolchain", toolchain, "--emulator", "unicorn"]
+    args += {"compile": ["-o", tmp_path / "out"], "run": ["--report", page]}.get(command, [])
+    versions = call_json(*args)["made"]["versions"]
+    compiler = r"zig 0\.17\.\d+" if toolchain == "zig" else r"arm-none-eabi-gcc \d+\.\d+\.\d+"
+    assert re.fullmatch(compiler, versions["compiler"])
+    assert versions["emulator"] == (f"unicorn {unicorn.__version__}" if ran else None)
+    tools = [tool for tool in (versions["compiler"], versions["emulator"]) if tool]
+    assert re.search(rf"made with\s+{re.escape(', '.join(tools))}", call(*args).stdout)
+    if command == "run":
+        assert all(tool in page.read_text(encoding="utf-8") for tool in tools)
 
 
 @pytest.mark.parametrize("args", [(), ("micropython",)])

@@ -281,6 +281,7 @@ def test_firmware_and_its_report(tmp_path):
     assert {"firmware.elf", "firmware.bin", "firmware.hex", "report.json"} <= {p.name for p in
                                                                                (tmp_path / "firmware").iterdir()}
     assert json.loads((tmp_path / "firmware" / "report.json").read_text()) == report
+    assert report["made"]["versions"]["compiler"].startswith("arm-none-eabi-gcc ")
     alone = {row["operator"]: row["alone"] for row in report["operators"]}
     assert alone.keys() == {"softmax", "frombuffer"} and 500 < alone["softmax"] < 8000
     totals = report["totals"]

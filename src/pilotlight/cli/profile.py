@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import RenderableType
 
 from pilotlight.cli.entries import describe_entries, run_entries
 from pilotlight.cli.options import Request, Seconds, model_command
@@ -28,8 +29,6 @@ def command(talk: Talk, request: Request, timeout: float) -> int:
     """
     build = request.compile(talk, to_run=True)
     from pilotlight.programs import ProgramBuild
-    from pilotlight.report.profile import profile_table
-    from pilotlight.report.summary import run_title
     from pilotlight.session import run_session
 
     if build.board.is_host:
@@ -40,7 +39,7 @@ def command(talk: Talk, request: Request, timeout: float) -> int:
     if isinstance(build, ProgramBuild):
         sessions = run_entries(talk, build, timeout).entries
         data, shown = describe_entries(
-            build, lambda entry: _result(sessions[entry.entry]), lambda row: [run_title(row), profile_table(row)]
+            build, lambda entry: _result(sessions[entry.entry]), _shown
         )
         talk.result(data, *shown)
         return 0 if all(session.match for session in sessions.values()) else DIFFERENT
@@ -49,8 +48,15 @@ def command(talk: Talk, request: Request, timeout: float) -> int:
     with talk.stage(f"running on {build.board.name}"):
         session = run_session(build, [build.graph.truth.example], timeout=timeout)
     result = _result(session)
-    talk.result(result, run_title(result), profile_table(result))
+    talk.result(result, *_shown(result))
     return 0 if session.match else DIFFERENT
+
+
+def _shown(result: dict[str, Any]) -> list[RenderableType]:
+    from pilotlight.report.profile import profile_table
+    from pilotlight.report.summary import run_title, tools_text
+
+    return [run_title(result), profile_table(result), f"made with {tools_text(result)}"]
 
 
 def _result(session: Session) -> dict[str, Any]:
@@ -70,4 +76,5 @@ def _result(session: Session) -> dict[str, Any]:
         "compared_with": session.compared_with, "warnings": session.warnings,
         "macs_executed": session.figures["macs_executed"], "instructions": session.profile.instructions,
         "cycles_estimate": session.profile.cycles, "operators": profile_rows(session.profile, build),
+        "made": session.made,
     }

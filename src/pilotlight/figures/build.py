@@ -6,6 +6,7 @@ from typing import Any
 
 from pilotlight import ops
 from pilotlight.compiler import Build
+from pilotlight.figures.made import versions
 from pilotlight.graph import INT8, INT16
 from pilotlight.measure.profile import Profile
 from pilotlight.quantize.choice import AutoQuantization
@@ -31,6 +32,7 @@ def figures(
         "quantization": widths(build),
         "saving": _saving(build, counted, for_speed),
         "unknown": [text for text in (sizes.reason, info.stack_reason) if text],
+        "made": {"versions": versions(info)},
     }
 
 

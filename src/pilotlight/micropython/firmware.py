@@ -10,9 +10,11 @@ from typing import Any
 from elftools.elf.elffile import ELFFile
 from rich.table import Table
 
+from pilotlight.installed import named_version
 from pilotlight.micropython.ports import MicroPythonPort
 from pilotlight.report.style import table
 from pilotlight.toolchain.command import run
+from pilotlight.version import __version__
 
 _LARGEST = 25  # operators that are shown
 _ALLOCATED, _WRITABLE = 2, 1
@@ -23,7 +25,8 @@ def write_firmware(port: MicroPythonPort, program: Path, folder: Path) -> dict[s
     folder.mkdir(parents=True, exist_ok=True)
     files = [program.name]
     shutil.copy2(program, folder / program.name)
-    report: dict[str, Any] = {"board": port.name, "sizes": elf_sizes(program)}
+    made = {"versions": {"pilotlight": __version__, "compiler": named_version(port.compiler)}}
+    report: dict[str, Any] = {"board": port.name, "made": made, "sizes": elf_sizes(program)}
     if port.board is not None:
         objcopy = port.compiler.removesuffix("gcc") + "objcopy"
         for kind, ending in (("binary", "bin"), ("ihex", "hex")):
@@ -52,7 +55,8 @@ def report_tables(report: dict[str, Any], everything: bool) -> list[Table | str]
     sizes = report["sizes"]
     shown: list[Table | str] = [
         f"{report['folder']}: {', '.join(report['files'])}",
-        f"  flash {sizes['text'] + sizes['data']:,} bytes, static memory with the heap {sizes['bss']:,}",
+        f"  flash {sizes['text'] + sizes['data']:,} bytes, static memory with the heap {sizes['bss']:,}; "
+        f"made with {report['made']['versions']['compiler']}",
     ]
     if "operators" not in report:
         return shown

@@ -54,10 +54,15 @@ def summary_table(figures: dict[str, Any]) -> Table:
         grid.add_row("cycles", number(cycles), cycles_text(cycles, board["clock_hz"]))
     for reason in dict.fromkeys(figures["unknown"]):
         grid.add_row("unknown", "-", reason)
-    tools = [(figures.get("made") or {}).get("versions", {}).get(tool) for tool in ("compiler", "emulator")]
-    if any(tools):
-        grid.add_row("made with", "", ", ".join(tool for tool in tools if tool))
+    if tools := tools_text(figures):
+        grid.add_row("made with", "", tools)
     return grid
+
+
+def tools_text(figures: dict[str, Any]) -> str:
+    """The compiler, and the emulator if it ran in one."""
+    versions = (figures.get("made") or {}).get("versions", {})
+    return ", ".join(versions[tool] for tool in ("compiler", "emulator") if versions.get(tool))
 
 
 def _add_match(grid: Table, figures: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -12,10 +11,10 @@ from typing import Any
 import torch
 
 from pilotlight.compiler import Build
+from pilotlight.figures.made import versions
 from pilotlight.figures.network import network
 from pilotlight.figures.profile import profile_rows
 from pilotlight.figures.record import FORMAT, hardware, layer_text
-from pilotlight.installed import compiler_version
 from pilotlight.measure.compare import OutputMatch, Truth
 from pilotlight.measure.profile import Profile, ProfileRow
 from pilotlight.quantize.fallbacks import fallback_costs
@@ -26,7 +25,6 @@ from pilotlight.report.style import console
 from pilotlight.report.summary import run_title, summary_table
 from pilotlight.session.accuracy import Accuracy
 from pilotlight.toolchain import BuildInfo
-from pilotlight.version import __version__
 
 INTEGER_REFERENCE = "the integer reference"
 LOW_DB = 10.0  # a quantized model with less signal over noise gets a warning
@@ -143,12 +141,8 @@ class Session:
     def made(self) -> dict[str, Any]:
         """When and how: the command, the options of the build, and the versions of the tools used."""
         build, quantization = self.build, self.build.lowered.quantization
-        compiler = self.info.toolchain
         return {
             "date": self.date.isoformat(timespec="seconds"), "command": self.command,
             "options": {"quantize": quantization.mode if quantization else None, **asdict(build.options)},
-            "versions": {
-                "pilotlight": __version__, "torch": str(torch.__version__), "Python": platform.python_version(),
-                "compiler": compiler_version(compiler) if compiler else None, "emulator": self.emulator,
-            },
+            "versions": versions(self.info, self.emulator),
         }
