@@ -25,7 +25,7 @@ from pilotlight.toolchain.folder import read_folder
 from pilotlight.toolchain.objects import DEVICE_SOURCES, SANITIZE
 from pilotlight.toolchain.ports import ports_header
 from pilotlight.toolchain.sizes import Sizes
-from support.compiled import STRICT
+from support.c_compilers import STRICT
 from support.emulators import quickest
 
 # Without inlining the compiler needs half of the time; boards and other tests build with it.

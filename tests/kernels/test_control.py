@@ -13,7 +13,8 @@ from torch._higher_order_ops.scan import scan
 import pilotlight as pl
 from pilotlight.errors import PilotlightError
 from pilotlight.graph.evaluate import evaluate
-from support.compiled import STRICT, assert_matches, check, compile_c, rows_of
+from support.c_compilers import SANITIZERS, STRICT, compile_c
+from support.compiled import assert_matches, check, rows_of
 
 
 class Branch(nn.Module):
@@ -130,7 +131,7 @@ def test_on_boards(case: str, board: str) -> None:
 def test_a_state_behind_a_branch_is_carried_along() -> None:
     graph = pl.capture(Remembers().eval(), (torch.zeros(4),), "net")
     rows = [[torch.full((4,), v)] for v in (1.0, -1.0, 0.5, 3.0, -9.0)]
-    with pl.compile(graph).open("host", sanitize=True) as running:
+    with pl.compile(graph).open("host", sanitize=SANITIZERS) as running:
         running.reset()
         outputs = [running.flat(row) for row in rows]
     assert [y[0][0].item() for y in outputs] == [2.0, 1.5, 1.125, 6.0, 4.5]

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 import pilotlight as pl
 from pilotlight.graph.evaluate import evaluate
+from support.c_compilers import SANITIZERS
 from support.modules import Forward
 from support.q_checks import snr
 
@@ -42,7 +43,7 @@ def test_float_is_eager(case: tuple[torch.Tensor, torch.Tensor, dict[str, Any]])
     x, z, options = case
     want = F.cosine_similarity(x.double(), z.double(), **options)
     graph = pl.capture(Forward(lambda a, b: F.cosine_similarity(a, b, **options)), (x, z), "net")
-    with pl.compile(graph).open("host", sanitize=True) as running:
+    with pl.compile(graph).open("host", sanitize=SANITIZERS) as running:
         torch.testing.assert_close(running.flat([x, z])[0].double(), want, rtol=0, atol=2e-6)
 
 

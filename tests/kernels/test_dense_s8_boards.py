@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from pilotlight.kernels.blocks import assembly, dispatch
 from pilotlight.kernels.dsp.blocks.names import parse
 from support import dense_s8_board as board
 from support import dense_s8_cases as dense
+from support.c_compilers import compile_c, defined_symbols, undefined_symbols
 from support.dense_s8_edges import edges, ties
 from support.families import DSP, PORTABLE, RV32, Family
 
@@ -94,10 +94,9 @@ def test_assembly_is_empty_without_the_extension(core: str, tmp_path: Path) -> N
     text, stack = assembly(names, "net")
     (tmp_path / "net.S").write_text(text)
     files = [str(tmp_path / "net.S"), "-o", str(tmp_path / "net.o")]
-    subprocess.run(["arm-none-eabi-gcc", core, "-mthumb", "-c", *files], check=True)
-    listing = subprocess.run(["arm-none-eabi-nm", files[-1]], capture_output=True, text=True, check=True).stdout
-    defined = {line.split()[-1] for line in listing.splitlines() if " T " in line}
-    assert defined == (set(stack) if core.endswith("m4") else set()) and " U " not in listing
+    compile_c(["arm-none-eabi-gcc", core, "-mthumb", "-c", *files], tmp_path)
+    assert defined_symbols(tmp_path / "net.o") == (set(stack) if core.endswith("m4") else set())
+    assert not undefined_symbols(tmp_path / "net.o")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +117,5 @@ def test_drivers_are_clean_and_need_no_library(compiler: list[str], tmp_path: Pa
         (tmp_path / "dense.c").write_text(dense.source(planned, dispatch(names, "block")))
         for level in ("-O2", "-O3", "-Os"):
             files = [*dense.INCLUDE, "-c", str(tmp_path / "dense.c"), "-o", str(tmp_path / "dense.o")]
-            subprocess.run([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], check=True)
-            nm = compiler[0].replace("gcc", "nm")
-            text = subprocess.run([nm, "-u", files[-1]], capture_output=True, text=True, check=True).stdout
-            assert not {name for name in text.split() if name != "U" and not name.startswith("block_")}
+            compile_c([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], tmp_path)
+            assert not {name for name in undefined_symbols(tmp_path / "dense.o") if not name.startswith("block_")}

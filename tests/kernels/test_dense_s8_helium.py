@@ -22,6 +22,7 @@ from pilotlight.toolchain.find import find
 from pilotlight.toolchain.stack import stack_bytes
 from support import dense_s8_cases as dense
 from support import helium_board
+from support.c_compilers import compile_c, defined_symbols, undefined_symbols
 from support.dense_s8_edges import edges
 from support.families import HELIUM
 from support.paths import PYTHON_PATH
@@ -139,11 +140,9 @@ def test_c_builds_for_any_core_and_needs_nothing(
     (tmp_path / "net.c").write_text(text)
     files = [*dense.INCLUDE, "-c", str(tmp_path / "net.c"), "-o", str(tmp_path / "net.o")]
     for level in ("-O1", "-O3", "-Os"):
-        subprocess.run([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], check=True)
-        nm = [compiler[0].replace("gcc", "nm"), "-u", str(tmp_path / "net.o")]
-        missing = subprocess.run(nm, capture_output=True, text=True, check=True).stdout.replace("U ", "").split()
+        compile_c([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], tmp_path)
         blocks = {f"net_{name}" for name in names} if "-mcpu=cortex-m55" in compiler else set()
-        assert set(missing) <= blocks
+        assert undefined_symbols(tmp_path / "net.o") <= blocks
 
 
 @pytest.mark.parametrize("core", ["cortex-m55", "cortex-m55+nomve", "cortex-m4"])
@@ -152,9 +151,9 @@ def test_assembly_file_is_empty_without_the_extension(core: str, tmp_path: Path)
     text, stack = assembly(names, "net")
     (tmp_path / "net.S").write_text(text)
     files = ["-c", str(tmp_path / "net.S"), "-o", str(tmp_path / "net.o")]
-    subprocess.run(["arm-none-eabi-gcc", "-mthumb", f"-mcpu={core}", "-mfloat-abi=hard", *files], check=True)
-    listing = subprocess.run(["arm-none-eabi-nm", str(tmp_path / "net.o")], capture_output=True, text=True).stdout
-    assert {line.split()[-1] for line in listing.splitlines()} == (set(stack) if core == "cortex-m55" else set())
+    compile_c(["arm-none-eabi-gcc", "-mthumb", f"-mcpu={core}", "-mfloat-abi=hard", *files], tmp_path)
+    assert defined_symbols(tmp_path / "net.o") == (set(stack) if core == "cortex-m55" else set())
+    assert not undefined_symbols(tmp_path / "net.o")
 
 
 def test_weights_whose_products_overflow_int16_are_left_to_portable_c() -> None:

@@ -22,6 +22,7 @@ from pilotlight.selection import fastest, usual
 from support import dense_s8_board as board
 from support import dense_s8_cases as dense
 from support import winograd_cases
+from support.c_compilers import compile_c, undefined_symbols
 from support.paths import PYTHON_PATH
 from support.winograd_cases import FAMILIES, Unfolded, cases
 
@@ -101,10 +102,8 @@ def test_the_driver_is_clean_and_needs_no_library(compiler: list[str], tmp_path:
     (tmp_path / "winograd.c").write_text(dense.source(planned, dispatch(names, "block")))
     for level in ("-O2", "-O3", "-Os"):
         files = [*dense.INCLUDE, "-c", str(tmp_path / "winograd.c"), "-o", str(tmp_path / "winograd.o")]
-        subprocess.run([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], check=True)
-        nm = compiler[0].replace("gcc", "nm")
-        missing = subprocess.run([nm, "-u", files[-1]], capture_output=True, text=True, check=True).stdout
-        assert not [name for name in missing.split() if name != "U" and not name.startswith("block_")]
+        compile_c([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], tmp_path)
+        assert not [name for name in undefined_symbols(tmp_path / "winograd.o") if not name.startswith("block_")]
 
 
 def layer_of(shape: Conv2dShape) -> dense.Layer:

@@ -10,6 +10,7 @@ from torch import nn
 
 import pilotlight as pl
 from pilotlight.errors import PilotlightError
+from support.c_compilers import SANITIZERS
 from support.compiled import check, rows_of
 
 Function = Callable[..., object]
@@ -91,7 +92,7 @@ def test_on_boards(board: str) -> None:
 def test_no_element_and_every_element() -> None:
     module = Wrapped(lambda x: (x[x > 0], torch.nonzero(x > 0)))
     build = pl.compile(pl.capture(module, (torch.randn(3, 4),), "net"))
-    with build.open("host", sanitize=True) as running:
+    with build.open("host", sanitize=SANITIZERS) as running:
         for x in (torch.ones(3, 4), -torch.ones(3, 4)):
             chosen, places = running(x)
             assert torch.equal(chosen, x[x > 0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from pilotlight.kernels.fpu.simulator import FpuSimulator
 from pilotlight.kernels.pack_f32 import Shape
 from support import dense_cases as dense
 from support import micro_board
+from support.c_compilers import compile_c, defined_symbols, undefined_symbols
 
 ARGUMENTS, X, W, BIAS, Y = 0x1000, 0x100000, 0x200000, 0x300000, 0x400000
 BLOCKS = sorted(dense.ALL_BLOCKS)
@@ -133,12 +133,10 @@ def test_file_assembles_everywhere_and_is_empty_without_the_hardware(
     text, stack = assembly(dense.ALL_BLOCKS, "net", fused)
     (tmp_path / "net_kernels.S").write_text(text)
     files = [str(tmp_path / "net_kernels.S"), "-o", str(tmp_path / "net.o")]
-    subprocess.run(["arm-none-eabi-gcc", *core, "-mthumb", "-c", *files], check=True)
-    listing = subprocess.run(["arm-none-eabi-nm", str(tmp_path / "net.o")], capture_output=True, text=True)
-    defined = {line.split()[-1] for line in listing.stdout.splitlines() if " T " in line}
+    compile_c(["arm-none-eabi-gcc", *core, "-mthumb", "-c", *files], tmp_path)
     hardware = "-mfloat-abi=hard" in core or "-mfloat-abi=softfp" in core
-    assert defined == (set(stack) if hardware else set())
-    assert " U " not in listing.stdout
+    assert defined_symbols(tmp_path / "net.o") == (set(stack) if hardware else set())
+    assert not undefined_symbols(tmp_path / "net.o")
     assert ("vfma" in text, "vmul" in text) == (fused, not fused)
 
 
@@ -161,12 +159,8 @@ def test_drivers_need_nothing_but_blocks_and_float_routines(
     (tmp_path / "dense.c").write_text(dense.source())
     for level in ("-O1", "-O2", "-O3", "-Os"):
         files = [f"-I{dense.PORTABLE}", "-c", str(tmp_path / "dense.c"), "-o", str(tmp_path / "dense.o")]
-        subprocess.run([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], check=True)
-        nm = compiler[0].replace("gcc", "nm")
-        listing = subprocess.run(
-            [nm, "-u", str(tmp_path / "dense.o")], capture_output=True, text=True, check=True
-        )
-        names = {name for name in listing.stdout.split() if name != "U"}
+        compile_c([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], tmp_path)
+        names = undefined_symbols(tmp_path / "dense.o")
         assert all(name.startswith(allowed) for name in names), names
 
 

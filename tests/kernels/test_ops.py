@@ -12,6 +12,7 @@ from torch import nn
 
 from pilotlight.capture import capture
 from pilotlight.compiler import compile as compile_graph
+from support.c_compilers import SANITIZERS
 
 
 def outputs(value: Any) -> list[torch.Tensor]:
@@ -34,7 +35,7 @@ def check(module: nn.Module, *inputs: torch.Tensor) -> None:
     """Floats within eight times PyTorch's own error in float32 plus 4e-6 of the largest; the rest exactly."""
     module = module.eval()
     build = compile_graph(capture(module, inputs), board="host")
-    got = outputs(build.run(*inputs, on="host", sanitize=True))
+    got = outputs(build.run(*inputs, on="host", sanitize=SANITIZERS))
     with torch.no_grad():
         single = outputs(module(*inputs))
         exact = outputs(module.double()(*(t.double() if t.is_floating_point() else t for t in inputs)))

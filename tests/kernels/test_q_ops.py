@@ -4,7 +4,6 @@ the reference against the float operator between dequantize and quantize."""
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -33,6 +32,7 @@ from pilotlight.ops.softmax.int8 import inverse
 from pilotlight.ops.softmax.log_int8 import make_qlog_softmax
 from pilotlight.ops.spec import NodeSpec
 from support import q_cases, q_more_cases
+from support.c_compilers import SANITIZERS, compile_c
 from support.portable_kernels import FOLDER, pointer
 from support.q_cases import Case, dequantized, expected, graph_of, quantized
 from support.q_checks import (
@@ -184,11 +184,12 @@ def test_attention_keeps_its_signal() -> None:
 
 
 def compiled(source: str, folder: Path, *form: str) -> ctypes.CDLL:
-    """A function `f` that calls a kernel, with undefined behaviour as an error."""
+    """A function `f` that calls a kernel, with undefined behaviour as an error where there are sanitizers."""
     library = folder / f"f{len(form)}.so"
     (folder / "f.c").write_text(source)
-    flags = ["-O2", "-fsanitize=undefined", "-fno-sanitize-recover", "-shared", "-fPIC", "-I", str(FOLDER)]
-    subprocess.run(["gcc", *flags, *form, str(folder / "f.c"), "-o", str(library)], check=True)
+    watched = ["-fsanitize=undefined", "-fno-sanitize-recover"] if SANITIZERS else []
+    flags = ["-O2", *watched, "-shared", "-fPIC", "-I", str(FOLDER)]
+    compile_c(["gcc", *flags, *form, str(folder / "f.c"), "-o", str(library)], folder)
     return ctypes.CDLL(str(library))
 
 

@@ -9,6 +9,7 @@ from torch import nn
 import pilotlight as pl
 from pilotlight.graph.evaluate import evaluate
 from pilotlight.quantize import quantize
+from support.c_compilers import SANITIZERS
 
 
 class FinalStates(nn.Module):
@@ -60,7 +61,7 @@ def test_every_layer_computes_in_integers(model: type[nn.Module], kind: str) -> 
     build = pl.compile(graph, float_io=True)
     assert not build.lowered.fallbacks
     signal = noise = 0.0
-    with build.open("host", sanitize=True) as running, torch.no_grad():
+    with build.open("host", sanitize=SANITIZERS) as running, torch.no_grad():
         for row in samples[:4]:
             (y,) = running.flat(row)
             (reference,) = evaluate(build.lowered, row)

@@ -34,6 +34,7 @@ from pilotlight.kernels.rv32.dense_s8 import conv_streams, depthwise_words
 from pilotlight.kernels.rv32.simulator import RiscvSimulator
 from pilotlight.kernels.text import kernel_text
 from support import dense_s8_cases as dense
+from support.c_compilers import c_commands
 
 ARGUMENTS, X, W, B, Y, T = (0x1000000 * n for n in range(1, 7))
 
@@ -254,6 +255,7 @@ def test_a_field_that_moved_does_not_compile(name: str, tmp_path: Path) -> None:
     for content, works in ((text, True), (text.replace(old, new, 1), False)):
         (tmp_path / "test.c").write_text(content)
         command = [*compiler, "-std=c99", "-pedantic", "-ffreestanding", "-w", "-fsyntax-only", "test.c"]
+        (command,) = c_commands(command)
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert (done.returncode == 0) == works, done.stderr
         assert works or f"{struct}_is_as_the_assembly_knows_it" in done.stderr

@@ -16,7 +16,9 @@ from torch import nn
 
 import pilotlight as pl
 from pilotlight.compiler import Build, to_memory
-from support.compiled import STRICT, compile_c, zoo_build, zoo_graph
+from pilotlight.errors import MissingToolError
+from support.c_compilers import STRICT, compile_c, undefined_symbols
+from support.compiled import zoo_build, zoo_graph
 from zoo import ZOO
 
 ARM = "arm-none-eabi-"
@@ -91,11 +93,10 @@ def test_nothing_undefined_and_nothing_static(core: str, tmp_path: Path) -> None
     prefix, flags = CORES[core]
     for name in REPRESENTATIVE:
         folder = folder_of(build_for(name, core), tmp_path)
-        entry = ["-nostdlib", "-static", f"-Wl,-e,{name}_run", "-u", f"{name}_weights", "-u", f"{name}_reset"]
+        entry = ["-nostdlib", "-static", f"-Wl,-e,{name}_run", f"-Wl,-u,{name}_weights,-u,{name}_reset"]
         whole = ["-std=c99", "-O2", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-Wl,--build-id=none"]
         compile_c([f"{prefix}gcc", *flags, *whole, *entry, *build_sources(folder), "-lgcc", "-o", "alone.elf"], folder)
-        undefined = subprocess.run(["nm", "-u", "alone.elf"], cwd=folder, capture_output=True, text=True, check=True)
-        assert undefined.stdout == ""
+        assert not undefined_symbols(folder / "alone.elf")
         with (folder / "alone.elf").open("rb") as file:
             for section in ELFFile(file).iter_sections():
                 if section["sh_flags"] & 1 and section["sh_size"]:  # writable
@@ -108,8 +109,7 @@ def test_no_library_call_but_arithmetic(name: str, tmp_path: Path) -> None:
     folder = folder_of(zoo_build(name), tmp_path)
     prefix, flags = CORES["cortex-m0"]
     compile_c([f"{prefix}gcc", *flags, "-std=c99", "-O3", "-ffreestanding", "-c", f"{name}.c", "-o", "x.o"], folder)
-    found = subprocess.run(["nm", "-u", "x.o"], cwd=folder, capture_output=True, text=True, check=True).stdout
-    calls = {line.split()[-1] for line in found.splitlines()}
+    calls = undefined_symbols(folder / "x.o")
     assert not {call for call in calls if not re.fullmatch(r"__aeabi_\w+|__gnu_thumb1_case_\w+|__clz[sd]i2", call)}
     assert not {call for call in calls if "mem" in call}
 
@@ -192,7 +192,8 @@ def test_cmake_project_builds_and_runs(name: str, tmp_path: Path) -> None:
         pl.capture(nn.Linear(600, 500).eval(), (torch.randn(1, 600),), "wide"))
     folder = folder_of(build, tmp_path)
     cmake = shutil.which("cmake")
-    assert cmake, "cmake is one of the packages that the set-up installs"
+    if cmake is None:
+        raise MissingToolError("cmake", "cmake", "to build as users do")
     subprocess.run([cmake, "-S", folder, "-B", tmp_path / "out"], check=True, capture_output=True)
     subprocess.run([cmake, "--build", tmp_path / "out"], check=True, capture_output=True)
     done = subprocess.run([tmp_path / "out" / f"{name}_example"], capture_output=True)

@@ -15,6 +15,7 @@ import torch
 
 import pilotlight as pl
 from pilotlight.compiler import Build
+from support.c_compilers import SANITIZERS
 from support.golden_models import models
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -45,7 +46,7 @@ def test_generated_files_are_as_they_were(name: str) -> None:
 def test_golden_models_are_right(name: str) -> None:
     module, inputs, _ = models()[name]
     x = torch.linspace(-1, 2, inputs[0].numel()).reshape(inputs[0].shape)
-    with build(name).open("host", sanitize=True) as running:
+    with build(name).open("host", sanitize=SANITIZERS) as running:
         running.reset()
         got = running.flat([x])
     with torch.no_grad():

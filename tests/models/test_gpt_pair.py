@@ -12,6 +12,7 @@ import torch
 import pilotlight as pl
 from gpt import ALPHABET, PROMPT, generate_pair, tokens
 from pilotlight.programs import RunningProgram
+from support.c_compilers import SANITIZERS
 from zoo import load_entries
 
 TEXTS = ("what's in a name?", "to be, or not to be", "\nzq;x(j)k - 'tis so")
@@ -45,7 +46,7 @@ def test_it_writes_the_same_text(entries: Any, program: Any) -> None:
     """From several prompts of every length; the text is not always the same."""
     build = pl.compile(program)
     prompts = [text[:length] for length in range(1, PROMPT + 1) for text in TEXTS]
-    with build.open(sanitize=True) as running:
+    with build.open(sanitize=SANITIZERS) as running:
         compare(entries, running, iter(prompts), 4)
         module = eager(entries)
         with torch.no_grad():

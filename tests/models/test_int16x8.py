@@ -22,6 +22,7 @@ from pilotlight.ops.quantize import make_dequantize, make_quantize
 from pilotlight.passes.pipeline import optimize
 from pilotlight.quantize import quantize
 from pilotlight.session import Session, run_session
+from support.c_compilers import SANITIZERS
 from support.command_line import call, call_json
 from support.modules import Forward, outlier
 
@@ -267,7 +268,7 @@ def test_a_number_without_dimensions_stays_one() -> None:
     net = Forward(lambda x: torch.addcdiv(x, x.min(), x.min().abs() + 1))
     samples = [torch.randn(3, generator=torch.Generator().manual_seed(k)) for k in range(8)]
     build = pl.compile(quantize(pl.capture(net, (samples[0],), "net"), samples, "int16x8"), float_io=True)
-    with build.open("host", sanitize=True) as running:
+    with build.open("host", sanitize=SANITIZERS) as running:
         for x in samples:
             (want,) = evaluate(build.lowered, [x])
             assert torch.equal(running.flat([x])[0], want) and float((want - net(x)).abs().max()) < 0.01

@@ -20,6 +20,7 @@ from pilotlight.compiler import Running
 from pilotlight.errors import UnsupportedError
 from pilotlight.graph.lengths import with_lengths
 from pilotlight.graph.ports import from_memory, to_memory, visible
+from support.c_compilers import SANITIZERS
 from support.modules import Forward
 
 MOST = 7
@@ -102,7 +103,7 @@ def functions() -> Any:
 @pytest.mark.parametrize("board", ["host", "mps2-an386"])
 def test_every_length_gives_what_pytorch_gives(functions: Any, board: str) -> None:
     build = pl.compile(functions, board, torch_layout=True)
-    with build.open(sanitize=board == "host", count=False) as running:
+    with build.open(sanitize=SANITIZERS and board == "host", count=False) as running:
         for x, ids in every_length():
             want = Functions()(x, ids)
             for got in (running.flat([x, ids]), with_garbage(running, [x, ids])):
@@ -223,7 +224,7 @@ def test_rows_that_do_not_count_are_never_written() -> None:
     net = Cached(2 * MOST + 1).eval()
     x, shapes = torch.randn(3, 4), ({0: T},)
     program = pl.capture({"add": (net.add, x, {}, shapes), "put": (net.put, x, {}, shapes), "all": (net.all, ())})
-    with pl.compile(program).open(sanitize=True) as running, torch.no_grad():
+    with pl.compile(program).open(sanitize=SANITIZERS) as running, torch.no_grad():
         for n in range(1, MOST + 1):
             module = copy.deepcopy(net)
             running.reset()
@@ -257,7 +258,7 @@ def test_two_lengths_keywords_and_a_batch() -> None:
     assert [p.limits for p in graph.inputs if p.is_size] == [(1, 3), (2, 5)]
     build = pl.compile(graph)
     assert pl.run(build).match
-    with build.open(sanitize=True) as running, torch.no_grad():
+    with build.open(sanitize=SANITIZERS) as running, torch.no_grad():
         for b in range(1, 4):
             for n in range(2, 6):
                 pair, scale = {"image": torch.randn(b, 3, 6, 6), "rows": torch.randn(n, 2)}, torch.randn(1)

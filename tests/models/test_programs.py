@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 import pilotlight as pl
-from support.compiled import STRICT, compile_c
+from support.c_compilers import SANITIZERS, STRICT, compile_c
 
 
 class Memory(nn.Module):
@@ -62,7 +62,7 @@ def test_calls_in_any_order_are_the_methods_own(program: Any) -> None:
     torch.manual_seed(4)
     net = Memory().eval()
     build = pl.compile(program)
-    with build.open(sanitize=True) as running, torch.no_grad():
+    with build.open(sanitize=SANITIZERS) as running, torch.no_grad():
         for start in range(2):
             module = copy.deepcopy(net)
             running.reset()

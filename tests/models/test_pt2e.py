@@ -14,6 +14,7 @@ from pilotlight.graph.evaluate import evaluate
 from pilotlight.passes.pipeline import optimize
 from pilotlight.quantize import quantize
 from support import pt2e_cases as cases
+from support.c_compilers import SANITIZERS
 from support.q_checks import snr
 
 STEPS: dict[cases.Make, int] = {
@@ -61,7 +62,7 @@ def test_recurrent_layers_and_attention_are_exact_and_keep_their_signal(
     build = pl.compile(graph, float_io=True)
     assert not build.lowered.fallbacks
     results = []
-    with build.open("host", sanitize=True) as running, torch.no_grad():
+    with build.open("host", sanitize=SANITIZERS) as running, torch.no_grad():
         for row in rows:
             results.append(running.flat(row))
             assert all(map(torch.equal, results[-1], evaluate(build.lowered, row)))

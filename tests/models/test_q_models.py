@@ -17,6 +17,7 @@ import pilotlight as pl
 from pilotlight.graph import Graph
 from pilotlight.graph.evaluate import evaluate
 from pilotlight.quantize import quantize
+from support.c_compilers import SANITIZERS
 
 Part = tuple[Callable[..., Any], Sequence[tuple[int, ...]]]
 ROWS, IMAGE = (2, 5, 8), (1, 8, 6, 6)
@@ -170,7 +171,7 @@ def test_nothing_stays_float(group: str) -> None:
     build = pl.compile(graph, float_io=True)
     assert [str(f.node) for f in build.lowered.fallbacks] == []
     signal = noise = torch.zeros(())
-    with build.open("host", sanitize=True) as running, torch.no_grad():
+    with build.open("host", sanitize=SANITIZERS) as running, torch.no_grad():
         for row in samples[:2]:
             got, want = running.flat(row), tree_leaves(model(*row))
             assert all(torch.equal(y, r) for y, r in zip(got, evaluate(build.lowered, row), strict=True))
@@ -210,7 +211,7 @@ def test_embedding_and_argmax() -> None:
     assert not build.lowered.fallbacks
     assert {"take", "argmax"} <= {n.op for n in build.lowered.nodes}
     assert all(v.dtype.kind != "f" for n in build.lowered.nodes for v in n.outputs)
-    with build.open("host", sanitize=True) as running:
+    with build.open("host", sanitize=SANITIZERS) as running:
         for row in samples:
             y, best = running.flat(row)
             assert torch.equal(best, y.argmax(-1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,14 +16,10 @@ from pilotlight.capture.reference import variations
 from pilotlight.compiler import Build, from_memory, to_memory
 from pilotlight.graph import Graph
 from pilotlight.measure.compare import Truth
+from support.c_compilers import SANITIZERS, compile_c
 from zoo import load
 
 Tensors = list[torch.Tensor]
-
-STRICT = [
-    "-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-align=strict", "-Wcast-qual", "-Werror",
-    "-pedantic", "-ffp-contract=off",
-]
 
 
 @cache
@@ -53,11 +48,11 @@ def assert_matches(graph: Graph, rows: list[Tensors], outputs: list[Tensors]) ->
 
 
 def check(module: torch.nn.Module, inputs: Sequence[Any], runs: int = 3, **choices: Any) -> Build:
-    """Compile, run on the host with sanitizers, compare with PyTorch."""
+    """Compile, run on the host with sanitizers where there are any, compare with PyTorch."""
     graph = pl.capture(module, inputs, "net")
     build = pl.compile(graph, **choices)
     rows = rows_of(graph, runs)
-    with build.open("host", sanitize=True) as running:
+    with build.open("host", sanitize=SANITIZERS) as running:
         running.reset()
         outputs = [running.flat(row) for row in rows]
     assert_matches(graph, rows, outputs)
@@ -128,9 +123,3 @@ class Library:
     def _output(self, port: Any, row: dict[str, Any]) -> torch.Tensor:
         data = self.arena[row["offset"] : row["offset"] + row["bytes"]].tobytes()
         return from_memory(port, np.frombuffer(data, row["dtype"]).reshape(row["c_shape"]))
-
-
-def compile_c(args: Sequence[str], folder: Path) -> None:
-    """Run a compiler; its own words are the failure."""
-    done = subprocess.run(args, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, f"{' '.join(args)}\n{done.stderr}"

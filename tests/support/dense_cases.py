@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import numpy as np
 from pilotlight.kernels.fpu import dispatch
 from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape, Shape, activation, fields, pack, pack_bias
 from pilotlight.kernels.text import PORTABLE
+from support.c_compilers import compile_c
 
 ALL_BLOCKS = {f"{kind}_f32_{p}x{f}" for kind in ("mac", "dw") for p in (2, 1) for f in (8, 4, 2, 1)}
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
@@ -52,7 +52,7 @@ def build(folder: Path, *flags: str) -> Path:
     (folder / "dense.c").write_text(source())
     library = folder / "dense.so"
     command = ["gcc", *WARNINGS, "-O1", "-fPIC", "-shared", f"-I{PORTABLE}", *flags]
-    subprocess.run([*command, str(folder / "dense.c"), "-o", str(library)], check=True)
+    compile_c([*command, str(folder / "dense.c"), "-o", str(library)], folder)
     return library
 
 

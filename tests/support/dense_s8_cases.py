@@ -6,7 +6,6 @@ No PyTorch here, so that the same cases run under sanitizers.
 from __future__ import annotations
 
 import ctypes
-import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -20,6 +19,7 @@ from pilotlight.kernels.candidate import Candidate
 from pilotlight.kernels.layers import Int8Layer
 from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
 from pilotlight.kernels.text import FOLDERS
+from support.c_compilers import compile_c
 from support.families import DSP, PORTABLE, RV32
 
 INCLUDE = [f"-I{folder}" for folder in FOLDERS]
@@ -131,7 +131,7 @@ def build(folder: Path, text: str, *flags: str) -> Path:
     (folder / "dense_s8.c").write_text(text)
     library = folder / "dense_s8.so"
     command = ["gcc", *WARNINGS, "-O1", "-fPIC", "-shared", *INCLUDE, *flags]
-    subprocess.run([*command, str(folder / "dense_s8.c"), "-o", str(library)], check=True)
+    compile_c([*command, str(folder / "dense_s8.c"), "-o", str(library)], folder)
     return library
 
 

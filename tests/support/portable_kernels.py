@@ -9,7 +9,6 @@ import ctypes
 import functools
 import os
 import re
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 
 from pilotlight.kernels.fpu import dispatch
 from pilotlight.kernels.text import kernel_source, typed_kernels
+from support.c_compilers import compile_c
 from support.paths import ROOT
 
 FOLDER = ROOT / "src" / "pilotlight" / "kernels" / "portable"
@@ -72,7 +72,7 @@ def library(*flags: str) -> ctypes.CDLL:
     checks = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     extra = checks if SANITIZE else ["-O2"]
     command = ["gcc", *WARNINGS, *VISIBLE, *extra, *flags, "-shared", "-fPIC", "-I", str(FOLDER)]
-    subprocess.run([*command, str(source), "-o", str(result)], check=True)
+    compile_c([*command, str(source), "-o", str(result)], folder)
     return ctypes.CDLL(str(result))
 
 

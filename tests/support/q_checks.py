@@ -14,6 +14,7 @@ import torch
 import pilotlight as pl
 from pilotlight.graph import Graph
 from pilotlight.ops.spec import NodeSpec
+from support.c_compilers import SANITIZERS
 from support.compiled import Library
 from support.poison import Watch
 from support.q_cases import KINDS, Case, dequantized, expected, graph_of, quantized
@@ -63,7 +64,7 @@ def assert_near_float(case: Case, seed: int = 2) -> None:
 def check_large(case: Case) -> None:
     assert_near_float(case)
     graph = graph_of([case])
-    with pl.compile(graph).open("host", sanitize=True) as running:
+    with pl.compile(graph).open("host", sanitize=SANITIZERS) as running:
         for row in rows_of([case]):
             assert_same(graph, row, running.flat(row))
 
@@ -73,7 +74,7 @@ def check_watched(cases: list[Case], folder: Path, more: int = 0) -> None:
     graph = graph_of(cases)
     build = pl.compile(graph)
     watch = Watch(Library(build, folder))
-    with build.open("host", sanitize=True) as running:
+    with build.open("host", sanitize=SANITIZERS) as running:
         for row in rows_of(cases):
             assert_same(graph, row, watch.run(row))
             assert_same(graph, row, running.flat(row))

@@ -17,7 +17,7 @@ from pilotlight.kernels.text import FOLDERS
 from pilotlight.toolchain.folder import read_folder
 from pilotlight.toolchain.objects import DEVICE_SOURCES
 from pilotlight.toolchain.ports import ports_header
-from support.compiled import STRICT, compile_c
+from support.c_compilers import STRICT, compile_c
 
 SEVERE = [
     # headers of the test driver, of C, of kernels

@@ -27,7 +27,7 @@ class Toolchain:
 
     def flags(self, board: Board) -> list[str]:
         """The core and its options."""
-        return zig.core_flags(board, self.target) if self.kind == "zig" else list(board.flags)
+        return zig.core_flags(board.flags, self.target) if self.kind == "zig" else list(board.flags)
 
 
 @cache

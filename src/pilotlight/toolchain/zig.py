@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from pilotlight.boards import Board
 from pilotlight.errors import PilotlightError
 
 VERSION = "0.17"  # its linker and its names for cores change from one version to the next
@@ -51,12 +51,12 @@ def checked_program() -> str:
     return found
 
 
-def core_flags(board: Board, target: str) -> list[str]:
-    """A board's flags for GCC in zig's words."""
+def core_flags(flags: Sequence[str], target: str) -> list[str]:
+    """Flags that tell GCC of a core, in zig's words."""
     if target == "native":
         return []
-    given = {match[1]: match[2] for match in map(_MACHINE.fullmatch, board.flags) if match}
-    kept = [flag for flag in board.flags if flag.startswith(("-f", "-mcmodel"))]
+    given = {match[1]: match[2] for match in map(_MACHINE.fullmatch, flags) if match}
+    kept = [flag for flag in flags if flag.startswith(("-f", "-mcmodel"))]
     if "arch" in given:
         return ["-target", f"{target}-none", f"-mcpu={_riscv(given['arch'])}", f"-mabi={given['abi']}", *kept]
     hard = given.get("float-abi") == "hard"
@@ -65,9 +65,9 @@ def core_flags(board: Board, target: str) -> list[str]:
 
 def _cortex(given: dict[str, str], hard: bool) -> str:
     """zig's name of a core, which is without floating point: cortex_m4+vfp4d16sp."""
-    core = given["cpu"].replace("-", "_")
+    core, *without = given["cpu"].split("+no")
     unit = _FLOAT_UNITS.get(given.get("fpu") or given["cpu"], ()) if hard else ()
-    return core + "".join(f"+{feature}" for feature in unit)
+    return "-".join([core.replace("-", "_"), *without]) + "".join(f"+{feature}" for feature in unit)
 
 
 def _riscv(arch: str) -> str:
