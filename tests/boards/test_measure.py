@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pilotlight import boards, device, toolchain
-from pilotlight.device.counts import Counts, Segment, read_counts
+from pilotlight.device.counts import Counts, CountsFile, Segment
 from pilotlight.device.plugin import build_plugin, refuses_plugins, wanted_version
 from pilotlight.errors import PilotlightError
 from pilotlight.measure.estimate import estimate, load_table
@@ -285,10 +285,24 @@ def test_unknown_cycle_table() -> None:
 
 def test_counts_of_a_run_that_never_came(tmp_path: Path) -> None:
     build = toolchain.build_model(FOLDER, boards.load("mps2-an386"), tmp_path)
-    assert read_counts(tmp_path / "nothing.txt") == Counts()
+    assert CountsFile(tmp_path / "nothing.txt").read() == Counts()
     with pytest.raises(PilotlightError, match="nothing was run"):
         profile(build, Counts())
     assert cycles_estimate(build, None) is None
+
+
+def test_counts_are_read_as_they_come(tmp_path: Path) -> None:
+    """Each time only what is new, and no line before its end."""
+    path = tmp_path / "counts.txt"
+    file = CountsFile(path)
+    path.write_bytes(b"segment 0 1f0 3 2 1\ndetail\nrun 6 0\nru")
+    first = Counts(((6, 0),), (Segment(0, 0x1F0, 3, 2, 1),))
+    assert file.read() == first == file.read()
+    path.write_bytes(b"x" * (path.stat().st_size - 2) + b"run 7 12\nrun 8 1")
+    assert file.read() == Counts((*first.runs, (7, 12)), first.segments)
+    with path.open("ab") as more:
+        more.write(b"\nstopped 1 2a\n")
+    assert file.read() == Counts((*first.runs, (7, 12), (8, 1)), first.segments, (1, 0x2A))
 
 
 def test_copied_code_belongs_to_one_step(tmp_path: Path) -> None:

@@ -61,17 +61,37 @@ def step_labels(name: str, at: Mapping[str, int]) -> list[tuple[int, int]]:
     return sorted((int(match[1]), at[match[0]]) for match in map(label.fullmatch, at) if match)
 
 
-def read_counts(path: Path) -> Counts:
-    runs: list[tuple[int, ...]] = []
-    segments: list[Segment] = []
-    stopped = None
-    for line in path.read_text().splitlines() if path.exists() else ():
-        kind, *words = line.split()
-        if kind == "run":
-            runs.append(tuple(int(word) for word in words))
-        elif kind == "segment":
-            step, address, *rest = words
-            segments.append(Segment(int(step), int(address, 16), *(int(word) for word in rest)))
-        elif kind == "stopped":
-            stopped = (int(words[0]), int(words[1], 16))
-    return Counts(tuple(runs), tuple(segments), stopped)
+class CountsFile:
+    """The file that the plugin writes to, which grows with each run."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._counts = Counts()
+        self._taken = 0  # bytes, all of them whole lines
+
+    def read(self) -> Counts:
+        """Everything counted so far. Only what came since the last time is read; a line without an end comes later."""
+        text = self._new_lines()
+        self._taken += len(text)
+        runs: list[tuple[int, ...]] = []
+        segments: list[Segment] = []
+        stopped = self._counts.stopped
+        for line in text.decode("ascii").splitlines():
+            kind, *words = line.split()
+            if kind == "run":
+                runs.append(tuple(int(word) for word in words))
+            elif kind == "segment":
+                step, address, *rest = words
+                segments.append(Segment(int(step), int(address, 16), *(int(word) for word in rest)))
+            elif kind == "stopped":
+                stopped = (int(words[0]), int(words[1], 16))
+        self._counts = Counts(self._counts.runs + tuple(runs), self._counts.segments + tuple(segments), stopped)
+        return self._counts
+
+    def _new_lines(self) -> bytes:
+        if not self.path.exists():
+            return b""
+        with self.path.open("rb") as file:
+            file.seek(self._taken)
+            text = file.read()
+        return text[: text.rfind(b"\n") + 1]

@@ -10,7 +10,7 @@ from pathlib import Path
 from pilotlight.boards import Emulator
 from pilotlight.cache import scratch_folder
 from pilotlight.device.channel import PipeChannel
-from pilotlight.device.counts import labels_text, read_counts
+from pilotlight.device.counts import CountsFile, labels_text
 from pilotlight.device.device import Device
 from pilotlight.device.plugin import FIRST_VERSION, build_plugin, refuses_plugins, wanted_version
 from pilotlight.device.process import start, stop, tail
@@ -79,6 +79,7 @@ class EmulatedDevice(Device):
     def _start(self, program: str, emulator: Emulator) -> None:
         self._folder = scratch_folder("device-")
         self._work = Path(self._folder.name)
+        self._counts_file = CountsFile(self._work / _COUNTS)
         for pipe in _PIPES:
             os.mkfifo(self._work / pipe)
         # Open for both directions: opening then never waits, whichever side comes first.
@@ -96,7 +97,7 @@ class EmulatedDevice(Device):
 
     def _collect(self) -> None:
         if self._plugin and self._folder:
-            self.counts = read_counts(self._work / _COUNTS)
+            self.counts = self._counts_file.read()
 
     def _position(self) -> str:
         """The counting plugin knows in which step it stopped."""

@@ -18,7 +18,7 @@ from pilotlight.boards import Board
 from pilotlight.cache import scratch_folder
 from pilotlight.device.blocks import BlockCounter
 from pilotlight.device.channel import EndedError, StalledError
-from pilotlight.device.counts import labels_text, read_counts
+from pilotlight.device.counts import CountsFile, labels_text
 from pilotlight.device.device import Device
 from pilotlight.device.protocol import Client
 from pilotlight.device.where import describe_step, name_addresses
@@ -288,10 +288,10 @@ class InProcessDevice(Device):
         if not count:
             self.counts_reason = "counting was switched off"
             return None
-        labels = Path(self._folder.name) / "labels.txt"
+        labels, out = Path(self._folder.name) / "labels.txt", self._counts_file.path
         labels.write_text(labels_text(self.build.folder, self._image))
         try:
-            return BlockCounter(machine.uc, machine.code, machine.code_base, machine.arm, labels, self._counts_file)
+            return BlockCounter(machine.uc, machine.code, machine.code_base, machine.arm, labels, out)
         except MissingToolError as error:
             self.counts_reason = error.message
         except OSError as error:
@@ -299,12 +299,12 @@ class InProcessDevice(Device):
         return None
 
     @cached_property
-    def _counts_file(self) -> Path:
-        return Path(self._folder.name) / "counts.txt"
+    def _counts_file(self) -> CountsFile:
+        return CountsFile(Path(self._folder.name) / "counts.txt")
 
     def _collect(self) -> None:
         if self._counter is not None:
-            self.counts = read_counts(self._counts_file)
+            self.counts = self._counts_file.read()
 
     def _position(self) -> str:
         if self.counts and self.counts.stopped:
