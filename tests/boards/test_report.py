@@ -17,7 +17,7 @@ from pilotlight.figures.inspection import inspect_build
 from pilotlight.figures.network import network
 from pilotlight.report.html import render_report
 from pilotlight.report.memory_map import memory_map
-from pilotlight.report.style import milliseconds, number, share, size
+from pilotlight.report.style import duration, number, share, size
 from pilotlight.session import Session, run_session
 from support.command_line import NETS, call, call_json
 from support.report_page import Page
@@ -148,4 +148,6 @@ def test_numbers() -> None:
     assert number(1234567) == "1,234,567" and number(None) == "-"
     assert (size(1 << 20), size(192 << 10), size(1000)) == ("1 MB", "192 KB", "1,000 bytes")
     assert share(1, 3) == "33.3%" and share(0, 0) == "-"
-    assert milliseconds(1_000_000, 64_000_000) == "15.6 ms"
+    assert [duration(cycles, 64_000_000) for cycles in (1_000_000, 639_800, 64_000, 63_999, 3_000, 400, 1)] == [
+        "15.6 ms", "10.0 ms", "1.00 ms", "1.00 ms", "46.9 µs", "6.25 µs", "0.02 µs",
+    ]

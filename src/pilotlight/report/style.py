@@ -43,10 +43,11 @@ def error_text(value: float | None) -> str:
     return "not finite" if value is None else "0" if value == 0 else f"{value:.1e}"
 
 
-def milliseconds(cycles: int, clock_hz: int) -> str:
-    """The time that cycles take at a clock."""
-    ms = 1000 * cycles / clock_hz
-    return f"{ms:,.1f} ms" if ms >= 10 else f"{ms:.2f} ms"
+def duration(cycles: int, clock_hz: int) -> str:
+    """The time that cycles take at a clock: milliseconds, or microseconds where it is less than one."""
+    us = 1e6 * cycles / clock_hz
+    value, unit = (us, "µs") if us < 999.95 else (us / 1000, "ms")
+    return f"{value:,.1f} {unit}" if value >= 9.995 else f"{value:.2f} {unit}"
 
 
 def table(**more: object) -> Table:

@@ -16,9 +16,9 @@ from pilotlight.report.style import (
     GOOD,
     HEAD,
     QUIET,
+    duration,
     error_text,
     facts,
-    milliseconds,
     number,
     ratio,
 )
@@ -179,4 +179,4 @@ def _macs_text(figures: dict[str, Any]) -> str:
 def cycles_text(cycles: int, clock_hz: int | None) -> str:
     if clock_hz is None:
         return "estimate"
-    return f"estimate; {milliseconds(cycles, clock_hz)} at {clock_hz / 1e6:g} MHz"
+    return f"estimate; {duration(cycles, clock_hz)} at {clock_hz / 1e6:g} MHz"
