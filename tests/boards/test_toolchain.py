@@ -15,7 +15,7 @@ from pilotlight.toolchain.objects import DEVICE_SOURCES
 from pilotlight.toolchain.ports import ports_header
 from support.tiny_model import EMULATED, FOLDER, REAL, altered, inputs
 
-COMPILED = [name for name in (*EMULATED, *REAL) if name != "esp32-s3"]
+COMPILED = [name for name in (*EMULATED, *REAL) if not boards.load(name).toolchain.startswith("xtensa")]
 
 
 def berkeley(size: str, elf: Path) -> tuple[int, int, int]:

@@ -32,6 +32,10 @@ FACTS = [
     ("pico2", 4096 * KB, 520 * KB),
     ("esp32-c3", 4096 * KB, 384 * KB),
     ("esp32-s3", 8192 * KB, 416 * KB),
+    ("esp32", 4096 * KB, 320 * KB),
+    ("mps2-an521", 4096 * KB, 4096 * KB),
+    ("arduino-nano-33-ble", 960 * KB, 256 * KB),
+    ("teensy41", 7936 * KB, 512 * KB),
 ]
 
 GOOD = """
@@ -87,6 +91,28 @@ def test_toolchain_and_cycle_table_exist(board: boards.Board) -> None:
         assert load_table(board.cycles).rules
 
 
+def test_names_and_tools_of_a_board() -> None:
+    board = boards.load("nucleo-wb55rg")
+    assert (board.names.zephyr, board.names.mbed, board.names.idf) == ("nucleo_wb55rg", "NUCLEO_WB55RG", None)
+    assert board.flashing.pyocd == "stm32wb55rgvx"
+    assert board.flashing.openocd == ("board/st_nucleo_wb55.cfg",)
+    assert "0483:374b" in board.usb
+    assert boards.load("esp32-c3").flashing.esptool == "esp32c3"
+    assert boards.load("host").names == boards.BoardNames()
+
+
+@pytest.mark.parametrize("board", [b for b in boards.all_boards() if not b.is_host], ids=lambda board: board.name)
+def test_a_board_says_where_its_facts_were_checked(board: boards.Board) -> None:
+    assert board.path is not None
+    comment = [line for line in board.path.read_text().splitlines() if line.startswith("#")]
+    assert any(word in line for line in comment for word in ("Memories", "Memory"))
+    names = [name for name in vars(board.names).values() if name]
+    assert all(name == name.strip() for name in names)
+    if board.emulator is None:
+        assert names
+        assert board.usb
+
+
 def test_unknown_board_suggests_the_nearest() -> None:
     with pytest.raises(PilotlightError, match="did you mean 'mps2-an386'") as error:
         boards.load("mps2_an386")
@@ -136,6 +162,11 @@ def test_a_board_of_the_user_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ('arena = "ram"', 'arena = "psram"', "place.arena: no memory named 'psram'"),
         ('arena = "ram"', 'arena = "flash"', "place.arena: memory 'flash' is flash"),
         ('stack = "ram"\n', "", "place.stack: missing"),
+        ("[place]", '[names]\narm = "x"\n[place]', "names.arm: unknown key; known: zephyr, mbed"),
+        ("[place]", "[names]\nmbed = 1\n[place]", "names.mbed: expected text, got 1"),
+        ("[place]", '[flashing]\nopenocd = "board/x.cfg"\n[place]', "flashing.openocd: expected a list"),
+        ("[place]", "[flashing]\nwest = [1]\n[place]", "flashing.west: expected a list of texts"),
+        ("[place]", 'usb = ["483:374B"]\n[place]', "usb: expected vendor and product in lower-case hex"),
     ],
 )
 def test_broken_file_names_file_and_key(old: str, new: str, message: str, tmp_path: Path) -> None:

@@ -40,6 +40,28 @@ class Emulator:
 
 
 @dataclass(frozen=True)
+class BoardNames:
+    """What the board is called elsewhere; None where an environment does not have it."""
+
+    zephyr: str | None = None  # as `west build -b` takes it
+    mbed: str | None = None  # target of Mbed CE
+    idf: str | None = None  # target of ESP-IDF
+    arduino: str | None = None  # fully qualified board name
+    platformio: str | None = None
+
+
+@dataclass(frozen=True)
+class Flashing:
+    """What each tool that writes a program to the board needs to know; None or empty where it does not."""
+
+    pyocd: str | None = None  # target
+    openocd: tuple[str, ...] = ()  # configuration files, in order
+    esptool: str | None = None  # chip
+    uf2: str | None = None  # name of the volume, or the board id in its INFO_UF2.TXT
+    west: tuple[str, ...] = ()  # runners of Zephyr, the usual one first
+
+
+@dataclass(frozen=True)
 class MicroPython:
     """What a build of MicroPython also needs: the memory of its heap, and the interrupt of the serial line."""
 
@@ -67,6 +89,9 @@ class Board:
     place: Placement | None = None
     emulator: Emulator | None = None
     micropython: MicroPython | None = None
+    names: BoardNames = BoardNames()
+    flashing: Flashing = Flashing()
+    usb: tuple[str, ...] = ()  # "vid:pid" of what appears when it is plugged in, in lower-case hex
     default: bool = False  # used if no board is named
     path: Path | None = field(default=None, compare=False)
 

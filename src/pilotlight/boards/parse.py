@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pilotlight.boards.board import Board, Emulator, Memory, MicroPython, Placement
+from pilotlight.boards.board import Board, BoardNames, Emulator, Flashing, Memory, MicroPython, Placement
 from pilotlight.errors import PilotlightError
 
 _REQUIRED = {"name": str, "title": str, "vendor": str, "cpu": str, "toolchain": str}
@@ -22,12 +23,17 @@ _OPTIONAL = {
     "place": dict,
     "emulator": dict,
     "micropython": dict,
+    "names": dict,
+    "flashing": dict,
+    "usb": list,
     "default": bool,
 }
 _MEMORY = {"name": str, "kind": str, "base": int, "size": int}
 _PLACE = {"code": str, "weights": str, "arena": str, "stack": str}
 _EMULATOR = {"program": str, "package": str, "machine": str, "startup": str}
 _MICROPYTHON = {"heap": str, "irq": int}
+_NAMES = {"zephyr": str, "mbed": str, "idf": str, "arduino": str, "platformio": str}
+_FLASHING = {"pyocd": str, "openocd": list, "esptool": str, "uf2": str, "west": list}
 _WORDS = {str: "text", int: "a whole number", list: "a list", dict: "a table", bool: "true or false"}
 
 
@@ -62,6 +68,9 @@ def parse_board(path: Path) -> Board:
         place=_place(path, data.get("place"), memories),
         emulator=_emulator(path, data.get("emulator")),
         micropython=_micropython(path, data, memories),
+        names=_names(path, data.get("names", {})),
+        flashing=_flashing(path, data.get("flashing", {})),
+        usb=_usb(path, data.get("usb", [])),
         default=data.get("default", False),
         path=path,
     )
@@ -148,3 +157,21 @@ def _micropython(path: Path, data: dict[str, Any], memories: tuple[Memory, ...])
         if key not in data:
             raise _bad(path, key, "missing; a build of MicroPython needs it")
     return MicroPython(**row)
+
+
+def _names(path: Path, row: dict[str, Any]) -> BoardNames:
+    _check(path, "names.", row, {}, _NAMES)
+    return BoardNames(**row)
+
+
+def _flashing(path: Path, row: dict[str, Any]) -> Flashing:
+    _check(path, "flashing.", row, {}, _FLASHING)
+    lists = {key: _texts(path, f"flashing.{key}", row.get(key, [])) for key in ("openocd", "west")}
+    return Flashing(**{**row, **lists})
+
+
+def _usb(path: Path, ids: list[Any]) -> tuple[str, ...]:
+    for text in _texts(path, "usb", ids):
+        if not re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{4}", text):
+            raise _bad(path, "usb", f'expected vendor and product in lower-case hex, such as "0483:374b", got {text!r}')
+    return tuple(ids)
