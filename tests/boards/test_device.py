@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import signal
-import struct
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,6 @@ import torch
 
 import pilotlight as pl
 from pilotlight import boards, device, toolchain
-from pilotlight.device.protocol import Client
 from pilotlight.errors import MissingToolError, PilotlightError
 from support.paths import ROOT
 from support.tiny_model import EMULATED, FOLDER, Tiny, altered, inputs
@@ -250,33 +249,6 @@ def test_real_board_cannot_be_opened(tmp_path: Path) -> None:
         device.open(boards.load("host"), build)
 
 
-class Scripted:
-    """A carrier whose other side has already said everything."""
-
-    def __init__(self, words: bytes):
-        self.words = words
-        self.asked = b""
-
-    def read(self, count: int, timeout: float) -> bytes:
-        taken, self.words = self.words[:count], self.words[count:]
-        return taken
-
-    def write(self, data: bytes, timeout: float) -> None:
-        self.asked += data
-
-
-def test_protocol_bytes() -> None:
-    """The layout of pl_protocol.h, byte by byte."""
-    line = Scripted(b"I\x02\x00\x00\x00\x00\x00\x00")
-    Client(line, 1.0).inputs(2, [b"abc"])
-    assert line.asked == b"I\x02\x00\x00\x03\x00\x00\x00abc"
-    line = Scripted(b"O\x05\x00\x01\x01\x00\x00\x00z")
-    assert Client(line, 1.0).outputs(256 + 5, 1) == [b"z"]
-    assert line.asked == b"O\x05\x00\x01\x00\x00\x00\x00"
-    line = Scripted(struct.pack("<BBHI5I", ord("H"), 0, 0, 20, 1, 96, 16, 2, 1))
-    assert Client(line, 1.0).hello() == (96, 16, 2, 1)
-
-
 @pytest.mark.parametrize("board", ["host", "mps2-an386"])
 def test_more_ports_than_a_byte_can_number(board: str) -> None:
     class Sums(torch.nn.Module):
@@ -289,29 +261,43 @@ def test_more_ports_than_a_byte_can_number(board: str) -> None:
     assert [y.item() for y in outputs] == [k + 1.0 for k in range(260)]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (b"I\x00\x02\x00\x00\x00\x00\x00", "refused I0: wrong length"),
-        (b"boot OK\n", "something else writes|expected an answer to I0"),
-    ],
-)
-def test_protocol_refusals(words: bytes, message: str) -> None:
-    with pytest.raises(PilotlightError, match=message):
-        Client(Scripted(words), 1.0).inputs(0, [b""])
+def test_a_board_with_another_model(tmp_path: Path) -> None:
+    """The same shapes with other constants."""
+    host = boards.load("host")
+    build = toolchain.build_model(FOLDER, host, tmp_path / "one")
+    text = (FOLDER / "tiny_weights.c").read_text()
+    other = altered(tmp_path / "model")
+    (other / "tiny_weights.c").write_text(text.replace("0x3f", "0x40", 1))
+    wrong = toolchain.build_model(other, host, tmp_path / "other")
+    with pytest.raises(PilotlightError, match=r"holds another model: its build id is [0-9a-f]{8}, not ") as error:
+        device.open(host, replace(build, image=wrong.image))
+    assert error.value.kind == "protocol"
 
 
-def test_a_refusal_leaves_no_answer_on_the_line() -> None:
-    line = Scripted(b"I\x00\x02\x00\x00\x00\x00\x00" + b"I\x01\x00\x00\x00\x00\x00\x00")
-    with pytest.raises(PilotlightError, match="refused I0"):
-        Client(line, 1.0).inputs(0, [b"", b""])
-    assert line.words == b""
+@pytest.mark.parametrize("name", ["host", "mps2-an386"])
+def test_a_state_goes_on_where_it_was_saved(name: str, tmp_path: Path) -> None:
+    with opened(name, tmp_path) as dev:
+        dev.run(inputs(0))
+        saved = dev.save_state()
+        expected = [dev.run(inputs(k))[0] for k in (1, 2)]
+        dev.reset()
+        dev.run(inputs(5))
+        dev.load_state(saved)
+        for k, want in zip((1, 2), expected, strict=True):
+            np.testing.assert_array_equal(dev.run(inputs(k))[0], want)
+        with pytest.raises(PilotlightError, match="tiny has 16 bytes of state, got 15"):
+            dev.load_state(saved[1:])
 
 
-def test_protocol_of_another_version() -> None:
-    line = Scripted(struct.pack("<BBHI5I", ord("H"), 0, 0, 20, 7, 96, 16, 2, 1))
-    with pytest.raises(PilotlightError, match="protocol version 7, expected 1"):
-        Client(line, 1.0).hello()
+def test_the_deepest_stack_stays(tmp_path: Path) -> None:
+    with opened("mps2-an386", tmp_path) as dev:
+        dev.run(inputs())
+        marks = dev.marks()
+        assert marks.stack == marks.deepest_stack == dev.stack and dev.stack is not None and 0 < dev.stack <= 512
+        assert marks.cycles is None
+    with opened("host", tmp_path / "host") as here:
+        here.run(inputs())
+        assert here.marks() == (None, None, None)
 
 
 def test_the_board_of_the_documentation_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def _toolchain() -> tuple[Toolchain, Board]:
 @cache
 def _server(folder: Path) -> list[str]:
     """The part of the program that no model changes."""
-    names = ("server.c", "io_host.c")
+    names = ("server.c", "frame.c", "io_host.c")
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         _compile(["-O1", "-std=c99", "-c", str(DEVICE_SOURCES / name), "-o", f"{name}.o"], folder)

@@ -126,7 +126,7 @@ def test_an_error_does_not_wait_for_the_boards_goodbye(tmp_path: Path, monkeypat
     """It may never come: Ctrl-C would take as long as the timeout."""
     host = boards.load("host")
     build = toolchain.build_model(FOLDER, host, tmp_path / "work")
-    monkeypatch.setattr(Client, "quit", lambda self: pytest.fail("the board is asked to end"))
+    monkeypatch.setattr(Client, "leave", lambda self: pytest.fail("the board is asked to end"))
     with pytest.raises(KeyboardInterrupt), device.open(host, build):
         raise KeyboardInterrupt
 

@@ -23,9 +23,13 @@ class EndedError(Exception):
 
 
 class Channel(Protocol):
-    """What a carrier provides: all of the bytes, or StalledError, or EndedError. A serial line can be one too."""
+    """What a carrier provides, or raises StalledError or EndedError. A reliable one loses no bytes."""
 
-    def read(self, count: int, timeout: float) -> bytes: ...
+    reliable: bool
+
+    def read(self, timeout: float) -> bytes:
+        """What has come, at least one byte."""
+        ...
 
     def write(self, data: bytes, timeout: float) -> None: ...
 
@@ -33,6 +37,8 @@ class Channel(Protocol):
 class StreamChannel:
     """The standard streams of a program, unbuffered, each with a thread of its own: they can be waited for on every
     system."""
+
+    reliable = True
 
     def __init__(self, reader: IO[bytes], writer: IO[bytes]):
         self._reader, self._writer = reader, writer
@@ -44,14 +50,14 @@ class StreamChannel:
         for job in (self._read_all, self._write_all):
             threading.Thread(target=job, daemon=True).start()
 
-    def read(self, count: int, timeout: float) -> bytes:
+    def read(self, timeout: float) -> bytes:
         with self._moved:
-            if not self._moved.wait_for(lambda: len(self._got) >= count or self._ended, _waiting(timeout)):
+            if not self._moved.wait_for(lambda: self._got or self._ended, _waiting(timeout)):
                 raise StalledError
-            if len(self._got) < count:
+            if not self._got:
                 raise EndedError
-            taken = bytes(self._got[:count])
-            del self._got[:count]
+            taken = bytes(self._got)
+            self._got.clear()
             return taken
 
     def write(self, data: bytes, timeout: float) -> None:
@@ -101,6 +107,8 @@ def _waiting(timeout: float) -> float:
 class PipeChannel:
     """Two file descriptors, switched to non-blocking; `alive` tells whether the program still runs."""
 
+    reliable = True
+
     def __init__(self, read_fd: int, write_fd: int, alive: Callable[[], bool]):
         self._read_fd = read_fd
         self._write_fd = write_fd
@@ -108,19 +116,17 @@ class PipeChannel:
         os.set_blocking(read_fd, False)
         os.set_blocking(write_fd, False)
 
-    def read(self, count: int, timeout: float) -> bytes:
+    def read(self, timeout: float) -> bytes:
         deadline = time.monotonic() + timeout
-        parts = bytearray()
-        while len(parts) < count:
+        while True:
             try:
-                part = os.read(self._read_fd, count - len(parts))
+                part = os.read(self._read_fd, _PART)
             except BlockingIOError:
                 self._wait(self._read_fd, select.POLLIN, deadline)
                 continue
             if not part:
                 raise EndedError
-            parts += part
-        return bytes(parts)
+            return part
 
     def write(self, data: bytes, timeout: float) -> None:
         deadline = time.monotonic() + timeout

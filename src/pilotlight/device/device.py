@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from pilotlight.device.channel import EndedError, StalledError
+from pilotlight.device.channel import Channel, EndedError, StalledError
 from pilotlight.device.counts import Counts
-from pilotlight.device.protocol import Client
+from pilotlight.device.protocol import Client, Marks, RestartedError
 from pilotlight.errors import PilotlightError
 from pilotlight.toolchain import BuildInfo, FolderPort
 
@@ -22,7 +22,7 @@ class Device:
     """A board with a model on it, booted once and good for many runs. Use it as a context manager.
 
     stack is the deepest painted stack so far, counts the instructions of all runs so far; both stay after
-    close. counts_reason says why there are no counts.
+    close. counts_reason says why there are no counts. log has the lines of text that the board sent.
     """
 
     stack: int | None = None
@@ -34,6 +34,7 @@ class Device:
         self.build = build
         self.timeout = timeout
         self.calls: list[int] = []  # the entry point of each run
+        self.log: list[str] = []
         self._client: Client | None = None
 
     def run(self, inputs: Sequence[Array], fill: int | None = None, entry: int = 0) -> list[Array]:
@@ -45,15 +46,11 @@ class Device:
             )
         blobs = [_bytes_of(port, array) for port, array in zip(ports.inputs, inputs, strict=True)]
         first_input, first_output, _ = self.build.folder.before(entry)
+        sizes = [port.bytes for port in ports.outputs]
         with self._talk() as client:
-            if fill is not None:
-                client.fill(fill)
-            client.inputs(first_input, blobs)
-            stack = client.run(entry)
-            outputs = client.outputs(first_output, len(ports.outputs))
+            marks, outputs = client.infer(entry, first_input, blobs, first_output, sizes, fill)
         self.calls.append(entry)
-        if stack is not None:
-            self.stack = max(self.stack or 0, stack)
+        self.stack = marks.deepest_stack
         self._collect()
         return [
             np.frombuffer(blob, port.dtype).reshape(port.c_shape)
@@ -76,11 +73,32 @@ class Device:
         with self._talk() as client:
             client.reset()
 
+    def marks(self) -> Marks:
+        """Stack and cycles of the last run, and the deepest stack, as the board measured them."""
+        with self._talk() as client:
+            return client.marks()
+
+    def save_state(self) -> bytes:
+        """The model's state as it is now."""
+        with self._talk() as client:
+            return client.save_state()
+
+    def load_state(self, state: bytes) -> None:
+        """The model goes on from a state that was saved."""
+        expected = self.build.folder.state_bytes
+        if len(state) != expected:
+            raise PilotlightError(
+                f"{self.build.name} has {expected} bytes of state, got {len(state)}",
+                hint="give what save_state of the same model returned", kind="wrong-input",
+            )
+        with self._talk() as client:
+            client.load_state(state)
+
     def close(self) -> None:
         """Ends the board; safe to call twice."""
         if self._client is not None:
-            with contextlib.suppress(StalledError, EndedError, PilotlightError):
-                self._client.quit()
+            with contextlib.suppress(StalledError, EndedError, RestartedError, PilotlightError):
+                self._client.leave()
             self._client = None
         self._shut()
 
@@ -94,16 +112,18 @@ class Device:
             self._client = None
         self.close()
 
+    def _new_client(self, channel: Channel) -> Client:
+        return Client(channel, self.timeout, self.log.append)
+
     def _greet(self) -> None:
-        """The first word is the board's: it must hold the model that was built."""
+        """The board must hold the model that was built."""
         folder = self.build.folder
         with self._talk() as client:
             facts = client.hello()
-        expected = (folder.arena_bytes, folder.state_bytes, len(folder.inputs), len(folder.outputs))
-        if facts != expected:
+        if facts.build_id != folder.build_id:
             self.close()
             raise PilotlightError(
-                f"the board holds another model: (arena, state, inputs, outputs) {facts}, not {expected}",
+                f"the board holds another model: its build id is {facts.build_id:08x}, not {folder.build_id:08x}",
                 hint="compile and build the model again",
                 kind="protocol",
             )
@@ -126,6 +146,8 @@ class Device:
             self._fail(self._hung)
         except EndedError:
             self._fail(self._crashed)
+        except RestartedError:
+            self._fail(self._restarted)
 
     def _fail(self, reason: Callable[[], PilotlightError]) -> None:
         """Ends the board first: its last words come when it stops."""
@@ -148,6 +170,17 @@ class Device:
             where=f"board {self.build.board.name}, run {len(self.calls) + 1}",
             kind="board-crashed",
         )
+
+    def _restarted(self) -> PilotlightError:
+        return PilotlightError(
+            f"{self.build.board.name} restarted by itself{self._last_words()}",
+            where=f"board {self.build.board.name}, run {len(self.calls) + 1}",
+            kind="board-crashed",
+        )
+
+    def _words(self, printed: str) -> str:
+        """What the board printed and sent last."""
+        return "\n".join([text for text in (printed.strip(), *self.log[-20:]) if text])
 
     def _last_words(self) -> str:
         words = self._output()

@@ -14,7 +14,6 @@ from pilotlight.device.counts import CountsFile, labels_text
 from pilotlight.device.device import Device
 from pilotlight.device.plugin import FIRST_VERSION, build_plugin, refuses_plugins, wanted_version
 from pilotlight.device.process import start, stop, tail
-from pilotlight.device.protocol import Client
 from pilotlight.device.where import describe_step, name_addresses
 from pilotlight.errors import MissingToolError, PilotlightError
 from pilotlight.installed import named_version
@@ -37,7 +36,7 @@ class EmulatedDevice(Device):
             raise MissingToolError(emulator.program, emulator.package, f"to run {build.board.name}")
         self.emulator = named_version(emulator.program)
         self._image = build.image
-        self._words = ""
+        self._printed = ""
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._plugin = self._first_plugin(count)
         self._boot(program, emulator)
@@ -63,10 +62,10 @@ class EmulatedDevice(Device):
                 self._greet()
                 return
             except PilotlightError:
-                other = wanted_version(self._words)
+                other = wanted_version(self._printed)
                 if self._plugin and other is not None and other != version:
                     version, self._plugin = other, build_plugin(other)
-                elif self._plugin and (other is not None or refuses_plugins(self._words)):
+                elif self._plugin and (other is not None or refuses_plugins(self._printed)):
                     self._plugin = self.counts = None
                     self.counts_reason = f"{program} does not take the counting plugin"
                 else:
@@ -93,7 +92,7 @@ class EmulatedDevice(Device):
         self._process = start(args, self._work, self._work / _LOG)
         to_board, from_board = self._fds
         channel = PipeChannel(from_board, to_board, lambda: self._process.poll() is None)
-        self._client = Client(channel, self.timeout)
+        self._client = self._new_client(channel)
 
     def _collect(self) -> None:
         if self._plugin and self._folder:
@@ -109,14 +108,14 @@ class EmulatedDevice(Device):
         return ""
 
     def _output(self) -> str:
-        return name_addresses(self._image, self._words)
+        return name_addresses(self._image, self._words(self._printed))
 
     def _shut(self) -> None:
         if self._folder is None:
             return
         stop(self._process)
         self._collect()
-        self._words = "\n".join(text for name in (_UART, _LOG) if (text := tail(self._work / name)))
+        self._printed = "\n".join(text for name in (_UART, _LOG) if (text := tail(self._work / name)))
         for fd in self._fds:
             os.close(fd)
         self._folder.cleanup()

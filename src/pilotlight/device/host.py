@@ -9,7 +9,6 @@ from pilotlight.cache import scratch_folder
 from pilotlight.device.channel import StreamChannel
 from pilotlight.device.device import Device
 from pilotlight.device.process import start, stop, tail
-from pilotlight.device.protocol import Client
 from pilotlight.errors import PilotlightError
 from pilotlight.toolchain import BuildInfo
 
@@ -23,17 +22,17 @@ class HostDevice(Device):
             raise PilotlightError("the build has no program to run", kind="not-runnable")
         self._folder = scratch_folder("device-")
         self._log = Path(self._folder.name) / "output.txt"
-        self._words = ""
+        self._printed = ""
         self._process = start(
             [str(build.image)], build.workdir, self._log, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert self._process.stdin and self._process.stdout
         self._channel = StreamChannel(self._process.stdout, self._process.stdin)
-        self._client = Client(self._channel, timeout)
+        self._client = self._new_client(self._channel)
         self._greet_or_close()
 
     def _output(self) -> str:
-        return self._words
+        return self._words(self._printed)
 
     def _shut(self) -> None:
         stop(self._process)
@@ -41,5 +40,5 @@ class HostDevice(Device):
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe:
                 pipe.close()
-        self._words = tail(self._log, lines=40) or self._words
+        self._printed = tail(self._log, lines=40) or self._printed
         self._folder.cleanup()

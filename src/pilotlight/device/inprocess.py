@@ -20,7 +20,6 @@ from pilotlight.device.blocks import BlockCounter
 from pilotlight.device.channel import EndedError, StalledError
 from pilotlight.device.counts import CountsFile, labels_text
 from pilotlight.device.device import Device
-from pilotlight.device.protocol import Client
 from pilotlight.device.where import describe_step, name_addresses
 from pilotlight.errors import MissingToolError, PilotlightError
 from pilotlight.toolchain import BuildInfo
@@ -147,6 +146,8 @@ def _wrong_board(board: Board, image: str) -> PilotlightError:
 class SemihostingChannel:
     """Runs the machine when something is to be read from it; its semihosting calls are answered here."""
 
+    reliable = True
+
     def __init__(self, machine: Machine, semihost: int):
         self._machine, self._uc = machine, machine.uc
         self.at = machine.entry  # where it goes on, or stopped
@@ -164,16 +165,16 @@ class SemihostingChannel:
             raise EndedError
         self._to_board += data
 
-    def read(self, count: int, timeout: float) -> bytes:
+    def read(self, timeout: float) -> bytes:
         deadline = time.monotonic() + timeout
-        while len(self._from_board) < count:
+        while not self._from_board:
             if self._ended:
                 raise EndedError
             if self._waits and not self._to_board:
                 raise StalledError
             self._go(deadline)
-        got = bytes(self._from_board[:count])
-        del self._from_board[:count]
+        got = bytes(self._from_board)
+        self._from_board.clear()
         return got
 
     def _go(self, deadline: float) -> None:
@@ -281,7 +282,7 @@ class InProcessDevice(Device):
         self._channel = SemihostingChannel(machine, symbols(build.image)["pl_semihost"])
         self._folder = scratch_folder("device-")
         self._counter = self._make_counter(machine, count)
-        self._client = Client(self._channel, timeout)
+        self._client = self._new_client(self._channel)
         self._greet_or_close()
 
     def _make_counter(self, machine: Machine, count: bool) -> BlockCounter | None:
@@ -314,7 +315,7 @@ class InProcessDevice(Device):
         return ""
 
     def _output(self) -> str:
-        return name_addresses(self._image, self._channel.text.decode(errors="replace")).strip()
+        return name_addresses(self._image, self._words(self._channel.text.decode(errors="replace")))
 
     def _shut(self) -> None:
         self._channel.close()

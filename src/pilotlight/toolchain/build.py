@@ -18,6 +18,7 @@ from pilotlight.toolchain.objects import (
     SANITIZE,
     STARTUP,
     Unit,
+    buffer_flag,
     compile_units,
     marked_units,
     model_units,
@@ -151,7 +152,8 @@ class _Builder:
         marked: list[Unit] = []
         if harness:
             marked = marked_units(self.model, plain, [self.optimize])
-            marked += server_units(self.model, self._with_ports(), self._startup())
+            buffer = buffer_flag(self.board.memory(place.stack).size)
+            marked += server_units(self.model, self._with_ports(), self._startup(), [buffer])
         self._compile([*plain, *marked])
         self._write("model.ld", model_script(self.model.name, self.board, place, self._kept()))
         alone = self._link(f"{self.model.name}.model.elf", "model.ld", self.model.entries[0].function, plain)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,7 @@ class ModelFolder:
     arena_bytes: int
     state_bytes: int
     weights_bytes: int
+    build_id: int  # of 32 bits, the same for the same files
 
     @property
     def inputs(self) -> tuple[FolderPort, ...]:
@@ -79,6 +82,7 @@ def read_folder(path: Path) -> ModelFolder:
             arena_bytes=data["arena_bytes"],
             state_bytes=data["state_bytes"],
             weights_bytes=data["weights_bytes"],
+            build_id=_build_id(path, ["metadata.json", *data["sources"], f"{data['name']}_weights.bin"]),
         )
     except OSError as error:
         raise PilotlightError(
@@ -94,6 +98,15 @@ def read_folder(path: Path) -> ModelFolder:
             hint="compile the model again",
             kind="bad-folder",
         ) from error
+
+
+def _build_id(folder: Path, names: Iterable[str]) -> int:
+    """A file that is missing is the compiler's to complain about; weights may have none of their own."""
+    value = 0
+    for name in names:
+        if (folder / name).is_file():
+            value = zlib.crc32((folder / name).read_bytes(), value)
+    return value
 
 
 def _entry(row: dict[str, Any], name: str) -> FolderEntry:

@@ -20,13 +20,15 @@ STARTUP = {
 }
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g"]
 
-_BARE: tuple[str, ...] = ("server.c", "model.c", "io_semihosting.c", "fault.c")
-_HOST: tuple[str, ...] = ("server.c", "model.c", "io_host.c")
+_BARE: tuple[str, ...] = ("server.c", "frame.c", "model.c", "io_semihosting.c", "fault.c")
+_HOST: tuple[str, ...] = ("server.c", "frame.c", "model.c", "io_host.c")
 # Contraction off: the kernels say which multiplications and additions are fused, never the compiler.
 _FLAGS = [
     *("-std=c99", "-ffp-contract=off", "-fno-common"),
     *("-ffunction-sections", "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
 ]
+# The server's transfer buffer, where RAM is small and where it is not.
+_BUFFERS = ((0x10000, 1024), (0, 256))
 _KIND_FLAGS = {"gcc": ("-fstack-usage",), "zig": zig.COMPILE}
 
 
@@ -63,10 +65,15 @@ def server_units(
     model's folder may hide <stdint.h>, hence -iquote."""
     include = [part for folder in (DEVICE_SOURCES, work, model.path) for part in ("-iquote", str(folder))]
     if startup is None:
-        names, kind = _HOST, ["-O1"]
+        names, kind = _HOST, ["-O1", "-DPL_BUFFER_BYTES=65536u"]
     else:
         names, kind = (*_BARE, *STARTUP[startup]), ["-Os", "-DPL_BARE"]
     return [_unit("server", DEVICE_SOURCES / name, [*kind, *flags, *include]) for name in names]
+
+
+def buffer_flag(ram: int) -> str:
+    """The server's transfer buffer on a board with that much RAM."""
+    return next(f"-DPL_BUFFER_BYTES={size}u" for least, size in _BUFFERS if ram >= least)
 
 
 def compile_units(toolchain: Toolchain, board: Board, work: Path, units: Iterable[Unit]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 
 from pilotlight.toolchain.folder import FolderPort, ModelFolder
 
@@ -18,10 +19,33 @@ typedef {name}_t pl_model_t;
 #define PL_MODEL_ALIGN {upper}_ALIGN
 #define PL_MODEL_WEIGHTS {weights}
 #define PL_MODEL_RESET {name}_reset
+#define PL_MODEL_BUILD {folder.build_id:#010x}u
+#define PL_MODEL_STEPS {len(folder.ops)}u
+#define PL_MODEL_LINES(X){_lines(folder)}
 #define PL_MODEL_ENTRIES(X){_entries(folder)}
 #define PL_MODEL_INPUTS(X){_rows(folder.inputs)}
 #define PL_MODEL_OUTPUTS(X){_rows(folder.outputs)}
 """
+
+
+def description(folder: ModelFolder) -> Iterator[str]:
+    """What a board says about the model it holds, line by line, each a list in JSON."""
+    yield json.dumps(["model", folder.name])
+    for entry in folder.entries:
+        yield json.dumps(["entry", entry.name, len(entry.ops)])
+        for kind, ports in (("input", entry.inputs), ("output", entry.outputs)):
+            for port in ports:
+                yield json.dumps([kind, port.name, port.dtype.name, list(port.c_shape)])
+
+
+def _lines(folder: ModelFolder) -> str:
+    return "".join(f" \\\n    X({_quoted(line)})" for line in description(folder))
+
+
+def _quoted(text: str) -> str:
+    """As a string of C; JSON has no characters that are not ASCII."""
+    inner = text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
+    return f'"{inner}"'
 
 
 def _entries(folder: ModelFolder) -> str:

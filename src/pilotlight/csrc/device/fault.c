@@ -1,6 +1,17 @@
 #include "pl_fault.h"
 
+#include "pl_frame.h"
 #include "pl_io.h"
+#include "pl_protocol.h"
+
+static void put(const char *text)
+{
+    uint32_t length = 0u;
+    while (text[length] != '\0') {
+        length++;
+    }
+    pl_frame_put(text, length);
+}
 
 static void hex(const char *name, uint32_t value)
 {
@@ -12,18 +23,19 @@ static void hex(const char *name, uint32_t value)
         text[2u + i] = (char)(digit < 10u ? '0' + digit : 'a' + (digit - 10u));
     }
     text[10] = '\0';
-    pl_io_text(name);
-    pl_io_text(text);
+    put(name);
+    put(text);
 }
 
 void pl_fault(const char *what, uint32_t cause, uint32_t pc, uint32_t from, uint32_t address)
 {
-    pl_io_text("fault: ");
-    pl_io_text(what);
+    pl_frame_begin(PL_LOG, 0u, 0u);
+    put("fault: ");
+    put(what);
     hex(" cause=", cause);
     hex(" pc=", pc);
     hex(" from=", from);
     hex(" address=", address);
-    pl_io_text("\n");
+    pl_frame_end();
     pl_io_exit(3);
 }

@@ -1,15 +1,24 @@
 /* The protocol over the standard input and output of a process on this computer. */
 #include "pl_io.h"
 
-#include <stdio.h>
+#include "pl_server.h"
+
 #include <stdlib.h>
 
 #ifdef _WIN32
 #include <fcntl.h>
 #include <io.h>
+#include <stdio.h>
+#define read _read
+#define write _write
+typedef int count_t;
+#else
+#include <unistd.h>
+typedef ssize_t count_t;
 #endif
 
-void pl_serve(void);
+#define INPUT 0 /* file descriptors */
+#define OUTPUT 1
 
 /* Windows would change line ends. */
 void pl_io_open(void)
@@ -20,16 +29,24 @@ void pl_io_open(void)
 #endif
 }
 
-int pl_io_read(void *data, uint32_t bytes) { return fread(data, 1u, bytes, stdin) == bytes; }
+uint32_t pl_io_read(void *data, uint32_t bytes)
+{
+    const count_t got = read(INPUT, data, bytes);
+    return got > 0 ? (uint32_t)got : 0u;
+}
 
 void pl_io_write(const void *data, uint32_t bytes)
 {
-    if (fwrite(data, 1u, bytes, stdout) != bytes || fflush(stdout) != 0) {
-        exit(1);
+    const char *from = (const char *)data;
+    while (bytes != 0u) {
+        const count_t put = write(OUTPUT, from, bytes);
+        if (put <= 0) {
+            exit(1);
+        }
+        from += put;
+        bytes -= (uint32_t)put;
     }
 }
-
-void pl_io_text(const char *text) { fputs(text, stderr); }
 
 void pl_io_exit(int32_t code) { exit(code); }
 

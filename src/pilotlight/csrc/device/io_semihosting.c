@@ -16,14 +16,16 @@
 static uint32_t to_board;
 static uint32_t from_board;
 
+static void say(const char *text) { (void)pl_semihost(SYS_WRITE0, text); }
+
 static uint32_t open_file(const char *name, uint32_t length, uint32_t mode)
 {
     const uintptr_t block[3] = {(uintptr_t)name, mode, length};
     const uint32_t handle = pl_semihost(SYS_OPEN, block);
     if (handle == 0xFFFFFFFFu) {
-        pl_io_text("cannot open the pipe ");
-        pl_io_text(name);
-        pl_io_text("\n");
+        say("cannot open the pipe ");
+        say(name);
+        say("\n");
         pl_io_exit(2);
     }
     return handle;
@@ -35,20 +37,12 @@ void pl_io_open(void)
     from_board = open_file("from_board", 10u, MODE_WRITE_BINARY);
 }
 
-/* A pipe gives what it has; the answer of SYS_READ and SYS_WRITE is what is still missing. */
-int pl_io_read(void *data, uint32_t bytes)
+/* The answer of SYS_READ and SYS_WRITE is what is still missing. */
+uint32_t pl_io_read(void *data, uint32_t bytes)
 {
-    uint8_t *to = (uint8_t *)data;
-    while (bytes != 0u) {
-        const uintptr_t block[3] = {to_board, (uintptr_t)to, bytes};
-        const uint32_t left = pl_semihost(SYS_READ, block);
-        if (left >= bytes) {
-            return 0;
-        }
-        to += bytes - left;
-        bytes = left;
-    }
-    return 1;
+    const uintptr_t block[3] = {to_board, (uintptr_t)data, bytes};
+    const uint32_t left = pl_semihost(SYS_READ, block);
+    return left < bytes ? bytes - left : 0u;
 }
 
 void pl_io_write(const void *data, uint32_t bytes)
@@ -64,8 +58,6 @@ void pl_io_write(const void *data, uint32_t bytes)
         bytes = left;
     }
 }
-
-void pl_io_text(const char *text) { (void)pl_semihost(SYS_WRITE0, text); }
 
 void pl_io_exit(int32_t code)
 {

@@ -1,9 +1,16 @@
 /* One model with its arena and state, for the server. The build writes pl_ports.h from metadata.json: it
  * includes NAME.h and maps the names used here to the model's, and lists its inputs and outputs. */
+#if defined(PL_BARE)
 #include "pl_fault.h"
+#endif
 #include "pl_model.h"
 #include "pl_ports.h"
 #include "pl_protocol.h"
+
+#if defined(PL_CYCLES)
+#include "pl_io.h"
+#include "pl_step.h"
+#endif
 
 /* On a board the linker script places these; elsewhere a section of their own would hide them from sanitizers. */
 #if defined(PL_BARE)
@@ -23,8 +30,8 @@ static const pl_model_t model = {PL_MODEL_WEIGHTS, arena, state};
 
 typedef void pl_run_t(const pl_model_t *m);
 
+const uint32_t pl_model_build = PL_MODEL_BUILD;
 const uint32_t pl_model_arena_bytes = PL_MODEL_ARENA_SIZE;
-const uint32_t pl_model_state_bytes = PL_MODEL_STATE_SIZE;
 
 #define ONE(index, function) +1u
 const uint32_t pl_model_entries = 0u PL_MODEL_ENTRIES(ONE);
@@ -32,6 +39,12 @@ const uint32_t pl_model_entries = 0u PL_MODEL_ENTRIES(ONE);
 #define COUNT(index, pointer, bytes) +1u
 const uint32_t pl_model_inputs = 0u PL_MODEL_INPUTS(COUNT);
 const uint32_t pl_model_outputs = 0u PL_MODEL_OUTPUTS(COUNT);
+
+#define LINE(text) text,
+static const char *const lines[] = {PL_MODEL_LINES(LINE)};
+const uint32_t pl_model_lines = sizeof lines / sizeof lines[0];
+
+const char *pl_model_line(uint32_t index) { return lines[index]; }
 
 #define PORT(number, pointer, size)                                                                                    \
     if (index == (number)) {                                                                                           \
@@ -55,6 +68,12 @@ pl_port_t pl_model_output(uint32_t index)
     return port;
 }
 
+pl_port_t pl_model_state(void)
+{
+    const pl_port_t port = {state, PL_MODEL_STATE_SIZE};
+    return port;
+}
+
 uint8_t *pl_model_arena(void) { return arena; }
 
 void pl_model_reset(void) { PL_MODEL_RESET(&model); }
@@ -71,15 +90,51 @@ static pl_run_t *entry_point(uint32_t index)
     return run;
 }
 
+#if defined(PL_CYCLES)
+static uint32_t cycles[PL_MODEL_STEPS + 1u]; /* the last one: what runs before the first step */
+static uint32_t step;
+static uint32_t since;
+
+uint32_t pl_model_steps(void) { return PL_MODEL_STEPS; }
+
+uint32_t pl_model_step_cycles(uint32_t index) { return cycles[index]; }
+
+void pl_step(uint32_t number)
+{
+    cycles[step] += pl_io_cycles() - since;
+    step = number;
+    since = pl_io_cycles();
+}
+
+static void begin_steps(void)
+{
+    volatile uint32_t *p = cycles;
+    for (uint32_t i = 0u; i <= PL_MODEL_STEPS; i++) {
+        p[i] = 0u;
+    }
+    step = PL_MODEL_STEPS;
+    since = pl_io_cycles();
+}
+
+static void end_steps(void) { pl_step(PL_MODEL_STEPS); }
+#else
+static void begin_steps(void) {}
+static void end_steps(void) {}
+#endif
+
 #if defined(PL_BARE)
 #define PAINT 0x5AFE57ACu
+
+uint32_t pl_model_features(void) { return PL_HAS_STACK; }
 
 extern uint32_t pl_stack_low[];
 uint8_t *pl_call_run(const pl_model_t *m, uint32_t *low, uint32_t paint, pl_run_t *run);
 
 uint32_t pl_model_run(uint32_t index)
 {
+    begin_steps();
     const uint8_t *top = pl_call_run(&model, pl_stack_low, PAINT, entry_point(index));
+    end_steps();
     const volatile uint32_t *low = pl_stack_low;
     while ((uintptr_t)low < (uintptr_t)top && *low == PAINT) {
         low++;
@@ -90,9 +145,13 @@ uint32_t pl_model_run(uint32_t index)
     return (uint32_t)((uintptr_t)top - (uintptr_t)low);
 }
 #else
+uint32_t pl_model_features(void) { return 0u; }
+
 uint32_t pl_model_run(uint32_t index)
 {
+    begin_steps();
     entry_point(index)(&model);
-    return PL_STACK_UNKNOWN;
+    end_steps();
+    return PL_NOT_MEASURED;
 }
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/* Prints one line that the computer can read, "fault: WHAT cause=... pc=... from=... address=...", and stops. */
+/* Logs one line that the computer can read, "fault: WHAT cause=... pc=... from=... address=...", and stops. */
 void pl_fault(const char *what, uint32_t cause, uint32_t pc, uint32_t from, uint32_t address);
 
 #endif

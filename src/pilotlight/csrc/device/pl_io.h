@@ -3,15 +3,22 @@
 
 #include <stdint.h>
 
-/* What carries the protocol. pl_io_read returns 0 when the other side is gone. */
+/* What carries the protocol: the functions to write for another kind of line or board. */
+
+/* Makes the line ready; called once, first. */
 void pl_io_open(void);
-int pl_io_read(void *data, uint32_t bytes);
+
+/* Waits for at least one byte and takes what is there, up to `bytes`; returns how many, or 0 when the other side is
+ * gone for good (a serial line never says so). */
+uint32_t pl_io_read(void *data, uint32_t bytes);
+
+/* Sends all bytes. */
 void pl_io_write(const void *data, uint32_t bytes);
 
-/* A line for people, outside the protocol. */
-void pl_io_text(const char *text);
-
-/* Ends the program; the exit code reaches the computer where the carrier can do that. */
+/* Ends the program after a fault; the exit code reaches the computer where the carrier can do that. */
 void pl_io_exit(int32_t code);
+
+/* With PL_CYCLES: a counter of the core's cycles that may wrap around. */
+uint32_t pl_io_cycles(void);
 
 #endif

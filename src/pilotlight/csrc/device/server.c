@@ -1,141 +1,342 @@
-/* Answers the questions of pl_protocol.h about one model until the computer quits or goes away. */
+/* Answers the questions of pl_protocol.h about one model. */
+#include "pl_server.h"
+
+#include "pl_frame.h"
 #include "pl_io.h"
 #include "pl_model.h"
 #include "pl_protocol.h"
 
-void pl_serve(void);
+#if defined(PL_CYCLES)
+#define CYCLES() pl_io_cycles()
+#define CYCLE_FEATURES (PL_HAS_CYCLES | (pl_model_steps() != 0u ? PL_HAS_STEPS : 0u))
+#else
+#define CYCLES() 0u
+#define CYCLE_FEATURES 0u
+#endif
 
-static uint32_t get_u32(const uint8_t *p)
-{
-    return (uint32_t)p[0] | ((uint32_t)p[1] << 8) | ((uint32_t)p[2] << 16) | ((uint32_t)p[3] << 24);
-}
+/* The session and its last question, in case that is repeated. */
+static uint32_t session; /* 0: none */
+static uint16_t sequence;
+static uint16_t done;  /* commands carried out */
+static uint8_t status; /* of the answer */
+static uint8_t asked;  /* a question has come after HELLO */
 
-static void put_u32(uint8_t *p, uint32_t v)
-{
-    p[0] = (uint8_t)v;
-    p[1] = (uint8_t)(v >> 8);
-    p[2] = (uint8_t)(v >> 16);
-    p[3] = (uint8_t)(v >> 24);
-}
+static uint8_t leaving;
+static uint32_t last_stack;
+static uint32_t deepest_stack;
+static uint32_t last_cycles;
 
-static void answer(uint8_t kind, uint16_t index, uint8_t status, const void *payload, uint32_t bytes)
-{
-    uint8_t header[PL_HEADER_BYTES];
-    header[0] = kind;
-    header[1] = (uint8_t)index;
-    header[2] = status;
-    header[3] = (uint8_t)(index >> 8);
-    put_u32(header + 4, bytes);
-    pl_io_write(header, PL_HEADER_BYTES);
-    if (bytes != 0u) {
-        pl_io_write(payload, bytes);
-    }
-}
+/* One question while its commands are carried out. */
+typedef struct {
+    const uint8_t *at; /* of the next argument */
+    uint32_t left;     /* bytes from there on */
+    uint8_t repeated;
+    uint8_t reading; /* the answer is on its way */
+} pl_question_t;
 
-static void hello(void)
+static const uint8_t *take(pl_question_t *q, uint32_t bytes)
 {
-    uint8_t facts[20];
-    put_u32(facts, PL_PROTOCOL_VERSION);
-    put_u32(facts + 4, pl_model_arena_bytes);
-    put_u32(facts + 8, pl_model_state_bytes);
-    put_u32(facts + 12, pl_model_inputs);
-    put_u32(facts + 16, pl_model_outputs);
-    answer(PL_HELLO, 0u, PL_OK, facts, sizeof facts);
-}
-
-/* Reads and forgets a payload that cannot be used, so that the next header is found. */
-static int skip(uint32_t bytes)
-{
-    uint8_t byte;
-    for (; bytes != 0u; bytes--) {
-        if (!pl_io_read(&byte, 1u)) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-static int take_input(uint16_t index, uint32_t bytes)
-{
-    if (index >= pl_model_inputs) {
-        answer(PL_INPUT, index, PL_NO_SUCH_INDEX, 0, 0u);
-        return skip(bytes);
-    }
-    const pl_port_t port = pl_model_input(index);
-    if (bytes != port.bytes) {
-        answer(PL_INPUT, index, PL_WRONG_LENGTH, 0, 0u);
-        return skip(bytes);
-    }
-    if (!pl_io_read(port.data, bytes)) {
+    const uint8_t *p = q->at;
+    if (bytes > q->left) {
         return 0;
     }
-    answer(PL_INPUT, index, PL_OK, 0, 0u);
-    return 1;
+    q->at += bytes;
+    q->left -= bytes;
+    return p;
 }
 
-static void give_output(uint16_t index)
+static void begin_answer(pl_question_t *q)
 {
-    if (index >= pl_model_outputs) {
-        answer(PL_OUTPUT, index, PL_NO_SUCH_INDEX, 0, 0u);
-        return;
+    if (q->reading == 0u) {
+        q->reading = 1u;
+        pl_frame_begin(PL_ANSWER, sequence, session);
     }
-    const pl_port_t port = pl_model_output(index);
-    answer(PL_OUTPUT, index, PL_OK, port.data, port.bytes);
 }
 
-static void fill(uint8_t value)
+static void answer_u32(uint32_t value)
 {
+    uint8_t bytes[4];
+    pl_put_u32(bytes, value);
+    pl_frame_put(bytes, 4u);
+}
+
+/* INPUT, LOAD, OUTPUT and SAVE: part of a tensor or of the state. */
+static uint8_t transfer(pl_question_t *q, uint8_t command)
+{
+    const uint8_t *args = take(q, 10u);
+    pl_port_t port = {0, 0u};
+    if (args == 0) {
+        return PL_CUT_SHORT;
+    }
+    const uint32_t index = pl_get_u16(args);
+    const uint32_t offset = pl_get_u32(args + 2);
+    const uint32_t length = pl_get_u32(args + 6);
+    const int writes = (command == PL_INPUT) || (command == PL_LOAD);
+    const uint8_t *data = writes ? take(q, length) : 0;
+    const uint32_t count = (command == PL_INPUT) ? pl_model_inputs : (command == PL_OUTPUT) ? pl_model_outputs : 1u;
+    if (writes && data == 0) {
+        return PL_CUT_SHORT;
+    }
+    if (index >= count) {
+        return PL_NO_SUCH_INDEX;
+    }
+    if (command == PL_INPUT) {
+        port = pl_model_input(index);
+    } else if (command == PL_OUTPUT) {
+        port = pl_model_output(index);
+    } else {
+        port = pl_model_state();
+    }
+    if (offset > port.bytes || length > port.bytes - offset) {
+        return PL_OUTSIDE;
+    }
+    if (!writes) {
+        begin_answer(q);
+        if (length != 0u) {
+            pl_frame_put(port.data + offset, length);
+        }
+    } else if (q->repeated == 0u && length != 0u) {
+        pl_copy(port.data + offset, data, length);
+    }
+    return PL_OK;
+}
+
+static uint8_t run(pl_question_t *q)
+{
+    const uint8_t *args = take(q, 6u);
+    if (args == 0) {
+        return PL_CUT_SHORT;
+    }
+    const uint32_t entry = pl_get_u16(args);
+    if (entry >= pl_model_entries) {
+        return PL_NO_SUCH_INDEX;
+    }
+    for (uint32_t times = (q->repeated != 0u) ? 0u : pl_get_u32(args + 2); times != 0u; times--) {
+        const uint32_t before = CYCLES();
+        last_stack = pl_model_run(entry);
+        last_cycles = CYCLES() - before;
+        if (last_stack > deepest_stack) {
+            deepest_stack = last_stack;
+        }
+    }
+    return PL_OK;
+}
+
+static uint8_t fill_arena(pl_question_t *q)
+{
+    const uint8_t *args = take(q, 1u);
     volatile uint8_t *p = pl_model_arena();
-    for (uint32_t i = 0u; i < pl_model_arena_bytes; i++) {
-        p[i] = value;
+    if (args == 0) {
+        return PL_CUT_SHORT;
+    }
+    for (uint32_t i = 0u; q->repeated == 0u && i < pl_model_arena_bytes; i++) {
+        p[i] = args[0];
+    }
+    return PL_OK;
+}
+
+static uint8_t describe(pl_question_t *q)
+{
+    const uint8_t *args = take(q, 2u);
+    uint32_t length = 0u;
+    if (args == 0) {
+        return PL_CUT_SHORT;
+    }
+    const uint32_t line = pl_get_u16(args);
+    if (line >= pl_model_lines) {
+        return PL_NO_SUCH_INDEX;
+    }
+    const char *text = pl_model_line(line);
+    while (text[length] != '\0') {
+        length++;
+    }
+    const uint8_t size[2] = {(uint8_t)length, (uint8_t)(length >> 8)};
+    begin_answer(q);
+    pl_frame_put(size, 2u);
+    pl_frame_put(text, length);
+    return PL_OK;
+}
+
+static uint8_t marks(pl_question_t *q)
+{
+    begin_answer(q);
+    answer_u32(last_stack);
+    answer_u32(deepest_stack);
+    answer_u32(last_cycles);
+    return PL_OK;
+}
+
+#if defined(PL_CYCLES)
+static uint8_t steps(pl_question_t *q)
+{
+    const uint8_t *args = take(q, 4u);
+    if (args == 0) {
+        return PL_CUT_SHORT;
+    }
+    const uint32_t first = pl_get_u16(args);
+    const uint32_t end = first + pl_get_u16(args + 2);
+    if (end > pl_model_steps()) {
+        return PL_NO_SUCH_INDEX;
+    }
+    begin_answer(q);
+    for (uint32_t i = first; i < end; i++) {
+        answer_u32(pl_model_step_cycles(i));
+    }
+    return PL_OK;
+}
+#endif
+
+static uint8_t change(pl_question_t *q, uint8_t command)
+{
+    if (q->reading != 0u) {
+        return PL_WRONG_ORDER;
+    }
+    if (command == PL_INPUT || command == PL_LOAD) {
+        return transfer(q, command);
+    }
+    if (command == PL_RUN) {
+        return run(q);
+    }
+    if (command == PL_FILL) {
+        return fill_arena(q);
+    }
+    if (command == PL_LEAVE) {
+        leaving = 1u;
+    } else if (q->repeated == 0u) {
+        pl_model_reset();
+    } else {
+        /* a repeated START */
+    }
+    return PL_OK;
+}
+
+static uint8_t carry_out(pl_question_t *q, uint8_t command)
+{
+    switch (command) {
+        case PL_INPUT:
+        case PL_LOAD:
+        case PL_FILL:
+        case PL_START:
+        case PL_RUN:
+        case PL_LEAVE:
+            return change(q, command);
+        case PL_OUTPUT:
+        case PL_SAVE:
+            return transfer(q, command);
+        case PL_DESCRIBE:
+            return describe(q);
+        case PL_MARKS:
+            return marks(q);
+#if defined(PL_CYCLES)
+        case PL_STEPS:
+            return steps(q);
+#endif
+        default:
+            return PL_UNKNOWN_COMMAND;
     }
 }
 
-static void run(uint16_t index)
+/* A repetition walks through the same commands to the same end. */
+static void answer(const pl_frame_t *frame, uint8_t repeated)
 {
-    uint8_t stack[4];
-    if (index >= pl_model_entries) {
-        answer(PL_RUN, index, PL_NO_SUCH_INDEX, 0, 0u);
-        return;
+    pl_question_t q = {frame->payload, frame->bytes, repeated, 0u};
+    uint8_t trailer[3];
+    sequence = frame->sequence;
+    asked = 1u;
+    if (repeated == 0u) {
+        done = 0u;
+        status = PL_OK;
     }
-    put_u32(stack, pl_model_run(index));
-    answer(PL_RUN, index, PL_OK, stack, sizeof stack);
+    uint16_t walked = 0u;
+    uint8_t found = PL_OK;
+    while (q.left != 0u && found == PL_OK) {
+        const uint8_t *command = take(&q, 1u);
+        found = (repeated != 0u && walked == done) ? status : carry_out(&q, command[0]);
+        if (found == PL_OK) {
+            walked++;
+        }
+    }
+    done = walked;
+    status = found;
+    begin_answer(&q);
+    trailer[0] = (uint8_t)done;
+    trailer[1] = (uint8_t)(done >> 8);
+    trailer[2] = status;
+    pl_frame_put(trailer, 3u);
+    pl_frame_end();
+}
+
+static void refuse(uint8_t why, uint16_t number, uint32_t of_session)
+{
+    pl_frame_begin(PL_REFUSE, number, of_session);
+    pl_frame_put(&why, 1u);
+    pl_frame_end();
+}
+
+static void hello(const pl_frame_t *frame)
+{
+    if (frame->session != session) {
+        session = frame->session;
+        sequence = frame->sequence;
+        asked = 0u;
+    }
+    pl_frame_begin(PL_HELLO, frame->sequence, session);
+    answer_u32(PL_BUFFER_BYTES);
+    answer_u32(pl_model_features() | CYCLE_FEATURES);
+    answer_u32(pl_model_build);
+    answer_u32(pl_model_arena_bytes);
+    answer_u32(pl_model_state().bytes);
+    answer_u32(pl_model_entries);
+    answer_u32(pl_model_inputs);
+    answer_u32(pl_model_outputs);
+    answer_u32(pl_model_lines);
+    pl_frame_end();
+}
+
+static void look_into(const pl_frame_t *frame)
+{
+    if (frame->version != PL_PROTOCOL_VERSION) {
+        refuse(PL_WRONG_VERSION, frame->sequence, frame->session);
+    } else if (frame->kind == PL_HELLO && frame->session != 0u) {
+        hello(frame);
+    } else if (frame->kind != PL_ASK) {
+        refuse(PL_UNKNOWN_KIND, frame->sequence, frame->session);
+    } else if (session == 0u || frame->session != session) {
+        refuse(PL_NO_SESSION, frame->sequence, frame->session);
+    } else if (frame->sequence == (uint16_t)(sequence + 1u)) {
+        answer(frame, 0u);
+    } else if (asked != 0u && frame->sequence == sequence) {
+        answer(frame, 1u);
+    } else {
+        refuse(PL_OUT_OF_ORDER, frame->sequence, frame->session);
+    }
 }
 
 void pl_serve(void)
 {
-    uint8_t header[PL_HEADER_BYTES];
+    pl_frame_t frame;
     pl_io_open();
     pl_model_reset();
-    hello();
-    while (pl_io_read(header, PL_HEADER_BYTES)) {
-        const uint8_t kind = header[0];
-        const uint16_t index = (uint16_t)(header[1] | (header[3] << 8));
-        const uint32_t bytes = get_u32(header + 4);
-        if (kind == PL_INPUT) {
-            if (!take_input(index, bytes)) {
-                return;
-            }
-            continue;
-        }
-        if (!skip(bytes)) {
-            return;
-        }
-        if (kind == PL_OUTPUT) {
-            give_output(index);
-        } else if (kind == PL_FILL) {
-            fill(header[1]);
-            answer(kind, index, PL_OK, 0, 0u);
-        } else if (kind == PL_RESET) {
-            pl_model_reset();
-            answer(kind, index, PL_OK, 0, 0u);
-        } else if (kind == PL_RUN) {
-            run(index);
-        } else if (kind == PL_QUIT) {
-            answer(kind, index, PL_OK, 0, 0u);
+    leaving = 0u;
+    while (leaving == 0u) {
+        const pl_receipt_t receipt = pl_frame_receive(&frame);
+        if (receipt == PL_RECEIVED) {
+            look_into(&frame);
+        } else if (receipt == PL_GONE) {
             return;
         } else {
-            answer(kind, index, PL_UNKNOWN_KIND, 0, 0u);
+            refuse((receipt == PL_OVERLONG) ? PL_TOO_LONG : PL_GARBLED, 0u, 0u);
         }
     }
+}
+
+void pl_log(const char *text)
+{
+    uint32_t length = 0u;
+    while (text[length] != '\0') {
+        length++;
+    }
+    pl_frame_begin(PL_LOG, 0u, session);
+    pl_frame_put(text, length);
+    pl_frame_end();
 }
