@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs sizes bench bench-compile bench-anywhere conformance conformance-micropython fuzz micropython-tests micropython-bench clean
+.PHONY: help setup demo test test-report check coverage lint docs sizes bench bench-compile bench-anywhere conformance conformance-micropython fuzz fuzz-server micropython-tests micropython-bench clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -59,6 +59,12 @@ conformance: setup ## PyTorch's operator samples through the compiler; writes do
 
 fuzz: setup ## random models against eager PyTorch; FUZZ_ARGS="--seed 0 --count 100 --mode int8 --jobs 2"
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m fuzz $(FUZZ_ARGS)
+
+fuzz-server: ## a million good and broken frames for the device server, built with sanitizers; FUZZ_FRAMES, FUZZ_SEED
+	mkdir -p build
+	gcc -std=c99 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -I src/pilotlight/csrc/device \
+		tests/support/fuzz_server.c src/pilotlight/csrc/device/server.c src/pilotlight/csrc/device/frame.c -o build/fuzz-server
+	build/fuzz-server $(or $(FUZZ_FRAMES),1000000) $(or $(FUZZ_SEED),1)
 
 conformance-micropython: setup ## PyTorch's operator samples through MicroPython; writes docs/micropython-operators.md
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance.micropython $(CONFORMANCE_ARGS)

@@ -12,6 +12,7 @@
     build.profile(), build.report("report.html")
     with pl.open_board("mps2-an386", build) as dev:
         y = dev(x)
+    pl.connect("/dev/ttyACM0").run([array])                 # a board on which the device server runs
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         Build,
         ProgramBuild,
         compile,
+        connect,
         default_passes,
         emit_c,
         load,
@@ -42,7 +44,10 @@ if TYPE_CHECKING:
 
 _WHERE = {
     **dict.fromkeys(
-        ("Build", "ProgramBuild", "compile", "default_passes", "emit_c", "load", "lower", "make_plan", "run", "select"),
+        (
+            "Build", "ProgramBuild", "compile", "connect", "default_passes", "emit_c", "load", "lower", "make_plan",
+            "run", "select",
+        ),
         "pilotlight.api",
     ),
     **dict.fromkeys(("ProgramSession", "Session"), "pilotlight.session"),
@@ -52,7 +57,7 @@ _WHERE = {
 
 __all__ = [
     "Build", "Options", "PilotlightError", "ProgramBuild", "ProgramSession", "Session", "capture", "compile",
-    "default_passes", "emit_c", "load", "lower", "make_plan", "open_board", "quantize", "run", "select",
+    "connect", "default_passes", "emit_c", "load", "lower", "make_plan", "open_board", "quantize", "run", "select",
 ]
 
 

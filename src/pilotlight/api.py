@@ -14,7 +14,7 @@ from typing import Any, overload
 import torch
 from torch.utils import _pytree as pytree
 
-from pilotlight import boards, compiler, programs
+from pilotlight import boards, compiler, device, programs
 from pilotlight.boards import Board
 from pilotlight.capture import load_model
 from pilotlight.codegen.target import Target
@@ -39,10 +39,12 @@ from pilotlight.selection import Offers, Selection, prepare, select_usual
 from pilotlight.session import ProgramSession, Session, read_inputs, run_program, run_session
 from pilotlight.session.inputs import calibration_runs
 from pilotlight.session.program import Call
+from pilotlight.toolchain.folder import read_folder
 
 Progress = Callable[[int, int], None]
 __all__ = [
-    "Build", "ProgramBuild", "compile", "default_passes", "emit_c", "load", "lower", "make_plan", "run", "select",
+    "Build", "ProgramBuild", "compile", "connect", "default_passes", "emit_c", "load", "lower", "make_plan", "run",
+    "select",
 ]
 
 
@@ -175,6 +177,25 @@ def run(
     assert isinstance(build, compiler.Build)
     rows, found = _rows(inputs, build.graph)
     return run_session(build, rows, labels=found if labels is None else labels, timeout=timeout, progress=progress)
+
+
+def connect(where: str, build: Image | None = None, *, timeout: float = 10.0, baud: int = 115200) -> device.Device:
+    """A device that answers: `dev.run([array])`, numpy in and out in the layout of the board's memory.
+
+    `where` is a serial port ("/dev/ttyACM0"), "tcp://HOST:PORT", the name of an emulated board, which is booted with
+    `build`, or of a real one, which is looked for by its USB id. A board on a line says itself which model it holds;
+    with `build` it must be that one.
+    """
+    board = next((b for b in boards.all_boards() if b.name == where), None)
+    if board is not None and (board.emulator or board.is_host):
+        if build is None:
+            raise PilotlightError(
+                f"{where} is emulated and needs a model to boot", hint='give a build: pl.connect("mps2-an386", build)',
+                kind="usage",
+            )
+        return device.open(board, build.runnable_info, timeout, emulator=build.options.emulator)
+    model = None if build is None else read_folder(build.folder)
+    return device.connect(where if board is None else device.port_of(board), model, timeout, baud)
 
 
 def default_passes() -> list[tuple[str, Pass]]:

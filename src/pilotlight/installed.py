@@ -27,8 +27,8 @@ _VERSION = re.compile(r"\b\d+(\.\d+)+")
 _PACKAGED = re.compile(r"\([^)]*\)")  # the distribution's own number
 _PATIENCE = 20.0  # seconds that a program may take to print its version
 _PACKAGES = (
-    "torch", "numpy", "sympy", "pyelftools", "capstone", "jinja2", "rich", "click", "pyyaml", "filelock",
-    "platformdirs",
+    "torch", "numpy", "sympy", "pyelftools", "capstone", "pyserial", "jinja2", "rich", "click", "pyyaml",
+    "filelock", "platformdirs",
 )
 _COMPILED = ("capstone", "unicorn")  # installed, they may still not load
 # Programs besides compilers and emulators: the Debian package that brings each, and what it is for.

@@ -14,7 +14,8 @@ from support.paths import ROOT
 
 SOURCE = ROOT / "src" / "pilotlight"
 ON_THE_BOARD = SOURCE / "micropython" / "python"  # imported by MicroPython, not by Python
-DISTRIBUTION = {"elftools": "pyelftools", "torchgen": "torch", "yaml": "pyyaml"}  # where its name is not the module's
+# Where its name is not the module's.
+DISTRIBUTION = {"elftools": "pyelftools", "serial": "pyserial", "torchgen": "torch", "yaml": "pyyaml"}
 
 
 def imported() -> set[str]:

@@ -7,6 +7,7 @@
     dev.counts_reason                      # why there are no counts
     dev.stack                              # deepest painted stack in bytes, None on host
     dev.emulator                           # its name and version, None on host
+    device.connect("/dev/ttyACM0")         # the same for a board whose server is running
 
 `build` comes from toolchain.build_model for the same board. A board that hangs, crashes or is missing its
 emulator raises PilotlightError (kinds board-hangs, board-crashed, missing-tool).
@@ -20,11 +21,12 @@ from pilotlight.boards import Board
 from pilotlight.device.device import Device
 from pilotlight.device.emulator import EmulatedDevice
 from pilotlight.device.host import HostDevice
+from pilotlight.device.line import connect, port_of
 from pilotlight.errors import MissingToolError, PilotlightError
 from pilotlight.system import has_pipes, load_package
 from pilotlight.toolchain import BuildInfo
 
-__all__ = ["Device", "chosen_emulator", "open"]
+__all__ = ["Device", "chosen_emulator", "connect", "open", "port_of"]
 
 
 def open(

@@ -13,7 +13,7 @@ from pilotlight.device.channel import Channel, EndedError, StalledError
 from pilotlight.device.counts import Counts
 from pilotlight.device.protocol import Client, Marks, RestartedError
 from pilotlight.errors import PilotlightError
-from pilotlight.toolchain import BuildInfo, FolderPort
+from pilotlight.toolchain import FolderPort, ModelFolder
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -29,9 +29,11 @@ class Device:
     counts: Counts | None = None
     counts_reason: str | None = None
     emulator: str | None = None  # its name and version
+    _stays = False  # after it is closed
 
-    def __init__(self, build: BuildInfo, timeout: float):
-        self.build = build
+    def __init__(self, model: ModelFolder, name: str, timeout: float):
+        self.model = model
+        self.name = name
         self.timeout = timeout
         self.calls: list[int] = []  # the entry point of each run
         self.log: list[str] = []
@@ -39,13 +41,13 @@ class Device:
 
     def run(self, inputs: Sequence[Array], fill: int | None = None, entry: int = 0) -> list[Array]:
         """One inference of an entry point; arrays in metadata's c_shape. `fill` first overwrites the whole arena."""
-        ports = self.build.folder.entries[entry]
+        ports = self.model.entries[entry]
         if len(inputs) != len(ports.inputs):
             raise PilotlightError(
-                f"{self.build.name} has {len(ports.inputs)} inputs, got {len(inputs)}", kind="wrong-input"
+                f"{self.model.name} has {len(ports.inputs)} inputs, got {len(inputs)}", kind="wrong-input"
             )
         blobs = [_bytes_of(port, array) for port, array in zip(ports.inputs, inputs, strict=True)]
-        first_input, first_output, _ = self.build.folder.before(entry)
+        first_input, first_output, _ = self.model.before(entry)
         sizes = [port.bytes for port in ports.outputs]
         with self._talk() as client:
             marks, outputs = client.infer(entry, first_input, blobs, first_output, sizes, fill)
@@ -65,8 +67,8 @@ class Device:
         """The counts of one entry point's runs."""
         if self.counts is None:
             return None
-        first = self.build.folder.before(entry)[2]
-        return self.counts.of_entry(self.calls, entry, first, len(self.build.folder.entries[entry].ops))
+        first = self.model.before(entry)[2]
+        return self.counts.of_entry(self.calls, entry, first, len(self.model.entries[entry].ops))
 
     def reset(self) -> None:
         """The model's state starts over."""
@@ -85,10 +87,10 @@ class Device:
 
     def load_state(self, state: bytes) -> None:
         """The model goes on from a state that was saved."""
-        expected = self.build.folder.state_bytes
+        expected = self.model.state_bytes
         if len(state) != expected:
             raise PilotlightError(
-                f"{self.build.name} has {expected} bytes of state, got {len(state)}",
+                f"{self.model.name} has {expected} bytes of state, got {len(state)}",
                 hint="give what save_state of the same model returned", kind="wrong-input",
             )
         with self._talk() as client:
@@ -96,10 +98,10 @@ class Device:
 
     def close(self) -> None:
         """Ends the board; safe to call twice."""
-        if self._client is not None:
+        if self._client is not None and not self._stays:
             with contextlib.suppress(StalledError, EndedError, RestartedError, PilotlightError):
                 self._client.leave()
-            self._client = None
+        self._client = None
         self._shut()
 
     def __enter__(self) -> Self:
@@ -117,13 +119,13 @@ class Device:
 
     def _greet(self) -> None:
         """The board must hold the model that was built."""
-        folder = self.build.folder
+        expected = self.model.build_id
         with self._talk() as client:
             facts = client.hello()
-        if facts.build_id != folder.build_id:
+        if facts.build_id != expected:
             self.close()
             raise PilotlightError(
-                f"the board holds another model: its build id is {facts.build_id:08x}, not {folder.build_id:08x}",
+                f"the board holds another model: its build id is {facts.build_id:08x}, not {expected:08x}",
                 hint="compile and build the model again",
                 kind="protocol",
             )
@@ -139,7 +141,7 @@ class Device:
     @contextlib.contextmanager
     def _talk(self) -> Iterator[Client]:
         if self._client is None:
-            raise PilotlightError(f"{self.build.board.name} is closed", kind="board-closed")
+            raise PilotlightError(f"{self.name} is closed", kind="board-closed")
         try:
             yield self._client
         except StalledError:
@@ -156,25 +158,24 @@ class Device:
         raise reason()
 
     def _hung(self) -> PilotlightError:
-        name = self.build.board.name
         return PilotlightError(
-            f"{name} did not answer for {self.timeout:g} s{self._position()}{self._last_words()}",
-            where=f"board {name}, run {len(self.calls) + 1}",
+            f"{self.name} did not answer for {self.timeout:g} s{self._position()}{self._last_words()}",
+            where=f"board {self.name}, run {len(self.calls) + 1}",
             hint="a slow model needs a longer timeout",
             kind="board-hangs",
         )
 
     def _crashed(self) -> PilotlightError:
         return PilotlightError(
-            f"{self.build.board.name} stopped by itself{self._position()}{self._last_words()}",
-            where=f"board {self.build.board.name}, run {len(self.calls) + 1}",
+            f"{self.name} stopped by itself{self._position()}{self._last_words()}",
+            where=f"board {self.name}, run {len(self.calls) + 1}",
             kind="board-crashed",
         )
 
     def _restarted(self) -> PilotlightError:
         return PilotlightError(
-            f"{self.build.board.name} restarted by itself{self._last_words()}",
-            where=f"board {self.build.board.name}, run {len(self.calls) + 1}",
+            f"{self.name} restarted by itself{self._last_words()}",
+            where=f"board {self.name}, run {len(self.calls) + 1}",
             kind="board-crashed",
         )
 

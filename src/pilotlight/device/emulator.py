@@ -27,7 +27,8 @@ class EmulatedDevice(Device):
     """Everything of one boot lives in a temporary folder and is gone after it."""
 
     def __init__(self, build: BuildInfo, timeout: float, count: bool):
-        super().__init__(build, timeout)
+        super().__init__(build.folder, build.board.name, timeout)
+        self.build = build
         emulator = build.board.emulator
         if emulator is None or build.image is None:
             raise PilotlightError(f"there is no image of {build.name} to boot", kind="not-runnable")

@@ -17,7 +17,8 @@ class HostDevice(Device):
     counts_reason = "instructions are counted on emulated boards"
 
     def __init__(self, build: BuildInfo, timeout: float):
-        super().__init__(build, timeout)
+        super().__init__(build.folder, build.board.name, timeout)
+        self.build = build
         if build.image is None:
             raise PilotlightError("the build has no program to run", kind="not-runnable")
         self._folder = scratch_folder("device-")

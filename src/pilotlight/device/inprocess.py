@@ -273,7 +273,8 @@ class InProcessDevice(Device):
     """A core in this process; boots at once."""
 
     def __init__(self, build: BuildInfo, timeout: float, count: bool):
-        super().__init__(build, timeout)
+        super().__init__(build.folder, build.board.name, timeout)
+        self.build = build
         if build.image is None:
             raise PilotlightError(f"there is no image of {build.name} to boot", kind="not-runnable")
         self.emulator = VERSION
