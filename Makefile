@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs sizes bench bench-compile bench-anywhere conformance conformance-micropython fuzz fuzz-server micropython-tests micropython-bench clean
+.PHONY: help setup demo test test-report check coverage lint docs projects sizes bench bench-compile bench-anywhere conformance conformance-micropython fuzz fuzz-server micropython-tests micropython-bench clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -41,6 +41,9 @@ test: lint ## lint, then all tests on two processes
 
 test-report: setup ## the report page in a headless Chromium, which has to be installed
 	PYTHONPATH=tests $(PYTHON) -m pytest tests/support/browser_report.py $(PYTEST_ARGS)
+
+projects: setup ## projects of `pilotlight new` built and booted on every emulated board
+	PILOTLIGHT_ALL_BOARDS=1 $(PYTHON) -m pytest -n 2 tests/projects $(PYTEST_ARGS)
 
 sizes: setup ## code, RAM and instructions of example networks; writes benchmarks/sizes.md
 	$(PYTHON) benchmarks/sizes.py

@@ -24,7 +24,8 @@ from pilotlight.errors import PilotlightError
 from pilotlight.version import __version__
 
 _COMMANDS = (
-    "demo", "boards", "inspect", "compile", "run", "profile", "compare", "report", "repl", "micropython", "doctor",
+    "demo", "boards", "inspect", "compile", "run", "profile", "compare", "report", "new", "update", "build",
+    "repl", "micropython", "doctor",
 )
 _INTERRUPTED = 130
 

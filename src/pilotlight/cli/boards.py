@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,20 +12,26 @@ from pilotlight import boards
 from pilotlight.boards import Board
 from pilotlight.cli.options import common
 from pilotlight.cli.talk import Talk
+from pilotlight.projects.template import load_template
 from pilotlight.report.boards import boards_table, missing_tools
 from pilotlight.report.style import BAD, QUIET
 
 
 @click.command("boards")
+@click.option("--template", metavar="NAME", help="Only those that a template of `pilotlight new` takes.")
+@click.option("--templates", type=click.Path(path_type=Path), metavar="FOLDER", help="A folder with templates.")
 @common
 @click.pass_obj
-def command(talk: Talk) -> None:
+def command(talk: Talk, template: str | None, templates: Path | None) -> None:
     """List the boards, with their memories and how they run.
 
     A board is one .toml file. Your own are looked for in ./boards and in the folders of $PILOTLIGHT_BOARDS. Files that
     cannot be used are listed at the end.
     """
     found, bad = boards.known_boards()
+    if template is not None:
+        chosen = load_template(template, templates)
+        found = [board for board in found if chosen.reason_against(board) is None]
     missing = missing_tools(found)
     lines = [Text(line, QUIET) for line in missing]
     wrong = [Text(f"{error.where} cannot be used: {error.message}", BAD) for error in bad]
@@ -42,5 +49,7 @@ def as_dict(board: Board) -> dict[str, Any]:
         "runs": "host" if board.is_host else "emulated" if board.runnable else None,
         "memories": [vars(memory) for memory in board.memories],
         "cycles": board.cycles,
+        "names": {key: name for key, name in vars(board.names).items() if name},
+        "usb": list(board.usb),
         "file": str(board.path) if board.path else None,
     }

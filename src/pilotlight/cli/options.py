@@ -129,6 +129,7 @@ class Request:
     group: int | None = None
     wide: tuple[str, ...] = ()
     max_loss: float | None = None
+    source: str | None = None  # how the files name the model; default: as it was typed
 
     def compile(self, talk: Talk, *, to_run: bool = False) -> Build | ProgramBuild:
         found = self.compile_graphs(talk, to_run=to_run)
@@ -148,10 +149,10 @@ class Request:
             if self.quantize is not None:
                 raise not_quantized(model)
             with talk.stage(f"planning for {board.name}"):
-                return compile_program(model, board, source=self.model, **self.choices)
+                return compile_program(model, board, source=self.source or self.model, **self.choices)
         graphs = self._quantized(talk, model)
         with talk.stage(f"planning for {board.name}"):
-            build = compile(graphs.compiled, board=board, source=self.model, **self.choices)
+            build = compile(graphs.compiled, board=board, source=self.source or self.model, **self.choices)
         return build, graphs
 
     def graphs(self, talk: Talk) -> Graphs:

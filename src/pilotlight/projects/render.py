@@ -1,0 +1,127 @@
+"""Template and model → the files of a project."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from pilotlight.boards import Board
+from pilotlight.compiler import Build
+from pilotlight.errors import PilotlightError
+from pilotlight.programs import ProgramBuild
+from pilotlight.projects.model import ProjectModel, project_model
+from pilotlight.projects.template import SHARED, SHIPPED, Template
+from pilotlight.toolchain.find import compiler, compilers
+from pilotlight.version import __version__
+
+MODEL = "model"  # folder of the generated files
+_APPLICATION_STACK = 2048  # bytes besides the model's: main, what it calls, an interrupt
+_UNKNOWN_STACK = 4096
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A project before it is written: its files, and what its manifest says besides."""
+
+    template: Template
+    board: Board
+    options: dict[str, str]
+    code_in: str | None
+    files: dict[str, bytes]
+    commands: dict[str, list[list[str]]]
+    tools: dict[str, str]
+
+
+def render(
+    template: Template, build: Build | ProgramBuild, name: str, given: Mapping[str, str] | None = None,
+    code_in: str | None = None, stack: int | None = None,
+) -> Rendered:
+    """All files of a project called `name`; `stack` is what a run of the model needs, where it is known."""
+    board, options = build.board, template.chosen(given or {})
+    template.check_board(board)
+    _check_code_in(template, board, code_in)
+    model = project_model(build, stack)
+    folder = f"{MODEL}/"
+    values = {
+        "project": re.sub(r"\W+", "_", name).strip("_") or "app", "title": name, "board": board, "model": model,
+        "options": options, "version": __version__, "place": board.placement(
+            build.options.weights_in, build.options.arena_in
+        ),
+        "code_in": code_in, "compiler": compiler(board), "stack_bytes": _stack(model), "folder": folder,
+    }
+    files = {f"{folder}{path}": _bytes(text) for path, text in build.module.files.items()}
+    for path, text in _rendered(template, values).items():
+        files[path] = _bytes(text)
+    missing = [path for path in template.yours if path not in files]
+    if missing:
+        raise PilotlightError(
+            f"yours: the template has no file {missing[0]}", where=str(template.path / "template.toml"),
+            kind="bad-template",
+        )
+    return Rendered(template, board, options, code_in, files, _commands(template, values), _tools(template, board))
+
+
+def _check_code_in(template: Template, board: Board, code_in: str | None) -> None:
+    if code_in is None:
+        return
+    if not template.code_in:
+        raise PilotlightError(
+            f"the template {template.name} cannot choose a memory for the code", hint="omit --code-in", kind="usage"
+        )
+    board.memory(code_in)
+
+
+def _stack(model: ProjectModel) -> int:
+    """What the linker script keeps for the stack, in whole kilobytes."""
+    needed = _APPLICATION_STACK + (_UNKNOWN_STACK if model.stack_bytes is None else model.stack_bytes)
+    return -(-needed // 1024) * 1024
+
+
+def _rendered(template: Template, values: dict[str, Any]) -> dict[str, str]:
+    """The template's own files and the shared ones; a file that comes out empty is not for this board."""
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([
+            jinja2.FileSystemLoader(template.path / "files"), jinja2.FileSystemLoader(SHIPPED),
+        ]),
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined,
+        autoescape=False,
+    )
+    own = template.path / "files"
+    sources = {str(path.relative_to(own).as_posix()): path.relative_to(own).as_posix()
+               for path in sorted(own.rglob("*")) if path.is_file()}
+    sources |= {f"{to}.j2": f"{SHARED}/{name}.j2" for to, name in template.shared.items()}
+    files = {}
+    for target, source in sources.items():
+        try:
+            text = environment.get_template(source).render(**values)
+            name = environment.from_string(target.removesuffix(".j2")).render(**values)
+        except jinja2.TemplateError as error:
+            raise PilotlightError(
+                f"cannot be rendered: {error}", where=str(Path(template.name) / source), kind="bad-template"
+            ) from error
+        if text.strip():
+            files[name] = text
+    return files
+
+
+def _commands(template: Template, values: dict[str, Any]) -> dict[str, list[list[str]]]:
+    def word(text: str) -> str:
+        return jinja2.Template(text, undefined=jinja2.StrictUndefined).render(**values)
+
+    return {name: [[word(text) for text in row] for row in rows] for name, rows in template.commands.items()}
+
+
+def _tools(template: Template, board: Board) -> dict[str, str]:
+    """Programs that the commands need, and the Debian package of each; "gcc" stands for the board's compiler."""
+    gcc, package = compilers()[board.toolchain]
+    return {gcc if name == "gcc" else name: (package or "") if name == "gcc" else known
+            for name, known in template.tools.items()}
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
