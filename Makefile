@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects sizes bench bench-compile bench-anywhere conformance conformance-micropython fuzz fuzz-server micropython-tests micropython-bench clean
+.PHONY: help setup demo test test-report check coverage lint docs projects sizes bench bench-compile bench-anywhere bench-server conformance conformance-micropython fuzz fuzz-server micropython-tests micropython-bench clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -56,6 +56,9 @@ bench-compile: setup ## seconds and memory that compiling itself takes; writes b
 
 bench-anywhere: setup ## zig and Unicorn next to GCC and QEMU, and the first minute; writes benchmarks/anywhere.md
 	$(PYTHON) benchmarks/anywhere.py
+
+bench-server: setup ## flash, RAM and instructions of the device server; writes benchmarks/server.md
+	$(PYTHON) benchmarks/server.py
 
 conformance: setup ## PyTorch's operator samples through the compiler; writes docs/operators.md
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance $(CONFORMANCE_ARGS)

@@ -272,6 +272,8 @@ class SemihostingChannel:
 class InProcessDevice(Device):
     """A core in this process; boots at once."""
 
+    channel_type: type[SemihostingChannel] = SemihostingChannel
+
     def __init__(self, build: BuildInfo, timeout: float, count: bool):
         super().__init__(build.folder, build.board.name, timeout)
         self.build = build
@@ -280,7 +282,7 @@ class InProcessDevice(Device):
         self.emulator = VERSION
         self._image = build.image
         machine = self._machine = Machine(build.board, build.image)
-        self._channel = SemihostingChannel(machine, symbols(build.image)["pl_semihost"])
+        self._channel = self.channel_type(machine, symbols(build.image)["pl_semihost"])
         self._folder = scratch_folder("device-")
         self._counter = self._make_counter(machine, count)
         self._client = self._new_client(self._channel)

@@ -18,7 +18,7 @@ from pilotlight.toolchain.objects import (
     SANITIZE,
     STARTUP,
     Unit,
-    buffer_flag,
+    buffer_flags,
     compile_units,
     marked_units,
     model_units,
@@ -152,8 +152,8 @@ class _Builder:
         marked: list[Unit] = []
         if harness:
             marked = marked_units(self.model, plain, [self.optimize])
-            buffer = buffer_flag(self.board.memory(place.stack).size)
-            marked += server_units(self.model, self._with_ports(), self._startup(), [buffer])
+            buffers = buffer_flags(self.board.memory(place.stack).size)
+            marked += server_units(self.model, self._with_ports(), self._startup(), buffers)
         self._compile([*plain, *marked])
         self._write("model.ld", model_script(self.model.name, self.board, place, self._kept()))
         alone = self._link(f"{self.model.name}.model.elf", "model.ld", self.model.entries[0].function, plain)

@@ -27,8 +27,8 @@ _FLAGS = [
     *("-std=c99", "-ffp-contract=off", "-fno-common"),
     *("-ffunction-sections", "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
 ]
-# The server's transfer buffer, where RAM is small and where it is not.
-_BUFFERS = ((0x10000, 1024), (0, 256))
+# From so much RAM on: the server's transfer buffer, and how much it sends at once. Few calls are fast in an emulator.
+_BUFFERS = ((0x100000, 8192, 4096), (0x10000, 1024, 256), (0, 256, 256))
 _KIND_FLAGS = {"gcc": ("-fstack-usage",), "zig": zig.COMPILE}
 
 
@@ -71,9 +71,10 @@ def server_units(
     return [_unit("server", DEVICE_SOURCES / name, [*kind, *flags, *include]) for name in names]
 
 
-def buffer_flag(ram: int) -> str:
-    """The server's transfer buffer on a board with that much RAM."""
-    return next(f"-DPL_BUFFER_BYTES={size}u" for least, size in _BUFFERS if ram >= least)
+def buffer_flags(ram: int) -> list[str]:
+    """The server's buffers on a board with that much RAM."""
+    buffer, send = next(sizes for least, *sizes in _BUFFERS if ram >= least)
+    return [f"-DPL_BUFFER_BYTES={buffer}u", f"-DPL_SEND_BYTES={send}u"]
 
 
 def compile_units(toolchain: Toolchain, board: Board, work: Path, units: Iterable[Unit]) -> None:

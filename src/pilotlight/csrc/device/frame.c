@@ -3,14 +3,13 @@
 #include "pl_io.h"
 #include "pl_protocol.h"
 
-#define BLOCK 255u      /* COBS: a code and up to 254 bytes */
-#define SEND_BYTES 256u /* at least one block, and the zero before it */
+#define BLOCK 255u /* COBS: a code and up to 254 bytes */
 
-static uint8_t buffer[PL_BUFFER_BYTES];
-static uint32_t start; /* of the frame that comes in */
-static uint32_t have;  /* bytes in the buffer */
+static uint8_t buffer[PL_BUFFER_BYTES + 1u]; /* one more: a zero ends the search for zeros */
+static uint32_t start;                       /* of the frame that comes in */
+static uint32_t have;                        /* bytes in the buffer */
 
-static uint8_t sent[SEND_BYTES];
+static uint8_t sent[PL_SEND_BYTES];
 static uint32_t block; /* where the block begins whose code is not known yet */
 static uint32_t fill;  /* bytes in `sent` */
 static uint32_t check; /* CRC so far */
@@ -109,7 +108,8 @@ pl_receipt_t pl_frame_receive(pl_frame_t *frame)
     uint32_t at = start; /* all before it is not zero */
     int too_long = 0;
     for (;;) {
-        while (at < have && buffer[at] != 0u) {
+        buffer[have] = 0u;
+        while (buffer[at] != 0u) {
             at++;
         }
         if (at < have) {
@@ -154,7 +154,7 @@ static void close_block(void)
 {
     sent[block] = (uint8_t)(fill - block);
     block = fill;
-    if (fill == SEND_BYTES) {
+    if (fill == PL_SEND_BYTES) {
         flush();
     }
     fill++; /* the code of the next one */
@@ -162,16 +162,31 @@ static void close_block(void)
 
 static void stuff(const uint8_t *data, uint32_t bytes)
 {
-    for (uint32_t i = 0u; i < bytes; i++) {
-        if (fill == SEND_BYTES) {
-            flush();
+    const uint8_t *const end = data + bytes;
+    while (data < end) {
+        uint32_t at = fill;
+        const uint32_t block_left = block + BLOCK - at;
+        const uint32_t left = (uint32_t)(end - data);
+        uint32_t most = (left < block_left) ? left : block_left;
+        if (most > PL_SEND_BYTES - at) {
+            most = PL_SEND_BYTES - at;
         }
-        if (data[i] != 0u) {
-            sent[fill] = data[i];
-            fill++;
+        const uint8_t *const stop = data + most;
+        while (data < stop && *data != 0u) {
+            sent[at] = *data;
+            at++;
+            data++;
         }
-        if (data[i] == 0u || fill - block == BLOCK) {
+        fill = at;
+        if (at - block == BLOCK) {
             close_block();
+        } else if (data < stop) { /* a zero */
+            data++;
+            close_block();
+        } else if (at == PL_SEND_BYTES) {
+            flush();
+        } else {
+            /* all is done */
         }
     }
 }
@@ -201,7 +216,7 @@ void pl_frame_end(void)
     pl_put_u32(last, ~check);
     stuff(last, PL_CHECK_BYTES);
     sent[block] = (uint8_t)(fill - block);
-    if (fill == SEND_BYTES) {
+    if (fill == PL_SEND_BYTES) {
         block = fill;
         flush();
     }

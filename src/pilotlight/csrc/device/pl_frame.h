@@ -20,6 +20,11 @@ typedef enum { PL_RECEIVED, PL_UNREADABLE, PL_OVERLONG, PL_GONE } pl_receipt_t;
 #define PL_BUFFER_BYTES 1024u
 #endif
 
+/* What is sent at once; at least 256. */
+#if !defined(PL_SEND_BYTES)
+#define PL_SEND_BYTES 256u
+#endif
+
 /* Waits for the next frame, good or bad. */
 pl_receipt_t pl_frame_receive(pl_frame_t *frame);
 
