@@ -3,6 +3,7 @@ boards that are unplugged, busy or silent."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
@@ -20,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pilotlight as pl
-from pilotlight import boards, device
+from pilotlight import boards, device, toolchain
 from pilotlight.device import line as lines
 from pilotlight.device.channel import EndedError, StalledError
 from pilotlight.device.frames import ANSWER, ASK, HELLO, LOG, Frame, FrameReader, pack, room, stuff, unpack, unstuff
@@ -281,6 +282,73 @@ def test_no_frame_makes_the_server_leave_its_buffers(tmp_path: Path) -> None:
     done = subprocess.run([str(tmp_path / "fuzz"), "20000", "1"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("20000 frames, ") and int(done.stdout.split()[2]) > 4000
+
+
+# ---- steps ----
+
+
+class Counted(torch.nn.Module):
+    """Layers with a state: how often it was called."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second = torch.nn.Linear(5, 600), torch.nn.Linear(600, 3)
+        self.register_buffer("calls", torch.zeros(1))
+
+    def hidden(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(self.first(x))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return self.second(self.hidden(x)) + self.calls
+
+
+@pytest.mark.parametrize("name", ["host", "mps2-an386", "riscv32-virt"])
+def test_what_a_step_leaves_can_be_read_in_a_debug_build(name: str, tmp_path: Path) -> None:
+    """More than is kept in one run; runs before and after it go on as if it had not been."""
+    board, x = boards.load(name), torch.randn(1, 5)
+    build = pl.compile(pl.capture(Counted(), (x,), "net"), board=name)
+    folder = build.write(tmp_path / "net")
+    buffers = json.loads((folder / "metadata.json").read_text())["buffers"]
+    hidden = max((b for b in buffers if b["bytes"] == 2400), key=lambda b: b["first"])
+    info = toolchain.build_model(folder, board, tmp_path / "work", debug=True)
+    model = Counted()
+    with torch.no_grad(), device.open(board, info, count=False) as dev:
+        for _ in range(2):
+            np.testing.assert_allclose(dev.run([x.numpy()])[0], model(x).numpy(), rtol=1e-5, atol=1e-5)
+            got = dev.intermediate([x.numpy()], hidden["first"], hidden["offset"], 2400)
+            np.testing.assert_allclose(np.frombuffer(got, np.float32), model.hidden(x)[0].numpy(), rtol=1e-5, atol=1e-5)
+        with pytest.raises(PilotlightError, match="no such input, output or entry point"):
+            dev.intermediate([x.numpy()], 99, 0, 4)
+    with (
+        device.open(board, build.runnable_info, count=False) as release,
+        pytest.raises(PilotlightError, match=f"the server on {name} cannot look into a run"),
+    ):
+        release.intermediate([x.numpy()], 0, 0, 4)
+
+
+def test_cycles_of_each_step(tmp_path: Path) -> None:
+    """With a counter that goes on by ten at each look."""
+    x = torch.randn(1, 5)
+    folder = pl.compile(pl.capture(Counted(), (x,), "net"), board="host").write(tmp_path / "net")
+    (tmp_path / "clock.c").write_text(
+        '#include "pl_io.h"\nuint32_t pl_io_cycles(void) { static uint32_t now = 0xFFFFFFF0u; return now += 10u; }\n'
+    )
+    step = ["-DPL_CYCLES", "-DPL_STEPS", "-include", str(DEVICE_SOURCES / "pl_step.h"), str(DEVICE_SOURCES / "steps.c")]
+    running = Server(server_program(folder, tmp_path, 256, *step, str(tmp_path / "clock.c")))
+    count = len(read_folder(folder).ops)
+    try:
+        client = Client(running.channel, 60.0)
+        assert client.hello().features == 2 | 4
+        marks, _ = client.infer(0, 0, [x.numpy().tobytes()], 0, [12])
+        assert count > 1 and client.steps(0, count) == [10] * count
+        assert client.steps(1, 1) == [10]
+        assert marks.cycles == 10 * (2 * count + 4)
+        with pytest.raises(PilotlightError, match="no such"):
+            client.steps(1, count)
+    finally:
+        running.close()
 
 
 # ---- boards on a line ----

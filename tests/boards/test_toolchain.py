@@ -215,8 +215,9 @@ def test_weights_by_incbin_from_another_folder(tmp_path: Path, monkeypatch: pyte
         assert (dev.run(inputs())[0] == other.run(inputs())[0]).all()
 
 
+@pytest.mark.parametrize("debug", [[], ["-DPL_STEPS", "-DPL_CYCLES", "-DPL_WATCH_BYTES=64u"]], ids=["release", "debug"])
 @pytest.mark.parametrize("name", ["host", "microbit", "mps2-an386", "riscv32-virt"])
-def test_device_sources_have_no_warnings(name: str, tmp_path: Path) -> None:
+def test_device_sources_have_no_warnings(name: str, debug: list[str], tmp_path: Path) -> None:
     board = boards.load(name)
     gcc = toolchain.find(board).command[0]
     (tmp_path / "pl_ports.h").write_text(ports_header(read_folder(FOLDER)))
@@ -231,7 +232,7 @@ def test_device_sources_have_no_warnings(name: str, tmp_path: Path) -> None:
             continue
         target = ["-c", str(source), "-o", str(tmp_path / "out.o")]
         done = subprocess.run(
-            [gcc, *board.flags, *strict, *bare, *include, *target], capture_output=True, text=True
+            [gcc, *board.flags, *strict, *bare, *debug, *include, *target], capture_output=True, text=True
         )
         assert done.stderr == ""
 

@@ -19,7 +19,7 @@ from pilotlight.toolchain.objects import DEVICE_SOURCES
 from pilotlight.toolchain.ports import ports_header
 
 
-def server_program(folder: Path, work: Path, buffer: int) -> Path:
+def server_program(folder: Path, work: Path, buffer: int, *more: str) -> Path:
     """The server with a model, as a program of this computer with a transfer buffer of any size."""
     host, model, target = boards.load("host"), read_folder(folder), work / "server"
     (work / "pl_ports.h").write_text(ports_header(model))
@@ -28,7 +28,7 @@ def server_program(folder: Path, work: Path, buffer: int) -> Path:
     found = find(host)
     flags = ["-std=c99", "-O1", f"-DPL_BUFFER_BYTES={buffer}u", "-ffp-contract=off"]
     include = [f"-I{path}" for path in (DEVICE_SOURCES, work, folder)]
-    command = [*found.command, *found.flags(host), *flags, *include, *map(str, sources), "-o", str(target)]
+    command = [*found.command, *found.flags(host), *flags, *include, *more, *map(str, sources), "-o", str(target)]
     subprocess.run(command, check=True)
     return target
 

@@ -14,8 +14,8 @@ from pilotlight.device.channel import Channel, StalledError
 from pilotlight.device.frames import ANSWER, ASK, HELLO, LOG, REFUSE, VERSION, Frame, FrameReader, pack, room
 from pilotlight.errors import PilotlightError
 
-_FACTS = struct.Struct("<9I")
-_PART = struct.Struct("<BHII")  # of INPUT, LOAD, OUTPUT and SAVE
+_FACTS = struct.Struct("<10I")
+_PART = struct.Struct("<BHII")  # of INPUT, LOAD, OUTPUT, SAVE and VIEW
 _RUN = struct.Struct("<BHI")
 _MARKS = struct.Struct("<3I")
 _TRAILER = struct.Struct("<HB")
@@ -46,6 +46,7 @@ class Facts(NamedTuple):
     inputs: int
     outputs: int
     lines: int
+    watch: int  # bytes of the arena that can be kept in a run; 0 in a release build
 
 
 class Marks(NamedTuple):
@@ -133,6 +134,14 @@ class Client:
 
     def load_state(self, state: bytes) -> None:
         self.ask([Command("L", data=state)])
+
+    def watch(self, step: int, offset: int, length: int) -> None:
+        """In the next runs, keep these bytes of the arena as a step leaves them."""
+        self.ask([Command("W", _PART.pack(0, step, offset, length)[1:])])
+
+    def view(self, length: int) -> bytes:
+        """What was kept."""
+        return self.ask([Command("V", length=length)])[0]
 
     def steps(self, first: int, count: int) -> list[int]:
         """Cycles of steps in the last run, where the board's build counts them."""
@@ -288,7 +297,7 @@ def _unread(frame: Frame) -> bool:
 
 
 def _reads(command: Command) -> bool:
-    return command.kind in "OSDMC"
+    return command.kind in "OSVDMC"
 
 
 def _pieces(command: Command, space: int, largest: int) -> Iterator[tuple[bytes, bytes, int | None]]:
@@ -299,7 +308,7 @@ def _pieces(command: Command, space: int, largest: int) -> Iterator[tuple[bytes,
         for at in range(0, len(data), space):
             block = data[at : at + space]
             yield _PART.pack(kind, command.number, at, len(block)), block, 0
-    elif command.kind in "OS":
+    elif command.kind in "OSV":
         length = command.length or 0
         for at in range(0, length, largest):
             part = min(largest, length - at)

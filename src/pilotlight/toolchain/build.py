@@ -23,6 +23,7 @@ from pilotlight.toolchain.objects import (
     marked_units,
     model_units,
     server_units,
+    stepped_units,
 )
 from pilotlight.toolchain.ports import ports_header
 from pilotlight.toolchain.sizes import Sizes, flash_bytes, model_sizes
@@ -93,6 +94,7 @@ def build_model(
     need_compiler: bool = True,
     compiler: str | None = None,
     harness: bool | None = None,
+    debug: bool = False,
 ) -> BuildInfo:
     """Compiles and links a generated folder for a board.
 
@@ -100,6 +102,7 @@ def build_model(
     need_compiler=False: without one, a board's code size and stack are unknown instead of an error.
     compiler: one of options.TOOLCHAINS; default: GCC where it is installed.
     harness: also make the image that boots; default: for boards that QEMU emulates.
+    debug: its server can read what each step leaves in the arena (Device.intermediate); steps are not counted then.
     """
     if optimize not in _OPTIMIZE["gcc"]:
         raise PilotlightError(f"optimize is {' or '.join(_OPTIMIZE['gcc'])}, not {optimize!r}", kind="usage")
@@ -112,7 +115,7 @@ def build_model(
         found = find(board, compiler)
         if sanitize and found.kind == "zig":
             raise _no_sanitizers(compiler)
-        return _Builder(model, board, found, work, optimize).host(sanitize)
+        return _Builder(model, board, found, work, optimize, debug).host(sanitize)
     place = board.placement(weights_in, arena_in)
     runs = board.emulator is not None if harness is None else harness
     reason = None if compiler else reason_without(board, need_compiler)
@@ -120,7 +123,7 @@ def build_model(
         sizes = Sizes(None, model.weights_bytes, 0, None, 0, reason)
         info = BuildInfo(model, board, None, work, None, None, sizes, None, reason, ())
     else:
-        info = _Builder(model, board, find(board, compiler), work, optimize).bare(place, check, runs)
+        info = _Builder(model, board, find(board, compiler), work, optimize, debug).bare(place, check, runs)
     uses = memory_use(board, place, model, info.sizes, info.stack)
     if check:
         check_fit(board, uses)
@@ -141,6 +144,7 @@ class _Builder:
     toolchain: Toolchain
     work: Path
     goal: str
+    debug: bool = False
 
     @property
     def optimize(self) -> str:
@@ -151,9 +155,10 @@ class _Builder:
         plain = model_units(self.model, [self.optimize])
         marked: list[Unit] = []
         if harness:
-            marked = marked_units(self.model, plain, [self.optimize])
+            looked_at = stepped_units if self.debug else marked_units
+            marked = looked_at(self.model, plain, [self.optimize])
             buffers = buffer_flags(self.board.memory(place.stack).size)
-            marked += server_units(self.model, self._with_ports(), self._startup(), buffers)
+            marked += server_units(self.model, self._with_ports(), self._startup(), buffers, self.debug)
         self._compile([*plain, *marked])
         self._write("model.ld", model_script(self.model.name, self.board, place, self._kept()))
         alone = self._link(f"{self.model.name}.model.elf", "model.ld", self.model.entries[0].function, plain)
@@ -200,10 +205,11 @@ class _Builder:
             raise MissingToolError("gcc", "gcc", "to build with sanitizers")
         extra = SANITIZE if sanitize else []
         plain = model_units(self.model, [self.optimize, *extra])
-        server = server_units(self.model, self._with_ports(), None, extra)
-        self._compile([*plain, *server])
+        server = server_units(self.model, self._with_ports(), None, extra, self.debug)
+        used = stepped_units(self.model, plain, [self.optimize, *extra]) if self.debug else plain
+        self._compile([*plain, *used, *server])
         image = self.work / f"{self.model.name}.host"
-        objects = [unit.object for unit in (*plain, *server)]
+        objects = [unit.object for unit in (*used, *server)]
         run([*self.toolchain.command, *extra, *objects, "-o", str(image)], cwd=self.work)
         alone, sizes = None, Sizes(None, self.model.weights_bytes, 0, None, 0, "built with sanitizers")
         if not sanitize:

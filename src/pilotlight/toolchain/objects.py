@@ -29,6 +29,7 @@ _FLAGS = [
 ]
 # From so much RAM on: the server's transfer buffer, and how much it sends at once. Few calls are fast in an emulator.
 _BUFFERS = ((0x100000, 8192, 4096), (0x10000, 1024, 256), (0, 256, 256))
+_DEBUG = ("-DPL_STEPS", "-DPL_WATCH_BYTES=1024u")
 _KIND_FLAGS = {"gcc": ("-fstack-usage",), "zig": zig.COMPILE}
 
 
@@ -58,8 +59,15 @@ def marked_units(model: ModelFolder, plain: list[Unit], flags: Iterable[str]) ->
     return [marked if unit.source == main else unit for unit in plain]
 
 
+def stepped_units(model: ModelFolder, plain: list[Unit], flags: Iterable[str]) -> list[Unit]:
+    """The same with a call between the steps, for a server that looks at each of them."""
+    main = model.path / f"{model.name}.c"
+    stepped = _unit("steps", main, [*flags, "-include", str(DEVICE_SOURCES / "pl_step.h")])
+    return [stepped if unit.source == main else unit for unit in plain]
+
+
 def server_units(
-    model: ModelFolder, work: Path, startup: str | None, flags: Iterable[str] = ()
+    model: ModelFolder, work: Path, startup: str | None, flags: Iterable[str] = (), debug: bool = False
 ) -> list[Unit]:
     """Test driver and, for a board, start-up; pl_ports.h is expected in the work folder. Nothing that lies in the
     model's folder may hide <stdint.h>, hence -iquote."""
@@ -68,6 +76,8 @@ def server_units(
         names, kind = _HOST, ["-O1", "-DPL_BUFFER_BYTES=65536u"]
     else:
         names, kind = (*_BARE, *STARTUP[startup]), ["-Os", "-DPL_BARE"]
+    if debug:
+        names, kind = (*names, "steps.c"), [*kind, *_DEBUG]
     return [_unit("server", DEVICE_SOURCES / name, [*kind, *flags, *include]) for name in names]
 
 

@@ -7,9 +7,11 @@
 #include "pl_ports.h"
 #include "pl_protocol.h"
 
-#if defined(PL_CYCLES)
-#include "pl_io.h"
+#if defined(PL_STEPS)
 #include "pl_step.h"
+#else
+#define pl_begin_steps()
+#define pl_end_steps()
 #endif
 
 /* On a board the linker script places these; elsewhere a section of their own would hide them from sanitizers. */
@@ -90,38 +92,6 @@ static pl_run_t *entry_point(uint32_t index)
     return run;
 }
 
-#if defined(PL_CYCLES)
-static uint32_t cycles[PL_MODEL_STEPS + 1u]; /* the last one: what runs before the first step */
-static uint32_t step;
-static uint32_t since;
-
-uint32_t pl_model_steps(void) { return PL_MODEL_STEPS; }
-
-uint32_t pl_model_step_cycles(uint32_t index) { return cycles[index]; }
-
-void pl_step(uint32_t number)
-{
-    cycles[step] += pl_io_cycles() - since;
-    step = number;
-    since = pl_io_cycles();
-}
-
-static void begin_steps(void)
-{
-    volatile uint32_t *p = cycles;
-    for (uint32_t i = 0u; i <= PL_MODEL_STEPS; i++) {
-        p[i] = 0u;
-    }
-    step = PL_MODEL_STEPS;
-    since = pl_io_cycles();
-}
-
-static void end_steps(void) { pl_step(PL_MODEL_STEPS); }
-#else
-static void begin_steps(void) {}
-static void end_steps(void) {}
-#endif
-
 #if defined(PL_BARE)
 #define PAINT 0x5AFE57ACu
 
@@ -132,9 +102,9 @@ uint8_t *pl_call_run(const pl_model_t *m, uint32_t *low, uint32_t paint, pl_run_
 
 uint32_t pl_model_run(uint32_t index)
 {
-    begin_steps();
+    pl_begin_steps();
     const uint8_t *top = pl_call_run(&model, pl_stack_low, PAINT, entry_point(index));
-    end_steps();
+    pl_end_steps();
     const volatile uint32_t *low = pl_stack_low;
     while ((uintptr_t)low < (uintptr_t)top && *low == PAINT) {
         low++;
@@ -149,9 +119,9 @@ uint32_t pl_model_features(void) { return 0u; }
 
 uint32_t pl_model_run(uint32_t index)
 {
-    begin_steps();
+    pl_begin_steps();
     entry_point(index)(&model);
-    end_steps();
+    pl_end_steps();
     return PL_NOT_MEASURED;
 }
 #endif

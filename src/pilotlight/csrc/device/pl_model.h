@@ -28,8 +28,11 @@ void pl_model_reset(void);
 /* Runs an entry point once; returns the bytes of stack it touched, or PL_NOT_MEASURED. */
 uint32_t pl_model_run(uint32_t index);
 
-/* With PL_CYCLES: the cycles of each step in the last run; no steps if the model was compiled without PL_STEP. */
+/* With PL_STEPS: how many steps there are. With PL_CYCLES: the cycles of each in the last run. With PL_WATCH_BYTES: keep
+ * bytes of the arena as a step leaves them; they are there after a run that had this step. */
 uint32_t pl_model_steps(void);
 uint32_t pl_model_step_cycles(uint32_t index);
+void pl_model_watch(uint32_t step, uint32_t offset, uint32_t bytes);
+pl_port_t pl_model_watched(void);
 
 #endif

@@ -11,8 +11,8 @@
  *
  *     kind     from       payload
  *     HELLO    computer   -            opens a session, whose number the computer invents (not 0)
- *     HELLO    board      9 uint32: bytes of its buffer, features, build id, arena, state, entry points, inputs,
- *                         outputs, lines of its description
+ *     HELLO    board      10 uint32: bytes of its buffer, features, build id, arena, state, entry points, inputs,
+ *                         outputs, lines of its description, bytes that WATCH can keep
  *     ASK      computer   commands, one after the other
  *     ANSWER   board      what the commands read, uint16 commands carried out, uint8 status
  *     LOG      board      a line of text, at any time between other frames
@@ -37,13 +37,15 @@
  *     FILL     uint8 byte                                  -            every byte of the arena becomes that
  *     START    -                                           -            the model's state starts over
  *     RUN      uint16 entry point, uint32 times            -
+ *     WATCH    uint16 step, uint32 offset, length          -            keep bytes of the arena after this step (debug)
  *     LEAVE    -                                           -            the server ends: a board resets, a program stops
  *     OUTPUT   uint16 which, uint32 offset, length         its bytes
  *     SAVE     uint16 0, uint32 offset, length             bytes of the model's state
+ *     VIEW     uint16 0, uint32 offset, length             the bytes that WATCH kept in the last run (debug)
  *     DESCRIBE uint16 line                                 uint16 length, the line (see docs/device-protocol.md)
  *     MARKS    -                                           uint32 stack of the last run, deepest stack of any run,
  *                                                          cycles of the last run
- *     STEPS    uint16 first, uint16 how many               uint32 cycles of each of these steps in the last run
+ *     TIMES    uint16 first, uint16 how many               uint32 cycles of each of these steps in the last run
  *
  * A model with several entry points numbers the inputs of the first, then those of the second, and so on; outputs and
  * steps likewise. */
@@ -64,11 +66,13 @@
 #define PL_START 'Z'
 #define PL_RUN 'R'
 #define PL_LEAVE 'Q'
+#define PL_WATCH 'W'
 #define PL_OUTPUT 'O'
 #define PL_SAVE 'S'
+#define PL_VIEW 'V'
 #define PL_DESCRIBE 'D'
 #define PL_MARKS 'M'
-#define PL_STEPS 'C'
+#define PL_TIMES 'C'
 
 /* Status of an answer. */
 #define PL_OK 0u

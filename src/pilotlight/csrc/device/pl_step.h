@@ -3,9 +3,12 @@
 
 #include <stdint.h>
 
-/* Cycles of each step: compile the model's NAME.c with `-include pl_step.h`, the server and model.c with -DPL_CYCLES,
- * and write pl_io_cycles (pl_io.h). */
+/* A look at each step of a run, for debug builds: compile NAME.c with `-include pl_step.h`, all files of the server with
+ * -DPL_STEPS, and steps.c too. With -DPL_CYCLES the cycles of each step are counted; with -DPL_WATCH_BYTES=n up to n bytes
+ * of the arena can be kept as one step leaves them. */
 void pl_step(uint32_t number);
+void pl_begin_steps(void);
+void pl_end_steps(void);
 
 #define PL_STEP(n) pl_step(n##u)
 

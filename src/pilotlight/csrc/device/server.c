@@ -8,10 +8,22 @@
 
 #if defined(PL_CYCLES)
 #define CYCLES() pl_io_cycles()
-#define CYCLE_FEATURES (PL_HAS_CYCLES | (pl_model_steps() != 0u ? PL_HAS_STEPS : 0u))
+#define CYCLE_FEATURE PL_HAS_CYCLES
 #else
 #define CYCLES() 0u
-#define CYCLE_FEATURES 0u
+#define CYCLE_FEATURE 0u
+#endif
+
+#if defined(PL_CYCLES) && defined(PL_STEPS)
+#define STEP_FEATURE PL_HAS_STEPS
+#else
+#define STEP_FEATURE 0u
+#endif
+
+#if defined(PL_WATCH_BYTES)
+#define WATCH_BYTES PL_WATCH_BYTES
+#else
+#define WATCH_BYTES 0u
 #endif
 
 /* The session and its last question, in case that is repeated. */
@@ -60,11 +72,26 @@ static void answer_u32(uint32_t value)
     pl_frame_put(bytes, 4u);
 }
 
-/* INPUT, LOAD, OUTPUT and SAVE: part of a tensor or of the state. */
+/* What INPUT, LOAD, OUTPUT, SAVE and VIEW move a part of. */
+static pl_port_t port_of(uint8_t command, uint32_t index)
+{
+    if (command == PL_INPUT) {
+        return pl_model_input(index);
+    }
+    if (command == PL_OUTPUT) {
+        return pl_model_output(index);
+    }
+#if defined(PL_WATCH_BYTES)
+    if (command == PL_VIEW) {
+        return pl_model_watched();
+    }
+#endif
+    return pl_model_state();
+}
+
 static uint8_t transfer(pl_question_t *q, uint8_t command)
 {
     const uint8_t *args = take(q, 10u);
-    pl_port_t port = {0, 0u};
     if (args == 0) {
         return PL_CUT_SHORT;
     }
@@ -80,13 +107,7 @@ static uint8_t transfer(pl_question_t *q, uint8_t command)
     if (index >= count) {
         return PL_NO_SUCH_INDEX;
     }
-    if (command == PL_INPUT) {
-        port = pl_model_input(index);
-    } else if (command == PL_OUTPUT) {
-        port = pl_model_output(index);
-    } else {
-        port = pl_model_state();
-    }
+    const pl_port_t port = port_of(command, index);
     if (offset > port.bytes || length > port.bytes - offset) {
         return PL_OUTSIDE;
     }
@@ -166,7 +187,30 @@ static uint8_t marks(pl_question_t *q)
     return PL_OK;
 }
 
-#if defined(PL_CYCLES)
+#if defined(PL_WATCH_BYTES)
+static uint8_t watch(pl_question_t *q)
+{
+    const uint8_t *args = take(q, 10u);
+    if (args == 0) {
+        return PL_CUT_SHORT;
+    }
+    const uint32_t step = pl_get_u16(args);
+    const uint32_t offset = pl_get_u32(args + 2);
+    const uint32_t length = pl_get_u32(args + 6);
+    if (step >= pl_model_steps()) {
+        return PL_NO_SUCH_INDEX;
+    }
+    if (length > WATCH_BYTES || offset > pl_model_arena_bytes || length > pl_model_arena_bytes - offset) {
+        return PL_OUTSIDE;
+    }
+    if (q->repeated == 0u) {
+        pl_model_watch(step, offset, length);
+    }
+    return PL_OK;
+}
+#endif
+
+#if defined(PL_CYCLES) && defined(PL_STEPS)
 static uint8_t steps(pl_question_t *q)
 {
     const uint8_t *args = take(q, 4u);
@@ -200,6 +244,13 @@ static uint8_t change(pl_question_t *q, uint8_t command)
     if (command == PL_FILL) {
         return fill_arena(q);
     }
+    if (command == PL_WATCH) {
+#if defined(PL_WATCH_BYTES)
+        return watch(q);
+#else
+        return PL_UNKNOWN_COMMAND;
+#endif
+    }
     if (command == PL_LEAVE) {
         leaving = 1u;
     } else if (q->repeated == 0u) {
@@ -219,6 +270,7 @@ static uint8_t carry_out(pl_question_t *q, uint8_t command)
         case PL_START:
         case PL_RUN:
         case PL_LEAVE:
+        case PL_WATCH:
             return change(q, command);
         case PL_OUTPUT:
         case PL_SAVE:
@@ -227,9 +279,13 @@ static uint8_t carry_out(pl_question_t *q, uint8_t command)
             return describe(q);
         case PL_MARKS:
             return marks(q);
-#if defined(PL_CYCLES)
-        case PL_STEPS:
+#if defined(PL_CYCLES) && defined(PL_STEPS)
+        case PL_TIMES:
             return steps(q);
+#endif
+#if defined(PL_WATCH_BYTES)
+        case PL_VIEW:
+            return transfer(q, command);
 #endif
         default:
             return PL_UNKNOWN_COMMAND;
@@ -282,7 +338,7 @@ static void hello(const pl_frame_t *frame)
     }
     pl_frame_begin(PL_HELLO, frame->sequence, session);
     answer_u32(PL_BUFFER_BYTES);
-    answer_u32(pl_model_features() | CYCLE_FEATURES);
+    answer_u32(pl_model_features() | CYCLE_FEATURE | STEP_FEATURE);
     answer_u32(pl_model_build);
     answer_u32(pl_model_arena_bytes);
     answer_u32(pl_model_state().bytes);
@@ -290,6 +346,7 @@ static void hello(const pl_frame_t *frame)
     answer_u32(pl_model_inputs);
     answer_u32(pl_model_outputs);
     answer_u32(pl_model_lines);
+    answer_u32(WATCH_BYTES);
     pl_frame_end();
 }
 
