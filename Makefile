@@ -68,9 +68,12 @@ fuzz: setup ## random models against eager PyTorch; FUZZ_ARGS="--seed 0 --count 
 
 fuzz-server: ## a million good and broken frames for the device server, built with sanitizers; FUZZ_FRAMES, FUZZ_SEED
 	mkdir -p build
-	gcc -std=c99 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -I src/pilotlight/csrc/device \
-		tests/support/fuzz_server.c src/pilotlight/csrc/device/server.c src/pilotlight/csrc/device/frame.c -o build/fuzz-server
-	build/fuzz-server $(or $(FUZZ_FRAMES),1000000) $(or $(FUZZ_SEED),1)
+	for debug in "" "-DPL_STEPS -DPL_CYCLES -DPL_WATCH_BYTES=48u"; do \
+		gcc -std=c99 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all $$debug -I src/pilotlight/csrc/device \
+			tests/support/fuzz_server.c src/pilotlight/csrc/device/server.c src/pilotlight/csrc/device/frame.c \
+			-o build/fuzz-server && \
+		build/fuzz-server $(or $(FUZZ_FRAMES),1000000) $(or $(FUZZ_SEED),1) || exit 1; \
+	done
 
 conformance-micropython: setup ## PyTorch's operator samples through MicroPython; writes docs/micropython-operators.md
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance.micropython $(CONFORMANCE_ARGS)

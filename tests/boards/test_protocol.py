@@ -121,7 +121,7 @@ def test_noise_without_an_end_is_forgotten() -> None:
 
 
 FAULTS = st.builds(
-    Fault, st.sampled_from(["flip", "lose", "cut", "noise", "double", "swallow"]), st.integers(0, 400),
+    Fault, st.sampled_from(["flip", "lose", "cut", "noise", "double", "swallow", "late"]), st.integers(0, 400),
     st.binary(min_size=1, max_size=6),
 )
 SOME_FAULTS = st.lists(st.none() | FAULTS, max_size=5)
@@ -272,12 +272,13 @@ def test_lines_of_text_come_between_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not SANITIZERS, reason="zig has no sanitizers")
-def test_no_frame_makes_the_server_leave_its_buffers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("debug", [[], ["-DPL_STEPS", "-DPL_CYCLES", "-DPL_WATCH_BYTES=48u"]], ids=["release", "debug"])
+def test_no_frame_makes_the_server_leave_its_buffers(debug: list[str], tmp_path: Path) -> None:
     """`make fuzz-server` does the same with a million frames."""
     gcc = shutil.which("gcc")
     assert gcc
     sources = [ROOT / "tests" / "support" / "fuzz_server.c", *(DEVICE_SOURCES / n for n in ("server.c", "frame.c"))]
-    command = [gcc, "-std=c99", "-O1", *SANITIZE, "-I", DEVICE_SOURCES, *sources, "-o", tmp_path / "fuzz"]
+    command = [gcc, "-std=c99", "-O1", *SANITIZE, *debug, "-I", DEVICE_SOURCES, *sources, "-o", tmp_path / "fuzz"]
     subprocess.run([str(word) for word in command], check=True)
     done = subprocess.run([str(tmp_path / "fuzz"), "20000", "1"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -427,6 +428,30 @@ def test_a_board_that_is_unplugged(program: Path) -> None:
         with pytest.raises(PilotlightError, match=f"the board on {port} is gone: the line was closed") as error:
             dev.run(inputs())
         assert error.value.kind == "board-missing"
+
+
+def test_a_board_that_restarts_in_the_middle(program: Path) -> None:
+    with serial_board(program) as (port, board), pl.connect(port) as dev:
+        dev.run(inputs())
+        board.restart(program)
+        with pytest.raises(PilotlightError, match=f"the board on {port} restarted by itself") as error:
+            dev.run(inputs())
+        assert error.value.kind == "board-crashed"
+        with pl.connect(port) as again:
+            (got,) = again.run(inputs())
+    np.testing.assert_array_equal(got, Tiny()(*(torch.from_numpy(a) for a in inputs())).numpy())
+
+
+def test_a_connection_in_the_middle_of_a_frame(program: Path) -> None:
+    """What the program before left on the line, and what a board prints when it boots."""
+    with serial_board(program) as (port, board):
+        board.say(b"boot 1.0\r\nready\r\n\0\x05half")
+        with serial.Serial(port) as other:
+            other.write(pack(Frame(ASK, 5, 77, bytes(range(200))))[:90])
+            other.flush()
+        with pl.connect(port) as dev:
+            (got,) = dev.run(inputs())
+    np.testing.assert_array_equal(got, Tiny()(*(torch.from_numpy(a) for a in inputs())).numpy())
 
 
 def test_a_board_with_another_model_on_a_line(program: Path) -> None:

@@ -67,17 +67,26 @@ class FaultyLine:
     def __init__(self, channel: StreamChannel, to_board: Iterable[Fault | None], from_board: Iterable[Fault | None]):
         self._channel = channel
         self._to_board, self._from_board = iter(to_board), iter(from_board)
+        self._late_to, self._late_from = b"", b""  # comes with what follows it
         self.sent = 0
 
     def write(self, data: bytes, timeout: float) -> None:
         self.sent += 1
         fault = next(self._to_board, None)
-        self._channel.write(fault.applied(data) if fault else data, timeout)
+        if fault and fault.kind == "late":
+            self._late_to += data
+            return
+        late, self._late_to = self._late_to, b""
+        self._channel.write(late + (fault.applied(data) if fault else data), timeout)
 
     def read(self, timeout: float) -> bytes:
         data = self._channel.read(timeout)
         fault = next(self._from_board, None)
-        return fault.applied(data) if fault else data
+        if fault and fault.kind == "late":
+            self._late_from += data
+            return self.read(timeout)
+        late, self._late_from = self._late_from, b""
+        return late + (fault.applied(data) if fault else data)
 
 
 class Server:
@@ -127,8 +136,9 @@ def serial_board(program: Path | None) -> Iterator[tuple[str, Board]]:
     board, port = pty.openpty()
     tty.setraw(port)
     name = os.ttyname(port)
-    process = subprocess.Popen([str(program)], stdin=board, stdout=board) if program else None
-    made = Board(process, board, port)
+    made = Board(board, port)
+    if program:
+        made.restart(program)
     try:
         yield name, made
     finally:
@@ -138,12 +148,23 @@ def serial_board(program: Path | None) -> Iterator[tuple[str, Board]]:
 class Board:
     """On one end of a pseudo-terminal."""
 
-    def __init__(self, process: subprocess.Popen[bytes] | None, board: int, port: int):
-        self._process, self._fds = process, [board, port]
+    def __init__(self, board: int, port: int):
+        self._process: subprocess.Popen[bytes] | None = None
+        self._fds = [board, port]
+
+    def restart(self, program: Path) -> None:
+        self._stop()
+        self._process = subprocess.Popen([str(program)], stdin=self._fds[0], stdout=self._fds[0])
+
+    def say(self, words: bytes) -> None:
+        os.write(self._fds[0], words)
 
     def unplug(self) -> None:
+        self._stop()
+        while self._fds:
+            os.close(self._fds.pop())
+
+    def _stop(self) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-        while self._fds:
-            os.close(self._fds.pop())

@@ -70,6 +70,21 @@ static void fail(const char *what)
     exit(1);
 }
 
+/* Only a debug build of the server asks for these. */
+static uint32_t kept_from, kept_bytes;
+uint32_t pl_io_cycles(void) { return runs; }
+uint32_t pl_model_steps(void) { return 3u; }
+uint32_t pl_model_step_cycles(uint32_t index) { return (uint32_t[3]){1u, 2u, 3u}[index]; }
+
+void pl_model_watch(uint32_t step, uint32_t offset, uint32_t bytes)
+{
+    (void)step;
+    kept_from = offset;
+    kept_bytes = bytes;
+}
+
+pl_port_t pl_model_watched(void) { return port(arena + kept_from, kept_bytes); }
+
 /* ---- frames, written a second time ---- */
 
 typedef struct {
@@ -143,12 +158,12 @@ static void random_bytes(text_t *t, uint32_t bytes)
 /* A command with arguments that may be anything. */
 static void wild_command(text_t *t)
 {
-    static const uint8_t kinds[] = "ILFZOSDMCX";
+    static const uint8_t kinds[] = "ILWFZOSVDMCX";
     static const uint32_t edges[] = {0u, 1u, 40u, LARGEST, 0xFFFFFFFFu, 0x80000000u, 0x7FFFFFFFu};
     const uint32_t kind = kinds[any(sizeof kinds - 1u)];
     const uint32_t length = any(2u) ? any(60u) : edges[any(7u)];
     add(t, kind, 1u);
-    if (kind == 'I' || kind == 'L' || kind == 'O' || kind == 'S') {
+    if (strchr("ILWOSV", (int)kind) != NULL) {
         add(t, any(4u), 2u);
         add(t, any(2u) ? any(60u) : edges[any(7u)], 4u);
         add(t, length, 4u);
@@ -181,9 +196,10 @@ static void good_question(text_t *t)
     add(t, any(input_bytes[input] - bytes + 1u), 4u);
     add(t, bytes, 4u);
     random_bytes(t, bytes);
+    const uint32_t times = any(3u);
     add(t, PL_RUN, 1u);
     add(t, any(2u), 2u);
-    add(t, 1u, 4u);
+    add(t, times, 4u);
     read_output = any(OUTPUTS);
     read_bytes = any(output_bytes[read_output] + 1u);
     read_at = any(output_bytes[read_output] - read_bytes + 1u);
@@ -194,7 +210,7 @@ static void good_question(text_t *t)
     now_sequence = (now_sequence + 1u) & 0xFFFFu;
     last = *t;
     checking = 1;
-    expected_runs = runs + 1u;
+    expected_runs = runs + times;
 }
 
 static void fault(text_t *line)
