@@ -80,7 +80,7 @@ def of_bits(lines: list[str]) -> torch.Tensor:
     bits = [int(line.split("0x")[1][:8], 16) for line in lines]
     numbers = torch.tensor([b - (1 << 32) if b >= 1 << 31 else b for b in bits], dtype=torch.int32).view(torch.float32)
     for line, number in zip(lines, numbers, strict=True):
-        assert float(line.split()[0]) == pytest.approx(float(number), rel=2e-5, abs=2e-7)
+        assert float(line.split()[0]) == pytest.approx(float(number), rel=2e-5, abs=1e-6)
     return numbers
 
 

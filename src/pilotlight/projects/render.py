@@ -44,7 +44,7 @@ def render(
     """All files of a project called `name`; `stack` is what a run of the model needs, where it is known."""
     board, options = build.board, template.chosen(given or {})
     template.check_board(board)
-    _check_code_in(template, board, code_in)
+    _check_memories(template, board, build, code_in)
     model = project_model(build, stack)
     folder = f"{MODEL}/"
     values = {
@@ -66,14 +66,16 @@ def render(
     return Rendered(template, board, options, code_in, files, _commands(template, values), _tools(template, board))
 
 
-def _check_code_in(template: Template, board: Board, code_in: str | None) -> None:
-    if code_in is None:
-        return
-    if not template.code_in:
+def _check_memories(template: Template, board: Board, build: Build | ProgramBuild, code_in: str | None) -> None:
+    chosen = {"--code-in": code_in, "--weights-in": build.options.weights_in, "--arena-in": build.options.arena_in}
+    given = [option for option, memory in chosen.items() if memory is not None]
+    if given and not template.memories:
         raise PilotlightError(
-            f"the template {template.name} cannot choose a memory for the code", hint="omit --code-in", kind="usage"
+            f"the template {template.name} does not choose memories: the linker script of its environment does",
+            hint=f"omit {given[0]}, and place it there", kind="usage",
         )
-    board.memory(code_in)
+    if code_in is not None:
+        board.memory(code_in)
 
 
 def _stack(model: ProjectModel) -> int:

@@ -22,7 +22,7 @@ SHARED = "shared"  # files that several templates use; not a template itself
 FILE = "template.toml"
 _KEYS = {
     "title": str, "yours": list, "shared": dict, "boards": dict, "option": list, "tools": dict, "commands": dict,
-    "code_in": bool,
+    "memories": bool,
 }
 _BOARDS = {"startup": list, "name": str, "except": dict}
 _OPTION = {"name": str, "default": str, "help": str}
@@ -50,7 +50,7 @@ class Template:
     options: tuple[TemplateOption, ...] = ()
     tools: Mapping[str, str] = field(default_factory=dict)  # program: Debian package, or nothing
     commands: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
-    code_in: bool = False  # whether the kernels can be put into a memory of one's choice
+    memories: bool = False  # whether it can put code, weights and arena into memories of one's choice
 
     def reason_against(self, board: Board) -> str | None:
         """Why a board is not taken; None where it is."""
@@ -143,7 +143,7 @@ def _parse(name: str, path: Path) -> Template:
         options=tuple(TemplateOption(**row) for row in options),
         tools=data.get("tools", {}),
         commands={key: tuple(map(tuple, rows)) for key, rows in data.get("commands", {}).items()},
-        code_in=data.get("code_in", False),
+        memories=data.get("memories", False),
     )
 
 
