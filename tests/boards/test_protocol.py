@@ -165,6 +165,20 @@ def test_a_line_that_loses_everything_ends_with_the_timeout(server: Server) -> N
     assert time.monotonic() - begun < 30.0
 
 
+@pytest.mark.parametrize("words", [pack(Frame(LOG, 0, 0, b"still here")), b"\x05noise\0", b"\0", b"x"])
+def test_a_board_that_only_talks_ends_with_the_timeout(words: bytes) -> None:
+    class Talking:
+        reliable = False
+
+        def write(self, data: bytes, timeout: float) -> None: ...
+
+        def read(self, timeout: float) -> bytes:
+            return words
+
+    with pytest.raises(StalledError):
+        Client(Talking(), timeout=0.2, patience=0.05).hello()
+
+
 def test_large_tensors_go_in_blocks(tmp_path: Path) -> None:
     """With many zeros and with none, of sizes around those of blocks, over a line with faults."""
 
@@ -440,6 +454,17 @@ def test_a_board_that_restarts_in_the_middle(program: Path) -> None:
         with pl.connect(port) as again:
             (got,) = again.run(inputs())
     np.testing.assert_array_equal(got, Tiny()(*(torch.from_numpy(a) for a in inputs())).numpy())
+
+
+def test_a_board_is_restarted(program: Path, tmp_path: Path) -> None:
+    """Its state is lost, and the device goes on."""
+    script = tmp_path / "board"
+    script.write_text(f"#!/bin/sh\nfor k in 1 2; do {program}; done\n")
+    script.chmod(0o755)
+    with serial_board(script) as (port, _), device.connect(port) as dev:
+        results = [dev.run(inputs())[0] for _ in range(2)]
+        dev.restart()
+        assert (dev.run(inputs())[0] == results[0]).all() and (results[0] != results[1]).any()
 
 
 def test_a_connection_in_the_middle_of_a_frame(program: Path) -> None:

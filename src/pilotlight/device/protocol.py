@@ -261,13 +261,18 @@ class Client:
     def _next_frame(self, timeout: float) -> Frame | None:
         """The next one that is no line of text; None if it cannot be read."""
         deadline = time.monotonic() + timeout
+        first = True
         while True:
             while self._frames:
                 frame = self._frames.pop(0)
                 if frame is None or frame.kind != LOG:
                     return frame
                 self._log(frame.payload.decode(errors="replace"))
-            self._frames = self._reader.feed(self._channel.read(max(0.0, deadline - time.monotonic())))
+            left = deadline - time.monotonic()
+            if left <= 0 and not first:  # lines of text may come without end
+                raise StalledError
+            first = False
+            self._frames = self._reader.feed(self._channel.read(max(0.0, left)))
 
     def _payload(self, question: Frame, frame: Frame) -> bytes | None:
         """Of the answer; None for a frame that answers something else."""
