@@ -265,4 +265,4 @@ class _Builder:
         return self.work
 
     def _write(self, name: str, text: str) -> None:
-        (self.work / name).write_text(text)
+        (self.work / name).write_text(text, encoding="utf-8", newline="\n")
