@@ -195,15 +195,16 @@ def test_weights_and_arena_in_a_named_memory(name: str, tmp_path: Path) -> None:
     assert (outputs[0] == outputs[1]).all()
 
 
+_INCBIN = (
+    '.section .rodata.tiny_weights, "a"\n.balign 16\n.globl tiny_weights\ntiny_weights:\n.incbin "tiny_weights.bin"\n'
+)
+
+
 def test_weights_by_incbin_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Large weights come as an assembly file that names a binary file beside it."""
     source = (FOLDER / "tiny_weights.c").read_text()
     blob = bytes(int(word, 16) for word in source.replace(",", " ").split() if word.startswith("0x"))
-    text = (
-        '.section .rodata.tiny_weights, "a"\n.balign 16\n.globl tiny_weights\n'
-        'tiny_weights:\n.incbin "tiny_weights.bin"\n'
-    )
-    folder = altered(tmp_path / "model", files={"tiny_weights.S": text})
+    folder = altered(tmp_path / "model", files={"tiny_weights.S": _INCBIN})
     (folder / "tiny_weights.bin").write_bytes(blob)
     (folder / "tiny_weights.c").write_text("typedef int nothing;\n")
     monkeypatch.chdir(tmp_path)
@@ -213,6 +214,18 @@ def test_weights_by_incbin_from_another_folder(tmp_path: Path, monkeypatch: pyte
     plain = toolchain.build_model(FOLDER, board, "plain")
     with device.open(board, build) as dev, device.open(board, plain) as other:
         assert (dev.run(inputs())[0] == other.run(inputs())[0]).all()
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "zig"])
+def test_other_weights_in_the_same_folder_are_noticed(compiler: str, tmp_path: Path) -> None:
+    """zig keeps objects, and does not look into files that .incbin names."""
+    folder = altered(tmp_path / "model", files={"tiny_weights.S": _INCBIN})
+    (folder / "tiny_weights.c").write_text("typedef int nothing;\n")
+    board = boards.load("mps2-an386")
+    for byte in (b"\x11", b"\x22"):
+        (folder / "tiny_weights.bin").write_bytes(byte * 48)
+        build = toolchain.build_model(folder, board, tmp_path / "work", compiler=compiler)
+        assert build.image is not None and byte * 48 in build.image.read_bytes()
 
 
 @pytest.mark.parametrize("name", ["host", "microbit", "mps2-an386", "riscv32-virt"])
