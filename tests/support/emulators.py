@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 
 from pilotlight import boards, device
@@ -13,6 +15,12 @@ from pilotlight.options import Options
 def quickest(board: str) -> Options:
     """In this process, which boots at once, where the core allows."""
     return Options(emulator="unicorn" if boards.load(board).in_process else None)
+
+
+def runs_here(board: str) -> bool:
+    """Whether an emulator of it is installed."""
+    known = boards.load(board)
+    return known.in_process or (known.emulator is not None and shutil.which(known.emulator.program) is not None)
 
 
 def assert_emulators_agree(build: Build) -> None:
