@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects sizes bench bench-compile bench-anywhere bench-server conformance conformance-micropython fuzz fuzz-server micropython-tests micropython-bench clean
+.PHONY: help setup demo test test-report check coverage lint docs projects sizes bench bench-compile bench-anywhere bench-server conformance conformance-micropython fuzz fuzz-server micropython-tests micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -83,6 +83,9 @@ micropython-tests: setup ## MicroPython's own tests with torch built in, here an
 
 micropython-bench: setup ## size and speed of torch under MicroPython; writes benchmarks/micropython.md
 	$(PYTHON) benchmarks/micropython.py
+
+wheels: setup ## whether PyPI has wheels of what an installation brings for other systems; writes docs/tools.md
+	$(PYTHON) scripts/check_wheels.py
 
 clean: ## remove what was built (the .venv stays; delete it by hand to start over)
 	rm -rf build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,11 +1,12 @@
 """What all tests share: one thread a worker, hypothesis without deadlines, and what is skipped where tools are missing.
 
 Set-up without root leaves system packages out and lists them in build/missing.txt. Only then is a test that needs one
-of their programs skipped, by name.
+of their programs skipped, by the program's name, and the summary counts these tests for each program.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from pilotlight.errors import MissingToolError, PilotlightError
 
 _LIST = Path(__file__).parent.parent / "build" / "missing.txt"
+_NEEDS = "needs "
 MISSING = _LIST.read_text().split() if _LIST.exists() else []
 
 torch.set_num_threads(1)
@@ -28,12 +30,12 @@ settings.load_profile("pilotlight")
 
 
 def _lacks(error: BaseException | None) -> str | None:
-    """The program that was not found, if that is what went wrong."""
+    """What was not found, if that is what went wrong."""
     while error is not None:
         if isinstance(error, MissingToolError) or (isinstance(error, PilotlightError) and error.kind == "missing-tool"):
-            return error.message
+            return error.message.split(" was not found")[0]
         if isinstance(error, FileNotFoundError) and "/" not in str(error.filename or "/"):
-            return f"{error.filename} was not found"
+            return str(error.filename)
         error = error.__cause__ or error.__context__
     return None
 
@@ -55,11 +57,17 @@ def _skipped_without_its_tools() -> Generator[None]:
         lack = _lacks(error) if MISSING else None
         if lack is None:
             raise
-        pytest.skip(lack)
+        pytest.skip(_NEEDS + lack)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if MISSING:
-        terminalreporter.section("not installed")
-        names = ', '.join(MISSING)
-        terminalreporter.write_line(f"{names}: tests that need them were skipped, each with its reason above")
+    if not MISSING:
+        return
+    reasons = (str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", []))
+    found = Counter(text.partition(_NEEDS)[2] for text in reasons if text.startswith(f"Skipped: {_NEEDS}"))
+    terminalreporter.section("not installed")
+    terminalreporter.write_line(f"Debian packages that set-up left out: {', '.join(MISSING)}")
+    for name, count in found.most_common():
+        terminalreporter.write_line(f"{name} is not here: {count} tests skipped")
+    if "gcc" in MISSING:
+        terminalreporter.write_line("gcc is not here: programs on this computer ran without sanitizers")

@@ -39,7 +39,7 @@ def locked(path: Path) -> FileLock:
 def is_whole(path: Path) -> bool:
     """Whether a kept file exists and has not changed since it was stored."""
     try:
-        return _digest_file(path).read_text() == _digest(path)
+        return _digest_file(path).read_text(encoding="utf-8") == _digest(path)
     except (OSError, UnicodeDecodeError):
         return False
 
@@ -47,7 +47,7 @@ def is_whole(path: Path) -> bool:
 def store(partial: Path, path: Path) -> None:
     """Move a finished file into place in one step: a reader sees either all of it or the previous file."""
     digest = _digest_file(partial)
-    digest.write_text(_digest(partial))
+    digest.write_text(_digest(partial), encoding="utf-8", newline="\n")
     partial.replace(path)
     digest.replace(_digest_file(path))
 

@@ -64,7 +64,7 @@ def _python() -> Iterator[Part]:
     yield Part("Python", platform.python_version(), sys.executable, platform_name())
     for name in _PACKAGES:
         yield replace(_package(name, "everything", f"pip install {name}"), small=name != "torch")
-    compiler = _package("ziglang", "compiling without GCC", f"pip install 'ziglang=={zig.VERSION}.*'")
+    compiler = _package("ziglang", "compiling without GCC", zig.INSTALL)
     yield replace(compiler, small=True)
     yield replace(_package("unicorn", "running boards without QEMU", "pip install unicorn"), small=True)
     yield _package("torchao", "--quantize int8, int16x8 and auto", "pip install --no-deps torchao==0.18.0")
@@ -114,7 +114,8 @@ def named_version(program: str) -> str | None:
 
 def _version(path: str) -> str:
     try:
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_PATIENCE, errors="replace")
+        asked = [path, "--version"]
+        said = subprocess.run(asked, capture_output=True, encoding="utf-8", errors="replace", timeout=_PATIENCE)
         found = _VERSION.search(_PACKAGED.sub("", said.stdout + said.stderr))
     except (OSError, subprocess.TimeoutExpired):
         found = None

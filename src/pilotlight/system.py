@@ -8,6 +8,7 @@ import getpass
 import importlib
 import os
 import platform
+import select
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -51,6 +52,19 @@ def owned(path: Path) -> bool:
 def has_pipes() -> bool:
     """Whether two programs can share named pipes, through which QEMU is driven."""
     return hasattr(os, "mkfifo")
+
+
+def open_pipe(path: Path) -> int:
+    """A new named pipe, open for both directions: opening then never waits, whichever side comes first."""
+    os.mkfifo(path)
+    return os.open(path, os.O_RDWR | os.O_NONBLOCK)
+
+
+def pipe_ready(fd: int, writing: bool, milliseconds: int) -> bool:
+    """Whether a pipe can be written or read within some time."""
+    poll = select.poll()
+    poll.register(fd, select.POLLOUT if writing else select.POLLIN)
+    return bool(poll.poll(milliseconds))
 
 
 def child_options(own_group: bool) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import re
 import resource
-import shutil
 import signal
 import sys
 import threading
@@ -34,7 +33,7 @@ from support.tiny_model import EMULATED, FOLDER, Tiny, altered, inputs
 BOTH = [name for name in EMULATED if boards.load(name).in_process]
 
 
-def built(name: str, work: Path, compiler: str = "gcc", folder: Path = FOLDER) -> toolchain.BuildInfo:
+def built(name: str, work: Path, compiler: str | None = None, folder: Path = FOLDER) -> toolchain.BuildInfo:
     return toolchain.build_model(folder, boards.load(name), work, compiler=compiler, harness=True)
 
 
@@ -298,7 +297,7 @@ def test_an_image_larger_than_a_memory(tmp_path: Path) -> None:
     assert build.image is not None
     size = sum(len(data) for _, at, data in loaded(build.image) if at < 0x1000_0000)
     opened(with_memory(build, "flash", size=size + 64), "unicorn").close()
-    with pytest.raises(PilotlightError, match=r"bytes at 0x00000000, \d+ more than flash of mps2-an386 holds") as error:
+    with pytest.raises(PilotlightError, match=r"bytes at 0x0000\w{4}, \d+ more than flash of") as error:
         opened(with_memory(build, "flash", size=size - 64), "unicorn")
     assert error.value.kind == "wrong-board"
 
@@ -391,9 +390,9 @@ def test_no_compiler_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_zig_of_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zig, "version", lambda: "0.13.0")
-    with pytest.raises(PilotlightError, match=r"zig 0.13.0 is installed, expected 0.17") as error:
+    with pytest.raises(PilotlightError, match=r"zig 0\.13\.0 is installed, expected 0\.17 or 0\.16") as error:
         built("mps2-an386", tmp_path, "zig")
-    assert error.value.hint == "pip install 'ziglang==0.17.*'"
+    assert error.value.hint == "pip install 'ziglang>=0.16,<0.18'"
 
 
 def test_zig_does_not_know_every_core(tmp_path: Path) -> None:
@@ -402,4 +401,4 @@ def test_zig_does_not_know_every_core(tmp_path: Path) -> None:
 
 
 def test_gcc_where_it_is_installed() -> None:
-    assert shutil.which("arm-none-eabi-gcc") and find(boards.load("mps2-an386")).kind == "gcc"
+    assert find(boards.load("mps2-an386")) == find(boards.load("mps2-an386"), "gcc")

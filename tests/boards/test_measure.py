@@ -14,6 +14,7 @@ from pilotlight.measure.estimate import estimate, load_table
 from pilotlight.measure.profile import cycles_estimate, profile
 from pilotlight.toolchain.disassembly import Disassembly, disassemble, printed
 from pilotlight.toolchain.sizes import functions
+from support.programs import path_of
 from support.tiny_model import EMULATED, FOLDER, altered, inputs
 
 # A whole model in assembly: 3 instructions before the first label, the loop is a kernel both steps share.
@@ -215,7 +216,7 @@ def test_emulator_of_another_version_gets_the_plugin_it_asks_for(
     monkeypatch.setattr("pilotlight.device.emulator.build_plugin", lambda version=77: build_plugin(version))
     board = boards.load("mps2-an386")
     build = toolchain.build_model(FOLDER, board, tmp_path)
-    with device.open(board, build) as dev:
+    with device.open(board, build, emulator="qemu") as dev:
         dev.run(inputs())
     assert dev.counts is not None and dev.counts.totals[0] > 0
 
@@ -228,7 +229,7 @@ def test_emulator_without_plugins_runs_without_counts(
     emulator.write_text(
         '#!/bin/sh\nfor a in "$@"; do if [ "$a" = -plugin ]; then\n'
         'echo "qemu-system-arm: -plugin: invalid option" >&2; exit 1; fi; done\n'
-        'exec /usr/bin/qemu-system-arm "$@"\n'
+        f'exec {path_of("qemu-system-arm")} "$@"\n'
     )
     emulator.chmod(0o755)
     board = boards.load("mps2-an386")

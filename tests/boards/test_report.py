@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +20,7 @@ from pilotlight.report.html import render_report
 from pilotlight.report.memory_map import memory_map
 from pilotlight.report.style import duration, number, share, size
 from pilotlight.session import Session, run_session
+from pilotlight.toolchain.find import find
 from support.command_line import NETS, call, call_json
 from support.report_page import Page
 
@@ -67,7 +69,8 @@ def test_the_page_tells_inputs_outputs_and_how_it_was_made(session: Session) -> 
     assert set(made["versions"]) == {"pilotlight", "torch", "Python", "compiler", "emulator"}
     for version in made["versions"].values():
         assert version in text
-    assert "gcc" in made["versions"]["compiler"] and "qemu" in made["versions"]["emulator"]
+    emulator = "qemu" if shutil.which("qemu-system-arm") else "unicorn"
+    assert find(session.build.board).kind in made["versions"]["compiler"] and emulator in made["versions"]["emulator"]
     assert made["date"][:10] in text and "from Python" in text and "<dt>optimize</dt><dd>speed</dd>" in text
 
 

@@ -51,7 +51,7 @@ def main() -> int:
         return 0 if right else 1
     operators = done["dense"][0]
     lines = [f"{layout} views: {results.counted(rows)}" for layout, (rows, _) in done.items() if layout != "dense"]
-    on_boards = results.on_boards(o for rows, _ in done.values() for o in rows)
+    on_boards = results.on_boards(operators)
     if on_boards:
         print(f"on boards: {on_boards}")
     if not args.dtype and not args.layout and args.limit is None:
@@ -67,8 +67,9 @@ def _run(
     left = names
     if args.resume or args.again:
         left = [n for n in names if not results.settled(results.path_of(folder, n), args.again)]
+    boards = BOARDS if layout == "dense" and not args.no_boards else ()
     lost = run(
-        source, left, folder, processes=args.processes, boards=() if args.no_boards else BOARDS,
+        source, left, folder, processes=args.processes, boards=boards,
         say=lambda text: print(text, file=sys.stderr, flush=True)
     )
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -84,7 +84,7 @@ def open_strictly(build: Build, folder: Path, timeout: float = 60.0) -> Iterator
     source = build.write(folder)
     model = read_folder(source)
     (source / "pl_ports.h").write_text(ports_header(model))
-    driver = ["-I.", "-I", str(DEVICE_SOURCES), str(DEVICE_SOURCES / "model.c")]
+    driver = ["-I", str(source.resolve()), "-I", str(DEVICE_SOURCES), str(DEVICE_SOURCES / "model.c")]
     flags = [*STRICT, *_FLAGS] if _toolchain()[0].kind == "gcc" else ["-std=c99", "-O1", "-ffp-contract=off"]
     _compile([*flags, *driver, *model.sources, *server, "-o", "program"], source)
     sizes = Sizes(None, model.weights_bytes, 0, None, 0, "built with sanitizers")

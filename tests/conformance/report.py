@@ -34,9 +34,9 @@ def write_report(
     operators: Iterable[Operator], path: Path, boards: str = "", layouts: Sequence[str] = ()
 ) -> None:
     rows = sorted(operators, key=lambda o: o.name.lower())
-    on_boards = f"Every {EVERY}th of all these samples also passes on emulated boards: {boards}.\n" if boards else ""
+    on_boards = f"Every {EVERY}th of them also passes on emulated boards: {boards}.\n" if boards else ""
     varied = f"The same with tensors that are views made inside the model: {'; '.join(layouts)}.\n" if layouts else ""
-    parts = [_HEAD.format(summary=sentence(rows)), varied, on_boards]
+    parts = [_HEAD.format(summary=sentence(rows)), on_boards, varied]
     parts += ["## Samples by operator\n", table(rows, tuple(DTYPES))]
     parts.append(left_out(rows, _LEFT_OUT))
     path.write_text("\n".join(part for part in parts if part))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -56,6 +57,7 @@ def run_groups(
             pid = os.fork()
             if pid == 0:
                 os.setsid()
+                gc.disable()  # it lives for a few operators only
                 try:
                     judge(group)
                     os._exit(0)

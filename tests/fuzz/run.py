@@ -17,6 +17,7 @@ from fuzz.child import isolated, warm
 from fuzz.generate import generate
 from fuzz.program import Program
 from fuzz.shrink import shrink
+from support.emulators import runs_here
 
 OUTCOMES = ("right", "refused", "wrong", "crashed")
 
@@ -35,9 +36,12 @@ def boards_of(program: Program, choice: Choice) -> tuple[str, ...]:
     if choice.boards in ("none", "quick"):
         return QUICK if choice.boards == "quick" else ()
     whole = program.mode in ("int8", "int16x8")
+    chosen: tuple[str, ...] = ()
     if choice.boards == "all" or (whole and program.seed % 4 == 0):
-        return BOARDS
-    return (BOARDS[program.seed // 2 % len(BOARDS)],) if whole or program.seed % 2 == 0 else ()
+        chosen = BOARDS
+    elif whole or program.seed % 2 == 0:
+        chosen = (BOARDS[program.seed // 2 % len(BOARDS)],)
+    return tuple(board for board in chosen if runs_here(board))
 
 
 def judge(seed: int, choice: Choice, small: bool, folder: Path) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from fuzz.truth import Outputs, Truth
 from pilotlight.graph.program import mixed
 from pilotlight.measure.compare import Truth as SequenceTruth
 from pilotlight.programs import ProgramBuild, RunningProgram
+from support.c_compilers import SANITIZERS
 from support.emulators import quickest
 
 CALLS = 7
@@ -43,7 +44,7 @@ def entries(loaded: Loaded, boards: Sequence[str], work: Path) -> Iterator[tuple
 
 @contextmanager
 def _opened(build: ProgramBuild, where: str, work: Path) -> Iterator[RunningProgram]:
-    with build.open(sanitize=where == "host", count=False, timeout=60.0) as running:
+    with build.open(sanitize=SANITIZERS and where == "host", count=False, timeout=60.0) as running:
         yield running
     build.close()
 

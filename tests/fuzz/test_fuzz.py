@@ -16,6 +16,8 @@ from fuzz.program import Input, Program, Statement, load
 from fuzz.run import Choice, boards_of
 from fuzz.shrink import shrink
 from fuzz.truth import Truth, decibels
+from pilotlight import device
+from pilotlight.boards import load as load_board
 
 REPRODUCERS = sorted((Path(__file__).parent / "reproducers").glob("*.py"))
 SLICE = range(20_000, 20_012)
@@ -56,6 +58,8 @@ def test_random_models_in_other_forms(mode: str, kind: str, seed: int) -> None:
 def test_what_was_found_once_is_right_now(path: Path) -> None:
     text = path.read_text()
     boards = re.findall(r"^# on (\S+)$", text, re.MULTILINE)
+    for name in boards:
+        device.chosen_emulator(load_board(name))  # an error names what is missing
     verdict = check(text, re.search(r"mode (\S+)", text).group(1), boards)  # type: ignore[union-attr]
     assert verdict.outcome == "right", verdict
 

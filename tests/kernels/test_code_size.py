@@ -23,7 +23,7 @@ class Single(nn.Module):
 
 
 def code_bytes(function: Callable[..., torch.Tensor], *inputs: torch.Tensor) -> int:
-    build = pl.compile(pl.capture(Single(function), inputs, "net"), board="mps2-an386")
+    build = pl.compile(pl.capture(Single(function), inputs, "net"), board="mps2-an386", toolchain="gcc")
     code = build.info.sizes.code
     assert code is not None
     return code

@@ -142,7 +142,7 @@ def test_only_the_chosen_branch_runs() -> None:
 
     class Lopsided(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.cond(x[0] > 0, lambda x: torch.tanh(x), lambda x: x * 2, (x,))
+            return torch.cond(x[0] > 0, lambda x: torch.tanh(torch.tanh(x)), lambda x: x * 2, (x,))
 
     graph = pl.capture(Lopsided().eval(), (torch.ones(200),), "net")
     with pl.compile(graph, board="mps2-an386").open() as running:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -16,9 +15,9 @@ from torch import nn
 
 import pilotlight as pl
 from pilotlight.compiler import Build, to_memory
-from pilotlight.errors import MissingToolError
 from support.c_compilers import STRICT, compile_c, undefined_symbols
 from support.compiled import zoo_build, zoo_graph
+from support.programs import path_of
 from zoo import ZOO
 
 ARM = "arm-none-eabi-"
@@ -191,9 +190,7 @@ def test_cmake_project_builds_and_runs(name: str, tmp_path: Path) -> None:
     build = zoo_build(name) if name in ZOO else pl.compile(
         pl.capture(nn.Linear(600, 500).eval(), (torch.randn(1, 600),), "wide"))
     folder = folder_of(build, tmp_path)
-    cmake = shutil.which("cmake")
-    if cmake is None:
-        raise MissingToolError("cmake", "cmake", "to build as users do")
+    cmake = path_of("cmake")
     subprocess.run([cmake, "-S", folder, "-B", tmp_path / "out"], check=True, capture_output=True)
     subprocess.run([cmake, "--build", tmp_path / "out"], check=True, capture_output=True)
     done = subprocess.run([tmp_path / "out" / f"{name}_example"], capture_output=True)

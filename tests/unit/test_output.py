@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -17,11 +16,12 @@ from torch import nn
 import pilotlight as pl
 from pilotlight import boards
 from pilotlight.compiler import Build
-from pilotlight.errors import MissingToolError, PilotlightError
+from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph
 from pilotlight.graph.ports import from_memory, to_memory
 from support.c_compilers import STRICT, compile_c
 from support.command_line import NETS, call_error, call_json
+from support.programs import path_of
 
 NET = f"{NETS}:net"
 
@@ -37,11 +37,8 @@ def built(name: str = "dense", width: int = 3, board: str = "host") -> Build:
 
 
 def cmake(source: Path, target: Path, *options: str) -> None:
-    program = shutil.which("cmake")
-    if program is None:
-        raise MissingToolError("cmake", "cmake", "to build as users do")
     for args in (["-S", source, "-B", target, *options], ["--build", target]):
-        done = subprocess.run([program, *args], capture_output=True, text=True)
+        done = subprocess.run([path_of("cmake"), *args], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -3,7 +3,7 @@
     load("mps2-an386") or load("my/board.toml") -> Board
     all_boards() -> [Board, ...] sorted by name; known_boards() also says which files are bad
 
-A name is looked up in $PILOTLIGHT_BOARDS (folders separated by ":"), then ./boards/, then here.
+A name is looked up in $PILOTLIGHT_BOARDS (folders separated as in $PATH), then ./boards/, then here.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def known_boards() -> tuple[list[Board], list[PilotlightError]]:
 
 
 def _folders() -> list[Path]:
-    user = [Path(p) for p in os.environ.get("PILOTLIGHT_BOARDS", "").split(":") if p]
+    user = [Path(p) for p in os.environ.get("PILOTLIGHT_BOARDS", "").split(os.pathsep) if p]
     return [*user, Path("boards"), Path(__file__).parent]
 
 

@@ -39,7 +39,7 @@ _WORDS = {str: "text", int: "a whole number", list: "a list", dict: "a table", b
 
 def parse_board(path: Path) -> Board:
     try:
-        data = tomllib.loads(path.read_text())
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise PilotlightError(f"cannot read it: {error}", where=str(path), kind="bad-board") from error
     except tomllib.TOMLDecodeError as error:

@@ -50,7 +50,7 @@ def _version(part: Part) -> Text:
 
 def _about(part: Part) -> str:
     if part.version is None and part.instead:
-        return f"not needed: {part.instead} ({part.install})"
+        return f"{part.instead} ({part.install})"
     if part.version is None:
         return f"for {part.use}: {part.install}"
     return part.where or ""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import select
 import threading
 import time
 from collections.abc import Callable
 from typing import IO, Protocol
+
+from pilotlight.system import pipe_ready
 
 _PART = 1 << 16  # bytes that are read at once
 
@@ -105,7 +106,7 @@ def _waiting(timeout: float) -> float:
 
 
 class PipeChannel:
-    """Two file descriptors, switched to non-blocking; `alive` tells whether the program still runs."""
+    """Two pipes of system.open_pipe; `alive` tells whether the program still runs."""
 
     reliable = True
 
@@ -113,8 +114,6 @@ class PipeChannel:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._alive = alive
-        os.set_blocking(read_fd, False)
-        os.set_blocking(write_fd, False)
 
     def read(self, timeout: float) -> bytes:
         deadline = time.monotonic() + timeout
@@ -122,7 +121,7 @@ class PipeChannel:
             try:
                 part = os.read(self._read_fd, _PART)
             except BlockingIOError:
-                self._wait(self._read_fd, select.POLLIN, deadline)
+                self._wait(self._read_fd, False, deadline)
                 continue
             if not part:
                 raise EndedError
@@ -135,17 +134,15 @@ class PipeChannel:
             try:
                 view = view[os.write(self._write_fd, view) :]
             except BlockingIOError:
-                self._wait(self._write_fd, select.POLLOUT, deadline)
+                self._wait(self._write_fd, True, deadline)
             except BrokenPipeError:
                 raise EndedError from None
 
-    def _wait(self, fd: int, event: int, deadline: float) -> None:
+    def _wait(self, fd: int, writing: bool, deadline: float) -> None:
         """Waits in short pieces: a named pipe held open here does not show that the program has ended."""
-        poll = select.poll()
-        poll.register(fd, event)
-        while not poll.poll(50):
+        while not pipe_ready(fd, writing, 50):
             if not self._alive():
-                if poll.poll(0):
+                if pipe_ready(fd, writing, 0):
                     return
                 raise EndedError
             if time.monotonic() > deadline:

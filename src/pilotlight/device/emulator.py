@@ -17,6 +17,7 @@ from pilotlight.device.process import start, stop, tail
 from pilotlight.device.where import describe_step, name_addresses
 from pilotlight.errors import MissingToolError, PilotlightError
 from pilotlight.installed import named_version
+from pilotlight.system import open_pipe
 from pilotlight.toolchain import BuildInfo
 
 _PIPES = ("to_board", "from_board")  # also in csrc/device/io_semihosting.c
@@ -80,15 +81,13 @@ class EmulatedDevice(Device):
         self._folder = scratch_folder("device-")
         self._work = Path(self._folder.name)
         self._counts_file = CountsFile(self._work / _COUNTS)
-        for pipe in _PIPES:
-            os.mkfifo(self._work / pipe)
-        # Open for both directions: opening then never waits, whichever side comes first.
-        self._fds = [os.open(self._work / pipe, os.O_RDWR | os.O_NONBLOCK) for pipe in _PIPES]
+        self._fds = [open_pipe(self._work / pipe) for pipe in _PIPES]
         args = [program, "-machine", emulator.machine, *emulator.args, "-kernel", str(self._image)]
         args += ["-display", "none", "-monitor", "none", "-serial", f"file:{_UART}"]
         args += ["-semihosting-config", "enable=on,target=native"]
         if self._plugin:
-            (self._work / _LABELS).write_text(labels_text(self.build.folder, self._image))
+            labels = labels_text(self.build.folder, self._image)
+            (self._work / _LABELS).write_text(labels, encoding="utf-8", newline="\n")
             args += ["-plugin", f"{self._plugin},labels={_LABELS},out={_COUNTS}"]
         self._process = start(args, self._work, self._work / _LOG)
         to_board, from_board = self._fds

@@ -293,7 +293,7 @@ class InProcessDevice(Device):
             self.counts_reason = "counting was switched off"
             return None
         labels, out = Path(self._folder.name) / "labels.txt", self._counts_file.path
-        labels.write_text(labels_text(self.build.folder, self._image))
+        labels.write_text(labels_text(self.build.folder, self._image), encoding="utf-8", newline="\n")
         try:
             return BlockCounter(machine.uc, machine.code, machine.code_base, machine.arm, labels, out)
         except MissingToolError as error:

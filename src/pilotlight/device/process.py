@@ -48,5 +48,5 @@ def stop(process: subprocess.Popen[bytes], patience: float = 2.0) -> None:
 
 def tail(path: Path, lines: int = 20) -> str:
     """The last lines of a log."""
-    text = path.read_text(errors="replace") if path.exists() else ""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     return "\n".join(text.splitlines()[-lines:]).strip()

@@ -101,7 +101,7 @@ def _known(folder: Path) -> dict[str, dict[str, str]]:
 def _read(path: Path) -> tuple[str, dict[str, str]] | None:
     """A model's name and files from its metadata; None where it is not ours."""
     try:
-        data = json.loads(path.read_text())
+        data = json.loads(path.read_text(encoding="utf-8"))
         if not str(data["generator"]).startswith("pilotlight "):
             return None
         name = str(data["name"])

@@ -56,9 +56,10 @@ def kernel_source(name: str) -> str:
     for folder in FOLDERS:
         file = folder / f"{name}.h"
         if file.is_file():
-            return file.read_text()
+            return file.read_text(encoding="utf-8")
     base, _, suffix = name.rpartition("_")
-    return Template((PORTABLE / f"{base}.h.j2").read_text(), keep_trailing_newline=True).render(ELEMENTS[suffix])
+    text = (PORTABLE / f"{base}.h.j2").read_text(encoding="utf-8")
+    return Template(text, keep_trailing_newline=True).render(ELEMENTS[suffix])
 
 
 def typed_kernels() -> list[str]:

@@ -52,7 +52,7 @@ def load_table(name: str) -> CycleTable:
     if not path.exists():
         known = ", ".join(sorted(p.stem for p in _TABLES.glob("*.toml")))
         raise PilotlightError(f"cycles: no table named {name!r}; there are: {known}", kind="bad-board")
-    data = tomllib.loads(path.read_text())
+    data = tomllib.loads(path.read_text(encoding="utf-8"))
     rules = tuple(
         Rule(
             match=re.compile(f"(?:{row['match']})"),

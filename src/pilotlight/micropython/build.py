@@ -54,7 +54,8 @@ def build(port: MicroPythonPort, selection: TorchSelection | None = ALL) -> Path
             product.parent.mkdir(exist_ok=True)
             partial = product.with_suffix(".partial")
             if port.board and selection is not None:
-                partial.write_text(json.dumps(flash_report(work / "build", made.with_suffix(".map"), selection)))
+                bytes_of_parts = json.dumps(flash_report(work / "build", made.with_suffix(".map"), selection))
+                partial.write_text(bytes_of_parts, encoding="utf-8", newline="\n")
                 cache.store(partial, report)
             shutil.copy2(made, partial)
             cache.store(partial, product)

@@ -44,7 +44,7 @@ def units() -> dict[str, PackedUnit]:
     """All units; each comes before those that it needs."""
     nodes: dict[str, ast.stmt] = {}
     for path in sorted(FOLDER.glob("*.py")):
-        for node in ast.parse(path.read_text(), str(path)).body:
+        for node in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
             if not isinstance(node, (ast.Import, ast.ImportFrom)):
                 name = _defined(node)
                 assert name not in nodes, f"{path}: {name} is there twice"

@@ -32,9 +32,9 @@ def write_firmware(port: MicroPythonPort, program: Path, folder: Path) -> dict[s
         for kind, ending in (("binary", "bin"), ("ihex", "hex")):
             files.append(f"firmware.{ending}")
             run([objcopy, "-O", kind, str(program), str(folder / files[-1])])
-        report |= json.loads((program.parent / "report.json").read_text())
+        report |= json.loads((program.parent / "report.json").read_text(encoding="utf-8"))
     report |= {"folder": str(folder), "files": [*files, "report.json"]}
-    (folder / "report.json").write_text(json.dumps(report, indent=2) + "\n")
+    (folder / "report.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8", newline="\n")
     return report
 
 

@@ -35,5 +35,5 @@ def generate(folder: Path, chosen: Mapping[str, CFunction] | None = None, *, alo
 
 def _write(path: Path, text: str) -> None:
     """Leave an unchanged file untouched, so that nothing is rebuilt for it."""
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8", newline="\n")

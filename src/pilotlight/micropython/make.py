@@ -29,7 +29,8 @@ def tool(name: str, package: str, what: str) -> str:
 
 @cached
 def compiler_version(compiler: str) -> str:
-    return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout
+    asked = [compiler, "--version"]
+    return subprocess.run(asked, capture_output=True, encoding="utf-8", errors="replace", check=True).stdout
 
 
 def mpy_cross(source: Path) -> Path:
@@ -56,7 +57,7 @@ def run_make(folder: Path, variables: dict[str, str], log: Path, what: str) -> N
         done = subprocess.run(["make", "-C", str(folder), "-j2", *arguments], stdin=subprocess.DEVNULL, stdout=file,
                               stderr=file, env=environment)
     if done.returncode:
-        text = log.read_text(errors="replace")
+        text = log.read_text(encoding="utf-8", errors="replace")
         overflows = {region: int(by) for region, by in _OVERFLOW.findall(text)}
         if "HEAP" in overflows:
             raise PilotlightError(

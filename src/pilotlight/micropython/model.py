@@ -79,10 +79,10 @@ def _watched(path: Path, name: str, inputs: Sequence[str]) -> TorchSelection:
     program = unix_binary()
     with tempfile.TemporaryDirectory() as temporary:
         script = Path(temporary) / "watch.py"
-        script.write_text(text)
+        script.write_text(text, encoding="utf-8", newline="\n")
         environment = {**os.environ, "MICROPYPATH": f"{path.resolve().parent}:.frozen"}
         done = subprocess.run([program, "-X", f"heapsize={_HEAP}", script], env=environment, capture_output=True,
-                              text=True, errors="replace", stdin=subprocess.DEVNULL)
+                              encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL)
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.strip()]
         raise PilotlightError(

@@ -68,7 +68,8 @@ def _public(files: list[Path]) -> str:
     """Classes of torch.nn, which are created on first use: the prompt completes only names that are interned."""
     import torch
 
-    text = " ".join(path.read_text() for path in files if "nn" in path.relative_to(HERE / "python").parts)
+    layers = [path for path in files if "nn" in path.relative_to(HERE / "python").parts]
+    text = " ".join(path.read_text(encoding="utf-8") for path in layers)
     known = {*re.findall(r"\w+", text), *(f"{name}{rank}d" for name in _RANKED if name in text for rank in (1, 2, 3))}
     names = sorted(known & {name for name in dir(torch.nn) if name[0].isupper()})
     listed = "".join(f"    MP_QSTR_{name},\n" for name in names)

@@ -59,7 +59,7 @@ def pack(files: Mapping[str, Path], operators: Iterable[PackedUnit]) -> Packed:
     """The units of a build's Python modules, and of its operators that are written in Python."""
     if LOADER not in files:
         return Packed({}, "#define PT_STREAM 0\n", "")
-    modules = {name: files[name].read_text() for name in PACKED if name in files}
+    modules = {name: files[name].read_text(encoding="utf-8") for name in PACKED if name in files}
     units = _modules(modules) | _units(operators)
     names = [[_MODULE + name for name in block if name in modules] for block in _BLOCKS]
     names = [block for block in names if block] + _filled({k: v for k, v in units.items() if k[0] != _MODULE})

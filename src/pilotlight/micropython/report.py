@@ -28,7 +28,7 @@ _TABLES = (".rodata.pt_kernels", ".rodata.pt_rows")  # refer to every kernel
 
 def kept_sections(map_file: Path, build: Path) -> dict[Section, int]:
     """Bytes in flash of every section that was linked."""
-    text = map_file.read_text(errors="replace")
+    text = map_file.read_text(encoding="utf-8", errors="replace")
     text = text[text.index("Linker script and memory map") :]
     found: dict[Section, int] = {}
     for name, size, path in _LINE.findall(text):

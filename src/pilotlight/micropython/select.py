@@ -118,7 +118,7 @@ def with_packages(names: Iterable[str], where: str) -> tuple[str, ...]:
 def _imported(path: Path) -> list[str]:
     """Modules of the Python part that a file imports."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -144,7 +144,7 @@ def from_file(path: Path) -> TorchSelection:
     if not path.is_file():
         raise PilotlightError(f"{path} does not exist", hint="check the path", kind="no-file")
     try:
-        data: Any = yaml.safe_load(path.read_text())
+        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise PilotlightError(f"{path} is not YAML: {str(error).splitlines()[0]}", kind="broken-file") from error
     fields = {"operators", "python"}

@@ -93,7 +93,8 @@ class BoardSession:
     def run(self, script: Path, arguments: tuple[str, ...], out: Sink, err: Sink) -> int:
         """Run a script; returns the exit code that the host's MicroPython would give."""
         trace: list[bytes] = []
-        text = _RUN.format(text=script.read_text(), name=script.name, arguments=[script.name, *arguments])
+        source = script.read_text(encoding="utf-8")
+        text = _RUN.format(text=source, name=script.name, arguments=[script.name, *arguments])
         with self._passing_interrupts():
             fine = self.execute(text, out, trace.append)
         if not fine:

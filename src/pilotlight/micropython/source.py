@@ -68,8 +68,8 @@ def _fetch(target: Path) -> None:
         for part in ("state", "lists/partial", "cache/archives/partial", "source"):
             (folder / part).mkdir(parents=True)
         (folder / "status").touch()
-        (folder / name).write_text(text)
-        (folder / "apt.conf").write_text(_CONFIG.format(folder=folder, sources=name))
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")
+        (folder / "apt.conf").write_text(_CONFIG.format(folder=folder, sources=name), encoding="utf-8", newline="\n")
         log = target.parent / "fetch.log"
         log.unlink(missing_ok=True)
         _apt(folder, log, "update")
@@ -86,7 +86,7 @@ def _apt(folder: Path, log: Path, *args: str) -> None:
             stderr=file,
         )
     if done.returncode:
-        lines = log.read_text(errors="replace").splitlines()
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
         said = [line for line in lines if re.match("[EW]: |dpkg-source: error", line)]
         raise PilotlightError(
             "MicroPython's source could not be fetched: " + (said[-1].partition(": ")[2] if said else "apt-get failed"),
@@ -97,7 +97,7 @@ def _apt(folder: Path, log: Path, *args: str) -> None:
 def debian_sources(apt: Path = _APT) -> tuple[str, str]:
     """The machine's own Debian archive as the sources file of another suite: its name and its text."""
     for path in sorted((apt / "sources.list.d").glob("*.sources")):
-        for stanza in re.split(r"\n\s*\n", path.read_text()):
+        for stanza in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")):
             fields = dict(re.findall(r"^([A-Za-z-]+):[ \t]*(.*)$", stanza, re.MULTILINE))
             if _is_debian(fields.get("URIs", ""), fields.get("Suites", ""), fields.get("Components", "")):
                 fields |= {"Types": "deb-src", "Suites": SUITE, "Components": "main"}
@@ -105,7 +105,7 @@ def debian_sources(apt: Path = _APT) -> tuple[str, str]:
                     fields["Signed-By"] = stanza.partition("Signed-By:")[2].lstrip("\n")
                 return "debian.sources", "".join(f"{key}: {value}\n" for key, value in fields.items())
     lists = [apt / "sources.list", *sorted((apt / "sources.list.d").glob("*.list"))]
-    for line in (line for path in lists if path.exists() for line in path.read_text().splitlines()):
+    for line in (line for path in lists if path.exists() for line in path.read_text(encoding="utf-8").splitlines()):
         match = re.match(r"deb(?:-src)?\s+(\[[^\]]*\]\s+)?(\S+)\s+(\S+)\s+(.*)", line)
         if match and _is_debian(match[2], match[3], match[4]):
             return "debian.list", f"deb-src {match[1] or ''}{match[2]} {SUITE} main\n"

@@ -59,7 +59,7 @@ def write_report(run: dict[str, Any], path: Path, title: str | None = None) -> P
 
 def write_page(text: str, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8", newline="\n")
     return path
 
 

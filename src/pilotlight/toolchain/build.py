@@ -201,8 +201,6 @@ class _Builder:
 
     def host(self, sanitize: bool) -> BuildInfo:
         """An ordinary program that speaks the protocol on its standard input and output."""
-        if sanitize and self.toolchain.kind != "gcc":
-            raise MissingToolError("gcc", "gcc", "to build with sanitizers")
         extra = SANITIZE if sanitize else []
         plain = model_units(self.model, [self.optimize, *extra])
         server = server_units(self.model, self._with_ports(), None, extra, self.debug)
@@ -275,4 +273,4 @@ class _Builder:
         return self.work
 
     def _write(self, name: str, text: str) -> None:
-        (self.work / name).write_text(text)
+        (self.work / name).write_text(text, encoding="utf-8", newline="\n")

@@ -32,7 +32,7 @@ class Toolchain:
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
-    return tomllib.loads((Path(__file__).parent / "toolchains.toml").read_text())
+    return tomllib.loads((Path(__file__).parent / "toolchains.toml").read_text(encoding="utf-8"))
 
 
 def compilers() -> dict[str, tuple[str, str | None]]:

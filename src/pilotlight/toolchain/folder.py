@@ -72,7 +72,7 @@ class ModelFolder:
 def read_folder(path: Path) -> ModelFolder:
     file = path / "metadata.json"
     try:
-        data = json.loads(file.read_text())
+        data = json.loads(file.read_text(encoding="utf-8"))
         return ModelFolder(
             path=path,
             name=data["name"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -95,8 +96,18 @@ def compile_units(toolchain: Toolchain, board: Board, work: Path, units: Iterabl
         target = work / unit.object
         target.parent.mkdir(exist_ok=True)
         args = [*toolchain.command, *toolchain.flags(board), *_FLAGS, *_KIND_FLAGS[toolchain.kind], *bare, *unit.flags]
+        if toolchain.kind == "zig" and unit.source.suffix == ".S":
+            args.append(f"-DPL_INCLUDED={_binaries(unit.source.parent)}")
         jobs.append(partial(run, [*args, "-c", str(unit.source), "-o", str(target)], cwd=unit.source.parent))
     in_parallel(jobs)
+
+
+def _binaries(folder: Path) -> str:
+    """A number for what .incbin may bring in: zig keeps objects, and would take an old one when only that changed."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.bin")):
+        digest.update(f"{path.name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return f"0x{digest.hexdigest()[:16]}"
 
 
 def _unit(group: str, source: Path, flags: Iterable[str]) -> Unit:

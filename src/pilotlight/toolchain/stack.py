@@ -50,7 +50,7 @@ def _frames(usage_files: Iterable[Path]) -> dict[str, int]:
     """Function name -> frame bytes, from the .su files the compiler wrote."""
     frames: dict[str, int] = {}
     for path in usage_files:
-        for line in path.read_text().splitlines():
+        for line in path.read_text(encoding="utf-8").splitlines():
             place, size, kind = line.split("\t")
             name = place.rsplit(":", 1)[-1]
             if kind not in ("static", "dynamic,bounded"):

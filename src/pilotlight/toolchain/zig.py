@@ -11,7 +11,9 @@ from pathlib import Path
 
 from pilotlight.errors import PilotlightError
 
-VERSION = "0.17"  # its linker and its names for cores change from one version to the next
+# Its linker and its names for cores change from one version to the next. PyPI has no 0.17 for Windows.
+VERSIONS = ("0.17", "0.16")
+INSTALL = "pip install 'ziglang>=0.16,<0.18'"
 COMPILE = ("-g0", "-fno-sanitize=all", "-fstack-size-section", "-Wno-unused-command-line-argument")
 
 _MACHINE = re.compile(r"-m(cpu|arch|fpu|float-abi|abi)=(.*)")
@@ -43,10 +45,9 @@ def checked_program() -> str:
     """The program, if it is of the version that is known to work."""
     found, there = program(), version() or "of an unknown version"
     assert found is not None
-    if not there.startswith(f"{VERSION}."):
+    if not there.startswith(tuple(f"{version}." for version in VERSIONS)):
         raise PilotlightError(
-            f"zig {there} is installed, expected {VERSION}", hint=f"pip install 'ziglang=={VERSION}.*'",
-            kind="missing-tool",
+            f"zig {there} is installed, expected {' or '.join(VERSIONS)}", hint=INSTALL, kind="missing-tool"
         )
     return found
 

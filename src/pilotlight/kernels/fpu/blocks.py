@@ -141,7 +141,10 @@ class Generator(ABC):
                     f.add("vmov", held[0], part[0])
                 for register in held:
                     f.add("usat", register, 31, register)
-                f.add("stmia", MemoryOperand(pointer, update=True), RegisterList(tuple(held)))
+                if len(held) == 1 and pointer.number > 7:  # a wide stmia of one register is unpredictable
+                    f.add("str", held[0], MemoryOperand(pointer, after=4))
+                else:
+                    f.add("stmia", MemoryOperand(pointer, update=True), RegisterList(tuple(held)))
 
     def plain_store(self) -> None:
         """The store without ReLU, out of the way."""
