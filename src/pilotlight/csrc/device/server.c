@@ -244,13 +244,11 @@ static uint8_t change(pl_question_t *q, uint8_t command)
     if (command == PL_FILL) {
         return fill_arena(q);
     }
-    if (command == PL_WATCH) {
 #if defined(PL_WATCH_BYTES)
+    if (command == PL_WATCH) {
         return watch(q);
-#else
-        return PL_UNKNOWN_COMMAND;
-#endif
     }
+#endif
     if (command == PL_LEAVE) {
         leaving = 1u;
     } else if (q->repeated == 0u) {
@@ -270,10 +268,15 @@ static uint8_t carry_out(pl_question_t *q, uint8_t command)
         case PL_START:
         case PL_RUN:
         case PL_LEAVE:
+#if defined(PL_WATCH_BYTES)
         case PL_WATCH:
+#endif
             return change(q, command);
         case PL_OUTPUT:
         case PL_SAVE:
+#if defined(PL_WATCH_BYTES)
+        case PL_VIEW:
+#endif
             return transfer(q, command);
         case PL_DESCRIBE:
             return describe(q);
@@ -282,10 +285,6 @@ static uint8_t carry_out(pl_question_t *q, uint8_t command)
 #if defined(PL_CYCLES) && defined(PL_STEPS)
         case PL_TIMES:
             return steps(q);
-#endif
-#if defined(PL_WATCH_BYTES)
-        case PL_VIEW:
-            return transfer(q, command);
 #endif
         default:
             return PL_UNKNOWN_COMMAND;
