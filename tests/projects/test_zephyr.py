@@ -50,7 +50,7 @@ def test_files_and_sources(name: str, tmp_path: Path) -> None:
     assert all((node / "model" / "zephyr" / source).is_file() for source in sources.split())
     (own,) = re.findall(r"target_sources\(app PRIVATE (.*)\)", (node / "CMakeLists.txt").read_text())
     for source in own.split():
-        flags = [*board.flags, "-std=c17", "-Os", "-Wall", "-Wextra", "-Werror", *CONFIG]
+        flags = [*board.flags, "-std=c17", "-ffreestanding", "-Os", "-Wall", "-Wextra", "-Werror", *CONFIG]
         include = ["-I", str(FIXTURES / "zephyr"), "-I", "src", "-I", "model"]
         done = subprocess.run(
             [compiler(board), *flags, *include, "-fsyntax-only", source], cwd=node, capture_output=True, text=True
