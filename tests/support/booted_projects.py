@@ -44,9 +44,9 @@ def net():
 """
 
 
-def built(folder: Path, runs: int = RUNS) -> Path:
+def built(folder: Path) -> Path:
     """The program of a project, built by its own files alone."""
-    for command in (["cmake", "-S", ".", "-B", "build", f"-DRUNS={runs}"], ["cmake", "--build", "build"]):
+    for command in (["cmake", "-S", ".", "-B", "build", f"-DRUNS={RUNS}"], ["cmake", "--build", "build"]):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "warning" not in done.stdout + done.stderr, done.stdout + done.stderr
@@ -78,15 +78,16 @@ def of_bits(lines: list[str]) -> torch.Tensor:
     return numbers
 
 
-def compare_with_pytorch(template: str, name: str, folder: Path) -> None:
-    """Makes a project for a board, builds and boots it, and compares what it prints."""
+def compare_with_pytorch(template: str, name: str, folder: Path, *more: str) -> Path:
+    """Makes a project for a board, builds and boots it, compares what it prints, and gives the program."""
     source = folder / "net.py"
     source.write_text(NET)
     node = folder / "first-node"
-    choices = ["--board", name, "--template", template, "--option", "interval=20"]
+    choices = ["--board", name, "--template", template, "--option", "interval=20", *more]
     made = call_json("new", node, f"{source}:net", *choices)
     assert {"main.c", "input.c", "README.md", "pilotlight.toml", "model/net.c"} <= set(made["written"])
-    text = printed(boards.load(name), built(node))
+    program = built(node)
+    text = printed(boards.load(name), program)
     scores = [of_bits(run).reshape(1, 5) for run in values(text, "scores")]
     best = [torch.tensor([int(x) for x in run]) for run in values(text, "best")]
     sure = [torch.tensor([[x == "1" for x in run]]) for run in values(text, "sure")]
@@ -100,3 +101,4 @@ def compare_with_pytorch(template: str, name: str, folder: Path) -> None:
     assert int(costs[-1][0]) > 0
     for _, used, size, left in (map(int, row) for row in costs):
         assert 0 < used < size and 0 < left < boards.load(name).total("ram")
+    return program
