@@ -68,7 +68,7 @@ fuzz: setup ## random models against eager PyTorch; FUZZ_ARGS="--seed 0 --count 
 
 fuzz-server: ## a million good and broken frames for the device server, built with sanitizers; FUZZ_FRAMES, FUZZ_SEED
 	mkdir -p build
-	for debug in "" "-DPL_STEPS -DPL_CYCLES -DPL_WATCH_BYTES=48u"; do \
+	for debug in "" "-DPL_STEPS -DPL_CYCLES -DPL_WATCH_BYTES=48u -DPL_WINDOW_BYTES=40u"; do \
 		gcc -std=c99 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all $$debug -I src/pilotlight/csrc/device \
 			tests/support/fuzz_server.c src/pilotlight/csrc/device/server.c src/pilotlight/csrc/device/frame.c \
 			-o build/fuzz-server && \

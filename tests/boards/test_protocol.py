@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -37,6 +38,7 @@ from support.tiny_model import FOLDER, Tiny, altered, inputs
 MODEL = read_folder(FOLDER)
 SIZES = [port.bytes for port in MODEL.outputs]
 BODIES = st.binary(max_size=600) | st.integers(0, 1100).map(bytes) | st.integers(0, 1100).map(lambda n: b"\x07" * n)
+DEBUG = ["-DPL_STEPS", "-DPL_CYCLES", "-DPL_WATCH_BYTES=48u", "-DPL_WINDOW_BYTES=40u"]
 QUICK = settings(max_examples=200, deadline=None)
 
 
@@ -286,7 +288,7 @@ def test_lines_of_text_come_between_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not SANITIZERS, reason="zig has no sanitizers")
-@pytest.mark.parametrize("debug", [[], ["-DPL_STEPS", "-DPL_CYCLES", "-DPL_WATCH_BYTES=48u"]], ids=["release", "debug"])
+@pytest.mark.parametrize("debug", [[], DEBUG], ids=["release", "debug"])
 def test_no_frame_makes_the_server_leave_its_buffers(debug: list[str], tmp_path: Path) -> None:
     """`make fuzz-server` does the same with a million frames."""
     gcc = shutil.which("gcc")
@@ -341,6 +343,39 @@ def test_what_a_step_leaves_can_be_read_in_a_debug_build(name: str, tmp_path: Pa
         pytest.raises(PilotlightError, match=f"the server on {name} cannot look into a run"),
     ):
         release.intermediate([x.numpy()], 0, 0, 4)
+
+
+TIMES_THREE = struct.pack("<3H", 0x2103, 0x4348, 0x4770)  # movs r1, #3; muls r0, r1; bx lr
+ADD_FIVE = struct.pack("<2H", 0x3005, 0x4770)  # adds r0, #5; bx lr
+RISCV_ADD_FIVE = struct.pack("<2I", 0x00550513, 0x00008067)  # addi a0, a0, 5; ret
+RISCV_SUB_ONE = struct.pack("<2I", 0xFFF50513, 0x00008067)  # addi a0, a0, -1; ret
+
+
+@pytest.mark.parametrize(
+    ("name", "emulator", "codes"),
+    [
+        ("mps2-an386", "qemu", {TIMES_THREE: 21, ADD_FIVE: 12}), ("microbit", "qemu", {TIMES_THREE: 21, ADD_FIVE: 12}),
+        ("mps2-an386", "unicorn", {TIMES_THREE: 21, ADD_FIVE: 12}),
+        ("riscv32-virt", "qemu", {RISCV_ADD_FIVE: 12, RISCV_SUB_ONE: 6}),
+    ],
+)
+def test_code_is_loaded_and_called(name: str, emulator: str, codes: dict[bytes, int], tmp_path: Path) -> None:
+    board = boards.load(name)
+    folder = pl.compile(pl.capture(torch.nn.ReLU(), (torch.randn(6),), "net"), board=name).write(tmp_path / "net")
+    x = np.array([-1, 2, -3, 4, -5, 6], np.float32)
+    info = toolchain.build_model(folder, board, tmp_path / "work", debug=True)
+    with device.open(board, info, count=False, emulator=emulator) as dev:
+        for _ in range(2):
+            assert {code: dev.call(code, 7) for code in codes} == codes
+        np.testing.assert_array_equal(dev.run([x])[0], np.maximum(x, 0))
+        with pytest.raises(PilotlightError, match=f"{name} has 1024 bytes of RAM for code, got 1025"):
+            dev.call(bytes(1025))
+    release = toolchain.build_model(folder, board, tmp_path / "release")
+    with device.open(board, release, count=False, emulator=emulator) as dev:
+        with pytest.raises(PilotlightError, match=f"{name} has 0 bytes of RAM for code"):
+            dev.call(TIMES_THREE)
+        with dev._talk() as client, pytest.raises(PilotlightError, match="unknown command"):
+            client.call(TIMES_THREE, 1)
 
 
 def test_cycles_of_each_step(tmp_path: Path) -> None:

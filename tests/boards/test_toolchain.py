@@ -228,7 +228,10 @@ def test_other_weights_in_the_same_folder_are_noticed(compiler: str, tmp_path: P
         assert build.image is not None and byte * 48 in build.image.read_bytes()
 
 
-@pytest.mark.parametrize("debug", [[], ["-DPL_STEPS", "-DPL_CYCLES", "-DPL_WATCH_BYTES=64u"]], ids=["release", "debug"])
+DEBUG = ["-DPL_STEPS", "-DPL_CYCLES", "-DPL_WATCH_BYTES=64u", "-DPL_WINDOW_BYTES=64u"]
+
+
+@pytest.mark.parametrize("debug", [[], DEBUG], ids=["release", "debug"])
 @pytest.mark.parametrize("name", ["host", "microbit", "mps2-an386", "riscv32-virt"])
 def test_device_sources_have_no_warnings(name: str, debug: list[str], tmp_path: Path) -> None:
     board = boards.load(name)

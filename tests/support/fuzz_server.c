@@ -9,6 +9,7 @@
 #include "pl_model.h"
 #include "pl_protocol.h"
 #include "pl_server.h"
+#include "pl_window.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,10 @@ void pl_model_watch(uint32_t step, uint32_t offset, uint32_t bytes)
 
 pl_port_t pl_model_watched(void) { return port(arena + kept_from, kept_bytes); }
 
+static uint8_t window[40];
+pl_port_t pl_window(void) { return port(window, sizeof window); }
+uint32_t pl_window_call(uint32_t offset, uint32_t argument) { return window[offset] + argument; }
+
 /* ---- frames, written a second time ---- */
 
 typedef struct {
@@ -158,16 +163,16 @@ static void random_bytes(text_t *t, uint32_t bytes)
 /* A command with arguments that may be anything. */
 static void wild_command(text_t *t)
 {
-    static const uint8_t kinds[] = "ILWFZOSVDMCX";
+    static const uint8_t kinds[] = "ILPWKFZOSVDMCUX";
     static const uint32_t edges[] = {0u, 1u, 40u, LARGEST, 0xFFFFFFFFu, 0x80000000u, 0x7FFFFFFFu};
     const uint32_t kind = kinds[any(sizeof kinds - 1u)];
     const uint32_t length = any(2u) ? any(60u) : edges[any(7u)];
     add(t, kind, 1u);
-    if (strchr("ILWOSV", (int)kind) != NULL) {
+    if (strchr("ILPWOSV", (int)kind) != NULL) {
         add(t, any(4u), 2u);
         add(t, any(2u) ? any(60u) : edges[any(7u)], 4u);
         add(t, length, 4u);
-        if (kind == 'I' || kind == 'L') {
+        if (kind == 'I' || kind == 'L' || kind == 'P') {
             random_bytes(t, length < 60u ? length : any(60u));
         }
     } else {

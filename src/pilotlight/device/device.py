@@ -118,6 +118,17 @@ class Device:
                 client.load_state(state)
         return b"".join(parts)
 
+    def call(self, code: bytes, argument: int = 0) -> int:
+        """Loads position-independent code of the board's core into its RAM and calls it as `uint32_t f(uint32_t)`. Only
+        in a build with a window for it, as debug builds for boards have."""
+        with self._talk() as client:
+            if len(code) > client.facts.window:
+                raise PilotlightError(
+                    f"{self.name} has {client.facts.window} bytes of RAM for code, got {len(code)}",
+                    hint="build it with debug=True, or with a larger PL_WINDOW_BYTES", kind="usage",
+                )
+            return client.call(code, argument)[0]
+
     def close(self) -> None:
         """Ends the board; safe to call twice."""
         if self._client is not None and not self._stays:

@@ -14,8 +14,8 @@ from pilotlight.device.channel import Channel, StalledError
 from pilotlight.device.frames import ANSWER, ASK, HELLO, LOG, REFUSE, VERSION, Frame, FrameReader, pack, room
 from pilotlight.errors import PilotlightError
 
-_FACTS = struct.Struct("<10I")
-_PART = struct.Struct("<BHII")  # of INPUT, LOAD, OUTPUT, SAVE and VIEW
+_FACTS = struct.Struct("<11I")
+_PART = struct.Struct("<BHII")  # of INPUT, LOAD, CODE, OUTPUT, SAVE and VIEW
 _RUN = struct.Struct("<BHI")
 _MARKS = struct.Struct("<3I")
 _TRAILER = struct.Struct("<HB")
@@ -47,6 +47,7 @@ class Facts(NamedTuple):
     outputs: int
     lines: int
     watch: int  # bytes of the arena that can be kept in a run; 0 in a release build
+    window: int  # bytes of RAM that code can be loaded into; 0 unless built in
 
 
 class Marks(NamedTuple):
@@ -142,6 +143,13 @@ class Client:
     def view(self, length: int) -> bytes:
         """What was kept."""
         return self.ask([Command("V", length=length)])[0]
+
+    def call(self, code: bytes, argument: int) -> tuple[int, int | None]:
+        """Loads code into the window and calls it; its result, and its cycles where they are counted."""
+        arguments = struct.pack("<II", 0, argument)
+        commands = [Command("P", data=code), Command("K", arguments), Command("U", length=8)]
+        result, cycles = struct.unpack("<II", self.ask(commands)[0])
+        return result, cycles if self.facts.features & 2 else None
 
     def steps(self, first: int, count: int) -> list[int]:
         """Cycles of steps in the last run, where the board's build counts them."""
@@ -302,13 +310,13 @@ def _unread(frame: Frame) -> bool:
 
 
 def _reads(command: Command) -> bool:
-    return command.kind in "OSVDMC"
+    return command.kind in "OSVDMCU"
 
 
 def _pieces(command: Command, space: int, largest: int) -> Iterator[tuple[bytes, bytes, int | None]]:
     """The command as it is sent, in blocks where it moves much: its words, data to the board, length of the answer."""
     kind = ord(command.kind)
-    if command.kind in "IL":
+    if command.kind in "ILP":
         data = command.data or b""
         for at in range(0, len(data), space):
             block = data[at : at + space]

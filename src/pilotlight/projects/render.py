@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +21,6 @@ from pilotlight.projects.template import SHARED, SHIPPED, Template
 from pilotlight.toolchain.find import compiler, compilers
 from pilotlight.version import __version__
 
-MODEL = "model"  # folder of the generated files
 _APPLICATION_STACK = 2048  # bytes besides the model's: main, what it calls, an interrupt
 _UNKNOWN_STACK = 4096
 
@@ -46,17 +47,20 @@ def render(
     template.check_board(board)
     _check_memories(template, board, build, code_in)
     model = project_model(build, stack)
-    folder = f"{MODEL}/"
     values = {
         "project": re.sub(r"\W+", "_", name).strip("_") or "app", "title": name, "board": board, "model": model,
         "options": options, "version": __version__, "place": board.placement(
             build.options.weights_in, build.options.arena_in
         ),
-        "code_in": code_in, "compiler": compiler(board), "stack_bytes": _stack(model), "folder": folder,
+        "code_in": code_in, "compiler": compiler(board), "stack_bytes": _stack(model),
     }
-    files = {f"{folder}{path}": _bytes(text) for path, text in build.module.files.items()}
+    files = {f"{template.model}/{path}": _bytes(text) for path, text in build.module.files.items()
+             if not template.sources_only or _is_source(path, model)}
     for path, text in _rendered(template, values).items():
         files[path] = _bytes(text)
+    for archive, inside in template.zip.items():
+        name = _text(archive, values)
+        files[name] = _zipped(files, inside, name.removesuffix(".zip"))
     missing = [path for path in template.yours if path not in files]
     if missing:
         raise PilotlightError(
@@ -112,10 +116,25 @@ def _rendered(template: Template, values: dict[str, Any]) -> dict[str, str]:
 
 
 def _commands(template: Template, values: dict[str, Any]) -> dict[str, list[list[str]]]:
-    def word(text: str) -> str:
-        return jinja2.Template(text, undefined=jinja2.StrictUndefined).render(**values)
+    return {name: [[_text(word, values) for word in row] for row in rows] for name, rows in template.commands.items()}
 
-    return {name: [[word(text) for text in row] for row in rows] for name, rows in template.commands.items()}
+
+def _text(text: str, values: dict[str, Any]) -> str:
+    return jinja2.Template(text, undefined=jinja2.StrictUndefined).render(**values)
+
+
+def _is_source(path: str, model: ProjectModel) -> bool:
+    return path in model.sources or path.endswith((".h", ".bin"))
+
+
+def _zipped(files: Mapping[str, bytes], folder: str, top: str) -> bytes:
+    """The files of a folder as an archive with one folder at its top; the same files give the same bytes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, data in sorted(files.items()):
+            if path.startswith(f"{folder}/"):
+                archive.writestr(zipfile.ZipInfo(f"{top}/{path.removeprefix(f'{folder}/')}"), data)
+    return buffer.getvalue()
 
 
 def _tools(template: Template, board: Board) -> dict[str, str]:

@@ -22,7 +22,7 @@ SHARED = "shared"  # files that several templates use; not a template itself
 FILE = "template.toml"
 _KEYS = {
     "title": str, "yours": list, "shared": dict, "boards": dict, "option": list, "tools": dict, "commands": dict,
-    "memories": bool,
+    "memories": bool, "model": str, "sources_only": bool, "zip": dict,
 }
 _BOARDS = {"startup": list, "name": str, "except": dict}
 _OPTION = {"name": str, "default": str, "help": str}
@@ -50,6 +50,9 @@ class Template:
     options: tuple[TemplateOption, ...] = ()
     tools: Mapping[str, str] = field(default_factory=dict)  # program: Debian package, or nothing
     commands: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    model: str = "model"  # folder of the generated files
+    sources_only: bool = False  # only headers and sources there, where everything else would be in the way
+    zip: Mapping[str, str] = field(default_factory=dict)  # archive: folder that is in it
     memories: bool = False  # whether it can put code, weights and arena into memories of one's choice
 
     def reason_against(self, board: Board) -> str | None:
@@ -143,6 +146,9 @@ def _parse(name: str, path: Path) -> Template:
         options=tuple(TemplateOption(**row) for row in options),
         tools=data.get("tools", {}),
         commands={key: tuple(map(tuple, rows)) for key, rows in data.get("commands", {}).items()},
+        model=data.get("model", "model"),
+        sources_only=data.get("sources_only", False),
+        zip=data.get("zip", {}),
         memories=data.get("memories", False),
     )
 

@@ -102,7 +102,8 @@ def build_model(
     need_compiler=False: without one, a board's code size and stack are unknown instead of an error.
     compiler: one of options.TOOLCHAINS; default: GCC where it is installed.
     harness: also make the image that boots; default: for boards that QEMU emulates.
-    debug: its server can read what each step leaves in the arena (Device.intermediate); steps are not counted then.
+    debug: its server can read what each step leaves in the arena (Device.intermediate) and, on a board, load and call
+    code (Device.call); steps are not counted then.
     """
     if optimize not in _OPTIMIZE["gcc"]:
         raise PilotlightError(f"optimize is {' or '.join(_OPTIMIZE['gcc'])}, not {optimize!r}", kind="usage")

@@ -31,6 +31,7 @@ _FLAGS = [
 # From so much RAM on: the server's transfer buffer, and how much it sends at once. Few calls are fast in an emulator.
 _BUFFERS = ((0x100000, 8192, 4096), (0x10000, 1024, 256), (0, 256, 256))
 _DEBUG = ("-DPL_STEPS", "-DPL_WATCH_BYTES=1024u")
+_WINDOW = "-DPL_WINDOW_BYTES=1024u"
 _KIND_FLAGS = {"gcc": ("-fstack-usage",), "zig": zig.COMPILE}
 
 
@@ -79,6 +80,8 @@ def server_units(
         names, kind = (*_BARE, *STARTUP[startup]), ["-Os", "-DPL_BARE"]
     if debug:
         names, kind = (*names, "steps.c"), [*kind, *_DEBUG]
+        if startup is not None:
+            names, kind = (*names, "window.c"), [*kind, _WINDOW]
     return [_unit("server", DEVICE_SOURCES / name, [*kind, *flags, *include]) for name in names]
 
 

@@ -11,8 +11,9 @@
  *
  *     kind     from       payload
  *     HELLO    computer   -            opens a session, whose number the computer invents (not 0)
- *     HELLO    board      10 uint32: bytes of its buffer, features, build id, arena, state, entry points, inputs,
- *                         outputs, lines of its description, bytes that WATCH can keep
+ *     HELLO    board      11 uint32: bytes of its buffer, features, build id, arena, state, entry points, inputs,
+ *                         outputs, lines of its description, bytes that WATCH can keep, bytes
+ *                         of the window for CODE
  *     ASK      computer   commands, one after the other
  *     ANSWER   board      what the commands read, uint16 commands carried out, uint8 status
  *     LOG      board      a line of text, at any time between other frames
@@ -38,6 +39,8 @@
  *     START    -                                           -            the model's state starts over
  *     RUN      uint16 entry point, uint32 times            -
  *     WATCH    uint16 step, uint32 offset, length          -            keep bytes of the arena after this step (debug)
+ *     CODE     uint16 0, uint32 offset, length, bytes      -            into the window in RAM (only if built in)
+ *     CALL     uint32 offset, uint32 argument              -            what begins there in the window (only if built in)
  *     LEAVE    -                                           -            the server ends: a board resets, a program stops
  *     OUTPUT   uint16 which, uint32 offset, length         its bytes
  *     SAVE     uint16 0, uint32 offset, length             bytes of the model's state
@@ -46,6 +49,7 @@
  *     MARKS    -                                           uint32 stack of the last run, deepest stack of any run,
  *                                                          cycles of the last run
  *     TIMES    uint16 first, uint16 how many               uint32 cycles of each of these steps in the last run
+ *     RESULT   -                                           uint32 result, cycles of the last CALL (only if built in)
  *
  * A model with several entry points numbers the inputs of the first, then those of the second, and so on; outputs and
  * steps likewise. */
@@ -67,12 +71,15 @@
 #define PL_RUN 'R'
 #define PL_LEAVE 'Q'
 #define PL_WATCH 'W'
+#define PL_CODE 'P'
+#define PL_CALL 'K'
 #define PL_OUTPUT 'O'
 #define PL_SAVE 'S'
 #define PL_VIEW 'V'
 #define PL_DESCRIBE 'D'
 #define PL_MARKS 'M'
 #define PL_TIMES 'C'
+#define PL_RESULT 'U'
 
 /* Status of an answer. */
 #define PL_OK 0u

@@ -26,6 +26,14 @@
 #define WATCH_BYTES 0u
 #endif
 
+#if defined(PL_WINDOW_BYTES)
+#include "pl_window.h"
+#define WINDOW_BYTES PL_WINDOW_BYTES
+static uint32_t last_result;
+#else
+#define WINDOW_BYTES 0u
+#endif
+
 /* The session and its last question, in case that is repeated. */
 static uint32_t session; /* 0: none */
 static uint16_t sequence;
@@ -72,7 +80,7 @@ static void answer_u32(uint32_t value)
     pl_frame_put(bytes, 4u);
 }
 
-/* What INPUT, LOAD, OUTPUT, SAVE and VIEW move a part of. */
+/* What INPUT, LOAD, CODE, OUTPUT, SAVE and VIEW move a part of. */
 static pl_port_t port_of(uint8_t command, uint32_t index)
 {
     if (command == PL_INPUT) {
@@ -84,6 +92,11 @@ static pl_port_t port_of(uint8_t command, uint32_t index)
 #if defined(PL_WATCH_BYTES)
     if (command == PL_VIEW) {
         return pl_model_watched();
+    }
+#endif
+#if defined(PL_WINDOW_BYTES)
+    if (command == PL_CODE) {
+        return pl_window();
     }
 #endif
     return pl_model_state();
@@ -98,7 +111,7 @@ static uint8_t transfer(pl_question_t *q, uint8_t command)
     const uint32_t index = pl_get_u16(args);
     const uint32_t offset = pl_get_u32(args + 2);
     const uint32_t length = pl_get_u32(args + 6);
-    const int writes = (command == PL_INPUT) || (command == PL_LOAD);
+    const int writes = (command == PL_INPUT) || (command == PL_LOAD) || (command == PL_CODE);
     const uint8_t *data = writes ? take(q, length) : 0;
     const uint32_t count = (command == PL_INPUT) ? pl_model_inputs : (command == PL_OUTPUT) ? pl_model_outputs : 1u;
     if (writes && data == 0) {
@@ -210,6 +223,34 @@ static uint8_t watch(pl_question_t *q)
 }
 #endif
 
+#if defined(PL_WINDOW_BYTES)
+static uint8_t call(pl_question_t *q)
+{
+    const uint8_t *args = take(q, 8u);
+    if (args == 0) {
+        return PL_CUT_SHORT;
+    }
+    const uint32_t offset = pl_get_u32(args);
+    if (offset >= WINDOW_BYTES || (offset & 3u) != 0u) {
+        return PL_OUTSIDE;
+    }
+    if (q->repeated == 0u) {
+        const uint32_t before = CYCLES();
+        last_result = pl_window_call(offset, pl_get_u32(args + 4));
+        last_cycles = CYCLES() - before;
+    }
+    return PL_OK;
+}
+
+static uint8_t result(pl_question_t *q)
+{
+    begin_answer(q);
+    answer_u32(last_result);
+    answer_u32(last_cycles);
+    return PL_OK;
+}
+#endif
+
 #if defined(PL_CYCLES) && defined(PL_STEPS)
 static uint8_t steps(pl_question_t *q)
 {
@@ -235,7 +276,7 @@ static uint8_t change(pl_question_t *q, uint8_t command)
     if (q->reading != 0u) {
         return PL_WRONG_ORDER;
     }
-    if (command == PL_INPUT || command == PL_LOAD) {
+    if (command == PL_INPUT || command == PL_LOAD || command == PL_CODE) {
         return transfer(q, command);
     }
     if (command == PL_RUN) {
@@ -247,6 +288,11 @@ static uint8_t change(pl_question_t *q, uint8_t command)
 #if defined(PL_WATCH_BYTES)
     if (command == PL_WATCH) {
         return watch(q);
+    }
+#endif
+#if defined(PL_WINDOW_BYTES)
+    if (command == PL_CALL) {
+        return call(q);
     }
 #endif
     if (command == PL_LEAVE) {
@@ -271,6 +317,10 @@ static uint8_t carry_out(pl_question_t *q, uint8_t command)
 #if defined(PL_WATCH_BYTES)
         case PL_WATCH:
 #endif
+#if defined(PL_WINDOW_BYTES)
+        case PL_CODE:
+        case PL_CALL:
+#endif
             return change(q, command);
         case PL_OUTPUT:
         case PL_SAVE:
@@ -285,6 +335,10 @@ static uint8_t carry_out(pl_question_t *q, uint8_t command)
 #if defined(PL_CYCLES) && defined(PL_STEPS)
         case PL_TIMES:
             return steps(q);
+#endif
+#if defined(PL_WINDOW_BYTES)
+        case PL_RESULT:
+            return result(q);
 #endif
         default:
             return PL_UNKNOWN_COMMAND;
@@ -346,6 +400,7 @@ static void hello(const pl_frame_t *frame)
     answer_u32(pl_model_outputs);
     answer_u32(pl_model_lines);
     answer_u32(WATCH_BYTES);
+    answer_u32(WINDOW_BYTES);
     pl_frame_end();
 }
 

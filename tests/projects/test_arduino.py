@@ -1,0 +1,65 @@
+"""Projects of the template arduino: the library as its specification says, and the sketch by the board's compiler.
+
+Arduino's cores are in no registry, so their header is stood in for.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import zipfile
+from pathlib import Path
+
+from pilotlight import boards
+from pilotlight.toolchain.find import compiler
+from support.command_line import call_json
+from support.paths import FIXTURES
+
+NET = """
+import torch
+
+def net():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()), (torch.randn(1, 4),)
+"""
+# What the library specification asks for, in rev. 2.2.
+REQUIRED = ["name", "version", "author", "maintainer", "sentence", "paragraph", "category", "url", "architectures"]
+CATEGORIES = ["Display", "Communication", "Signal Input/Output", "Sensors", "Device Control", "Timing", "Data Storage",
+              "Data Processing", "Other"]
+
+
+def test_library_sketch_and_archive(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET)
+    node, board = tmp_path / "node", boards.load("arduino-nano-33-ble")
+    choices = ["--board", board.name, "--template", "arduino"]
+    call_json("new", node, f"{tmp_path / 'net.py'}:net", *choices)
+
+    rows = dict(line.split("=", 1) for line in (node / "library" / "library.properties").read_text().splitlines())
+    assert all(key in rows for key in REQUIRED) and rows["category"] in CATEGORIES
+    assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 _.\-]{0,62}", rows["name"])
+    assert re.fullmatch(r"\d+\.\d+\.\d+", rows["version"])
+    source = node / "library" / "src"
+    assert (source / rows["includes"]).is_file()
+    assert {path.suffix for path in source.iterdir()} <= {".c", ".h", ".S"}
+    assert not any("int main(" in path.read_text() for path in (node / "library").rglob("*.c"))
+    assert call_json("update", node)["written"] == []
+
+    with zipfile.ZipFile(node / "net.zip") as archive:
+        inside = {name: archive.read(name) for name in archive.namelist()}
+    there = [path for path in (node / "library").rglob("*") if path.is_file()]
+    assert inside == {f"net/{path.relative_to(node / 'library').as_posix()}": path.read_bytes() for path in there}
+
+    sketch = node / "library" / "examples" / "run"
+    for path in sorted([*sketch.iterdir(), *source.glob("*.c"), *source.glob("*.S")]):
+        if path.suffix == ".h":
+            continue
+        kind = {".ino": ["-x", "c++", "-include", "Arduino.h", "-fno-exceptions", "-std=gnu++14"],
+                ".cpp": ["-fno-exceptions", "-std=gnu++14"]}.get(path.suffix, [])
+        flags = [*board.flags, "-ffreestanding", "-Os", "-Wall", "-Wextra", "-Werror", *kind]
+        include = ["-I", str(FIXTURES / "arduino"), "-I", str(sketch), "-I", str(source)]
+        command = [compiler(board), *flags, *include, "-c", str(path), "-o", str(tmp_path / "out.o")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+    (command_line,) = call_json("build", node, "--dry-run")["commands"]
+    assert command_line.startswith("arduino-cli compile --fqbn arduino:mbed_nano:nano33ble --library library ")

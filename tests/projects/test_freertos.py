@@ -1,0 +1,40 @@
+"""Projects of the template freertos: built against the kernel in the folder that FREERTOS_KERNEL names, and booted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pilotlight import boards
+from pilotlight.projects.template import load_template
+from support.booted_projects import BOARDS, NET, compare_with_pytorch
+from support.command_line import call_json
+
+needs_kernel = pytest.mark.skipif(
+    "FREERTOS_KERNEL" not in os.environ, reason="FREERTOS_KERNEL names no folder of the FreeRTOS kernel: not run"
+)
+
+
+@needs_kernel
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_task_prints_what_pytorch_gives(name: str, tmp_path: Path) -> None:
+    compare_with_pytorch("freertos", name, tmp_path)
+
+
+def test_without_the_kernel_cmake_says_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET)
+    call_json("new", tmp_path / "node", f"{tmp_path / 'net.py'}:net", "--template", "freertos")
+    environment = {key: value for key, value in os.environ.items() if key != "FREERTOS_KERNEL"}
+    command = ["cmake", "-S", ".", "-B", "build"]
+    done = subprocess.run(command, cwd=tmp_path / "node", capture_output=True, text=True, env=environment)
+    assert done.returncode != 0
+    assert "FREERTOS_KERNEL is ''; expected the folder of the FreeRTOS kernel" in " ".join(done.stderr.split())
+
+
+def test_boards() -> None:
+    template = load_template("freertos")
+    taken = {board.name for board in boards.all_boards() if template.reason_against(board) is None}
+    assert {board.name for board in boards.all_boards() if board.emulator} <= taken

@@ -1,0 +1,104 @@
+"""Projects that are built by their own files alone, booted in QEMU, and compared with eager PyTorch."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+from pilotlight import boards
+from pilotlight.capture import load_model
+from pilotlight.measure.compare import Truth
+from support.command_line import call_json
+
+# The others take a minute: `make projects`.
+EMULATED = [board.name for board in boards.all_boards() if board.emulator]
+BOARDS = EMULATED if os.environ.get("PILOTLIGHT_ALL_BOARDS") else ["mps2-an386", "riscv32-virt"]
+RUNS = 2
+
+NET = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 6, 3, padding=1)
+        self.linear = nn.Linear(6 * 20, 5)
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, image, offset):
+        self.calls += 1
+        scores = self.linear(torch.relu(self.conv(image)).flatten(1)) * self.calls
+        return {"scores": torch.softmax(scores, 1) + offset, "best": scores.argmax(1), "sure": scores > 0}
+
+
+def net():
+    torch.manual_seed(3)
+    return Net().eval(), (torch.randn(1, 2, 4, 5), torch.tensor([-3, 0, 2, 1, 5]))
+"""
+
+
+def built(folder: Path) -> Path:
+    """The program of a project, built by its own files alone."""
+    for command in (["cmake", "-S", ".", "-B", "build", f"-DRUNS={RUNS}"], ["cmake", "--build", "build"]):
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "warning" not in done.stdout + done.stderr, done.stdout + done.stderr
+    (program,) = (folder / "build").glob("*.elf")
+    return program
+
+
+def printed(board: boards.Board, program: Path) -> str:
+    """What a program prints until it ends; time in the emulator is that of its instructions."""
+    assert board.emulator is not None
+    command = [board.emulator.program, "-M", board.emulator.machine, *board.emulator.args, "-nographic", "-semihosting",
+               "-icount", "shift=6,align=off,sleep=off", "-kernel", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def values(text: str, name: str) -> list[list[str]]:
+    """The lines of an output, run by run."""
+    found = re.findall(rf"^output {name}, \d+ values?, crc32 [0-9a-f]{{8}}\n((?:  \d+: .*\n)+)", text, re.MULTILINE)
+    return [re.findall(r": (.*)\n", lines) for lines in found]
+
+
+def of_bits(lines: list[str]) -> torch.Tensor:
+    bits = [int(line.split("0x")[1][:8], 16) for line in lines]
+    numbers = torch.tensor([b - (1 << 32) if b >= 1 << 31 else b for b in bits], dtype=torch.int32).view(torch.float32)
+    for line, number in zip(lines, numbers, strict=True):
+        assert float(line.split()[0]) == pytest.approx(float(number), rel=2e-5, abs=1e-6)
+    return numbers
+
+
+def compare_with_pytorch(template: str, name: str, folder: Path, *more: str) -> Path:
+    """Makes a project for a board, builds and boots it, compares what it prints, and gives the program."""
+    source = folder / "net.py"
+    source.write_text(NET)
+    node = folder / "first-node"
+    choices = ["--board", name, "--template", template, "--option", "interval=20", *more]
+    made = call_json("new", node, f"{source}:net", *choices)
+    assert {"main.c", "input.c", "README.md", "pilotlight.toml", "model/net.c"} <= set(made["written"])
+    program = built(node)
+    text = printed(boards.load(name), program)
+    scores = [of_bits(run).reshape(1, 5) for run in values(text, "scores")]
+    best = [torch.tensor([int(x) for x in run]) for run in values(text, "best")]
+    sure = [torch.tensor([[x == "1" for x in run]]) for run in values(text, "sure")]
+    graph = load_model(f"{source}:net", (), None)
+    truth = Truth(graph.truth, [graph.truth.example] * RUNS)
+    rows = [list(row) for row in zip(scores, best, sure, strict=True)]
+    assert len(rows) == RUNS and not torch.equal(scores[0], scores[1])
+    assert [match.name for match in truth.compare(rows, ["scores", "best", "sure"]) if not match.match] == []
+    costs = re.findall(r"^(\d+) cycles; stack (\d+) of (\d+) bytes; (\d+) bytes of RAM left$", text, re.MULTILINE)
+    assert len(costs) == RUNS
+    assert int(costs[-1][0]) > 0
+    for _, used, size, left in (map(int, row) for row in costs):
+        assert 0 < used < size and 0 < left < boards.load(name).total("ram")
+    return program
