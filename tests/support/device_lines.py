@@ -107,19 +107,20 @@ class Server:
 
 
 class Restarting:
-    """A channel whose board starts over after some transfers to it."""
+    """A channel whose board starts over before one of the next transfers to it."""
 
     reliable = False
 
-    def __init__(self, program: Path, after: int):
-        self._program, self._after = program, after
+    def __init__(self, program: Path):
+        self._program = program
         self._server = Server(program)
+        self.good: int | None = None  # transfers before that one
 
     def write(self, data: bytes, timeout: float) -> None:
-        if self._after == 0:
+        if self.good == 0:
             self._server.close()
             self._server = Server(self._program)
-        self._after -= 1
+        self.good = self.good - 1 if self.good else None
         with contextlib.suppress(EndedError):
             self._server.channel.write(data, timeout)
 
