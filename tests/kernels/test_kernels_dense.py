@@ -26,6 +26,7 @@ from pilotlight.kernels.pack_f32 import (
     table,
 )
 from support import dense_cases as dense
+from support.paths import PYTHON_PATH
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +186,8 @@ def test_drivers_are_clean_under_sanitizers(tmp_path: Path) -> None:
     )
     result = subprocess.run(
         [sys.executable, dense.__file__, str(library), "300"],
-        env={**os.environ, "LD_PRELOAD": runtime.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"},
+        env={**os.environ, "LD_PRELOAD": runtime.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0",
+             "PYTHONPATH": PYTHON_PATH},
         capture_output=True,
         text=True,
     )
