@@ -46,7 +46,7 @@ NET = """
 
 def run(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
     """A program on such a system, after libraries that have parts of their own for each were loaded."""
-    libraries = "import click, filelock, platformdirs, rich.console, tempfile, torch.export\n"
+    libraries = "import click, filelock, platformdirs, rich.console, serial.tools.list_ports, tempfile, torch.export\n"
     text = libraries + textwrap.dedent(WITHOUT) + textwrap.dedent(code)
     return subprocess.run([sys.executable, "-c", text], cwd=folder, capture_output=True, text=True,
                           env={**os.environ, "USERNAME": "me"})

@@ -41,7 +41,7 @@ def run_commands(folder: Path, name: str, dry_run: bool = False) -> list[str]:
 def _shown(command: list[str], folder: Path) -> int:
     """Runs a command with its output on stderr, line by line."""
     with subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace"
     ) as process:
         assert process.stdout is not None
         for text in process.stdout:

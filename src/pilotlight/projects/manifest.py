@@ -49,7 +49,7 @@ class Manifest:
 def read_manifest(folder: Path) -> Manifest:
     file = folder / MANIFEST
     try:
-        data = tomllib.loads(file.read_text())
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
         if data["version"] != _VERSION:
             raise PilotlightError(
                 f"version {data['version']} of a project; expected {_VERSION}", where=str(file),

@@ -118,7 +118,7 @@ def _folders(folder: Path | None) -> dict[str, Path]:
 def _parse(name: str, path: Path) -> Template:
     file = path / FILE
     try:
-        data = tomllib.loads(file.read_text())
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise PilotlightError(f"cannot be used: {error}", where=str(file), kind="bad-template") from error
     _check(file, "", data, _KEYS)
