@@ -249,6 +249,19 @@ def test_device_sources_have_no_warnings(name: str, debug: list[str], tmp_path: 
         compile_c([compiler(board), *board.flags, *strict, *bare, *debug, *include, *target], tmp_path)
 
 
+@pytest.mark.parametrize("name", [name for name in COMPILED if boards.load(name).toolchain == "arm-none-eabi"])
+def test_zig_knows_what_a_core_has(name: str, tmp_path: Path) -> None:
+    """Kernels look at these macros: without one, another core's code would be right and slow."""
+    board = boards.load(name)
+    found = toolchain.find(board, "zig")
+    (tmp_path / "none.c").write_text("")
+    command = [*found.command, *found.flags(board), "-dM", "-E", "none.c"]
+    macros = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert ("__ARM_FEATURE_DSP " in macros) == ("dsp" in board.isa)
+    assert ("__ARM_FEATURE_MVE " in macros) == ("mve" in board.isa)
+    assert ("__ARM_FP " in macros) == ("fpu32" in board.isa)
+
+
 def test_sanitizers_are_for_the_host(tmp_path: Path) -> None:
     with pytest.raises(PilotlightError, match="sanitizers run on the host only"):
         toolchain.build_model(FOLDER, boards.load("mps2-an386"), tmp_path, sanitize=True)

@@ -22,6 +22,7 @@ _FLOAT_UNITS = {
     "fpv4-sp-d16": ("vfp4d16sp",), "fpv5-sp-d16": ("fp_armv8d16sp",), "fpv5-d16": ("fp_armv8d16",),
     "cortex-m55": ("fp_armv8d16", "mve_fp"),
 }
+_OPTIONAL_DSP = ("cortex-m33",)  # GCC takes it for granted
 
 
 @cache
@@ -65,10 +66,11 @@ def core_flags(flags: Sequence[str], target: str) -> list[str]:
 
 
 def _cortex(given: dict[str, str], hard: bool) -> str:
-    """zig's name of a core, which is without floating point: cortex_m4+vfp4d16sp."""
+    """zig's name of a core, which is without what Arm makes optional: cortex_m4+vfp4d16sp."""
     core, *without = given["cpu"].split("+no")
     unit = _FLOAT_UNITS.get(given.get("fpu") or given["cpu"], ()) if hard else ()
-    return "-".join([core.replace("-", "_"), *without]) + "".join(f"+{feature}" for feature in unit)
+    more = [*unit, *(["dsp"] if core in _OPTIONAL_DSP and "dsp" not in without else [])]
+    return "-".join([core.replace("-", "_"), *without]) + "".join(f"+{feature}" for feature in more)
 
 
 def _riscv(arch: str) -> str:
