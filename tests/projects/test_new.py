@@ -11,6 +11,7 @@ from pilotlight import boards
 from pilotlight.projects.manifest import read_manifest
 from pilotlight.projects.template import all_templates, load_template
 from support.command_line import call, call_error, call_json
+from support.programs import path_of
 
 NET = """
 import torch
@@ -97,6 +98,7 @@ def test_build_says_what_it_would_run(project: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_build_reports_a_failure(project: Path) -> None:
+    path_of("cmake")
     (project / "CMakeLists.txt").write_text('message(FATAL_ERROR "stop")\n')
     error = call_error("build", project)
     assert error["message"] == f"`cmake -S . -B build` in {project} failed with exit code 1"

@@ -15,6 +15,7 @@ import pytest
 from pilotlight import boards
 from support.command_line import call_json
 from support.paths import ROOT
+from support.programs import path_of
 
 # What Python does not have on Windows, among what Pilotlight uses on Linux.
 WITHOUT = """
@@ -163,6 +164,9 @@ def test_paths_with_spaces_and_names_that_are_not_ascii(
     compiler: str, emulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The model, the cache with the C and the image, and the page."""
+    if compiler == "gcc":
+        path_of("arm-none-eabi-gcc")
+        path_of("qemu-system-arm")
     folder = tmp_path / "Ünï côde folder"
     folder.mkdir()
     model, page, cache = folder / "nétz ☃.py", folder / "séite.html", folder / "c a c h é"
