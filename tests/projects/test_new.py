@@ -109,6 +109,10 @@ def test_a_folder_that_is_no_project(tmp_path: Path) -> None:
         assert call_error(command, tmp_path)["message"] == f"{tmp_path} is not a project: it has no pilotlight.toml"
     (tmp_path / "pilotlight.toml").write_text("version = 9\n")
     assert "version 9 of a project; expected 1" in call_error("build", tmp_path)["message"]
+    for text, problem in (("version = 1\n", "template is missing"), ("junk = [", "Invalid value")):
+        (tmp_path / "pilotlight.toml").write_text(text)
+        message = call_error("update", tmp_path)["message"]
+        assert message.startswith(f"the description of the project cannot be used: {problem}")
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,11 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} is not a project: it has no {MANIFEST}", hint="`pilotlight new` makes one", kind="bad-project"
         ) from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise PilotlightError(f"cannot be used: {error!r}", where=str(file), kind="bad-project") from error
+        problem = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+        raise PilotlightError(
+            f"the description of the project cannot be used: {problem}", where=str(file),
+            hint="put it back as it was, or make the project again", kind="bad-project",
+        ) from error
 
 
 def _rows(table: dict[str, Any]) -> list[str]:

@@ -107,7 +107,7 @@ def _folders(folder: Path | None) -> dict[str, Path]:
     """Template → its folder; earlier places win."""
     if folder is not None and not folder.is_dir():
         raise PilotlightError(f"there is no folder of templates {folder}", hint="check --templates", kind="file")
-    user = [Path(p) for p in os.environ.get("PILOTLIGHT_TEMPLATES", "").split(":") if p]
+    user = [Path(p) for p in os.environ.get("PILOTLIGHT_TEMPLATES", "").split(os.pathsep) if p]
     found: dict[str, Path] = {}
     for place in [*([folder] if folder else []), *user, SHIPPED]:
         for file in sorted(place.glob(f"*/{FILE}")):
