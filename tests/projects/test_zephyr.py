@@ -1,6 +1,6 @@
 """Projects of the template zephyr: the files as Zephyr's own tools read them, and the sources by the board's compiler.
 
-Zephyr is in no registry, so its headers are stood in for; docs/projects.md says what was built and booted with it.
+Zephyr is in no registry, so its headers are stood in for; docs/projects/zephyr.md says what was built with it.
 """
 
 from __future__ import annotations

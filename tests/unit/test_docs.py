@@ -12,7 +12,8 @@ import yaml
 import pilotlight as pl
 from support.paths import ROOT
 
-PAGES = sorted(path.relative_to(ROOT) for top in (".", "docs", "benchmarks") for path in (ROOT / top).glob("*.md"))
+FOLDERS = (".", "docs", "docs/projects", "benchmarks")
+PAGES = sorted(path.relative_to(ROOT) for top in FOLDERS for path in (ROOT / top).glob("*.md"))
 LINK = re.compile(r"\]\(([^)#\s]+)")
 
 
