@@ -58,13 +58,13 @@ static uint32_t unstuff(uint8_t *p, uint32_t bytes)
     while (in < bytes) {
         const uint32_t code = p[in];
         in++;
-        if (code - 1u > bytes - in) {
+        if ((code - 1u) > (bytes - in)) {
             return 0u;
         }
         pl_copy(p + out, p + in, code - 1u);
         in += code - 1u;
         out += code - 1u;
-        if (code != BLOCK && in < bytes) {
+        if ((code != BLOCK) && (in < bytes)) {
             p[out] = 0u;
             out++;
         }
@@ -75,7 +75,7 @@ static uint32_t unstuff(uint8_t *p, uint32_t bytes)
 static pl_receipt_t read_body(pl_frame_t *frame, uint8_t *body, uint32_t stuffed)
 {
     const uint32_t bytes = unstuff(body, stuffed);
-    if (bytes < PL_HEADER_BYTES + PL_CHECK_BYTES) {
+    if (bytes < (PL_HEADER_BYTES + PL_CHECK_BYTES)) {
         return PL_UNREADABLE;
     }
     const uint32_t checked = bytes - PL_CHECK_BYTES;
@@ -127,13 +127,13 @@ pl_receipt_t pl_frame_receive(pl_frame_t *frame)
             if (start == have) {
                 start = 0u;
                 have = 0u;
-            } else if (have == PL_BUFFER_BYTES && !make_room()) {
+            } else if ((have == PL_BUFFER_BYTES) && !make_room()) {
                 too_long = 1;
                 have = 0u;
             }
             at = have;
             const uint32_t got = pl_io_read(buffer + have, PL_BUFFER_BYTES - have);
-            if (got == 0u || got > PL_BUFFER_BYTES - have) {
+            if ((got == 0u) || (got > (PL_BUFFER_BYTES - have))) {
                 return PL_GONE;
             }
             have += got;
@@ -168,17 +168,17 @@ static void stuff(const uint8_t *data, uint32_t bytes)
         const uint32_t block_left = block + BLOCK - at;
         const uint32_t left = (uint32_t)(end - data);
         uint32_t most = (left < block_left) ? left : block_left;
-        if (most > PL_SEND_BYTES - at) {
+        if (most > (PL_SEND_BYTES - at)) {
             most = PL_SEND_BYTES - at;
         }
         const uint8_t *const stop = data + most;
-        while (data < stop && *data != 0u) {
+        while ((data < stop) && (*data != 0u)) {
             sent[at] = *data;
             at++;
             data++;
         }
         fill = at;
-        if (at - block == BLOCK) {
+        if ((at - block) == BLOCK) {
             close_block();
         } else if (data < stop) { /* a zero */
             data++;

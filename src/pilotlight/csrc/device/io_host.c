@@ -32,7 +32,7 @@ void pl_io_open(void)
 uint32_t pl_io_read(void *data, uint32_t bytes)
 {
     const count_t got = read(INPUT, data, bytes);
-    return got > 0 ? (uint32_t)got : 0u;
+    return (got > 0) ? (uint32_t)got : 0u;
 }
 
 void pl_io_write(const void *data, uint32_t bytes)

@@ -42,7 +42,7 @@ uint32_t pl_io_read(void *data, uint32_t bytes)
 {
     const uintptr_t block[3] = {to_board, (uintptr_t)data, bytes};
     const uint32_t left = pl_semihost(SYS_READ, block);
-    return left < bytes ? bytes - left : 0u;
+    return (left < bytes) ? (bytes - left) : 0u;
 }
 
 void pl_io_write(const void *data, uint32_t bytes)

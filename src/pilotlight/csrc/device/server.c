@@ -114,14 +114,14 @@ static uint8_t transfer(pl_question_t *q, uint8_t command)
     const int writes = (command == PL_INPUT) || (command == PL_LOAD) || (command == PL_CODE);
     const uint8_t *data = writes ? take(q, length) : 0;
     const uint32_t count = (command == PL_INPUT) ? pl_model_inputs : (command == PL_OUTPUT) ? pl_model_outputs : 1u;
-    if (writes && data == 0) {
+    if (writes && (data == 0)) {
         return PL_CUT_SHORT;
     }
     if (index >= count) {
         return PL_NO_SUCH_INDEX;
     }
     const pl_port_t port = port_of(command, index);
-    if (offset > port.bytes || length > port.bytes - offset) {
+    if ((offset > port.bytes) || (length > (port.bytes - offset))) {
         return PL_OUTSIDE;
     }
     if (!writes) {
@@ -129,7 +129,7 @@ static uint8_t transfer(pl_question_t *q, uint8_t command)
         if (length != 0u) {
             pl_frame_put(port.data + offset, length);
         }
-    } else if (q->repeated == 0u && length != 0u) {
+    } else if ((q->repeated == 0u) && (length != 0u)) {
         pl_copy(port.data + offset, data, length);
     }
     return PL_OK;
@@ -163,7 +163,7 @@ static uint8_t fill_arena(pl_question_t *q)
     if (args == 0) {
         return PL_CUT_SHORT;
     }
-    for (uint32_t i = 0u; q->repeated == 0u && i < pl_model_arena_bytes; i++) {
+    for (uint32_t i = 0u; (q->repeated == 0u) && (i < pl_model_arena_bytes); i++) {
         p[i] = args[0];
     }
     return PL_OK;
@@ -213,7 +213,7 @@ static uint8_t watch(pl_question_t *q)
     if (step >= pl_model_steps()) {
         return PL_NO_SUCH_INDEX;
     }
-    if (length > WATCH_BYTES || offset > pl_model_arena_bytes || length > pl_model_arena_bytes - offset) {
+    if ((length > WATCH_BYTES) || (offset > pl_model_arena_bytes) || (length > (pl_model_arena_bytes - offset))) {
         return PL_OUTSIDE;
     }
     if (q->repeated == 0u) {
@@ -231,7 +231,7 @@ static uint8_t call(pl_question_t *q)
         return PL_CUT_SHORT;
     }
     const uint32_t offset = pl_get_u32(args);
-    if (offset >= WINDOW_BYTES || (offset & 3u) != 0u) {
+    if ((offset >= WINDOW_BYTES) || ((offset & 3u) != 0u)) {
         return PL_OUTSIDE;
     }
     if (q->repeated == 0u) {
@@ -276,7 +276,7 @@ static uint8_t change(pl_question_t *q, uint8_t command)
     if (q->reading != 0u) {
         return PL_WRONG_ORDER;
     }
-    if (command == PL_INPUT || command == PL_LOAD || command == PL_CODE) {
+    if ((command == PL_INPUT) || (command == PL_LOAD) || (command == PL_CODE)) {
         return transfer(q, command);
     }
     if (command == PL_RUN) {
@@ -358,9 +358,9 @@ static void answer(const pl_frame_t *frame, uint8_t repeated)
     }
     uint16_t walked = 0u;
     uint8_t found = PL_OK;
-    while (q.left != 0u && found == PL_OK) {
+    while ((q.left != 0u) && (found == PL_OK)) {
         const uint8_t *command = take(&q, 1u);
-        found = (repeated != 0u && walked == done) ? status : carry_out(&q, command[0]);
+        found = ((repeated != 0u) && (walked == done)) ? status : carry_out(&q, command[0]);
         if (found == PL_OK) {
             walked++;
         }
@@ -408,15 +408,15 @@ static void look_into(const pl_frame_t *frame)
 {
     if (frame->version != PL_PROTOCOL_VERSION) {
         refuse(PL_WRONG_VERSION, frame->sequence, frame->session);
-    } else if (frame->kind == PL_HELLO && frame->session != 0u) {
+    } else if ((frame->kind == PL_HELLO) && (frame->session != 0u)) {
         hello(frame);
     } else if (frame->kind != PL_ASK) {
         refuse(PL_UNKNOWN_KIND, frame->sequence, frame->session);
-    } else if (session == 0u || frame->session != session) {
+    } else if ((session == 0u) || (frame->session != session)) {
         refuse(PL_NO_SESSION, frame->sequence, frame->session);
     } else if (frame->sequence == (uint16_t)(sequence + 1u)) {
         answer(frame, 0u);
-    } else if (asked != 0u && frame->sequence == sequence) {
+    } else if ((asked != 0u) && (frame->sequence == sequence)) {
         answer(frame, 1u);
     } else {
         refuse(PL_OUT_OF_ORDER, frame->sequence, frame->session);

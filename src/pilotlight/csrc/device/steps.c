@@ -36,7 +36,10 @@ static void begin_step_cycles(void) {}
 
 #if defined(PL_WATCH_BYTES)
 static uint8_t kept[PL_WATCH_BYTES];
-static uint32_t watched_step, watched_offset, watched_bytes, kept_bytes;
+static uint32_t watched_step;
+static uint32_t watched_offset;
+static uint32_t watched_bytes;
+static uint32_t kept_bytes;
 
 void pl_model_watch(uint32_t number, uint32_t offset, uint32_t bytes)
 {

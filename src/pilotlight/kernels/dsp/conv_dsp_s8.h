@@ -27,18 +27,20 @@ static inline void pl_gather_row_s16(const pl_conv_dsp_t *d, const pl_run_s8_t *
                                      int16_t *to, int32_t column)
 {
     const pl_conv_s8_t *s = &d->s;
-    const int32_t channels = s->icg, step = t->step, next = step * s->ic;
-    const int32_t last = at + (t->count - 1) * step; // input column
-    const int32_t end = row ? (last < s->iw ? last + 1 : s->iw) : at;
+    const int32_t channels = s->icg;
+    const int32_t step = t->step;
+    const int32_t next = step * s->ic;
+    const int32_t last = at + ((t->count - 1) * step); // input column
+    const int32_t end = row ? ((last < s->iw) ? (last + 1) : s->iw) : at;
     const int32_t fours = d->fours;
     const int16_t zx = (int16_t)s->zx;
-    for (; at < 0 && at <= last; at += step, to += column) {
+    for (; (at < 0) && (at <= last); at += step, to += column) {
         for (int32_t k = 0; k < channels; k++) {
             to[k] = zx;
         }
     }
-    const int8_t *from = at < end ? row + at * s->ic : 0;
-    if (fours == channels && column == channels && next == channels && at < end) { // pixels side by side
+    const int8_t *from = (at < end) ? (row + (at * s->ic)) : 0;
+    if ((fours == channels) && (column == channels) && (next == channels) && (at < end)) { // pixels side by side
         pl_widen_s8(from, to, (end - at) * channels);
         to += (end - at) * channels;
         at = end;
@@ -81,10 +83,10 @@ static inline void pl_gather_s16(const pl_conv_dsp_t *d, const pl_group_s8_t *g,
     pl_runs_s8(s, g, &t);
     const int32_t column = t.each_a_pixel ? d->stride : d->column;
     for (int32_t i = 0; i < t.runs; i++) {
-        int32_t row = g->row * s->sh - s->pt;
+        int32_t row = (g->row * s->sh) - s->pt;
         for (int32_t r = 0; r < s->kh; r++) {
-            const int8_t *from = row >= 0 && row < s->ih ? x + row * s->iw * s->ic : 0;
-            pl_gather_row_s16(d, &t, t.at + i * t.at_run, from, patch + r * s->icg, column);
+            const int8_t *from = ((row >= 0) && (row < s->ih)) ? (x + (row * s->iw * s->ic)) : 0;
+            pl_gather_row_s16(d, &t, t.at + (i * t.at_run), from, patch + (r * s->icg), column);
             row += s->dh;
         }
         patch += d->stride;
@@ -103,11 +105,11 @@ static inline void pl_filters_dsp_s8(const pl_conv_dsp_t *d, int32_t pixels, con
     t.lo = s->q.lo;
     t.hi = s->q.hi;
     while (pixels > 0) {
-        const int32_t taken = pixels == 1 ? 1 : pixels == 2 || pixels == 4 ? 2 : 3;
-        t.x = taken == 3 ? patch + d->stride : patch;
-        t.x_end = t.x + 4 * d->steps;
+        const int32_t taken = (pixels == 1) ? 1 : ((pixels == 2) || (pixels == 4)) ? 2 : 3;
+        t.x = (taken == 3) ? (patch + d->stride) : patch;
+        t.x_end = t.x + (4 * d->steps);
         t.w = w;
-        t.w_end = w + pairs * d->pair_words;
+        t.w_end = w + (pairs * d->pair_words);
         t.y = y;
         t.y_pixel = s->oc;
         if (pairs > 0) {
@@ -121,7 +123,7 @@ static inline void pl_filters_dsp_s8(const pl_conv_dsp_t *d, int32_t pixels, con
             t.y_pixel = 2;
             pl_conv_block_s8(d->kind, taken, &t);
             for (int32_t p = 0; p < taken; p++) {
-                y[p * s->oc + s->ocg - 1] = spare[2 * p];
+                y[(p * s->oc) + s->ocg - 1] = spare[2 * p];
             }
         }
         pixels -= taken;
@@ -145,11 +147,11 @@ static inline void pl_conv_dsp_s8(const pl_conv_dsp_t *d,
             for (int32_t k = 0; k < s->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
-                const int8_t *image = x + g.image * s->ih * s->iw * s->ic;
-                int8_t *out = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->oc;
+                const int8_t *image = x + (g.image * s->ih * s->iw * s->ic);
+                int8_t *out = y + (((((g.image * s->oh) + g.row) * s->ow) + g.col) * s->oc);
                 for (int32_t c = 0; c < s->groups; c++) {
-                    pl_gather_s16(d, &g, image + c * s->icg, patch);
-                    pl_filters_dsp_s8(d, g.pixels, patch, w + c * words, out + c * s->ocg);
+                    pl_gather_s16(d, &g, image + (c * s->icg), patch);
+                    pl_filters_dsp_s8(d, g.pixels, patch, w + (c * words), out + (c * s->ocg));
                 }
             }
         }

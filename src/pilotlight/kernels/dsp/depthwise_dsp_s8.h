@@ -17,7 +17,8 @@ typedef struct {
 
 /* Two input rows of four channels into a patch. The assembly knows the order of fields. */
 typedef struct {
-    const int8_t *a, *b; // the rows, at the first column and channel; null: outside the image
+    const int8_t *a; // the rows, at the first column and channel; null: outside the image
+    const int8_t *b;
     int32_t *to;
     int32_t columns;
     int32_t ic; // from a column to the next
@@ -33,7 +34,9 @@ typedef struct {
     int32_t pixels;
     int32_t oc;    // from a pixel's outputs to the next pixel's
     int32_t y_row; // from an output row to the next
-    int32_t zy, lo, hi;
+    int32_t zy;
+    int32_t lo;
+    int32_t hi;
 } pl_dsp_depthwise_t;
 
 /* Written for each model. */
@@ -50,7 +53,7 @@ static inline void pl_pairs_twin_s8(const pl_dsp_pairs_t *t)
     const int32_t z = pl_low16(t->zx);
     for (int32_t c = 0; c < t->columns; c++) {
         for (int32_t k = 0; k < 4; k++) {
-            t->to[8 * c + 2 * k] = pl_word16(t->a ? t->a[c * t->ic + k] : z, t->b ? t->b[c * t->ic + k] : z);
+            t->to[(8 * c) + (2 * k)] = pl_word16(t->a ? t->a[(c * t->ic) + k] : z, t->b ? t->b[(c * t->ic) + k] : z);
         }
     }
 }
@@ -59,18 +62,21 @@ static inline void pl_depthwise_twin_s8(const pl_dsp_depthwise_t *t, int32_t row
 {
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
     for (int32_t k = 0; k < 4; k++) {
-        const int32_t *w = t->w + 8 * k;
+        const int32_t *w = t->w + (8 * k);
         for (int32_t p = 0; p < t->pixels; p++) {
-            int32_t first = w[6], second = w[6];
+            int32_t first = w[6];
+            int32_t second = w[6];
             for (int32_t c = 0; c < 3; c++) {
-                const int32_t *x = t->x + 8 * (p * sw + c) + 2 * k;
-                const int32_t w0 = pl_low16(w[2 * c]), w1 = pl_high16(w[2 * c]), w2 = pl_high16(w[2 * c + 1]);
-                first += pl_low16(x[0]) * w0 + pl_high16(x[0]) * w1 + pl_low16(x[1]) * w2;
-                second += pl_high16(x[0]) * w0 + pl_low16(x[1]) * w1 + pl_high16(x[1]) * w2;
+                const int32_t *x = t->x + (8 * ((p * sw) + c)) + (2 * k);
+                const int32_t w0 = pl_low16(w[2 * c]);
+                const int32_t w1 = pl_high16(w[2 * c]);
+                const int32_t w2 = pl_high16(w[(2 * c) + 1]);
+                first += (pl_low16(x[0]) * w0) + (pl_high16(x[0]) * w1) + (pl_low16(x[1]) * w2);
+                second += (pl_high16(x[0]) * w0) + (pl_low16(x[1]) * w1) + (pl_high16(x[1]) * w2);
             }
-            t->y[p * t->oc + k] = pl_requantize_s8(&q, first, w[7]);
+            t->y[(p * t->oc) + k] = pl_requantize_s8(&q, first, w[7]);
             if (rows == 2) {
-                t->y[t->y_row + p * t->oc + k] = pl_requantize_s8(&q, second, w[7]);
+                t->y[t->y_row + (p * t->oc) + k] = pl_requantize_s8(&q, second, w[7]);
             }
         }
     }
@@ -79,7 +85,7 @@ static inline void pl_depthwise_twin_s8(const pl_dsp_depthwise_t *t, int32_t row
 /* Fills the columns of a patch from `first` to before `end`. */
 static inline void pl_fill_columns_s8(int32_t *patch, int32_t first, int32_t end, int32_t word)
 {
-    for (int32_t i = 8 * first; i < 8 * end; i++) {
+    for (int32_t i = 8 * first; i < (8 * end); i++) {
         patch[i] = word;
         PL_BARRIER(patch);
     }
@@ -94,14 +100,15 @@ static inline void pl_depthwise_group_s8(const pl_depthwise_dsp_t *d, const pl_g
                                          int32_t *patch)   // (columns, 4, 2)
 {
     const pl_conv_s8_t *s = &d->s;
-    const int32_t columns = (g->pixels - 1) * s->sw + 3;
-    const int32_t at = g->col * s->sw - s->pl, top = g->row * s->sh - s->pt;
-    const int32_t first = at < 0 ? (at + columns < 0 ? columns : -at) : 0;
-    const int32_t end = at + columns < s->iw ? columns : s->iw - at;
-    int8_t *out = y + (g->row * s->ow + g->col) * s->ic;
+    const int32_t columns = ((g->pixels - 1) * s->sw) + 3;
+    const int32_t at = (g->col * s->sw) - s->pl;
+    const int32_t top = (g->row * s->sh) - s->pt;
+    const int32_t first = (at < 0) ? (((at + columns) < 0) ? columns : -at) : 0;
+    const int32_t end = ((at + columns) < s->iw) ? columns : (s->iw - at);
+    int8_t *out = y + (((g->row * s->ow) + g->col) * s->ic);
     pl_dsp_pairs_t p;
     pl_dsp_depthwise_t t;
-    p.columns = end > first ? end - first : 0;
+    p.columns = (end > first) ? (end - first) : 0;
     p.ic = s->ic;
     p.zx = pl_word16(s->zx, s->zx);
     t.x = patch;
@@ -115,15 +122,15 @@ static inline void pl_depthwise_group_s8(const pl_depthwise_dsp_t *d, const pl_g
     pl_fill_columns_s8(patch, first + p.columns, columns, p.zx);
     x += (at + first) * s->ic;
     for (int32_t c = 0; c < s->ic; c += 4) {
-        const int32_t k = c + 4 <= s->ic ? c : s->ic - 4; // the last four may be partly those before them
-        for (int32_t half = 0; half < 2 && p.columns > 0; half++) {
-            const int32_t r = top + 2 * half;
-            p.a = r >= 0 && r < s->ih ? x + r * s->iw * s->ic + k : 0;
-            p.b = r + 1 >= 0 && r + 1 < s->ih && half < rows ? x + (r + 1) * s->iw * s->ic + k : 0;
-            p.to = patch + 8 * first + half;
+        const int32_t k = ((c + 4) <= s->ic) ? c : (s->ic - 4); // the last four may be partly those before them
+        for (int32_t half = 0; (half < 2) && (p.columns > 0); half++) {
+            const int32_t r = top + (2 * half);
+            p.a = ((r >= 0) && (r < s->ih)) ? (x + (r * s->iw * s->ic) + k) : 0;
+            p.b = (((r + 1) >= 0) && ((r + 1) < s->ih) && (half < rows)) ? (x + ((r + 1) * s->iw * s->ic) + k) : 0;
+            p.to = patch + (8 * first) + half;
             pl_pairs_s8(&p);
         }
-        t.w = w + 8 * k;
+        t.w = w + (8 * k);
         t.y = out + k;
         pl_depthwise_block_s8(d->kind, rows, &t);
     }
@@ -136,15 +143,16 @@ static inline void pl_depthwise_dsp_s8(const pl_depthwise_dsp_t *d,
                                        void *scratch)    // the patch
 {
     const pl_conv_s8_t *s = &d->s;
-    const int32_t in_rows = d->rows == 2 ? (int32_t)((uint32_t)(s->oh + 1) >> 1) : s->oh;
+    const int32_t in_rows = (d->rows == 2) ? (int32_t)((uint32_t)(s->oh + 1) >> 1) : s->oh;
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < in_rows; j++) {
             for (int32_t k = 0; k < s->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
-                g.row = (s->reverse ? in_rows - 1 - j : j) * d->rows;
-                pl_depthwise_group_s8(d, &g, s->oh - g.row < d->rows ? 1 : d->rows, x + g.image * s->ih * s->iw * s->ic,
-                                      w, y + g.image * s->oh * s->ow * s->ic, (int32_t *)scratch);
+                g.row = (s->reverse ? (in_rows - 1 - j) : j) * d->rows;
+                pl_depthwise_group_s8(d, &g, ((s->oh - g.row) < d->rows) ? 1 : d->rows,
+                                      x + (g.image * s->ih * s->iw * s->ic), w, y + (g.image * s->oh * s->ow * s->ic),
+                                      (int32_t *)scratch);
             }
         }
     }

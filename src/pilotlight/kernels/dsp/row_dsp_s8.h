@@ -22,22 +22,24 @@ static inline void pl_row_dsp_s8(const pl_row_dsp_t *d,
                                  const int32_t *w,
                                  int8_t *y) // (oc)
 {
-    const int32_t steps = (int32_t)((uint32_t)d->ic >> 2), words = steps + 2; // of one filter
-    const int32_t by_eight = d->oc & ~7, by_two = d->oc & ~1;
-    pl_dsp_row_t t = {x, steps, x + d->ic, w, w + by_eight * words, y, d->q.zy, d->q.lo, d->q.hi};
+    const int32_t steps = (int32_t)((uint32_t)d->ic >> 2); // of one filter
+    const int32_t words = steps + 2;
+    const int32_t by_eight = d->oc & ~7;
+    const int32_t by_two = d->oc & ~1;
+    pl_dsp_row_t t = {x, steps, x + d->ic, w, w + (by_eight * words), y, d->q.zy, d->q.lo, d->q.hi};
     if (by_eight > 0) {
         pl_row_block_s8(d->kind, 8, &t);
     }
     if (by_two > by_eight) {
-        t.w = w + by_eight * words;
-        t.w_end = w + by_two * words;
+        t.w = w + (by_eight * words);
+        t.w_end = w + (by_two * words);
         t.y = y + by_eight;
         pl_row_block_s8(d->kind, 2, &t);
     }
     if (d->oc > by_two) {
         int8_t spare[2] = {0, 0};
-        t.w = w + by_two * words;
-        t.w_end = t.w + 2 * words;
+        t.w = w + (by_two * words);
+        t.w_end = t.w + (2 * words);
         t.y = spare;
         pl_row_block_s8(d->kind, 2, &t);
         y[by_two] = spare[0];

@@ -16,12 +16,16 @@ typedef struct {
  * (1, 3) as 16-bit halves, multipliers. The assembly knows the order of fields. */
 typedef struct {
     const int8_t *x;
-    int32_t kh, kw;
+    int32_t kh;
+    int32_t kw;
     int32_t column; // from a tap to the next of its row
     int32_t row;    // from the end of the last tap of a row to the first of the next
-    const int32_t *w, *w_end;
+    const int32_t *w;
+    const int32_t *w_end;
     int8_t *y;
-    int32_t zy, lo, hi;
+    int32_t zy;
+    int32_t lo;
+    int32_t hi;
 } pl_dsp_taps_t;
 
 /* Written for each model. */
@@ -30,7 +34,7 @@ static inline void pl_taps_block_s8(int32_t kind, int32_t channels, const pl_dsp
 static inline void pl_taps_twin_s8(const pl_dsp_taps_t *t, int32_t shift)
 {
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
-    const int32_t words = 8 + 2 * t->kh * t->kw;
+    const int32_t words = 8 + (2 * t->kh * t->kw);
     const int8_t *x = t->x;
     int8_t *y = t->y;
     for (const int32_t *w = t->w; w != t->w_end; w += words) {
@@ -40,7 +44,7 @@ static inline void pl_taps_twin_s8(const pl_dsp_taps_t *t, int32_t shift)
             int32_t acc = w[k];
             for (int32_t r = 0; r < t->kh; r++) {
                 for (int32_t c = 0; c < t->kw; c++) {
-                    acc += *at * (k < 2 ? pl_low16(*v) : pl_high16(*v));
+                    acc += *at * ((k < 2) ? pl_low16(*v) : pl_high16(*v));
                     at += t->column;
                     v += 2;
                 }
@@ -60,7 +64,7 @@ static inline void pl_taps_dsp_s8(const pl_taps_dsp_t *d,
                                   void *scratch) // the patch
 {
     const pl_conv_s8_t *s = &d->s;
-    const int32_t words = 8 + 2 * s->kh * s->kw;
+    const int32_t words = 8 + (2 * s->kh * s->kw);
     const int32_t fours = (int32_t)((uint32_t)s->ic >> 2);
     int8_t *const patch = (int8_t *)scratch; // (kh, columns, ic)
     pl_dsp_taps_t t = {patch, s->kh, s->kw, s->dw * s->ic, 0, w, w, y, s->q.zy, s->q.lo, s->q.hi};
@@ -69,15 +73,15 @@ static inline void pl_taps_dsp_s8(const pl_taps_dsp_t *d,
             for (int32_t k = 0; k < s->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
-                int8_t *out = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->ic;
+                int8_t *out = y + (((((g.image * s->oh) + g.row) * s->ow) + g.col) * s->ic);
                 const int8_t *from = patch;
-                pl_gather_channels_s8(s, &g, x + g.image * s->ih * s->iw * s->ic, patch);
-                t.row = ((g.pixels - 1) * s->sw + (s->kw - 1) * s->dw + 1) * s->ic - s->kw * t.column;
+                pl_gather_channels_s8(s, &g, x + (g.image * s->ih * s->iw * s->ic), patch);
+                t.row = ((((g.pixels - 1) * s->sw) + ((s->kw - 1) * s->dw) + 1) * s->ic) - (s->kw * t.column);
                 for (int32_t p = 0; p < g.pixels; p++) {
                     t.x = from;
                     t.y = out;
                     t.w = w;
-                    t.w_end = w + fours * words;
+                    t.w_end = w + (fours * words);
                     pl_taps_block_s8(d->kind, 4, &t);
                     if (s->ic & 3) { // the last four are partly those before them
                         t.x = from + s->ic - 4;

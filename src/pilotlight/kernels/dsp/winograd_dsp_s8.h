@@ -25,20 +25,25 @@ typedef struct {
 /* Brings two tiles into the form above, four channels at a time, the last ones first. The assembly knows the order of
  * fields. */
 typedef struct {
-    const int8_t *x;               // the first pixel of 4 rows of 6, at the last four channels
-    int32_t row, column, channels; // bytes to the next row, column, four channels
-    int32_t *v_end;                // end of the result, (pairs of channels, 16, 2 tiles)
-    int32_t fours;                 // of channels
+    const int8_t *x; // the first pixel of 4 rows of 6, at the last four channels
+    int32_t row;     // bytes to the next row, column, four channels
+    int32_t column;
+    int32_t channels;
+    int32_t *v_end; // end of the result, (pairs of channels, 16, 2 tiles)
+    int32_t fours;  // of channels
 } pl_dsp_tiles_t;
 
 /* Fours of filters at two tiles. The stream of four filters: 16 times, for each pair of channels, a word of each
  * filter; then two times the biases and multipliers of two filters. */
 typedef struct {
-    const int32_t *v;         // (pairs of channels, 16, 2 tiles)
-    const int32_t *w, *w_end; // stream of the first four filters, end of the last
-    int32_t *u;               // spare memory (left and right pixel, 2 rows, 2 tiles, 4 filters)
-    int32_t steps;            // pairs of channels
-    int32_t zy, lo, hi;
+    const int32_t *v; // (pairs of channels, 16, 2 tiles)
+    const int32_t *w; // stream of the first four filters, end of the last
+    const int32_t *w_end;
+    int32_t *u;    // spare memory (left and right pixel, 2 rows, 2 tiles, 4 filters)
+    int32_t steps; // pairs of channels
+    int32_t zy;
+    int32_t lo;
+    int32_t hi;
     int8_t *y[8]; // first filter's outputs (row, tile, column); they move on
 } pl_dsp_winograd_t;
 
@@ -85,10 +90,12 @@ static inline void pl_tiles_twin_s8(const pl_dsp_tiles_t *t)
     for (int32_t n = t->fours; n > 0; n--) {
         v -= 64;
         for (int32_t i = 0; i < 12; i++) { // column i / 2, channels of half i % 2
-            const int8_t *from = x + (i >> 1) * t->column;
-            int32_t *to = v + 8 * (i >> 1) + (i & 1); // rows 1, 2, 0, 3
-            const int32_t d0 = pl_pair16(from, i & 1), d1 = pl_pair16(from + t->row, i & 1);
-            const int32_t d2 = pl_pair16(from + 2 * t->row, i & 1), d3 = pl_pair16(from + 3 * t->row, i & 1);
+            const int8_t *from = x + ((i >> 1) * t->column);
+            int32_t *to = v + (8 * (i >> 1)) + (i & 1); // rows 1, 2, 0, 3
+            const int32_t d0 = pl_pair16(from, i & 1);
+            const int32_t d1 = pl_pair16(from + t->row, i & 1);
+            const int32_t d2 = pl_pair16(from + (2 * t->row), i & 1);
+            const int32_t d3 = pl_pair16(from + (3 * t->row), i & 1);
             to[0] = pl_add16(d1, d2);
             to[2] = pl_subtract16(d2, d1);
             to[4] = pl_subtract16(d0, d2);
@@ -97,11 +104,11 @@ static inline void pl_tiles_twin_s8(const pl_dsp_tiles_t *t)
         for (int32_t row = 0; row < 4; row++) {
             int32_t d[12]; // (6 columns, 2)
             for (int32_t i = 0; i < 12; i++) {
-                d[i] = v[8 * (i >> 1) + 2 * row + (i & 1)];
+                d[i] = v[(8 * (i >> 1)) + (2 * row) + (i & 1)];
             }
             for (int32_t i = 0; i < 4; i++) { // half i / 2, tile i % 2
-                const int32_t *at = d + 4 * (i & 1) + (i >> 1);
-                int32_t *to = v + 32 * (i >> 1) + 2 * row + (i & 1); // columns 1, 2, 0, 3
+                const int32_t *at = d + (4 * (i & 1)) + (i >> 1);
+                int32_t *to = v + (32 * (i >> 1)) + (2 * row) + (i & 1); // columns 1, 2, 0, 3
                 to[0] = pl_add16(at[2], at[4]);
                 to[8] = pl_subtract16(at[4], at[2]);
                 to[16] = pl_subtract16(at[0], at[4]);
@@ -117,7 +124,7 @@ static inline uint32_t pl_place_s8(const int32_t *v, const int32_t *w, int32_t s
 {
     uint32_t sum = 0;
     for (; steps > 0; steps--) {
-        sum += (uint32_t)(pl_low16(*v) * pl_low16(*w) + pl_high16(*v) * pl_high16(*w));
+        sum += (uint32_t)((pl_low16(*v) * pl_low16(*w)) + (pl_high16(*v) * pl_high16(*w)));
         v += 32;
         w += 4;
     }
@@ -127,32 +134,37 @@ static inline uint32_t pl_place_s8(const int32_t *v, const int32_t *w, int32_t s
 static inline void pl_winograd_twin_s8(pl_dsp_winograd_t *t, int32_t shift)
 {
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
-    const int32_t place = 4 * t->steps, words = 16 * place + 8;
+    const int32_t place = 4 * t->steps;
+    const int32_t words = (16 * place) + 8;
     for (const int32_t *w = t->w; w != t->w_end; w += words) {
         for (int32_t i = 0; i < 32; i++) { // column i / 8, tile i / 4 % 2, filter i % 4
             const int32_t column = i >> 3;
-            const int32_t *v = t->v + column * 8 + (i >> 2 & 1), *g = w + column * 4 * place + (i & 3);
-            const uint32_t one = pl_place_s8(v, g, t->steps), two = pl_place_s8(v + 2, g + place, t->steps);
-            uint32_t sum = one + two + pl_place_s8(v + 4, g + 2 * place, t->steps);
+            const int32_t *v = t->v + (column * 8) + ((i >> 2) & 1);
+            const int32_t *g = w + (column * 4 * place) + (i & 3);
+            const uint32_t one = pl_place_s8(v, g, t->steps);
+            const uint32_t two = pl_place_s8(v + 2, g + place, t->steps);
+            uint32_t sum = one + two + pl_place_s8(v + 4, g + (2 * place), t->steps);
             for (int32_t row = 0; row < 2; row++) {
-                int32_t *left = t->u + 8 * row + (i & 7), *right = left + 16;
-                const uint32_t before = column == 0 ? 0u : (uint32_t)*left;
+                int32_t *left = t->u + (8 * row) + (i & 7);
+                int32_t *right = left + 16;
+                const uint32_t before = (column == 0) ? 0u : (uint32_t)*left;
                 if (column < 2) {
-                    *right = (int32_t)(column == 0 ? sum : before - sum);
+                    *right = (int32_t)((column == 0) ? sum : (before - sum));
                     *left = (int32_t)(before + sum);
                 } else if (column == 2) {
-                    *left = (int32_t)(before + 2u * sum);
+                    *left = (int32_t)(before + (2u * sum));
                 } else {
-                    *right = (int32_t)((uint32_t)*right + 2u * sum);
+                    *right = (int32_t)((uint32_t)*right + (2u * sum));
                 }
-                sum = one - two + (row == 0 ? pl_place_s8(v + 6, g + 3 * place, t->steps) : 0u);
+                sum = one - two + ((row == 0) ? pl_place_s8(v + 6, g + (3 * place), t->steps) : 0u);
             }
         }
         for (int32_t i = 0; i < 16; i++) { // row i / 8, tile i / 4 % 2, filter i % 4
-            const int32_t *u = t->u + i, *end = w + words - 8 + (i >> 1 & 1) * 4 + (i & 1);
-            int8_t **y = t->y + (i >> 2) * 2;
-            *y[0]++ = pl_requantize_s8(&q, end[0] + u[0] / 4, end[2]);
-            *y[1]++ = pl_requantize_s8(&q, end[0] + u[16] / 4, end[2]);
+            const int32_t *u = t->u + i;
+            const int32_t *end = w + words - 8 + (((i >> 1) & 1) * 4) + (i & 1);
+            int8_t **y = t->y + ((i >> 2) * 2);
+            *y[0]++ = pl_requantize_s8(&q, end[0] + (u[0] / 4), end[2]);
+            *y[1]++ = pl_requantize_s8(&q, end[0] + (u[16] / 4), end[2]);
         }
     }
 }
@@ -165,12 +177,13 @@ static inline void pl_border_s8(const pl_conv_s8_t *s, int32_t top, int32_t left
     const int32_t fours = (int32_t)((uint32_t)s->ic >> 2);
     const int32_t outside = (int32_t)(((uint32_t)s->zx & 0xffu) * 0x01010101u);
     for (int32_t r = 0; r < 4; r++) {
-        const int32_t row = top + r, inside = row >= 0 && row < s->ih;
+        const int32_t row = top + r;
+        const int32_t inside = (row >= 0) && (row < s->ih);
         for (int32_t c = 0; c < 6; c++) {
             const int32_t column = left + c;
-            int32_t *at = to + 4 * c + r;
-            if (inside && column >= 0 && column < s->iw) {
-                pl_spread_s8(x + (row * s->iw + column) * s->ic, (int8_t *)at, fours);
+            int32_t *at = to + (4 * c) + r;
+            if (inside && (column >= 0) && (column < s->iw)) {
+                pl_spread_s8(x + (((row * s->iw) + column) * s->ic), (int8_t *)at, fours);
             } else {
                 for (int32_t n = fours; n > 0; n--) {
                     *at = outside;
@@ -186,19 +199,21 @@ static inline void pl_winograd_inputs_s8(const pl_conv_s8_t *s, int32_t row, int
                                          const int8_t *x, // (ih, iw, ic)
                                          int32_t *v)      // (pairs of channels, 16, 2 tiles)
 {
-    const int32_t top = row - s->pt, left = col - s->pl, fours = (int32_t)((uint32_t)s->ic >> 2);
+    const int32_t top = row - s->pt;
+    const int32_t left = col - s->pl;
+    const int32_t fours = (int32_t)((uint32_t)s->ic >> 2);
     pl_dsp_tiles_t t;
-    t.v_end = v + 16 * s->ic;
+    t.v_end = v + (16 * s->ic);
     t.fours = fours;
-    if (top >= 0 && top + 4 <= s->ih && left >= 0 && left + 6 <= s->iw) {
-        t.x = x + (top * s->iw + left + 1) * s->ic - 4;
+    if ((top >= 0) && ((top + 4) <= s->ih) && (left >= 0) && ((left + 6) <= s->iw)) {
+        t.x = x + (((top * s->iw) + left + 1) * s->ic) - 4;
         t.row = s->iw * s->ic;
         t.column = s->ic;
         t.channels = 4;
     } else {
         int32_t *const border = v - PL_WINOGRAD_SPARE;
         pl_border_s8(s, top, left, x, border);
-        t.x = (const int8_t *)(border + 24 * (fours - 1));
+        t.x = (const int8_t *)(border + (24 * (fours - 1)));
         t.row = 4;
         t.column = 16;
         t.channels = 96;
@@ -217,8 +232,9 @@ static inline void pl_winograd_outputs_s8(const pl_conv_s8_t *s, int32_t row, in
     t->lo = s->q.lo;
     t->hi = s->q.hi;
     for (int32_t i = 0; i < 8; i++) {
-        const int32_t r = row + (i >> 2), c = col + (i & 3);
-        t->y[i] = (r < s->oh && c < s->ow ? y + (r * s->ow + c) * s->oc : spare) + filter;
+        const int32_t r = row + (i >> 2);
+        const int32_t c = col + (i & 3);
+        t->y[i] = (((r < s->oh) && (c < s->ow)) ? (y + (((r * s->ow) + c) * s->oc)) : spare) + filter;
     }
 }
 
@@ -236,20 +252,20 @@ static inline void pl_winograd_dsp_s8(const pl_winograd_dsp_t *d,
     pl_dsp_winograd_t t;
     t.u = (int32_t *)scratch;
     int32_t *const v = t.u + PL_WINOGRAD_SPARE;
-    int8_t *const spare = (int8_t *)(v + 16 * s->ic);
+    int8_t *const spare = (int8_t *)(v + (16 * s->ic));
     t.v = v;
     for (int32_t i = 0; i < s->n; i++) {
-        const int32_t image = s->reverse ? s->n - 1 - i : i;
-        const int8_t *from = x + image * s->ih * s->iw * s->ic;
-        int8_t *to = y + image * s->oh * s->ow * s->oc;
+        const int32_t image = s->reverse ? (s->n - 1 - i) : i;
+        const int8_t *from = x + (image * s->ih * s->iw * s->ic);
+        int8_t *to = y + (image * s->oh * s->ow * s->oc);
         for (int32_t j = 0; j < in_column; j++) {
-            const int32_t row = 2 * (s->reverse ? in_column - 1 - j : j);
+            const int32_t row = 2 * (s->reverse ? (in_column - 1 - j) : j);
             for (int32_t k = 0; k < s->in_row; k++) {
-                const int32_t col = 4 * (s->reverse ? s->in_row - 1 - k : k);
+                const int32_t col = 4 * (s->reverse ? (s->in_row - 1 - k) : k);
                 pl_winograd_inputs_s8(s, row, col, from, v);
                 pl_winograd_outputs_s8(s, row, col, 0, to, spare, &t);
                 t.w = w;
-                t.w_end = w + fours * d->quad_words;
+                t.w_end = w + (fours * d->quad_words);
                 pl_winograd_block_s8(d->kind, 4, &t);
                 if (s->oc & 3) {
                     pl_winograd_outputs_s8(s, row, col, s->oc - 4, to, spare, &t);

@@ -22,11 +22,13 @@
  * multiple of 16 for pairs, 16 for any number. The assembly knows this order of fields, and changes x0, x1, y0, y1 and
  * pixels. */
 typedef struct {
-    const int8_t *x0, *x1; // (depth), of the first two pixels
-    int8_t *y0, *y1;       // (filters), of the first two pixels
-    const int8_t *w;       // (blocks, depth / 16 rounded up, 4, 16), zero where there is no input or filter
-    const int32_t *bias;   // (blocks, 2, 4): bias, multiplier
-    const int32_t *end;    // of bias
+    const int8_t *x0; // (depth), of the first two pixels
+    const int8_t *x1;
+    int8_t *y0; // (filters), of the first two pixels
+    int8_t *y1;
+    const int8_t *w;     // (blocks, depth / 16 rounded up, 4, 16), zero where there is no input or filter
+    const int32_t *bias; // (blocks, 2, 4): bias, multiplier
+    const int32_t *end;  // of bias
     int32_t depth;
     int32_t x_pixel; // from a pixel to the next
     int32_t last;    // filters in the last block
@@ -41,7 +43,13 @@ typedef struct {
 typedef struct {
     int8_t *y;
     const int8_t *x;
-    int32_t bytes, pixels, x_pixel, y_pixel, rows, x_row, y_row;
+    int32_t bytes;
+    int32_t pixels;
+    int32_t x_pixel;
+    int32_t y_pixel;
+    int32_t rows;
+    int32_t x_row;
+    int32_t y_row;
 } pl_rows_mve_t;
 
 /* Depthwise: all channels of consecutive pixels. A block of 16 channels reads from w: int32 bias (4, 4), int8 weights
@@ -66,10 +74,19 @@ typedef struct {
  * inside or outside. The assembly knows this order of fields. */
 typedef struct {
     const int8_t **taps; // (kh, kw)
-    const int8_t *x, *padding;
-    int32_t at, top, left, ih, iw, kh, kw;
-    int32_t x_row, x_col; // from a tap's input to that of the next row or column
-    int32_t dh, dw;
+    const int8_t *x;
+    const int8_t *padding;
+    int32_t at;
+    int32_t top;
+    int32_t left;
+    int32_t ih;
+    int32_t iw;
+    int32_t kh;
+    int32_t kw;
+    int32_t x_row; // from a tap's input to that of the next row or column
+    int32_t x_col;
+    int32_t dh;
+    int32_t dw;
 } pl_window_mve_t;
 
 /* One block of at most four filters at one pixel. */
@@ -79,7 +96,7 @@ static inline void pl_dot_pixel_mve(const pl_dot_mve_t *a, const int8_t *x, cons
     for (int32_t f = 0; f < filters; f++) {
         int32_t acc = bias[f];
         for (int32_t i = 0; i < a->depth; i++) {
-            acc += x[i] * w[(i >> 4) * 64 + f * 16 + (i & 15)];
+            acc += x[i] * w[((i >> 4) * 64) + (f * 16) + (i & 15)];
         }
         y[f] = pl_requantize_s8(&a->q, acc, bias[4 + f]);
     }
@@ -89,14 +106,14 @@ static inline void pl_dot_pixel_mve(const pl_dot_mve_t *a, const int8_t *x, cons
 static inline void pl_dot_c_mve(const pl_dot_mve_t *a, int32_t pixels)
 {
     const int32_t blocks = (int32_t)(a->end - a->bias) >> 3;
-    const int32_t pair = a->step + (blocks - 1) * 4;
-    const int32_t count = pixels == 1 ? 1 : a->pixels;
+    const int32_t pair = a->step + ((blocks - 1) * 4);
+    const int32_t count = (pixels == 1) ? 1 : a->pixels;
     for (int32_t p = 0; p < count; p++) {
         const int8_t *w = a->w;
-        const int8_t *x = a->x0 + p * a->x_pixel;
-        int8_t *y = pixels == 2 ? (p & 1 ? a->y1 : a->y0) + (p >> 1) * pair : a->y0 + p * a->step;
+        const int8_t *x = a->x0 + (p * a->x_pixel);
+        int8_t *y = (pixels == 2) ? (((p & 1) ? a->y1 : a->y0) + ((p >> 1) * pair)) : (a->y0 + (p * a->step));
         for (const int32_t *bias = a->bias; bias != a->end; bias += 8) {
-            pl_dot_pixel_mve(a, x, w, bias, y, bias + 8 == a->end ? a->last : 4);
+            pl_dot_pixel_mve(a, x, w, bias, y, ((bias + 8) == a->end) ? a->last : 4);
             w += ((a->depth + 15) & ~15) * 4;
             y += 4;
         }
@@ -108,15 +125,15 @@ static inline void pl_dw_block_mve(const pl_dw_mve_t *a, const int32_t *w, int32
                                    int32_t width, int32_t count)
 {
     const int8_t *weights = (const int8_t *)(w + width); // of an int16 the low byte is enough
-    const int32_t *m = w + width + a->taps * 4;
-    const int32_t step = a->x_pixel + (a->taps <= 9 ? (a->blocks * 16 + a->rest + 15) & ~15 : 0);
-    const int32_t spread = width == 8 ? 2 : 1;
+    const int32_t *m = w + width + (a->taps * 4);
+    const int32_t step = a->x_pixel + ((a->taps <= 9) ? (((a->blocks * 16) + a->rest + 15) & ~15) : 0);
+    const int32_t spread = (width == 8) ? 2 : 1;
     for (int32_t c = 0; c < count; c++) {
-        const int32_t vector = width == 8 ? c & 1 : (c & 1) * 2 + ((c >> 1) & 1);
-        const int32_t lane = vector * 4 + (width == 8 ? c >> 1 : c >> 2);
+        const int32_t vector = (width == 8) ? (c & 1) : (((c & 1) * 2) + ((c >> 1) & 1));
+        const int32_t lane = (vector * 4) + ((width == 8) ? (c >> 1) : (c >> 2));
         int32_t acc = w[lane];
         for (int32_t t = 0; t < a->taps; t++) {
-            acc += a->x[t][pixel * step + at + c] * weights[t * 16 + c * spread];
+            acc += a->x[t][(pixel * step) + at + c] * weights[(t * 16) + (c * spread)];
         }
         y[c] = pl_requantize_s8(&a->q, acc, m[lane]);
     }
@@ -127,13 +144,13 @@ static inline void pl_dw_c_mve(const pl_dw_mve_t *a, int32_t repeat)
 {
     for (int32_t p = 0; p < a->pixels; p++) {
         const int32_t *w = a->w;
-        int8_t *y = a->y + p * (a->y_pixel + a->blocks * 16);
+        int8_t *y = a->y + (p * (a->y_pixel + (a->blocks * 16)));
         for (int32_t b = 0; b < a->blocks; b++) {
-            pl_dw_block_mve(a, w, b * 16, p, y + b * 16, 16, 16);
-            w += repeat ? 0 : 32 + a->taps * 4;
+            pl_dw_block_mve(a, w, b * 16, p, y + (b * 16), 16, 16);
+            w += repeat ? 0 : (32 + (a->taps * 4));
         }
         if (a->rest > 0) {
-            pl_dw_block_mve(a, w, a->blocks * 16, p, y + a->blocks * 16, a->rest <= 8 && a->taps <= 9 ? 8 : 16,
+            pl_dw_block_mve(a, w, a->blocks * 16, p, y + (a->blocks * 16), ((a->rest <= 8) && (a->taps <= 9)) ? 8 : 16,
                             a->rest);
         }
     }
@@ -144,7 +161,7 @@ static inline void pl_rows_c_mve(const pl_rows_mve_t *a)
 {
     for (int32_t r = 0; r < a->rows; r++) {
         for (int32_t p = 0; p < a->pixels; p++) {
-            pl_copy(a->y + r * a->y_row + p * a->y_pixel, a->x + r * a->x_row + p * a->x_pixel, a->bytes);
+            pl_copy(a->y + (r * a->y_row) + (p * a->y_pixel), a->x + (r * a->x_row) + (p * a->x_pixel), a->bytes);
         }
     }
 }
@@ -154,11 +171,11 @@ static inline void pl_window_c_mve(const pl_window_mve_t *a)
 {
     const int8_t **taps = a->taps;
     for (int32_t r = 0; r < a->kh; r++) {
-        const int32_t row = a->top + r * a->dh;
+        const int32_t row = a->top + (r * a->dh);
         for (int32_t c = 0; c < a->kw; c++) {
-            const int32_t col = a->left + c * a->dw;
-            const int32_t inside = row >= 0 && row < a->ih && col >= 0 && col < a->iw;
-            *taps++ = inside ? a->x + (a->at + r * a->x_row + c * a->x_col) : a->padding;
+            const int32_t col = a->left + (c * a->dw);
+            const int32_t inside = (row >= 0) && (row < a->ih) && (col >= 0) && (col < a->iw);
+            *taps++ = inside ? (a->x + (a->at + (r * a->x_row) + (c * a->x_col))) : a->padding;
         }
     }
 }
@@ -181,17 +198,18 @@ static inline void pl_window_mve(const pl_window_mve_t *a);
 
 /* From `first` up to, not including, `end`. */
 typedef struct {
-    int32_t first, end;
+    int32_t first;
+    int32_t end;
 } pl_taps_mve_t;
 
 /* The taps of a kernel that fall inside 0..size when tap 0 is at `at`. */
 static inline pl_taps_mve_t pl_clip_mve(int32_t at, int32_t taps, int32_t dilation, int32_t size)
 {
     pl_taps_mve_t t = {0, taps};
-    while (t.first < taps && at + t.first * dilation < 0) {
+    while ((t.first < taps) && ((at + (t.first * dilation)) < 0)) {
         t.first++;
     }
-    while (t.end > t.first && at + (t.end - 1) * dilation >= size) {
+    while ((t.end > t.first) && ((at + ((t.end - 1) * dilation)) >= size)) {
         t.end--;
     }
     return t;

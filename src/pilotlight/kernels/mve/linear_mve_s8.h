@@ -6,7 +6,8 @@
 #include "blocks_mve_s8.h"
 
 typedef struct {
-    int32_t i, o; // inputs, outputs
+    int32_t i; // inputs, outputs
+    int32_t o;
     int32_t kind; // of the blocks
     pl_requantize_t q;
 } pl_linear_mve_t;
@@ -26,14 +27,14 @@ static inline void pl_linear_mve_s8(const pl_linear_mve_t *s,
     a.y1 = y;
     a.w = w;
     a.bias = bias;
-    a.end = bias + blocks * 8;
+    a.end = bias + (blocks * 8);
     a.depth = s->i;
     a.x_pixel = 0;
     a.q.zy = s->q.zy; // one by one: a copy of the whole may become a call of memcpy
     a.q.shift = s->q.shift;
     a.q.lo = s->q.lo;
     a.q.hi = s->q.hi;
-    a.last = s->o - (blocks - 1) * 4;
+    a.last = s->o - ((blocks - 1) * 4);
     a.pairs = 0;
     a.pixels = 1;
     a.step = 0;

@@ -14,7 +14,7 @@ static inline float pl_acos_f32(float x)
     if (a > 0.5f) {
         const float z = 0.5f * (1.0f - a);
         y = 2.0f * pl_asin_near_f32(pl_sqrt_f32(z), z);
-        return x < 0.0f ? 3.14159274f - (y + 8.74227766e-8f) : y;
+        return (x < 0.0f) ? (3.14159274f - (y + 8.74227766e-8f)) : y;
     }
     y = pl_copysign_f32(pl_asin_near_f32(a, a * a), x);
     return 1.57079637f - (y + 4.37113883e-8f);

@@ -9,11 +9,12 @@ static inline void pl_argmax_i8(const int8_t *x, int64_t *y, int32_t outer, int3
     for (int32_t o = 0; o < outer; o++, x += axis * inner) {
         for (int32_t i = 0; i < inner; i++) {
             const int8_t *lane = x + i;
-            int32_t top = *lane, at = 0;
+            int32_t top = *lane;
+            int32_t at = 0;
             for (int32_t k = 1; k < axis; k++) {
                 lane += inner;
-                at = *lane > top ? k : at;
-                top = *lane > top ? *lane : top;
+                at = (*lane > top) ? k : at;
+                top = (*lane > top) ? *lane : top;
             }
             *y++ = at;
         }

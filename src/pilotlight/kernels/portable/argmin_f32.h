@@ -9,17 +9,17 @@ static inline void pl_argmin_f32(const float *x, int64_t *y, int32_t outer, int3
 {
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
-            const float *lane = x + (o * axis * inner + i);
+            const float *lane = x + ((o * axis * inner) + i);
             float best = lane[0];
             int32_t at = 0;
-            for (int32_t k = 1; k < axis && best == best; k++) {
+            for (int32_t k = 1; (k < axis) && (best == best); k++) {
                 const float v = lane[k * inner];
-                if (v < best || v != v) {
+                if ((v < best) || (v != v)) {
                     best = v;
                     at = k;
                 }
             }
-            y[o * inner + i] = at;
+            y[(o * inner) + i] = at;
         }
     }
 }

@@ -14,7 +14,7 @@ static inline float pl_asinh_f32(float x)
         y = pl_log_f32(a) + 0.693147182f;
     } else {
         const float square = a * a;
-        y = pl_log1p_f32(a + square / (1.0f + pl_sqrt_f32(square + 1.0f)));
+        y = pl_log1p_f32(a + (square / (1.0f + pl_sqrt_f32(square + 1.0f))));
     }
     return pl_copysign_f32(y, x);
 }

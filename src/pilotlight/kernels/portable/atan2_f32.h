@@ -6,20 +6,21 @@
 /* The angle of the point (x, y), at most 2.5 ulp from the exact value; signs of zeros and infinities as in C. */
 static inline float pl_atan2_f32(float y, float x)
 {
-    const float ax = pl_abs_f32(x), ay = pl_abs_f32(y);
+    const float ax = pl_abs_f32(x);
+    const float ay = pl_abs_f32(y);
     const int negative = (pl_bits(x) >> 31) != 0u;
     float t;
-    if (x != x || y != y) {
+    if ((x != x) || (y != y)) {
         return x + y;
     }
-    if (ay == 0.0f || ax == pl_inf()) {
-        t = ay == pl_inf() ? 0.785398185f : 0.0f;
-    } else if (ax == 0.0f || ay == pl_inf()) {
+    if ((ay == 0.0f) || (ax == pl_inf())) {
+        t = (ay == pl_inf()) ? 0.785398185f : 0.0f;
+    } else if ((ax == 0.0f) || (ay == pl_inf())) {
         t = 1.57079637f;
     } else {
         t = pl_atan_f32(ay / ax);
     }
-    return pl_copysign_f32(negative ? 3.14159274f - (t + 8.74227766e-8f) : t, y);
+    return pl_copysign_f32(negative ? (3.14159274f - (t + 8.74227766e-8f)) : t, y);
 }
 
 #endif

@@ -7,8 +7,11 @@
 static inline float pl_atan_f32(float x)
 {
     const float a = pl_abs_f32(x);
-    float base = 0.0f, rest = 0.0f; /* the angle subtracted, and what a float of it leaves out */
-    float t = a, z, p;
+    float base = 0.0f; /* the angle subtracted, and what a float of it leaves out */
+    float rest = 0.0f;
+    float t = a;
+    float z;
+    float p;
     if (a > 2.41421366f) {
         base = 1.57079637f;
         rest = -4.37113883e-8f;
@@ -20,11 +23,11 @@ static inline float pl_atan_f32(float x)
     }
     z = t * t;
     p = -6.09055907e-2f;
-    p = p * z + 1.05994076e-1f;
-    p = p * z - 1.42444253e-1f;
-    p = p * z + 1.99985296e-1f;
-    p = p * z - 3.33333164e-1f;
-    return pl_copysign_f32(base + (t + ((t * z) * p + rest)), x);
+    p = (p * z) + 1.05994076e-1f;
+    p = (p * z) - 1.42444253e-1f;
+    p = (p * z) + 1.99985296e-1f;
+    p = (p * z) - 3.33333164e-1f;
+    return pl_copysign_f32(base + (t + (((t * z) * p) + rest)), x);
 }
 
 #endif

@@ -10,13 +10,30 @@
  * Distances are in elements, from one batch, head or row to the next, so that no tensor need be transposed
  * first; the numbers of one row are neighbours. */
 typedef struct {
-    int32_t batch, heads, kv_heads, rows, keys, width, depth;
-    int32_t q_batch, q_head, q_row;
-    int32_t k_batch, k_head, k_row;
-    int32_t v_batch, v_head, v_row;
-    int32_t y_batch, y_head, y_row;
-    int32_t m_batch, m_head, m_row, m_key; // of the mask; 0 repeats it
-    int32_t causal;                        // row r sees keys 0..r only
+    int32_t batch;
+    int32_t heads;
+    int32_t kv_heads;
+    int32_t rows;
+    int32_t keys;
+    int32_t width;
+    int32_t depth;
+    int32_t q_batch;
+    int32_t q_head;
+    int32_t q_row;
+    int32_t k_batch;
+    int32_t k_head;
+    int32_t k_row;
+    int32_t v_batch;
+    int32_t v_head;
+    int32_t v_row;
+    int32_t y_batch;
+    int32_t y_head;
+    int32_t y_row;
+    int32_t m_batch; // of the mask; 0 repeats it
+    int32_t m_head;
+    int32_t m_row;
+    int32_t m_key;
+    int32_t causal; // row r sees keys 0..r only
     float scale;
 } pl_attention_t;
 
@@ -26,8 +43,13 @@ static inline void pl_attention_scores_f32(const pl_attention_t *s, const float 
 {
     const int32_t fours = keys & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
     for (int32_t j = 0; j < fours; j += 4, k += 4 * s->k_row) {
-        const float *k1 = k + s->k_row, *k2 = k1 + s->k_row, *k3 = k2 + s->k_row;
-        float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
+        const float *k1 = k + s->k_row;
+        const float *k2 = k1 + s->k_row;
+        const float *k3 = k2 + s->k_row;
+        float a0 = 0.0f;
+        float a1 = 0.0f;
+        float a2 = 0.0f;
+        float a3 = 0.0f;
         for (int32_t e = 0; e < s->width; e++) {
             const float v = q[e];
             a0 += v * k[e];
@@ -57,7 +79,10 @@ static inline void pl_attention_mix_f32(const pl_attention_t *s, const float *sc
     const int32_t fours = s->depth & ~3;
     for (int32_t e = 0; e < fours; e += 4) {
         const float *p = v + e;
-        float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
+        float a0 = 0.0f;
+        float a1 = 0.0f;
+        float a2 = 0.0f;
+        float a3 = 0.0f;
         for (int32_t j = 0; j < keys; j++, p += s->v_row) {
             const float w = scores[j];
             a0 += w * p[0];
@@ -83,7 +108,8 @@ static inline void pl_attention_mix_f32(const pl_attention_t *s, const float *sc
 /* e^(score - max) in place; returns the sum, or 0 where every score is -infinity (all is masked). */
 static inline float pl_attention_weights_f32(float *scores, int32_t keys)
 {
-    float top = scores[0], sum = 0.0f;
+    float top = scores[0];
+    float sum = 0.0f;
     for (int32_t j = 1; j < keys; j++) {
         top = pl_max_f32(scores[j], top);
     }
@@ -92,7 +118,7 @@ static inline float pl_attention_weights_f32(float *scores, int32_t keys)
     }
     for (int32_t j = 0; j < keys; j++) {
         const float below = scores[j] - top;
-        scores[j] = below < -104.0f ? 0.0f : pl_exp_f32(below); /* hidden keys cost nothing */
+        scores[j] = (below < -104.0f) ? 0.0f : pl_exp_f32(below); /* hidden keys cost nothing */
         sum += scores[j];
     }
     return sum;
@@ -103,11 +129,11 @@ static inline float pl_attention_weights_f32(float *scores, int32_t keys)
 static inline int32_t pl_attention_keys(const pl_attention_t *s, const float *add, const uint8_t *keep, int32_t row,
                                         int32_t mask)
 {
-    int32_t keys = s->causal && row + 1 < s->keys ? row + 1 : s->keys;
-    while (keep && keys > 0 && !keep[mask + (keys - 1) * s->m_key]) {
+    int32_t keys = (s->causal && ((row + 1) < s->keys)) ? (row + 1) : s->keys;
+    while (keep && (keys > 0) && !keep[mask + ((keys - 1) * s->m_key)]) {
         keys--;
     }
-    while (add && keys > 0 && add[mask + (keys - 1) * s->m_key] == -pl_inf()) {
+    while (add && (keys > 0) && (add[mask + ((keys - 1) * s->m_key)] == -pl_inf())) {
         keys--;
     }
     return keys;
@@ -121,19 +147,20 @@ static inline void pl_attention_f32(const pl_attention_t *s, const float *q, con
     const int32_t share = s->heads / s->kv_heads;
     for (int32_t b = 0; b < s->batch; b++) {
         for (int32_t h = 0; h < s->heads; h++) {
-            const float *kh = k + (b * s->k_batch + h / share * s->k_head);
-            const float *vh = v + (b * s->v_batch + h / share * s->v_head);
+            const float *kh = k + ((b * s->k_batch) + (h / share * s->k_head));
+            const float *vh = v + ((b * s->v_batch) + (h / share * s->v_head));
             for (int32_t r = 0; r < s->rows; r++) {
-                const int32_t mask = b * s->m_batch + h * s->m_head + r * s->m_row;
+                const int32_t mask = (b * s->m_batch) + (h * s->m_head) + (r * s->m_row);
                 const int32_t keys = pl_attention_keys(s, add, keep, r, mask);
-                float *out = y + (b * s->y_batch + h * s->y_head + r * s->y_row); // (depth)
+                float *out = y + ((b * s->y_batch) + (h * s->y_head) + (r * s->y_row)); // (depth)
                 float sum = 0.0f;
-                pl_attention_scores_f32(s, q + (b * s->q_batch + h * s->q_head + r * s->q_row), kh, scratch, keys);
-                for (int32_t j = 0; add && j < keys; j++) {
-                    scratch[j] += add[mask + j * s->m_key];
+                pl_attention_scores_f32(s, q + ((b * s->q_batch) + (h * s->q_head) + (r * s->q_row)), kh, scratch,
+                                        keys);
+                for (int32_t j = 0; add && (j < keys); j++) {
+                    scratch[j] += add[mask + (j * s->m_key)];
                 }
-                for (int32_t j = 0; keep && j < keys; j++) {
-                    scratch[j] = keep[mask + j * s->m_key] ? scratch[j] : -pl_inf();
+                for (int32_t j = 0; keep && (j < keys); j++) {
+                    scratch[j] = keep[mask + (j * s->m_key)] ? scratch[j] : -pl_inf();
                 }
                 if (keys > 0) {
                     sum = pl_attention_weights_f32(scratch, keys);

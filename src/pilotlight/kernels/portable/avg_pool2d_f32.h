@@ -10,10 +10,16 @@ static inline void pl_avg_window_f32(const float *x, float *y, const pl_span_t *
 {
     const int32_t fours = c & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
     for (int32_t k = 0; k < fours; k += 4) {
-        float a0 = 0.0f, a1 = 0.0f, a2 = 0.0f, a3 = 0.0f;
+        float a0 = 0.0f;
+        float a1 = 0.0f;
+        float a2 = 0.0f;
+        float a3 = 0.0f;
         for (int32_t r = v->first; r < v->end; r++) {
-            const float *p = x + (r * iw + h->first) * c + k;
-            float b0 = 0.0f, b1 = 0.0f, b2 = 0.0f, b3 = 0.0f;
+            const float *p = x + (((r * iw) + h->first) * c) + k;
+            float b0 = 0.0f;
+            float b1 = 0.0f;
+            float b2 = 0.0f;
+            float b3 = 0.0f;
             for (int32_t q = h->first; q < h->end; q++, p += c) {
                 b0 += p[0];
                 b1 += p[1];
@@ -35,7 +41,7 @@ static inline void pl_avg_window_f32(const float *x, float *y, const pl_span_t *
         for (int32_t r = v->first; r < v->end; r++) {
             float b = 0.0f;
             for (int32_t q = h->first; q < h->end; q++) {
-                b += x[(r * iw + q) * c + k];
+                b += x[(((r * iw) + q) * c) + k];
             }
             a += b;
         }
@@ -49,16 +55,17 @@ static inline void pl_avg_pool2d_f32(const pl_pool2d_t *s, const float *x, float
 {
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const int32_t top = oy * s->sh - s->pt;
-            const int32_t bottom = top + s->kh < s->ih + s->pt ? top + s->kh : s->ih + s->pt;
+            const int32_t top = (oy * s->sh) - s->pt;
+            const int32_t bottom = ((top + s->kh) < (s->ih + s->pt)) ? (top + s->kh) : (s->ih + s->pt);
             const pl_span_t v = pl_pool_span(top, s->kh, 1, s->ih);
             for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
-                const int32_t left = ox * s->sw - s->pl;
-                const int32_t right = left + s->kw < s->iw + s->pl ? left + s->kw : s->iw + s->pl;
+                const int32_t left = (ox * s->sw) - s->pl;
+                const int32_t right = ((left + s->kw) < (s->iw + s->pl)) ? (left + s->kw) : (s->iw + s->pl);
                 const pl_span_t h = pl_pool_span(left, s->kw, 1, s->iw);
                 int32_t count = s->divisor;
                 if (count == 0) {
-                    count = s->count_padding ? (bottom - top) * (right - left) : (v.end - v.first) * (h.end - h.first);
+                    count =
+                        s->count_padding ? ((bottom - top) * (right - left)) : ((v.end - v.first) * (h.end - h.first));
                 }
                 pl_avg_window_f32(x, y, &v, &h, s->iw, s->c, (float)count);
             }

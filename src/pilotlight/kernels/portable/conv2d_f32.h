@@ -6,33 +6,45 @@
 #include "filters_f32.h"
 
 typedef struct {
-    int32_t n, ih, iw, ic; // input (n, ih, iw, ic)
-    int32_t oh, ow, oc;    // output (n, oh, ow, oc)
-    int32_t kh, kw;        // kernel
-    int32_t sh, sw;        // stride
-    int32_t pt, pl;        // padding above and to the left; below and to the right it follows from oh and ow
-    int32_t dh, dw;        // dilation
-    int32_t groups;        // of channels; 1 when depthwise
-    int32_t icg, ocg;      // channels that a filter sees, filters in a group
-    int32_t depthwise;     // 1: filter c sees channel c only
-    int32_t reverse;       // 1: from the last pixel to the first
-    int32_t act;           // PL_ACT_*
-    float lo, hi;          // limits of outputs
+    int32_t n; // input (n, ih, iw, ic)
+    int32_t ih;
+    int32_t iw;
+    int32_t ic;
+    int32_t oh; // output (n, oh, ow, oc)
+    int32_t ow;
+    int32_t oc;
+    int32_t kh; // kernel
+    int32_t kw;
+    int32_t sh; // stride
+    int32_t sw;
+    int32_t pt; // padding above and to the left; below and to the right it follows from oh and ow
+    int32_t pl;
+    int32_t dh; // dilation
+    int32_t dw;
+    int32_t groups; // of channels; 1 when depthwise
+    int32_t icg;    // channels that a filter sees, filters in a group
+    int32_t ocg;
+    int32_t depthwise; // 1: filter c sees channel c only
+    int32_t reverse;   // 1: from the last pixel to the first
+    int32_t act;       // PL_ACT_*
+    float lo;          // limits of outputs
+    float hi;
 } pl_conv2d_t;
 
 /* From `first` up to, not including, `end`. */
 typedef struct {
-    int32_t first, end;
+    int32_t first;
+    int32_t end;
 } pl_range_t;
 
 /* The taps of a kernel that fall inside 0..size when tap 0 is at `at`. */
 static inline pl_range_t pl_clip_taps(int32_t at, int32_t taps, int32_t dilation, int32_t size)
 {
     pl_range_t t = {0, taps};
-    while (t.first < taps && at + t.first * dilation < 0) {
+    while ((t.first < taps) && ((at + (t.first * dilation)) < 0)) {
         t.first++;
     }
-    while (t.end > t.first && at + (t.end - 1) * dilation >= size) {
+    while ((t.end > t.first) && ((at + ((t.end - 1) * dilation)) >= size)) {
         t.end--;
     }
     return t;
@@ -42,10 +54,10 @@ static inline pl_range_t pl_clip_taps(int32_t at, int32_t taps, int32_t dilation
 static inline pl_range_t pl_inside(const pl_conv2d_t *s)
 {
     pl_range_t t = {0, s->ow};
-    while (t.first < s->ow && t.first * s->sw < s->pl) {
+    while ((t.first < s->ow) && ((t.first * s->sw) < s->pl)) {
         t.first++;
     }
-    while (t.end > t.first && (t.end - 1) * s->sw - s->pl + (s->kw - 1) * s->dw >= s->iw) {
+    while ((t.end > t.first) && ((((t.end - 1) * s->sw) - s->pl + ((s->kw - 1) * s->dw)) >= s->iw)) {
         t.end--;
     }
     return t;
@@ -58,36 +70,36 @@ static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_r
                                      const float *w, const float *bias,
                                      float *y) // (ow, oc)
 {
-    const int32_t whole = s->icg == s->ic && s->dw == 1; // the columns of a kernel row are one run
+    const int32_t whole = (s->icg == s->ic) && (s->dw == 1); // the columns of a kernel row are one run
     const int32_t k = s->kh * s->kw * s->icg;
     pl_mac_t a;
-    a.x_pixel = s->reverse ? -s->sw * s->ic : s->sw * s->ic;
+    a.x_pixel = s->reverse ? (-s->sw * s->ic) : (s->sw * s->ic);
     a.y_pixel = s->reverse ? -s->oc : s->oc;
-    a.relu = s->act == PL_ACT_RELU || s->act == PL_ACT_LIMIT;
+    a.relu = (s->act == PL_ACT_RELU) || (s->act == PL_ACT_LIMIT);
     int32_t step = 1;
     for (int32_t done = 0; done < s->ow; done += step) {
-        const int32_t col = s->reverse ? s->ow - 1 - done : done;
-        const int32_t ahead = s->reverse ? col + 1 - inside.first : inside.end - col;
-        const int32_t free = col >= inside.first && col < inside.end ? ahead : 0;
-        const int32_t pixels = free >= 2 ? 2 : 1;
-        const int32_t at = col * s->sw - s->pl;
+        const int32_t col = s->reverse ? (s->ow - 1 - done) : done;
+        const int32_t ahead = s->reverse ? (col + 1 - inside.first) : (inside.end - col);
+        const int32_t free = ((col >= inside.first) && (col < inside.end)) ? ahead : 0;
+        const int32_t pixels = (free >= 2) ? 2 : 1;
+        const int32_t at = (col * s->sw) - s->pl;
         const pl_range_t taps = pl_clip_taps(at, s->kw, s->dw, s->iw);
         const int32_t cols = taps.end - taps.first;
-        a.rows = cols > 0 ? rows.end - rows.first : 0;
+        a.rows = (cols > 0) ? (rows.end - rows.first) : 0;
         a.cols = whole ? 1 : cols;
-        a.len = whole ? cols * s->icg : s->icg;
-        a.x_col = s->dw * s->ic - (s->depthwise ? 0 : a.len);
-        a.x_row = (s->dh * s->iw - a.cols * s->dw) * s->ic + (s->depthwise ? 0 : a.x_col);
+        a.len = whole ? (cols * s->icg) : s->icg;
+        a.x_col = (s->dw * s->ic) - (s->depthwise ? 0 : a.len);
+        a.x_row = (((s->dh * s->iw) - (a.cols * s->dw)) * s->ic) + (s->depthwise ? 0 : a.x_col);
         a.w_row = (s->kw - cols) * s->icg;
         a.w_block = (s->kh - a.rows) * s->kw * s->icg;
-        a.groups = free >= 2 && s->groups == 1 && pl_one_size(s->ocg) ? free >> 1 : 1;
+        a.groups = ((free >= 2) && (s->groups == 1) && pl_one_size(s->ocg)) ? (free >> 1) : 1;
         step = a.groups * pixels;
-        const int32_t skip = a.rows > 0 ? (rows.first * s->kw + taps.first) * s->icg : 0;
-        const float *from = a.rows > 0 ? x + (at + taps.first * s->dw) * s->ic : x;
+        const int32_t skip = (a.rows > 0) ? (((rows.first * s->kw) + taps.first) * s->icg) : 0;
+        const float *from = (a.rows > 0) ? (x + ((at + (taps.first * s->dw)) * s->ic)) : x;
         for (int32_t g = 0; g < s->groups; g++) {
             const int32_t f = g * s->ocg;
-            pl_mac_filters_f32(&a, s->depthwise, pixels, s->ocg, from + g * s->icg, w + f * k, k, skip,
-                               bias ? bias + f : 0, y + col * s->oc + f);
+            pl_mac_filters_f32(&a, s->depthwise, pixels, s->ocg, from + (g * s->icg), w + (f * k), k, skip,
+                               bias ? (bias + f) : 0, y + (col * s->oc) + f);
         }
     }
 }
@@ -102,14 +114,14 @@ static inline void pl_conv2d_f32(const pl_conv2d_t *s,
 {
     const pl_range_t inside = pl_inside(s);
     for (int32_t i = 0; i < s->n; i++) {
-        const int32_t image = s->reverse ? s->n - 1 - i : i;
+        const int32_t image = s->reverse ? (s->n - 1 - i) : i;
         for (int32_t j = 0; j < s->oh; j++) {
-            const int32_t row = s->reverse ? s->oh - 1 - j : j;
-            const int32_t top = row * s->sh - s->pt;
+            const int32_t row = s->reverse ? (s->oh - 1 - j) : j;
+            const int32_t top = (row * s->sh) - s->pt;
             const pl_range_t rows = pl_clip_taps(top, s->kh, s->dh, s->ih);
-            const int32_t first = rows.end > rows.first ? image * s->ih + top + rows.first * s->dh : 0;
-            pl_conv2d_row_f32(s, rows, inside, x + first * s->iw * s->ic, w, bias,
-                              y + (image * s->oh + row) * s->ow * s->oc);
+            const int32_t first = (rows.end > rows.first) ? ((image * s->ih) + top + (rows.first * s->dh)) : 0;
+            pl_conv2d_row_f32(s, rows, inside, x + (first * s->iw * s->ic), w, bias,
+                              y + (((image * s->oh) + row) * s->ow * s->oc));
         }
     }
     pl_limit_f32(s->act, s->lo, s->hi, y, s->n * s->oh * s->ow * s->oc);

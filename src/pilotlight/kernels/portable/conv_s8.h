@@ -9,17 +9,19 @@
 static inline void pl_gather_row_s8(const pl_conv_s8_t *s, const pl_run_s8_t *t, int32_t at, const int8_t *row,
                                     int8_t *to, int32_t column)
 {
-    const int32_t channels = s->icg, step = t->step, end = row ? s->iw : 0;
+    const int32_t channels = s->icg;
+    const int32_t step = t->step;
+    const int32_t end = row ? s->iw : 0;
     for (int32_t c = t->count; c > 0; c--) {
-        if (at < 0 || at >= end) {
+        if ((at < 0) || (at >= end)) {
             for (int32_t k = 0; k < channels; k++) {
                 to[k] = (int8_t)s->zx;
                 PL_BARRIER(to);
             }
         } else if ((channels & 3) == 0) {
-            pl_copy(to, row + at * s->ic, channels);
+            pl_copy(to, row + (at * s->ic), channels);
         } else {
-            const int8_t *from = row + at * s->ic;
+            const int8_t *from = row + (at * s->ic);
             for (int32_t k = 0; k < channels; k++) {
                 to[k] = from[k];
                 PL_BARRIER(to);
@@ -39,10 +41,10 @@ static inline void pl_gather_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g,
     pl_runs_s8(s, g, &t);
     const int32_t column = s->kh * s->icg;
     for (int32_t i = 0; i < t.runs; i++) {
-        int32_t row = g->row * s->sh - s->pt;
+        int32_t row = (g->row * s->sh) - s->pt;
         for (int32_t r = 0; r < s->kh; r++) {
-            const int8_t *from = row >= 0 && row < s->ih ? x + row * s->iw * s->ic : 0;
-            pl_gather_row_s8(s, &t, t.at + i * t.at_run, from, patch + r * s->icg, column);
+            const int8_t *from = ((row >= 0) && (row < s->ih)) ? (x + (row * s->iw * s->ic)) : 0;
+            pl_gather_row_s8(s, &t, t.at + (i * t.at_run), from, patch + (r * s->icg), column);
             row += s->dh;
         }
         patch += s->kw * column;
@@ -55,7 +57,10 @@ static inline void pl_gather_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g,
     a0 += v * w[4 * (i)], a1 += v * w[4 * (i) + 1], a2 += v * w[4 * (i) + 2], a3 += v * w[4 * (i) + 3];
 static inline void pl_dot1_s8(const int8_t *x, const int8_t *w, const int32_t *bias, int32_t k, int32_t *acc)
 {
-    int32_t a0 = bias[0], a1 = bias[1], a2 = bias[2], a3 = bias[3];
+    int32_t a0 = bias[0];
+    int32_t a1 = bias[1];
+    int32_t a2 = bias[2];
+    int32_t a3 = bias[3];
     int32_t v;
     for (; k >= 4; k -= 4) {
         PL_TAP1_S8(0)
@@ -88,8 +93,13 @@ static inline void pl_half_s8(const int8_t *x, int32_t step, const int8_t *w, co
                               int32_t *acc)
 {
     const int8_t *z = x + step;
-    int32_t a0 = bias[0], a1 = bias[1], b0 = a0, b1 = a1;
-    int32_t t, u, v;
+    int32_t a0 = bias[0];
+    int32_t a1 = bias[1];
+    int32_t b0 = a0;
+    int32_t b1 = a1;
+    int32_t t;
+    int32_t u;
+    int32_t v;
     for (; k >= 4; k -= 4) {
         PL_TAP2_S8(0)
         PL_TAP2_S8(1)
@@ -132,10 +142,25 @@ enum { PL_PIXELS_S8 = 3 };
 static inline void pl_dots_s8(const int8_t *x, int32_t step, const int8_t *w, const int32_t *bias, int32_t k,
                               int32_t *acc) // (3, 4)
 {
-    const int8_t *x1 = x + step, *x2 = x1 + step;
-    int32_t a0 = bias[0], a1 = bias[1], a2 = bias[2], a3 = bias[3];
-    int32_t b0 = a0, b1 = a1, b2 = a2, b3 = a3, c0 = a0, c1 = a1, c2 = a2, c3 = a3;
-    int32_t t, w0, w1, w2, w3;
+    const int8_t *x1 = x + step;
+    const int8_t *x2 = x1 + step;
+    int32_t a0 = bias[0];
+    int32_t a1 = bias[1];
+    int32_t a2 = bias[2];
+    int32_t a3 = bias[3];
+    int32_t b0 = a0;
+    int32_t b1 = a1;
+    int32_t b2 = a2;
+    int32_t b3 = a3;
+    int32_t c0 = a0;
+    int32_t c1 = a1;
+    int32_t c2 = a2;
+    int32_t c3 = a3;
+    int32_t t;
+    int32_t w0;
+    int32_t w1;
+    int32_t w2;
+    int32_t w3;
     for (; k >= 4; k -= 4) {
         PL_TAP3_S8(0)
         PL_TAP3_S8(1)
@@ -163,23 +188,26 @@ static inline void pl_filters_s8(const pl_conv_s8_t *s, int32_t pixels, const in
                                  const int32_t *bias, const int32_t *m,
                                  int8_t *y) // (pixels, oc)
 {
-    const int32_t k = s->kw * s->kh * s->icg, step = s->step * s->kh * s->icg, oc = s->oc, ocg = s->ocg;
+    const int32_t k = s->kw * s->kh * s->icg;
+    const int32_t step = s->step * s->kh * s->icg;
+    const int32_t oc = s->oc;
+    const int32_t ocg = s->ocg;
     const pl_requantize_t q = {s->q.zy, s->q.shift, s->q.lo, s->q.hi}; // a store to y might change what s points to
     for (int32_t f = 0; f < ocg; f += 4) {
-        const int32_t filters = ocg - f < 4 ? ocg - f : 4;
+        const int32_t filters = ((ocg - f) < 4) ? (ocg - f) : 4;
         int32_t acc[4 * PL_PIXELS_S8]; // (pixels at once, 4)
         int32_t at_once = 1;
         for (int32_t p = 0; p < pixels; p += at_once) {
-            at_once = pixels - p >= PL_PIXELS_S8 ? PL_PIXELS_S8 : 1;
+            at_once = ((pixels - p) >= PL_PIXELS_S8) ? PL_PIXELS_S8 : 1;
             if (at_once > 1) {
-                pl_dots_s8(patch + p * step, step, w, bias + f, k, acc);
+                pl_dots_s8(patch + (p * step), step, w, bias + f, k, acc);
             } else {
-                pl_dot1_s8(patch + p * step, w, bias + f, k, acc);
+                pl_dot1_s8(patch + (p * step), w, bias + f, k, acc);
             }
             for (int32_t j = 0; j < filters; j++) {
                 const int32_t multiplier = m[f + j];
                 const int32_t *from = acc + j;
-                int8_t *to = y + p * oc + f + j;
+                int8_t *to = y + (p * oc) + f + j;
                 for (int32_t i = at_once; i > 0; i--) {
                     *to = pl_requantize_s8(&q, *from, multiplier);
                     from += 4;
@@ -206,12 +234,12 @@ static inline void pl_conv_s8(const pl_conv_s8_t *s,
             for (int32_t k = 0; k < s->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
-                const int8_t *image = x + g.image * s->ih * s->iw * s->ic;
-                int8_t *out = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->oc;
+                const int8_t *image = x + (g.image * s->ih * s->iw * s->ic);
+                int8_t *out = y + (((((g.image * s->oh) + g.row) * s->ow) + g.col) * s->oc);
                 for (int32_t c = 0; c < s->groups; c++) {
-                    pl_gather_s8(s, &g, image + c * s->icg, patch);
-                    pl_filters_s8(s, g.pixels, patch, w + c * filled * s->kw * s->kh * s->icg, bias + c * filled,
-                                  m + c * filled, out + c * s->ocg);
+                    pl_gather_s8(s, &g, image + (c * s->icg), patch);
+                    pl_filters_s8(s, g.pixels, patch, w + (c * filled * s->kw * s->kh * s->icg), bias + (c * filled),
+                                  m + (c * filled), out + (c * s->ocg));
                 }
             }
         }

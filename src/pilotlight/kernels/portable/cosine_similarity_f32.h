@@ -10,14 +10,15 @@ static inline void pl_cosine_similarity_f32(const float *x, const float *z, floa
                                             int32_t n, int32_t inner, float eps)
 {
     for (int32_t o = 0; o < outer; o++, x += n * inner) {
-        const float *other = z + o % times * n * inner;
+        const float *other = z + (o % times * n * inner);
         for (int32_t i = 0; i < inner; i++) {
             const float a = pl_sqrt_f32(pl_sum_squares_f32(x + i, n, inner, 0.0f));
             const float b = pl_sqrt_f32(pl_sum_squares_f32(other + i, n, inner, 0.0f));
-            const float over_a = 1.0f / (a < eps ? eps : a), over_b = 1.0f / (b < eps ? eps : b);
+            const float over_a = 1.0f / ((a < eps) ? eps : a);
+            const float over_b = 1.0f / ((b < eps) ? eps : b);
             float sum = 0.0f;
             for (int32_t k = 0; k < n; k++) {
-                sum += x[k * inner + i] * over_a * (other[k * inner + i] * over_b);
+                sum += x[(k * inner) + i] * over_a * (other[(k * inner) + i] * over_b);
             }
             *y++ = sum;
         }

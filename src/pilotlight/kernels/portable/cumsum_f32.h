@@ -9,9 +9,10 @@ static inline void pl_cumsum_f32(const float *x, float *y, int32_t outer, int32_
 {
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
-            const float *in = x + (o * axis * inner + i);
-            float *out = y + (o * axis * inner + i);
-            float base = 0.0f, part = 0.0f;
+            const float *in = x + ((o * axis * inner) + i);
+            float *out = y + ((o * axis * inner) + i);
+            float base = 0.0f;
+            float part = 0.0f;
             for (int32_t k = 0; k < axis; k++) {
                 part += in[k * inner];
                 out[k * inner] = base + part;

@@ -21,24 +21,25 @@ static inline void pl_add_row_f32(const float *x, int32_t step, float w, float *
  * Row by row: every tap adds a run of inputs to a run of outputs, so that there is nothing to gather. */
 static inline void pl_depthwise3d_f32(const pl_volume_t *s, const float *x, const float *w, float bias, float *y)
 {
-    for (int32_t at = 0; at < s->od * s->oh; at++, y += s->ow) {
+    for (int32_t at = 0; at < (s->od * s->oh); at++, y += s->ow) {
         for (int32_t u = 0; u < s->ow; u++) {
             y[u] = bias;
         }
-        for (int32_t tap = 0; tap < s->kd * s->kh; tap++) {
-            const int32_t z = at / s->oh * s->sd - s->pd + tap / s->kh * s->dd;
-            const int32_t v = at % s->oh * s->sh - s->ph + tap % s->kh * s->dh;
-            if (z < 0 || z >= s->id || v < 0 || v >= s->ih) {
+        for (int32_t tap = 0; tap < (s->kd * s->kh); tap++) {
+            const int32_t z = (at / s->oh * s->sd) - s->pd + (tap / s->kh * s->dd);
+            const int32_t v = (at % s->oh * s->sh) - s->ph + (tap % s->kh * s->dh);
+            if ((z < 0) || (z >= s->id) || (v < 0) || (v >= s->ih)) {
                 continue;
             }
-            const float *row = x + (z * s->ih + v) * s->iw, *weights = w + tap * s->kw;
+            const float *row = x + (((z * s->ih) + v) * s->iw);
+            const float *weights = w + (tap * s->kw);
             for (int32_t e = 0; e < s->kw; e++) {
-                const int32_t from = e * s->dw - s->pw; // the input under output 0
-                const int32_t first = from < 0 ? (s->sw - 1 - from) / s->sw : 0;
-                int32_t end = from < s->iw ? (s->iw - 1 - from) / s->sw + 1 : 0;
-                end = end < s->ow ? end : s->ow;
+                const int32_t from = (e * s->dw) - s->pw; // the input under output 0
+                const int32_t first = (from < 0) ? ((s->sw - 1 - from) / s->sw) : 0;
+                int32_t end = (from < s->iw) ? (((s->iw - 1 - from) / s->sw) + 1) : 0;
+                end = (end < s->ow) ? end : s->ow;
                 if (first < end) {
-                    pl_add_row_f32(row + (first * s->sw + from), s->sw, weights[e], y + first, end - first);
+                    pl_add_row_f32(row + ((first * s->sw) + from), s->sw, weights[e], y + first, end - first);
                 }
             }
         }

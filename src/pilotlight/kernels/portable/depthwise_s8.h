@@ -19,17 +19,17 @@ static inline void pl_gather_channels_s8(const pl_conv_s8_t *s, const pl_group_s
                                          const int8_t *x, // (ih, iw, ic)
                                          int8_t *patch)   // (kh, columns, ic)
 {
-    const int32_t columns = (g->pixels - 1) * s->sw + (s->kw - 1) * s->dw + 1;
-    const int32_t at = g->col * s->sw - s->pl;
-    const int32_t before = at < 0 ? (at + columns < 0 ? columns : -at) : 0;
-    const int32_t end = at + columns < s->iw ? at + columns : s->iw;
-    const int32_t inside = at + before < end ? end - at - before : 0;
-    int32_t row = g->row * s->sh - s->pt;
+    const int32_t columns = ((g->pixels - 1) * s->sw) + ((s->kw - 1) * s->dw) + 1;
+    const int32_t at = (g->col * s->sw) - s->pl;
+    const int32_t before = (at < 0) ? (((at + columns) < 0) ? columns : -at) : 0;
+    const int32_t end = ((at + columns) < s->iw) ? (at + columns) : s->iw;
+    const int32_t inside = ((at + before) < end) ? (end - at - before) : 0;
+    int32_t row = (g->row * s->sh) - s->pt;
     for (int32_t r = 0; r < s->kh; r++) {
-        if (row >= 0 && row < s->ih && inside > 0) {
+        if ((row >= 0) && (row < s->ih) && (inside > 0)) {
             patch = pl_fill_s8(patch, before * s->ic, s->zx);
-            pl_copy(patch, x + (row * s->iw + at + before) * s->ic, inside * s->ic);
-            patch = pl_fill_s8(patch + inside * s->ic, (columns - before - inside) * s->ic, s->zx);
+            pl_copy(patch, x + (((row * s->iw) + at + before) * s->ic), inside * s->ic);
+            patch = pl_fill_s8(patch + (inside * s->ic), (columns - before - inside) * s->ic, s->zx);
         } else {
             patch = pl_fill_s8(patch, columns * s->ic, s->zx);
         }
@@ -43,23 +43,32 @@ static inline void pl_depthwise3_s8(const pl_conv_s8_t *s, int32_t pixels, int32
 {
     const pl_requantize_t q = {s->q.zy, s->q.shift, s->q.lo, s->q.hi}; // a store to y might change what s points to
     const int32_t ic = s->ic;
-    const int8_t *x1 = x + row, *x2 = x1 + row;
-    const int32_t w00 = w[0], w01 = w[ic], w02 = w[2 * ic];
-    const int32_t w10 = w[3 * ic], w11 = w[4 * ic], w12 = w[5 * ic];
-    const int32_t w20 = w[6 * ic], w21 = w[7 * ic], w22 = w[8 * ic];
-    int32_t a = x[0], b = x1[0], c = x2[0]; // the column
-    int32_t first = bias + a * w00 + b * w10 + c * w20;
+    const int8_t *x1 = x + row;
+    const int8_t *x2 = x1 + row;
+    const int32_t w00 = w[0];
+    const int32_t w01 = w[ic];
+    const int32_t w02 = w[2 * ic];
+    const int32_t w10 = w[3 * ic];
+    const int32_t w11 = w[4 * ic];
+    const int32_t w12 = w[5 * ic];
+    const int32_t w20 = w[6 * ic];
+    const int32_t w21 = w[7 * ic];
+    const int32_t w22 = w[8 * ic];
+    int32_t a = x[0]; // the column
+    int32_t b = x1[0];
+    int32_t c = x2[0];
+    int32_t first = bias + (a * w00) + (b * w10) + (c * w20);
     x += ic, x1 += ic, x2 += ic;
     a = *x, b = *x1, c = *x2;
-    int32_t second = first + a * w01 + b * w11 + c * w21; // two of three columns
-    first = bias + a * w00 + b * w10 + c * w20;           // one of three
+    int32_t second = first + (a * w01) + (b * w11) + (c * w21); // two of three columns
+    first = bias + (a * w00) + (b * w10) + (c * w20);           // one of three
     for (; pixels > 0; pixels--) {
         x += ic, x1 += ic, x2 += ic;
         a = *x, b = *x1, c = *x2;
-        *y = pl_requantize_s8(&q, second + a * w02 + b * w12 + c * w22, m);
+        *y = pl_requantize_s8(&q, second + (a * w02) + (b * w12) + (c * w22), m);
         y += ic;
-        second = first + a * w01 + b * w11 + c * w21;
-        first = bias + a * w00 + b * w10 + c * w20;
+        second = first + (a * w01) + (b * w11) + (c * w21);
+        first = bias + (a * w00) + (b * w10) + (c * w20);
     }
 }
 
@@ -68,9 +77,14 @@ static inline void pl_depthwise_any_s8(const pl_conv_s8_t *s, int32_t pixels, in
                                        const int8_t *w, int32_t bias, int32_t m, int8_t *y)
 {
     const pl_requantize_t q = {s->q.zy, s->q.shift, s->q.lo, s->q.hi};
-    const int32_t ic = s->ic, step = s->dw * ic, kh = s->kh, kw = s->kw, next = s->sw * ic;
+    const int32_t ic = s->ic;
+    const int32_t step = s->dw * ic;
+    const int32_t kh = s->kh;
+    const int32_t kw = s->kw;
+    const int32_t next = s->sw * ic;
     for (; pixels > 0; pixels--) {
-        const int8_t *from = x, *v = w;
+        const int8_t *from = x;
+        const int8_t *v = w;
         int32_t acc = bias;
         for (int32_t r = kh; r > 0; r--) {
             const int8_t *at = from;
@@ -96,15 +110,15 @@ static inline void pl_depthwise_s8(const pl_conv_s8_t *s,
                                    void *scratch) // the patch
 {
     int8_t *const patch = (int8_t *)scratch; // (kh, columns, ic)
-    const int32_t three = s->kh == 3 && s->kw == 3 && s->sw == 1 && s->dw == 1;
+    const int32_t three = (s->kh == 3) && (s->kw == 3) && (s->sw == 1) && (s->dw == 1);
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
             for (int32_t k = 0; k < s->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
-                const int32_t row = ((g.pixels - 1) * s->sw + (s->kw - 1) * s->dw + 1) * s->ic;
-                int8_t *out = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->ic;
-                pl_gather_channels_s8(s, &g, x + g.image * s->ih * s->iw * s->ic, patch);
+                const int32_t row = (((g.pixels - 1) * s->sw) + ((s->kw - 1) * s->dw) + 1) * s->ic;
+                int8_t *out = y + (((((g.image * s->oh) + g.row) * s->ow) + g.col) * s->ic);
+                pl_gather_channels_s8(s, &g, x + (g.image * s->ih * s->iw * s->ic), patch);
                 for (int32_t c = 0; c < s->ic; c++) {
                     if (three) {
                         pl_depthwise3_s8(s, g.pixels, row, patch + c, w + c, bias[c], m[c], out + c);

@@ -16,7 +16,7 @@ static inline float pl_digamma_f32(float x)
     }
     if (x < 0.0f) {
         const float rest = x - pl_round_f32(x);
-        if (rest == 0.0f || x - x != 0.0f) {
+        if ((rest == 0.0f) || ((x - x) != 0.0f)) {
             return pl_nan();
         }
         y = -3.14159274f / pl_tan_f32(3.14159274f * rest);
@@ -25,9 +25,10 @@ static inline float pl_digamma_f32(float x)
     for (; x < 8.0f; x += 1.0f) {
         y -= 1.0f / x;
     }
-    const float r = 1.0f / x, z = r * r;
-    const float series = z * (8.33333358e-2f - z * (8.33333377e-3f - z * 3.96825396e-3f));
-    return y + (pl_log_f32(x) - 0.5f * r - series);
+    const float r = 1.0f / x;
+    const float z = r * r;
+    const float series = z * (8.33333358e-2f - (z * (8.33333377e-3f - (z * 3.96825396e-3f))));
+    return y + (pl_log_f32(x) - (0.5f * r) - series);
 }
 
 #endif

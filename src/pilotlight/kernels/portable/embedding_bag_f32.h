@@ -7,7 +7,13 @@
  * offset, or to `count` after the last of `ends` offsets. ids equal to `padding` do not count; a bag without any is
  * 0. */
 typedef struct {
-    int32_t rows, width, count, bags, ends, mode, padding;
+    int32_t rows;
+    int32_t width;
+    int32_t count;
+    int32_t bags;
+    int32_t ends;
+    int32_t mode;
+    int32_t padding;
 } pl_embedding_bag_t;
 
 /* x (rows, width), ids (count), offsets (ends), weights (count) or 0 -> y (bags, width) */
@@ -15,9 +21,9 @@ static inline void pl_embedding_bag_f32(const pl_embedding_bag_t *s, const float
                                         const int64_t *offsets, const float *weights, float *y)
 {
     for (int32_t b = 0; b < s->bags; b++, y += s->width) {
-        const int64_t from = offsets[b] < 0 ? 0 : offsets[b];
-        const int64_t next = b + 1 < s->ends ? offsets[b + 1] : s->count;
-        const int32_t to = (int32_t)(next < s->count ? next : s->count);
+        const int64_t from = (offsets[b] < 0) ? 0 : offsets[b];
+        const int64_t next = ((b + 1) < s->ends) ? offsets[b + 1] : s->count;
+        const int32_t to = (int32_t)((next < s->count) ? next : s->count);
         for (int32_t k = 0; k < s->width; k++) {
             float sum = 0.0f;
             int32_t used = 0;
@@ -26,11 +32,11 @@ static inline void pl_embedding_bag_f32(const pl_embedding_bag_t *s, const float
                 if (row == s->padding) {
                     continue;
                 }
-                const float v = x[row * s->width + k] * (weights != 0 ? weights[i] : 1.0f);
-                sum = s->mode != 2 ? sum + v : used == 0 || v > sum ? v : sum;
+                const float v = x[(row * s->width) + k] * ((weights != 0) ? weights[i] : 1.0f);
+                sum = (s->mode != 2) ? (sum + v) : ((used == 0) || (v > sum)) ? v : sum;
                 used++;
             }
-            y[k] = s->mode == 1 && used != 0 ? sum / (float)used : sum;
+            y[k] = ((s->mode == 1) && (used != 0)) ? (sum / (float)used) : sum;
         }
     }
 }

@@ -13,16 +13,16 @@
  * rounded integer in the low bits of `*shifted`: no conversion that a NaN could break. Wants -104 <= x <= 89. */
 static inline float pl_exp_reduced(float x, float *shifted)
 {
-    const float t = x * 1.44269504f + 12582912.0f;
+    const float t = (x * 1.44269504f) + 12582912.0f;
     const float k = t - 12582912.0f;
-    const float r = (x - k * 0.693145752f) - k * 1.42860677e-6f; /* ln 2 in two parts, the first exact */
+    const float r = (x - (k * 0.693145752f)) - (k * 1.42860677e-6f); /* ln 2 in two parts, the first exact */
     float q = 1.39395122e-3f;
-    q = q * r + 8.36882275e-3f;
-    q = q * r + 4.16664146e-2f;
-    q = q * r + 1.66665196e-1f;
-    q = q * r + 0.5f;
+    q = (q * r) + 8.36882275e-3f;
+    q = (q * r) + 4.16664146e-2f;
+    q = (q * r) + 1.66665196e-1f;
+    q = (q * r) + 0.5f;
     *shifted = t;
-    return r + (r * r) * q;
+    return r + ((r * r) * q);
 }
 
 /* The integer that a sum with 1.5 * 2^23 holds. */
@@ -41,7 +41,7 @@ static PL_COLD float pl_exp_edge_f32(float x, float y, int32_t n)
     if (x > 89.0f) {
         return pl_inf();
     }
-    return x < -104.0f ? 0.0f : pl_scale_f32(y, n);
+    return (x < -104.0f) ? 0.0f : pl_scale_f32(y, n);
 }
 
 /* e^x, at most 1.1 ulp from the exact value. Where the result is a normal number, n goes straight into its

@@ -20,7 +20,7 @@ static inline int32_t pl_fixed_exponent(const float *x, int32_t n)
     for (int32_t k = 0; k < n; k++) {
         const pl_fixed_bits v = {x[k]};
         const uint32_t size = v.u & 0x7fffffffu;
-        most = size > most ? size : most;
+        most = (size > most) ? size : most;
     }
     return (int32_t)(most >> 23);
 }
@@ -34,9 +34,9 @@ static inline int32_t pl_fixed(float x, int32_t e, int32_t bits)
     const uint32_t hidden = stored ? 0x20000000u : 0u;
     const uint32_t size = hidden | ((v.u & 0x7fffffu) << 6); // in units of 2^(exponent - 156)
     const int32_t shift = e - (stored ? stored : 1) + 30 - bits;
-    const uint32_t half = shift < 31 ? (1u << shift) >> 1 : 0u;
-    const int32_t rounded = shift < 31 ? (int32_t)((size + half) >> shift) : 0;
-    return v.u >> 31 ? -rounded : rounded;
+    const uint32_t half = (shift < 31) ? ((1u << shift) >> 1) : 0u;
+    const int32_t rounded = (shift < 31) ? (int32_t)((size + half) >> shift) : 0;
+    return (v.u >> 31) ? -rounded : rounded;
 }
 
 /* n sums that nothing has been added to yet. */
@@ -52,9 +52,11 @@ static inline void pl_fixed_clear(int64_t *sum, int32_t n)
  * 64 bits would be a call, and two of 32 bits are slow without hardware for floats. */
 static inline float pl_fixed_float(int64_t sum, int32_t power)
 {
-    const uint64_t size = sum < 0 ? 0u - (uint64_t)sum : (uint64_t)sum;
-    uint32_t high = (uint32_t)(size >> 32), low = (uint32_t)size;
-    int32_t e = power + 127 + 63, shift = 0;
+    const uint64_t size = (sum < 0) ? (0u - (uint64_t)sum) : (uint64_t)sum;
+    uint32_t high = (uint32_t)(size >> 32);
+    uint32_t low = (uint32_t)size;
+    int32_t e = power + 127 + 63;
+    int32_t shift = 0;
     pl_fixed_bits v = {0.0f};
     if (high == 0u) {
         high = low;
@@ -68,7 +70,7 @@ static inline float pl_fixed_float(int64_t sum, int32_t power)
     shift = __builtin_clz(high);
 #else
     for (int32_t step = 16; step > 0; step >>= 1) {
-        if ((high << shift) >> (32 - step) == 0u) {
+        if (((high << shift) >> (32 - step)) == 0u) {
             shift += step;
         }
     }
@@ -79,8 +81,8 @@ static inline float pl_fixed_float(int64_t sum, int32_t power)
     }
     e -= shift;
     v.u = ((uint32_t)e << 23) + ((high >> 8) - 0x800000u);
-    v.u += (high & 0xffu) > 0x80u || ((high & 0xffu) == 0x80u && (low != 0u || (v.u & 1u) != 0u)) ? 1u : 0u;
-    v.u = (e >= 255 ? 0x7f800000u : v.u) | (sum < 0 ? 0x80000000u : 0u);
+    v.u += (((high & 0xffu) > 0x80u) || (((high & 0xffu) == 0x80u) && ((low != 0u) || ((v.u & 1u) != 0u)))) ? 1u : 0u;
+    v.u = ((e >= 255) ? 0x7f800000u : v.u) | ((sum < 0) ? 0x80000000u : 0u);
     return v.f;
 }
 
@@ -88,7 +90,7 @@ static inline float pl_fixed_float(int64_t sum, int32_t power)
 static inline float pl_fixed_output(float sum, float bias, int32_t relu)
 {
     const float y = sum + bias;
-    return relu && y < 0.0f ? 0.0f : y;
+    return (relu && (y < 0.0f)) ? 0.0f : y;
 }
 
 #endif

@@ -6,7 +6,7 @@
 static inline float pl_floor_f32(float x)
 {
     const float t = pl_trunc_f32(x);
-    return t > x ? t - 1.0f : t;
+    return (t > x) ? (t - 1.0f) : t;
 }
 
 #endif

@@ -21,8 +21,9 @@ static inline float pl_fmod_f32(float a, float b)
 {
     uint32_t ua = pl_bits(pl_abs_f32(a));
     uint32_t ub = pl_bits(pl_abs_f32(b));
-    int32_t ea, eb;
-    if (ua >= 0x7f800000u || ub > 0x7f800000u || ub == 0u) {
+    int32_t ea;
+    int32_t eb;
+    if ((ua >= 0x7f800000u) || (ub > 0x7f800000u) || (ub == 0u)) {
         return pl_nan();
     }
     if (ua < ub) {
@@ -31,11 +32,11 @@ static inline float pl_fmod_f32(float a, float b)
     ua = pl_mantissa(ua, &ea);
     ub = pl_mantissa(ub, &eb);
     for (; ea > eb; ea--) {
-        ua = ua >= ub ? ua - ub : ua;
+        ua = (ua >= ub) ? (ua - ub) : ua;
         ua <<= 1;
     }
-    ua = ua >= ub ? ua - ub : ua;
-    for (; ua != 0u && ua < 0x00800000u && eb > 1; eb--) {
+    ua = (ua >= ub) ? (ua - ub) : ua;
+    for (; (ua != 0u) && (ua < 0x00800000u) && (eb > 1); eb--) {
         ua <<= 1;
     }
     if (eb < 1) {

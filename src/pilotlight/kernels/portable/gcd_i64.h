@@ -6,7 +6,8 @@
 /* The greatest common divisor, never negative; of zeros 0. */
 static inline int64_t pl_gcd_i64(int64_t a, int64_t b)
 {
-    uint64_t x = a < 0 ? 0u - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0u - (uint64_t)b : (uint64_t)b;
+    uint64_t x = (a < 0) ? (0u - (uint64_t)a) : (uint64_t)a;
+    uint64_t y = (b < 0) ? (0u - (uint64_t)b) : (uint64_t)b;
     while (y != 0u) {
         const uint64_t rest = x % y;
         x = y;
@@ -19,8 +20,8 @@ static inline int64_t pl_gcd_i64(int64_t a, int64_t b)
 static inline int64_t pl_lcm_i64(int64_t a, int64_t b)
 {
     const int64_t g = pl_gcd_i64(a, b);
-    const int64_t y = g == 0 ? 0 : pl_mul_i64(a / g, b);
-    return y < 0 ? (int64_t)(0u - (uint64_t)y) : y;
+    const int64_t y = (g == 0) ? 0 : pl_mul_i64(a / g, b);
+    return (y < 0) ? (int64_t)(0u - (uint64_t)y) : y;
 }
 
 #endif

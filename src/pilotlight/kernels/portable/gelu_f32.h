@@ -7,7 +7,7 @@
  * it for vectors of float32. */
 static inline float pl_gelu_f32(float x)
 {
-    return x <= 3.402823466e+38f ? 0.5f * x * (1.0f + pl_erf_f32(x * 0.707106769f)) : x - x;
+    return (x <= 3.402823466e+38f) ? (0.5f * x * (1.0f + pl_erf_f32(x * 0.707106769f))) : (x - x);
 }
 
 #endif

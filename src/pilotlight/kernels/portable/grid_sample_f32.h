@@ -12,7 +12,16 @@
 /* x (n, d, h, w, c), d = 1 for images; grid (n, points, dims), dims 2 or 3: x, y and z in -1..1; y (n, points, c).
  * mode: 0 linear, 1 nearest, 2 cubic (images). padding, for what lies outside: 0 zeros, 1 the border, 2 reflection. */
 typedef struct {
-    int32_t n, d, h, w, c, points, dims, mode, padding, align_corners;
+    int32_t n;
+    int32_t d;
+    int32_t h;
+    int32_t w;
+    int32_t c;
+    int32_t points;
+    int32_t dims;
+    int32_t mode;
+    int32_t padding;
+    int32_t align_corners;
 } pl_grid_sample_t;
 
 /* A coordinate moved inside, as the padding says. */
@@ -28,26 +37,26 @@ static inline float pl_grid_inside(const pl_grid_sample_t *s, float at, int32_t 
         const float from = pl_abs_f32(at - low);
         const float rest = pl_fmod_f32(from, span);
         const float turns = pl_floor_f32(from / span);
-        at = pl_fmod_f32(turns, 2.0f) == 0.0f ? rest + low : span - rest + low;
+        at = (pl_fmod_f32(turns, 2.0f) == 0.0f) ? (rest + low) : (span - rest + low);
     }
     if (s->padding != 0) {
-        at = at > 0.0f ? at : 0.0f;
-        at = at < last ? at : last;
+        at = (at > 0.0f) ? at : 0.0f;
+        at = (at < last) ? at : last;
     }
-    return at > -1.0e9f && at < 1.0e9f ? at : -100.0f; /* what no integer can hold lies far outside */
+    return ((at > -1.0e9f) && (at < 1.0e9f)) ? at : -100.0f; /* what no integer can hold lies far outside */
 }
 
 /* Pixels from the left border for a coordinate of the grid. */
 static inline float pl_grid_at(const pl_grid_sample_t *s, float at, int32_t size)
 {
-    return s->align_corners ? (at + 1.0f) / 2.0f * (float)(size - 1) : ((at + 1.0f) * (float)size - 1.0f) / 2.0f;
+    return s->align_corners ? ((at + 1.0f) / 2.0f * (float)(size - 1)) : ((((at + 1.0f) * (float)size) - 1.0f) / 2.0f);
 }
 
 /* One element of x, zero where it lies outside. */
 static inline float pl_grid_pixel(const pl_grid_sample_t *s, const float *x, int32_t z, int32_t y, int32_t w)
 {
-    const int32_t inside = z >= 0 && z < s->d && y >= 0 && y < s->h && w >= 0 && w < s->w;
-    return inside ? x[((z * s->h + y) * s->w + w) * s->c] : 0.0f;
+    const int32_t inside = (z >= 0) && (z < s->d) && (y >= 0) && (y < s->h) && (w >= 0) && (w < s->w);
+    return inside ? x[((((z * s->h) + y) * s->w) + w) * s->c] : 0.0f;
 }
 
 static inline float pl_grid_cubic(const pl_grid_sample_t *s, const float *x, const float *at)
@@ -80,9 +89,9 @@ static inline float pl_grid_linear(const pl_grid_sample_t *s, const float *x, co
         const int32_t dx = corner & 1;
         const int32_t dy = (corner >> 1) & 1;
         const int32_t dz = corner >> 2;
-        const float wx = dx != 0 ? at[0] - fx : fx + 1.0f - at[0];
-        const float wy = dy != 0 ? at[1] - fy : fy + 1.0f - at[1];
-        const float wz = dz != 0 ? at[2] - fz : fz + 1.0f - at[2];
+        const float wx = (dx != 0) ? (at[0] - fx) : (fx + 1.0f - at[0]);
+        const float wy = (dy != 0) ? (at[1] - fy) : (fy + 1.0f - at[1]);
+        const float wz = (dz != 0) ? (at[2] - fz) : (fz + 1.0f - at[2]);
         sum += wx * wy * wz * pl_grid_pixel(s, x, (int32_t)fz + dz, (int32_t)fy + dy, (int32_t)fx + dx);
     }
     return sum;
@@ -107,9 +116,9 @@ static inline void pl_grid_sample_f32(const pl_grid_sample_t *s, const float *x,
                 }
             }
             for (int32_t c = 0; c < s->c; c++) {
-                *y++ = s->mode == 0   ? pl_grid_linear(s, x + c, at)
-                       : s->mode == 1 ? pl_grid_nearest(s, x + c, at)
-                                      : pl_grid_cubic(s, x + c, at);
+                *y++ = (s->mode == 0)   ? pl_grid_linear(s, x + c, at)
+                       : (s->mode == 1) ? pl_grid_nearest(s, x + c, at)
+                                        : pl_grid_cubic(s, x + c, at);
             }
         }
     }

@@ -16,21 +16,21 @@ static inline void pl_group_norm_f32(const float *x, const float *w, const float
         for (int32_t g = 0; g < groups; g++) {
             float sum = 0.0f;
             for (int32_t k = 0; k < width; k++) {
-                sum += pl_sum_f32(x + (g * width + k), s, c);
+                sum += pl_sum_f32(x + ((g * width) + k), s, c);
             }
             stats[2 * g] = sum / count;
             sum = 0.0f;
             for (int32_t k = 0; k < width; k++) {
-                sum += pl_sum_squares_f32(x + (g * width + k), s, c, stats[2 * g]);
+                sum += pl_sum_squares_f32(x + ((g * width) + k), s, c, stats[2 * g]);
             }
-            stats[2 * g + 1] = 1.0f / pl_sqrt_f32(sum / count + eps);
+            stats[(2 * g) + 1] = 1.0f / pl_sqrt_f32((sum / count) + eps);
         }
         for (int32_t p = 0; p < s; p++) {
             for (int32_t k = 0; k < c; k++) {
-                const float *stat = stats + 2 * (k / width);
-                float v = (x[p * c + k] - stat[0]) * stat[1];
-                v = w ? v * w[k] : v;
-                y[p * c + k] = b ? v + b[k] : v;
+                const float *stat = stats + (2 * (k / width));
+                float v = (x[(p * c) + k] - stat[0]) * stat[1];
+                v = w ? (v * w[k]) : v;
+                y[(p * c) + k] = b ? (v + b[k]) : v;
             }
         }
     }

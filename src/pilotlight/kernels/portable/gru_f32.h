@@ -13,13 +13,13 @@ static inline void pl_gru_f32(const pl_recurrent_t *s, const float *x, const flo
                               const float *b_x, const float *b_h, const float *h0, float *y, float *hn, float *gates)
 {
     const int32_t hidden = s->hidden;
-    float *again = gates + 3 * hidden; // what h adds
+    float *again = gates + (3 * hidden); // what h adds
     for (int32_t n = 0; n < s->batch; n++) {
-        const float *h = h0 ? h0 + n * hidden : h0; // (hidden)
+        const float *h = h0 ? (h0 + (n * hidden)) : h0; // (hidden)
         for (int32_t step = 0; step < s->steps; step++) {
-            const int32_t t = s->reverse ? s->steps - 1 - step : step;
-            float *out = y + (t * s->y_step + n * s->y_batch); // (hidden)
-            pl_recurrent_row_f32(s->input, 3 * hidden, x + (t * s->x_step + n * s->x_batch), w_x, b_x, gates);
+            const int32_t t = s->reverse ? (s->steps - 1 - step) : step;
+            float *out = y + ((t * s->y_step) + (n * s->y_batch)); // (hidden)
+            pl_recurrent_row_f32(s->input, 3 * hidden, x + ((t * s->x_step) + (n * s->x_batch)), w_x, b_x, gates);
             if (h) {
                 pl_recurrent_row_f32(hidden, 3 * hidden, h, w_h, b_h, again);
             } else if (b_h) {
@@ -31,7 +31,7 @@ static inline void pl_gru_f32(const pl_recurrent_t *s, const float *x, const flo
             h = out;
         }
         if (hn && h) {
-            pl_copy(hn + n * hidden, h, hidden * (int32_t)sizeof(float));
+            pl_copy(hn + (n * hidden), h, hidden * (int32_t)sizeof(float));
         }
     }
 }

@@ -6,20 +6,22 @@
 /* float16 and bfloat16 are stored as their bits and computed with as float32. Exact. */
 static inline float pl_from_f16(uint16_t h)
 {
-    const uint32_t rest = h & 0x7fffu, sign = (uint32_t)(h & 0x8000u) << 16;
+    const uint32_t rest = h & 0x7fffu;
+    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
     if (rest < 0x400u) { // zero or denormal: a multiple of 2^-24
         return pl_from_bits(sign | pl_bits((float)rest * pl_pow2(-24)));
     }
-    return pl_from_bits(sign | ((rest << 13) + (rest < 0x7c00u ? 112u << 23 : 224u << 23)));
+    return pl_from_bits(sign | ((rest << 13) + ((rest < 0x7c00u) ? (112u << 23) : (224u << 23))));
 }
 
 /* Rounds to the nearest, ties to even; from 65520 on infinity. */
 static inline uint16_t pl_to_f16(float x)
 {
-    const uint32_t bits = pl_bits(x), sign = (bits >> 16) & 0x8000u;
+    const uint32_t bits = pl_bits(x);
+    const uint32_t sign = (bits >> 16) & 0x8000u;
     uint32_t u = bits & 0x7fffffffu;
     if (u >= 0x47800000u) {
-        u = u > 0x7f800000u ? 0x7e00u : 0x7c00u;
+        u = (u > 0x7f800000u) ? 0x7e00u : 0x7c00u;
     } else if (u < 0x38800000u) { // denormal: adding one half leaves a multiple of 2^-24 in the last bits
         u = pl_bits(pl_from_bits(u) + 0.5f) - 0x3f000000u;
     } else {
@@ -33,7 +35,7 @@ static inline float pl_from_bf16(uint16_t h) { return pl_from_bits((uint32_t)h <
 static inline uint16_t pl_to_bf16(float x)
 {
     const uint32_t u = pl_bits(x);
-    return (uint16_t)((u & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+    return (uint16_t)(((u & 0x7fffffffu) > 0x7f800000u) ? 0x7fc0u : ((u + 0x7fffu + ((u >> 16) & 1u)) >> 16));
 }
 
 #endif

@@ -8,20 +8,23 @@
 /* The root of a^2 + b^2 where the squares alone would overflow or vanish too; infinity wins over NaN. 1.3 ulp. */
 static inline float pl_hypot_f32(float a, float b)
 {
-    const float x = pl_abs_f32(a), y = pl_abs_f32(b);
-    const float most = x > y ? x : y;
-    if (x == pl_inf() || y == pl_inf()) {
+    const float x = pl_abs_f32(a);
+    const float y = pl_abs_f32(b);
+    const float most = (x > y) ? x : y;
+    if ((x == pl_inf()) || (y == pl_inf())) {
         return pl_inf();
     }
     if (most > pl_pow2(60)) {
-        const float u = x * pl_pow2(-70), v = y * pl_pow2(-70);
-        return pl_sqrt_f32(u * u + v * v) * pl_pow2(70);
+        const float u = x * pl_pow2(-70);
+        const float v = y * pl_pow2(-70);
+        return pl_sqrt_f32((u * u) + (v * v)) * pl_pow2(70);
     }
     if (most < pl_pow2(-50)) {
-        const float u = x * pl_pow2(80), v = y * pl_pow2(80);
-        return pl_sqrt_f32(u * u + v * v) * pl_pow2(-80);
+        const float u = x * pl_pow2(80);
+        const float v = y * pl_pow2(80);
+        return pl_sqrt_f32((u * u) + (v * v)) * pl_pow2(-80);
     }
-    return pl_sqrt_f32(x * x + y * y);
+    return pl_sqrt_f32((x * x) + (y * y));
 }
 
 #endif

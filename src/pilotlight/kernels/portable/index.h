@@ -7,8 +7,8 @@
  * range; a run cannot, so it is moved to the nearest element and memory stays safe. */
 static inline int32_t pl_index(int64_t i, int32_t size)
 {
-    const int64_t j = i < 0 ? i + size : i;
-    return j < 0 ? 0 : j < size ? (int32_t)j : size - 1;
+    const int64_t j = (i < 0) ? (i + size) : i;
+    return (j < 0) ? 0 : (j < size) ? (int32_t)j : (size - 1);
 }
 
 #endif

@@ -15,8 +15,8 @@ static inline void pl_layer_norm_f32(const float *x, const float *w, const float
         const float scale = 1.0f / pl_sqrt_f32(variance + eps);
         for (int32_t k = 0; k < n; k++) {
             float v = (x[k] - mean) * scale;
-            v = w ? v * w[k] : v;
-            y[k] = b ? v + b[k] : v;
+            v = w ? (v * w[k]) : v;
+            y[k] = b ? (v + b[k]) : v;
         }
     }
 }

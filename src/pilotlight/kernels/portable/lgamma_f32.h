@@ -9,17 +9,17 @@
 static inline float pl_lgamma_middle_f32(float t)
 {
     float p = -3.87444e-05f;
-    p = p * t + 7.819331e-05f;
-    p = p * t - 5.2393123e-05f;
-    p = p * t + 0.0001305883f;
-    p = p * t - 0.00042559553f;
-    p = p * t + 0.00094433513f;
-    p = p * t - 0.0021020523f;
-    p = p * t + 0.004991547f;
-    p = p * t - 0.012384976f;
-    p = p * t + 0.032965627f;
-    p = p * t - 0.10031727f;
-    p = p * t + 0.42278433f;
+    p = (p * t) + 7.819331e-05f;
+    p = (p * t) - 5.2393123e-05f;
+    p = (p * t) + 0.0001305883f;
+    p = (p * t) - 0.00042559553f;
+    p = (p * t) + 0.00094433513f;
+    p = (p * t) - 0.0021020523f;
+    p = (p * t) + 0.004991547f;
+    p = (p * t) - 0.012384976f;
+    p = (p * t) + 0.032965627f;
+    p = (p * t) - 0.10031727f;
+    p = (p * t) + 0.42278433f;
     return (t + 1.0f) * t * p;
 }
 
@@ -37,27 +37,28 @@ static inline float pl_lgamma_positive_f32(float x)
         }
         return pl_lgamma_middle_f32(x - 2.0f) + pl_log_f32(product);
     }
-    const float r = 1.0f / x, z = r * r;
-    const float series = r * (8.33333358e-2f - z * (2.77777785e-3f - z * 7.93650805e-4f));
-    return (x - 0.5f) * (pl_log_f32(x) - 1.0f) + (4.18938518e-1f + series);
+    const float r = 1.0f / x;
+    const float z = r * r;
+    const float series = r * (8.33333358e-2f - (z * (2.77777785e-3f - (z * 7.93650805e-4f))));
+    return ((x - 0.5f) * (pl_log_f32(x) - 1.0f)) + (4.18938518e-1f + series);
 }
 
 /* The logarithm of the absolute value of the gamma function. Its error is a few units in the last place of the
  * logarithms it is made of; negative numbers are reflected, and infinite where they are whole. */
 static inline float pl_lgamma_f32(float x)
 {
-    if (x > 0.0f || x != x) {
-        return x == pl_inf() ? x : pl_lgamma_positive_f32(x);
+    if ((x > 0.0f) || (x != x)) {
+        return (x == pl_inf()) ? x : pl_lgamma_positive_f32(x);
     }
     const float rest = x - pl_round_f32(x);
-    if (rest == 0.0f || x - x != 0.0f) {
+    if ((rest == 0.0f) || ((x - x) != 0.0f)) {
         return pl_inf();
     }
     if (x > -1e-30f) { /* where its sine would be rounded to few digits */
         return -pl_log_f32(-x);
     }
     const float sine = pl_sin_f32(3.14159274f * rest);
-    return 1.14472985f - pl_log_f32(sine < 0.0f ? -sine : sine) - pl_lgamma_positive_f32(1.0f - x);
+    return 1.14472985f - pl_log_f32((sine < 0.0f) ? -sine : sine) - pl_lgamma_positive_f32(1.0f - x);
 }
 
 #endif

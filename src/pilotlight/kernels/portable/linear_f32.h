@@ -6,10 +6,13 @@
 #include "filters_f32.h"
 
 typedef struct {
-    int32_t n, i, o; // rows, inputs, outputs
+    int32_t n; // rows, inputs, outputs
+    int32_t i;
+    int32_t o;
     int32_t reverse; // 1: from the last row to the first
     int32_t act;     // PL_ACT_*
-    float lo, hi;    // limits of outputs
+    float lo;        // limits of outputs
+    float hi;
 } pl_linear_t;
 
 /* y = x wᵀ + bias: rows in pairs, then the odd one. w is packed as for a 1x1 convolution, (block, i, F). */
@@ -28,15 +31,15 @@ static inline void pl_linear_f32(const pl_linear_t *s,
     a.w_block = 0;
     a.x_pixel = s->reverse ? -s->i : s->i;
     a.y_pixel = s->reverse ? -s->o : s->o;
-    a.relu = s->act == PL_ACT_RELU || s->act == PL_ACT_LIMIT;
+    a.relu = (s->act == PL_ACT_RELU) || (s->act == PL_ACT_LIMIT);
     int32_t step = 1;
     for (int32_t done = 0; done < s->n; done += step) {
         const int32_t rest = s->n - done;
-        const int32_t row = s->reverse ? rest - 1 : done;
-        const int32_t pixels = rest >= 2 ? 2 : 1;
-        a.groups = pl_one_size(s->o) && rest >= 2 ? rest >> 1 : 1;
+        const int32_t row = s->reverse ? (rest - 1) : done;
+        const int32_t pixels = (rest >= 2) ? 2 : 1;
+        a.groups = (pl_one_size(s->o) && (rest >= 2)) ? (rest >> 1) : 1;
         step = a.groups * pixels;
-        pl_mac_filters_f32(&a, 0, pixels, s->o, x + row * s->i, w, s->i, 0, bias, y + row * s->o);
+        pl_mac_filters_f32(&a, 0, pixels, s->o, x + (row * s->i), w, s->i, 0, bias, y + (row * s->o));
     }
     pl_limit_f32(s->act, s->lo, s->hi, y, s->n * s->o);
 }

@@ -13,26 +13,31 @@
  * each of the three: the same bits on every core. A row with infinity or NaN is summed in float, in order.
  * Weights are (o / 4, i / 2) words of 2 inputs by 4 outputs, zeros after both. Steps are (o / 4, groups, 4). */
 typedef struct {
-    int32_t n, i, o;    // rows, inputs, outputs
-    int32_t width;      // i rounded up to a multiple of 8
-    int32_t chunk, per; // inputs in a chunk (a multiple of 8), chunks in a group
+    int32_t n; // rows, inputs, outputs
+    int32_t i;
+    int32_t o;
+    int32_t width; // i rounded up to a multiple of 8
+    int32_t chunk; // inputs in a chunk (a multiple of 8), chunks in a group
+    int32_t per;
     int32_t groups;
-    int32_t bits, room; // of an integer input; between the highest and the lowest exponent in use
-    int32_t reverse;    // 1: from the last row to the first
-    int32_t act;        // PL_ACT_*
-    float lo, hi;       // limits of outputs
+    int32_t bits; // of an integer input; between the highest and the lowest exponent in use
+    int32_t room;
+    int32_t reverse; // 1: from the last row to the first
+    int32_t act;     // PL_ACT_*
+    float lo;        // limits of outputs
+    float hi;
 } pl_linear_w4_t;
 
 /* Number j of a word of eight. */
-static inline int32_t pl_nibble(uint32_t word, int32_t j) { return (int32_t)(word << (28 - 4 * j)) >> 28; }
+static inline int32_t pl_nibble(uint32_t word, int32_t j) { return (int32_t)(word << (28 - (4 * j))) >> 28; }
 
 /* Weight k of output r, times its step. */
 static inline int32_t pl_weight_w4(const pl_linear_w4_t *s, const uint32_t *w, const uint16_t *step, int32_t r,
                                    int32_t k)
 {
     const int32_t group = k / (s->per * s->chunk);
-    const uint32_t word = w[((r >> 2) * s->width + k) >> 1];
-    return pl_nibble(word, (k & 1) * 4 + (r & 3)) * step[((r >> 2) * s->groups + group) * 4 + (r & 3)];
+    const uint32_t word = w[(((r >> 2) * s->width) + k) >> 1];
+    return pl_nibble(word, ((k & 1) * 4) + (r & 3)) * step[((((r >> 2) * s->groups) + group) * 4) + (r & 3)];
 }
 
 /* Inputs 2j and 2j + 1 of four outputs; written out, because compilers leave such loops alone at -O2. */
@@ -54,7 +59,10 @@ static inline int32_t pl_weight_w4(const pl_linear_w4_t *s, const uint32_t *w, c
 PL_Q_APART void pl_four_w4(const int32_t *x, const uint32_t *w, int32_t n, const uint16_t *step, int32_t shift,
                            int64_t *sum)
 {
-    int32_t a = 0, b = 0, c = 0, d = 0;
+    int32_t a = 0;
+    int32_t b = 0;
+    int32_t c = 0;
+    int32_t d = 0;
     const int32_t *const end = x + n;
     do {
         PL_TWO_W4(0);
@@ -75,7 +83,7 @@ static inline void pl_sums_w4(const pl_linear_w4_t *s, const int32_t *q, const u
     const int32_t *shift = q + s->width;
     int32_t left = s->per;
     for (int32_t k = 0; k < s->width; k += s->chunk) {
-        pl_four_w4(q + k, w + (k >> 1), s->width - k < s->chunk ? s->width - k : s->chunk, step, *shift++, sum);
+        pl_four_w4(q + k, w + (k >> 1), ((s->width - k) < s->chunk) ? (s->width - k) : s->chunk, step, *shift++, sum);
         if (--left == 0) {
             left = s->per;
             step += 4;
@@ -90,10 +98,10 @@ static inline void pl_row_w4(const pl_linear_w4_t *s, const float *x, int32_t e,
     int32_t *shift = q + s->width;
     pl_zero(q + s->i, (s->width - s->i) * 4);
     for (int32_t k = 0; k < s->i; k += s->chunk) {
-        const int32_t n = s->i - k < s->chunk ? s->i - k : s->chunk;
+        const int32_t n = ((s->i - k) < s->chunk) ? (s->i - k) : s->chunk;
         const int32_t own = pl_fixed_exponent(x + k, n);
-        const int32_t used = own > lowest ? own : lowest;
-        for (int32_t j = k; j < k + n; j++) {
+        const int32_t used = (own > lowest) ? own : lowest;
+        for (int32_t j = k; j < (k + n); j++) {
             q[j] = pl_fixed(x[j], used, s->bits);
         }
         *shift++ = used - lowest;
@@ -118,11 +126,11 @@ static inline void pl_linear_w4(const pl_linear_w4_t *s,
                                 float *y, // (n, o)
                                 float *q)
 {
-    const int32_t relu = s->act == PL_ACT_RELU || s->act == PL_ACT_LIMIT;
+    const int32_t relu = (s->act == PL_ACT_RELU) || (s->act == PL_ACT_LIMIT);
     for (int32_t done = 0; done < s->n; done++) {
-        const int32_t row = s->reverse ? s->n - 1 - done : done;
-        const float *from = x + row * s->i;
-        float *to = y + row * s->o;
+        const int32_t row = s->reverse ? (s->n - 1 - done) : done;
+        const float *from = x + (row * s->i);
+        float *to = y + (row * s->o);
         const int32_t e = pl_fixed_exponent(from, s->i);
         if (e == PL_FIXED_NONE) {
             pl_copy(q, from, s->i * 4);
@@ -135,8 +143,8 @@ static inline void pl_linear_w4(const pl_linear_w4_t *s,
             for (int32_t r = 0; r < s->o; r += 4) {
                 int64_t sum[4]; // (outputs)
                 pl_fixed_clear(sum, 4);
-                pl_sums_w4(s, (const int32_t *)(const void *)q, w + ((r * s->width) >> 3), step + r * s->groups, sum);
-                for (int32_t f = 0; f < 4 && r + f < s->o; f++) {
+                pl_sums_w4(s, (const int32_t *)(const void *)q, w + ((r * s->width) >> 3), step + (r * s->groups), sum);
+                for (int32_t f = 0; (f < 4) && ((r + f) < s->o); f++) {
                     to[r + f] = pl_fixed_output(pl_fixed_float(sum[f], power) * scale[r + f], bias[r + f], relu);
                 }
             }

@@ -12,11 +12,14 @@
  * or NaN is summed in float, in order. An integer is 2^15 high + low, both of 16 bits, so that 32 bits hold
  * PL_PART_W8 products. Weights are (o / 2, i / 2) words of 2 inputs by 2 outputs, zeros after both. */
 typedef struct {
-    int32_t n, i, o; // rows, inputs, outputs
+    int32_t n; // rows, inputs, outputs
+    int32_t i;
+    int32_t o;
     int32_t width;   // i rounded up to a multiple of 4
     int32_t reverse; // 1: from the last row to the first
     int32_t act;     // PL_ACT_*
-    float lo, hi;    // limits of outputs
+    float lo;        // limits of outputs
+    float hi;
 } pl_linear_w8_t;
 
 enum { PL_BITS_W8 = 29, PL_PART_W8 = 256 };
@@ -24,7 +27,7 @@ enum { PL_BITS_W8 = 29, PL_PART_W8 = 256 };
 /* Weight k of output r. */
 static inline int32_t pl_weight_w8(const int8_t *w, int32_t width, int32_t r, int32_t k)
 {
-    return w[((r >> 1) * width + (k & ~1)) * 2 + (k & 1) * 2 + (r & 1)];
+    return w[((((r >> 1) * width) + (k & ~1)) * 2) + ((k & 1) * 2) + (r & 1)];
 }
 
 /* Four inputs, x (2, high 2 and low 2), times two outputs' weights; x and w move on. Written out, because compilers
@@ -79,13 +82,16 @@ typedef int32_t __attribute__((__may_alias__)) pl_pair_w8;
  * high halves, c and d the low ones. */
 PL_Q_APART void pl_two_w8(const int16_t *x, const int8_t *w, int32_t n, int64_t *sum)
 {
-    int32_t a = 0, b = 0, c = 0, d = 0;
-    const int16_t *const end = x + 2 * n;
+    int32_t a = 0;
+    int32_t b = 0;
+    int32_t c = 0;
+    int32_t d = 0;
+    const int16_t *const end = x + (2 * n);
     do {
         PL_FOUR_W8;
     } while (x != end);
-    sum[0] += (int64_t)a * 32768 + c;
-    sum[1] += (int64_t)b * 32768 + d;
+    sum[0] += ((int64_t)a * 32768) + c;
+    sum[1] += ((int64_t)b * 32768) + d;
 }
 
 /* One output in float: q (i) is a copy of the row. */
@@ -101,10 +107,10 @@ PL_Q_APART float pl_float_w8(const pl_linear_w8_t *s, const float *q, const int8
 /* A row as halves: q (width / 2, 4). */
 static inline void pl_row_w8(const pl_linear_w8_t *s, const float *x, int32_t e, int16_t *q)
 {
-    pl_zero(q + 2 * (s->width - 4), 16);
+    pl_zero(q + (2 * (s->width - 4)), 16);
     for (int32_t k = 0; k < s->i; k++) {
         const int32_t v = pl_fixed(x[k], e, PL_BITS_W8);
-        int16_t *const to = q + 4 * (k >> 1) + (k & 1);
+        int16_t *const to = q + (4 * (k >> 1)) + (k & 1);
         to[0] = (int16_t)(v >> 15);
         to[2] = (int16_t)(v & 0x7fff);
     }
@@ -117,11 +123,11 @@ static inline void pl_linear_w8(const pl_linear_w8_t *s,
                                 float *y, // (n, o)
                                 float *q)
 {
-    const int32_t relu = s->act == PL_ACT_RELU || s->act == PL_ACT_LIMIT;
+    const int32_t relu = (s->act == PL_ACT_RELU) || (s->act == PL_ACT_LIMIT);
     for (int32_t done = 0; done < s->n; done++) {
-        const int32_t row = s->reverse ? s->n - 1 - done : done;
-        const float *from = x + row * s->i;
-        float *to = y + row * s->o;
+        const int32_t row = s->reverse ? (s->n - 1 - done) : done;
+        const float *from = x + (row * s->i);
+        float *to = y + (row * s->o);
         const int32_t e = pl_fixed_exponent(from, s->i);
         if (e == PL_FIXED_NONE) {
             pl_copy(q, from, s->i * 4);
@@ -135,10 +141,10 @@ static inline void pl_linear_w8(const pl_linear_w8_t *s,
                 int64_t sum[2]; // (outputs)
                 pl_fixed_clear(sum, 2);
                 for (int32_t k = 0; k < s->width; k += PL_PART_W8) {
-                    const int32_t n = s->width - k < PL_PART_W8 ? s->width - k : PL_PART_W8;
-                    pl_two_w8(halves + 2 * k, w + r * s->width + 2 * k, n, sum);
+                    const int32_t n = ((s->width - k) < PL_PART_W8) ? (s->width - k) : PL_PART_W8;
+                    pl_two_w8(halves + (2 * k), w + (r * s->width) + (2 * k), n, sum);
                 }
-                for (int32_t f = 0; f < 2 && r + f < s->o; f++) {
+                for (int32_t f = 0; (f < 2) && ((r + f) < s->o); f++) {
                     to[r + f] =
                         pl_fixed_output(pl_fixed_float(sum[f], e - 126 - PL_BITS_W8) * scale[r + f], bias[r + f], relu);
                 }

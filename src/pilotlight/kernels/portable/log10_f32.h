@@ -7,13 +7,14 @@
 static inline float pl_log10_f32(float x)
 {
     int32_t k;
-    float f, e;
-    if (!(x > 0.0f && x < pl_inf())) {
+    float f;
+    float e;
+    if (!((x > 0.0f) && (x < pl_inf()))) {
         return pl_log_special(x);
     }
     f = pl_log_reduced(x, &k);
     e = (float)k;
-    return e * 0.301025391f + ((f + pl_log_tail(f)) * 0.434294482f + e * 4.60503907e-6f);
+    return (e * 0.301025391f) + (((f + pl_log_tail(f)) * 0.434294482f) + (e * 4.60503907e-6f));
 }
 
 #endif

@@ -8,13 +8,14 @@
 static inline float pl_log2_f32(float x)
 {
     int32_t k;
-    float f, t;
-    if (!(x > 0.0f && x < pl_inf())) {
+    float f;
+    float t;
+    if (!((x > 0.0f) && (x < pl_inf()))) {
         return pl_log_special(x);
     }
     f = pl_log_reduced(x, &k);
     t = pl_log_tail(f);
-    t = t * 1.44269504f + f * 0.442695041f;
+    t = (t * 1.44269504f) + (f * 0.442695041f);
     return (float)k + (f + t);
 }
 

@@ -22,14 +22,14 @@ static inline float pl_log_reduced(float x, int32_t *k)
 static inline float pl_log_tail(float f)
 {
     float p = -7.63575062e-2f;
-    p = p * f + 1.27618611e-1f;
-    p = p * f - 1.31596833e-1f;
-    p = p * f + 1.42016277e-1f;
-    p = p * f - 1.66234076e-1f;
-    p = p * f + 2.00012401e-1f;
-    p = p * f - 2.50008196e-1f;
-    p = p * f + 3.33333313e-1f;
-    return (f * f) * (f * p - 0.5f);
+    p = (p * f) + 1.27618611e-1f;
+    p = (p * f) - 1.31596833e-1f;
+    p = (p * f) + 1.42016277e-1f;
+    p = (p * f) - 1.66234076e-1f;
+    p = (p * f) + 2.00012401e-1f;
+    p = (p * f) - 2.50008196e-1f;
+    p = (p * f) + 3.33333313e-1f;
+    return (f * f) * ((f * p) - 0.5f);
 }
 
 /* log for what is not positive and finite: -inf at 0, NaN below and for NaN, inf at inf. */
@@ -38,20 +38,21 @@ static inline float pl_log_special(float x)
     if (x == 0.0f) {
         return -pl_inf();
     }
-    return x < 0.0f ? pl_nan() : x;
+    return (x < 0.0f) ? pl_nan() : x;
 }
 
 /* The natural logarithm, at most 0.9 ulp from the exact value. */
 static inline float pl_log_f32(float x)
 {
     int32_t k;
-    float f, e;
-    if (!(x > 0.0f && x < pl_inf())) {
+    float f;
+    float e;
+    if (!((x > 0.0f) && (x < pl_inf()))) {
         return pl_log_special(x);
     }
     f = pl_log_reduced(x, &k);
     e = (float)k;
-    return e * 0.693145752f + (f + (pl_log_tail(f) + e * 1.42860677e-6f));
+    return (e * 0.693145752f) + (f + (pl_log_tail(f) + (e * 1.42860677e-6f)));
 }
 
 #endif

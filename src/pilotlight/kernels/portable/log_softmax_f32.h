@@ -10,9 +10,11 @@ static inline void pl_log_softmax_f32(const float *x, float *y, int32_t outer, i
 {
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
-            const float *in = x + (o * axis * inner + i);
-            float *out = y + (o * axis * inner + i);
-            float top = in[0], sum = 0.0f, part = 0.0f;
+            const float *in = x + ((o * axis * inner) + i);
+            float *out = y + ((o * axis * inner) + i);
+            float top = in[0];
+            float sum = 0.0f;
+            float part = 0.0f;
             for (int32_t k = 1; k < axis; k++) {
                 top = pl_max_f32(in[k * inner], top);
             }

@@ -10,8 +10,8 @@ static inline void pl_logcumsumexp_f32(const float *x, float *y, int32_t outer, 
         for (int32_t i = 0; i < inner; i++) {
             float total = 0.0f;
             for (int32_t k = 0; k < axis; k++) {
-                const int32_t at = (o * axis + k) * inner + i;
-                total = k == 0 ? x[at] : pl_logaddexp_f32(total, x[at]);
+                const int32_t at = (((o * axis) + k) * inner) + i;
+                total = (k == 0) ? x[at] : pl_logaddexp_f32(total, x[at]);
                 y[at] = total;
             }
         }

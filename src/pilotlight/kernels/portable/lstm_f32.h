@@ -14,19 +14,20 @@ static inline void pl_lstm_f32(const pl_recurrent_t *s, const float *x, const fl
                                const float *bias, const float *h0, const float *c0, float *y, float *hn, float *cn,
                                float *gates)
 {
-    const int32_t hidden = s->hidden, bytes = hidden * (int32_t)sizeof(float);
+    const int32_t hidden = s->hidden;
+    const int32_t bytes = hidden * (int32_t)sizeof(float);
     if (c0) {
         pl_copy(cn, c0, s->batch * bytes);
     } else {
         pl_zero(cn, s->batch * bytes);
     }
     for (int32_t n = 0; n < s->batch; n++) {
-        const float *h = h0 ? h0 + n * hidden : h0; // (hidden)
-        float *c = cn + n * hidden;                 // (hidden)
+        const float *h = h0 ? (h0 + (n * hidden)) : h0; // (hidden)
+        float *c = cn + (n * hidden);                   // (hidden)
         for (int32_t step = 0; step < s->steps; step++) {
-            const int32_t t = s->reverse ? s->steps - 1 - step : step;
-            float *out = y + (t * s->y_step + n * s->y_batch); // (hidden)
-            pl_recurrent_row_f32(s->input, 4 * hidden, x + (t * s->x_step + n * s->x_batch), w_x, bias, gates);
+            const int32_t t = s->reverse ? (s->steps - 1 - step) : step;
+            float *out = y + ((t * s->y_step) + (n * s->y_batch)); // (hidden)
+            pl_recurrent_row_f32(s->input, 4 * hidden, x + ((t * s->x_step) + (n * s->x_batch)), w_x, bias, gates);
             if (h) {
                 pl_recurrent_row_f32(hidden, 4 * hidden, h, w_h, gates, gates);
             }
@@ -34,7 +35,7 @@ static inline void pl_lstm_f32(const pl_recurrent_t *s, const float *x, const fl
             h = out;
         }
         if (hn && h) {
-            pl_copy(hn + n * hidden, h, bytes);
+            pl_copy(hn + (n * hidden), h, bytes);
         }
     }
 }

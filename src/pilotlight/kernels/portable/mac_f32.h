@@ -26,7 +26,9 @@ typedef struct {
     const float *w;    // first weight used of the first block of filters
     const float *bias; // of the first filter, or null
     float *y;          // first filter's output at the first pixel
-    int32_t rows, cols, len;
+    int32_t rows;
+    int32_t cols;
+    int32_t len;
     int32_t x_col;   // from the end of a run (depthwise: its start) to the next in the same row
     int32_t x_row;   // from where x is after a row's last run to the start of the next row
     int32_t x_pixel; // from a pixel's window to the next pixel's
@@ -51,14 +53,14 @@ static inline void pl_limit_f32(int32_t act, float lo, float hi, float *y, int32
     if (act == PL_ACT_LIMIT) {
         for (int32_t i = 0; i < n; i++) { // no y is negative, so floats compare as integers; NaN is above infinity
             v.f = y[i];
-            if (v.u - top.u <= 0x7f800000u - top.u) {
+            if ((v.u - top.u) <= (0x7f800000u - top.u)) {
                 y[i] = hi;
             }
         }
     } else if (act == PL_ACT_CLAMP) {
         for (int32_t i = 0; i < n; i++) {
-            v.f = y[i] < lo ? lo : y[i];
-            y[i] = v.f > hi ? hi : v.f;
+            v.f = (y[i] < lo) ? lo : y[i];
+            y[i] = (v.f > hi) ? hi : v.f;
         }
     }
 }
@@ -77,22 +79,22 @@ static inline void pl_mac_pixel_f32(const pl_mac_t *a, const float *x, const flo
             for (int32_t k = 0; k < a->len; k++) {
                 const float v = *x++;
                 for (int32_t f = 0; f < filters; f++) {
-                    acc[f] = acc[f] + v * w[f];
+                    acc[f] = acc[f] + (v * w[f]);
                 }
                 w += filters;
             }
-            if (c + 1 < a->cols) {
+            if ((c + 1) < a->cols) {
                 x += a->x_col;
             }
         }
-        if (r + 1 < a->rows) {
+        if ((r + 1) < a->rows) {
             x += a->x_row;
         }
         w += a->w_row * filters;
     }
     for (int32_t f = 0; f < filters; f++) {
         PL_BARRIER(y);
-        y[f] = a->relu && acc[f] < 0.0f ? 0.0f : acc[f];
+        y[f] = (a->relu && (acc[f] < 0.0f)) ? 0.0f : acc[f];
     }
 }
 
@@ -108,19 +110,19 @@ static inline void pl_dw_pixel_f32(const pl_mac_t *a, const float *x, const floa
     for (int32_t r = 0; r < a->rows; r++) {
         for (int32_t c = 0; c < a->cols; c++) {
             for (int32_t f = 0; f < channels; f++) {
-                acc[f] = acc[f] + x[f] * w[f];
+                acc[f] = acc[f] + (x[f] * w[f]);
             }
             x += a->x_col;
             w += channels;
         }
-        if (r + 1 < a->rows) {
+        if ((r + 1) < a->rows) {
             x += a->x_row;
         }
         w += a->w_row * channels;
     }
     for (int32_t f = 0; f < channels; f++) {
         PL_BARRIER(y);
-        y[f] = a->relu && acc[f] < 0.0f ? 0.0f : acc[f];
+        y[f] = (a->relu && (acc[f] < 0.0f)) ? 0.0f : acc[f];
     }
 }
 
@@ -128,28 +130,28 @@ static inline void pl_dw_pixel_f32(const pl_mac_t *a, const float *x, const floa
  * inner. The pixels of a block are computed before any of them is stored, because y may overlap x. */
 static inline void pl_block_f32(const pl_mac_t *a, int32_t pixels, int32_t filters, int32_t depthwise)
 {
-    const int32_t row = depthwise ? a->cols : a->cols * a->len;
-    const int32_t w_next = a->rows * (row + a->w_row) + a->w_block;
+    const int32_t row = depthwise ? a->cols : (a->cols * a->len);
+    const int32_t w_next = (a->rows * (row + a->w_row)) + a->w_block;
     const float *x = a->x;
     float *y = a->y;
     for (int32_t g = 0; g < a->groups; g++) {
         const float *w = a->w;
         for (int32_t b = 0; b < a->blocks; b++) {
             const int32_t at = b * filters;
-            const float *bias = a->bias ? a->bias + at : 0;
+            const float *bias = a->bias ? (a->bias + at) : 0;
             float out[2 * 8]; // (pixels, filters)
             for (int32_t p = 0; p < pixels; p++) {
-                const float *from = x + p * a->x_pixel;
+                const float *from = x + (p * a->x_pixel);
                 if (depthwise) {
-                    pl_dw_pixel_f32(a, from + at, w, bias, out + p * filters, filters);
+                    pl_dw_pixel_f32(a, from + at, w, bias, out + (p * filters), filters);
                 } else {
-                    pl_mac_pixel_f32(a, from, w, bias, out + p * filters, filters);
+                    pl_mac_pixel_f32(a, from, w, bias, out + (p * filters), filters);
                 }
             }
             for (int32_t p = 0; p < pixels; p++) {
                 for (int32_t f = 0; f < filters; f++) {
                     PL_BARRIER(y);
-                    y[p * a->y_pixel + at + f] = out[p * filters + f];
+                    y[(p * a->y_pixel) + at + f] = out[(p * filters) + f];
                 }
             }
             w += w_next * filters;

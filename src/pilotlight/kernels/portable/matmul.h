@@ -7,10 +7,21 @@
  * Distances are in elements, from one matrix of the batch, row or column to the next; 0 uses one matrix for all. So b
  * may be transposed, and heads may lie inside rows. The columns of a and of y are neighbours. */
 typedef struct {
-    int32_t outer, inner, m, k, n;
-    int32_t a_outer, a_inner, a_row;
-    int32_t b_outer, b_inner, b_row, b_col;
-    int32_t y_outer, y_inner, y_row;
+    int32_t outer;
+    int32_t inner;
+    int32_t m;
+    int32_t k;
+    int32_t n;
+    int32_t a_outer;
+    int32_t a_inner;
+    int32_t a_row;
+    int32_t b_outer;
+    int32_t b_inner;
+    int32_t b_row;
+    int32_t b_col;
+    int32_t y_outer;
+    int32_t y_inner;
+    int32_t y_row;
 } pl_matmul_t;
 
 #endif

@@ -6,12 +6,31 @@
 /* Four rows by four columns. */
 static inline void pl_matmul_4x4_f32(const pl_matmul_t *s, const float *a, const float *b, float *y)
 {
-    const float *a1 = a + s->a_row, *a2 = a1 + s->a_row, *a3 = a2 + s->a_row;
+    const float *a1 = a + s->a_row;
+    const float *a2 = a1 + s->a_row;
+    const float *a3 = a2 + s->a_row;
     const int32_t next = s->b_col;
-    float c00 = 0.0f, c01 = 0.0f, c02 = 0.0f, c03 = 0.0f, c10 = 0.0f, c11 = 0.0f, c12 = 0.0f, c13 = 0.0f;
-    float c20 = 0.0f, c21 = 0.0f, c22 = 0.0f, c23 = 0.0f, c30 = 0.0f, c31 = 0.0f, c32 = 0.0f, c33 = 0.0f;
+    float c00 = 0.0f;
+    float c01 = 0.0f;
+    float c02 = 0.0f;
+    float c03 = 0.0f;
+    float c10 = 0.0f;
+    float c11 = 0.0f;
+    float c12 = 0.0f;
+    float c13 = 0.0f;
+    float c20 = 0.0f;
+    float c21 = 0.0f;
+    float c22 = 0.0f;
+    float c23 = 0.0f;
+    float c30 = 0.0f;
+    float c31 = 0.0f;
+    float c32 = 0.0f;
+    float c33 = 0.0f;
     for (int32_t p = 0; p < s->k; p++, b += s->b_row) {
-        const float b0 = b[0], b1 = b[next], b2 = b[2 * next], b3 = b[3 * next];
+        const float b0 = b[0];
+        const float b1 = b[next];
+        const float b2 = b[2 * next];
+        const float b3 = b[3 * next];
         float v = a[p];
         c00 += v * b0, c01 += v * b1, c02 += v * b2, c03 += v * b3;
         v = a1[p];
@@ -34,7 +53,10 @@ static inline void pl_matmul_4x4_f32(const pl_matmul_t *s, const float *a, const
 static inline void pl_matmul_1x4_f32(const pl_matmul_t *s, const float *a, const float *b, float *y)
 {
     const int32_t next = s->b_col;
-    float c0 = 0.0f, c1 = 0.0f, c2 = 0.0f, c3 = 0.0f;
+    float c0 = 0.0f;
+    float c1 = 0.0f;
+    float c2 = 0.0f;
+    float c3 = 0.0f;
     for (int32_t p = 0; p < s->k; p++, b += s->b_row) {
         const float v = a[p];
         c0 += v * b[0], c1 += v * b[next], c2 += v * b[2 * next], c3 += v * b[3 * next];
@@ -58,17 +80,17 @@ static inline void pl_matmul_one_f32(const pl_matmul_t *s, const float *a, const
     const int32_t fours = s->n & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
     int32_t rows;
     for (int32_t i = 0; i < s->m; i += rows, a += rows * s->a_row, y += rows * s->y_row) {
-        rows = i + 4 <= s->m ? 4 : 1;
+        rows = ((i + 4) <= s->m) ? 4 : 1;
         for (int32_t j = 0; j < fours; j += 4) {
             if (rows == 4) {
-                pl_matmul_4x4_f32(s, a, b + j * s->b_col, y + j);
+                pl_matmul_4x4_f32(s, a, b + (j * s->b_col), y + j);
             } else {
-                pl_matmul_1x4_f32(s, a, b + j * s->b_col, y + j);
+                pl_matmul_1x4_f32(s, a, b + (j * s->b_col), y + j);
             }
         }
         for (int32_t j = fours; j < s->n; j++) {
             for (int32_t r = 0; r < rows; r++) {
-                y[r * s->y_row + j] = pl_matmul_1x1_f32(s, a + r * s->a_row, b + j * s->b_col);
+                y[(r * s->y_row) + j] = pl_matmul_1x1_f32(s, a + (r * s->a_row), b + (j * s->b_col));
             }
         }
     }
@@ -78,8 +100,8 @@ static inline void pl_matmul_f32(const pl_matmul_t *s, const float *a, const flo
 {
     for (int32_t o = 0; o < s->outer; o++) {
         for (int32_t i = 0; i < s->inner; i++) {
-            pl_matmul_one_f32(s, a + (o * s->a_outer + i * s->a_inner), b + (o * s->b_outer + i * s->b_inner),
-                              y + (o * s->y_outer + i * s->y_inner));
+            pl_matmul_one_f32(s, a + ((o * s->a_outer) + (i * s->a_inner)), b + ((o * s->b_outer) + (i * s->b_inner)),
+                              y + ((o * s->y_outer) + (i * s->y_inner)));
         }
     }
 }

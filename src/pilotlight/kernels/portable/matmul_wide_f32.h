@@ -15,10 +15,20 @@ enum { PL_WIDE = 8, PL_WIDE_COLUMNS = 16 };
 /* Four rows by sixteen neighbouring columns. */
 static inline void pl_wide_4x16_f32(const pl_matmul_t *s, const float *a, const float *b, float *y)
 {
-    const float *a1 = a + s->a_row, *a2 = a1 + s->a_row, *a3 = a2 + s->a_row;
-    pl_wide_t c00 = {0}, c01 = {0}, c10 = {0}, c11 = {0}, c20 = {0}, c21 = {0}, c30 = {0}, c31 = {0};
+    const float *a1 = a + s->a_row;
+    const float *a2 = a1 + s->a_row;
+    const float *a3 = a2 + s->a_row;
+    pl_wide_t c00 = {0};
+    pl_wide_t c01 = {0};
+    pl_wide_t c10 = {0};
+    pl_wide_t c11 = {0};
+    pl_wide_t c20 = {0};
+    pl_wide_t c21 = {0};
+    pl_wide_t c30 = {0};
+    pl_wide_t c31 = {0};
     for (int32_t p = 0; p < s->k; p++, b += s->b_row) {
-        const pl_wide_t b0 = *(const pl_wide_t *)b, b1 = *(const pl_wide_t *)(b + PL_WIDE);
+        const pl_wide_t b0 = *(const pl_wide_t *)b;
+        const pl_wide_t b1 = *(const pl_wide_t *)(b + PL_WIDE);
         c00 += a[p] * b0, c01 += a[p] * b1;
         c10 += a1[p] * b0, c11 += a1[p] * b1;
         c20 += a2[p] * b0, c21 += a2[p] * b1;
@@ -36,7 +46,8 @@ static inline void pl_wide_4x16_f32(const pl_matmul_t *s, const float *a, const 
 /* One row by sixteen neighbouring columns. */
 static inline void pl_wide_1x16_f32(const pl_matmul_t *s, const float *a, const float *b, float *y)
 {
-    pl_wide_t c0 = {0}, c1 = {0};
+    pl_wide_t c0 = {0};
+    pl_wide_t c1 = {0};
     for (int32_t p = 0; p < s->k; p++, b += s->b_row) {
         c0 += a[p] * *(const pl_wide_t *)b, c1 += a[p] * *(const pl_wide_t *)(b + PL_WIDE);
     }
@@ -52,11 +63,19 @@ static inline void pl_wide_sum_f32(const pl_wide_t *c, float rest, float *y)
 /* One row of a with four columns of b, each of which is a run of neighbours. */
 static inline void pl_wide_dots_f32(const pl_matmul_t *s, const float *a, const float *b, float *y)
 {
-    const float *b1 = b + s->b_col, *b2 = b1 + s->b_col, *b3 = b2 + s->b_col;
-    pl_wide_t c0 = {0}, c1 = {0}, c2 = {0}, c3 = {0};
-    float r0 = 0.0f, r1 = 0.0f, r2 = 0.0f, r3 = 0.0f;
+    const float *b1 = b + s->b_col;
+    const float *b2 = b1 + s->b_col;
+    const float *b3 = b2 + s->b_col;
+    pl_wide_t c0 = {0};
+    pl_wide_t c1 = {0};
+    pl_wide_t c2 = {0};
+    pl_wide_t c3 = {0};
+    float r0 = 0.0f;
+    float r1 = 0.0f;
+    float r2 = 0.0f;
+    float r3 = 0.0f;
     int32_t p = 0;
-    for (; p + PL_WIDE <= s->k; p += PL_WIDE) {
+    for (; (p + PL_WIDE) <= s->k; p += PL_WIDE) {
         const pl_wide_t v = *(const pl_wide_t *)(a + p);
         c0 += v * *(const pl_wide_t *)(b + p), c1 += v * *(const pl_wide_t *)(b1 + p);
         c2 += v * *(const pl_wide_t *)(b2 + p), c3 += v * *(const pl_wide_t *)(b3 + p);
@@ -72,21 +91,21 @@ static inline void pl_wide_dots_f32(const pl_matmul_t *s, const float *a, const 
  * not overlap a and b. */
 static inline void pl_matmul_wide_f32(const pl_matmul_t *s, const float *a, const float *b, float *y)
 {
-    const int32_t columns = s->b_col == 1 ? PL_WIDE_COLUMNS : 4;
-    if (s->n < columns || (s->b_col != 1 && s->b_row != 1)) {
+    const int32_t columns = (s->b_col == 1) ? PL_WIDE_COLUMNS : 4;
+    if ((s->n < columns) || ((s->b_col != 1) && (s->b_row != 1))) {
         pl_matmul_one_f32(s, a, b, y);
         return;
     }
     for (int32_t next = 0; next < s->n; next += columns) {
-        const int32_t j = next + columns <= s->n ? next : s->n - columns;
-        const float *column = b + j * s->b_col;
+        const int32_t j = ((next + columns) <= s->n) ? next : (s->n - columns);
+        const float *column = b + (j * s->b_col);
         for (int32_t i = 0; i < s->m;) {
-            const float *row = a + i * s->a_row;
-            float *to = y + i * s->y_row + j;
+            const float *row = a + (i * s->a_row);
+            float *to = y + (i * s->y_row) + j;
             if (s->b_col != 1) {
                 pl_wide_dots_f32(s, row, column, to);
                 i++;
-            } else if (i + 4 <= s->m) {
+            } else if ((i + 4) <= s->m) {
                 pl_wide_4x16_f32(s, row, column, to);
                 i += 4;
             } else {

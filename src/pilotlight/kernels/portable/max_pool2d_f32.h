@@ -13,9 +13,12 @@ static inline void pl_max_window_f32(const float *x, float *y, const pl_span_t *
     const float least = -pl_inf();
     const int32_t fours = c & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
     for (int32_t k = 0; k < fours; k += 4) {
-        float a0 = least, a1 = least, a2 = least, a3 = least;
+        float a0 = least;
+        float a1 = least;
+        float a2 = least;
+        float a3 = least;
         for (int32_t r = v->first; r < v->end; r += v->step) {
-            const float *p = x + (r * iw + h->first) * c + k;
+            const float *p = x + (((r * iw) + h->first) * c) + k;
             for (int32_t q = h->first; q < h->end; q += h->step, p += h->step * c) {
                 a0 = pl_max_f32(p[0], a0);
                 a1 = pl_max_f32(p[1], a1);
@@ -32,7 +35,7 @@ static inline void pl_max_window_f32(const float *x, float *y, const pl_span_t *
         float a = least;
         for (int32_t r = v->first; r < v->end; r += v->step) {
             for (int32_t q = h->first; q < h->end; q += h->step) {
-                a = pl_max_f32(x[(r * iw + q) * c + k], a);
+                a = pl_max_f32(x[(((r * iw) + q) * c) + k], a);
             }
         }
         y[k] = a;
@@ -44,9 +47,9 @@ static inline void pl_max_pool2d_f32(const pl_pool2d_t *s, const float *x, float
 {
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const pl_span_t v = pl_pool_span(oy * s->sh - s->pt, s->kh, s->dh, s->ih);
+            const pl_span_t v = pl_pool_span((oy * s->sh) - s->pt, s->kh, s->dh, s->ih);
             for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
-                const pl_span_t h = pl_pool_span(ox * s->sw - s->pl, s->kw, s->dw, s->iw);
+                const pl_span_t h = pl_pool_span((ox * s->sw) - s->pl, s->kw, s->dw, s->iw);
                 pl_max_window_f32(x, y, &v, &h, s->iw, s->c);
             }
         }

@@ -10,18 +10,18 @@ static inline void pl_max_pool2d_index_f32(const pl_pool2d_t *s, const float *x,
 {
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const pl_span_t v = pl_pool_span(oy * s->sh - s->pt, s->kh, s->dh, s->ih);
+            const pl_span_t v = pl_pool_span((oy * s->sh) - s->pt, s->kh, s->dh, s->ih);
             for (int32_t ox = 0; ox < s->ow; ox++) {
-                const pl_span_t h = pl_pool_span(ox * s->sw - s->pl, s->kw, s->dw, s->iw);
+                const pl_span_t h = pl_pool_span((ox * s->sw) - s->pl, s->kw, s->dw, s->iw);
                 for (int32_t k = 0; k < s->c; k++) {
                     float best = -pl_inf();
-                    int32_t where = v.first * s->iw + h.first;
+                    int32_t where = (v.first * s->iw) + h.first;
                     for (int32_t r = v.first; r < v.end; r += v.step) {
                         for (int32_t q = h.first; q < h.end; q += h.step) {
-                            const float value = x[(r * s->iw + q) * s->c + k];
-                            if (value > best || value != value) {
+                            const float value = x[(((r * s->iw) + q) * s->c) + k];
+                            if ((value > best) || (value != value)) {
                                 best = value;
-                                where = r * s->iw + q;
+                                where = (r * s->iw) + q;
                             }
                         }
                     }

@@ -21,7 +21,7 @@ static inline void pl_copy(void *y, const void *x, int32_t bytes)
     if (to == from) {
         return;
     }
-    if ((uintptr_t)to - (uintptr_t)from >= (uintptr_t)bytes) { // below, where this wraps around, or apart
+    if (((uintptr_t)to - (uintptr_t)from) >= (uintptr_t)bytes) { // below, where this wraps around, or apart
         const int32_t word = (int32_t)sizeof(pl_word);
         if ((((uintptr_t)to | (uintptr_t)from) & (sizeof(pl_word) - 1u)) == 0u) {
             for (; bytes >= word; bytes -= word, to += word, from += word) {

@@ -28,7 +28,7 @@ static inline int64_t pl_compress(const uint8_t *x, const uint8_t *mask, uint8_t
 static inline void pl_place(const uint8_t *x, const uint8_t *mask, uint8_t *y, int32_t rows, int32_t given,
                             int32_t bytes)
 {
-    for (int32_t r = 0; r < rows && given > 0; r++, y += bytes) {
+    for (int32_t r = 0; (r < rows) && (given > 0); r++, y += bytes) {
         if (mask[r] != 0) {
             pl_copy(y, x, bytes);
             x += bytes;
@@ -54,7 +54,7 @@ static inline int64_t pl_nonzero(const uint8_t *mask, int64_t *y, const int32_t 
             to += rank;
         }
     }
-    pl_zero(to, (int32_t)((y + elements * rank) - to) * (int32_t)sizeof(int64_t));
+    pl_zero(to, (int32_t)((y + (elements * rank)) - to) * (int32_t)sizeof(int64_t));
     return count;
 }
 

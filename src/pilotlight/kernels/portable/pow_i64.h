@@ -8,10 +8,10 @@ static inline int64_t pl_pow_i64(int64_t a, int64_t b)
 {
     int64_t result = 1;
     if (b < 0) {
-        return a == 1 || (a == -1 && b % 2 == 0) ? 1 : a == -1 ? -1 : 0;
+        return ((a == 1) || ((a == -1) && ((b % 2) == 0))) ? 1 : (a == -1) ? -1 : 0;
     }
     for (; b > 0; b >>= 1, a = pl_mul_i64(a, a)) {
-        result = (b & 1) != 0 ? pl_mul_i64(result, a) : result;
+        result = ((b & 1) != 0) ? pl_mul_i64(result, a) : result;
     }
     return result;
 }

@@ -14,7 +14,7 @@ static inline void pl_put_i64(const void *v, const int64_t *ids, void *y, int32_
     uint8_t *to = (uint8_t *)y;
     for (int32_t o = 0; o < outer; o++, to += size * bytes) {
         for (int32_t i = 0; i < count; i++, from += v_step) {
-            pl_copy(to + pl_index(ids[i], size) * bytes, from, bytes);
+            pl_copy(to + (pl_index(ids[i], size) * bytes), from, bytes);
         }
     }
 }

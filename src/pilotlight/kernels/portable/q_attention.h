@@ -8,13 +8,25 @@
 /* Scaled dot product attention of int8: `batch` times `heads` times `rows` queries of `width` numbers look at `keys`
  * keys and values; a value has `depth` numbers. Heads share keys and values in groups of heads / kv_heads. */
 typedef struct {
-    int32_t batch, heads, kv_heads, rows, keys, width, depth;
-    int32_t m_batch, m_head, m_row, m_key; // distances in the mask, in elements; 0 repeats it
-    int32_t causal;                        // row r sees keys 0..r only
-    int32_t zq, zk, zv;                    // zero points
-    int32_t reach;                         // beyond this distance from the largest score a weight is 0
-    int32_t up, factor;                    // distance to log2, in units of 2^-16
-    int32_t bits;                          // the largest weight is 2^bits
+    int32_t batch;
+    int32_t heads;
+    int32_t kv_heads;
+    int32_t rows;
+    int32_t keys;
+    int32_t width;
+    int32_t depth;
+    int32_t m_batch; // distances in the mask, in elements; 0 repeats it
+    int32_t m_head;
+    int32_t m_row;
+    int32_t m_key;
+    int32_t causal; // row r sees keys 0..r only
+    int32_t zq;     // zero points
+    int32_t zk;
+    int32_t zv;
+    int32_t reach; // beyond this distance from the largest score a weight is 0
+    int32_t up;    // distance to log2, in units of 2^-16
+    int32_t factor;
+    int32_t bits; // the largest weight is 2^bits
     pl_requantize_t out;
     int32_t m; // the multiplier of sums of 2^20-weighted values
 } pl_q_attention_t;
@@ -24,23 +36,31 @@ static inline int32_t pl_q_exp2(int32_t u)
 {
     const int32_t f = (int32_t)((uint32_t)(u & 0xffff) << 15); // 0 <= f < 1 in units of 2^-31
     int32_t p = -41891888;
-    p = 247053520 + 2 * pl_rhmul(p, f);
-    p = -742032536 + 2 * pl_rhmul(p, f);
-    p = 1073741824 + 2 * pl_rhmul(p, f);
+    p = 247053520 + (2 * pl_rhmul(p, f));
+    p = -742032536 + (2 * pl_rhmul(p, f));
+    p = 1073741824 + (2 * pl_rhmul(p, f));
     return p >> (u >> 16);
 }
 
 /* Sums of a query with four keys. */
 typedef struct {
-    int32_t a0, a1, a2, a3;
+    int32_t a0;
+    int32_t a1;
+    int32_t a2;
+    int32_t a3;
 } pl_q_scores_t;
 
 /* a += q (width) times four keys, `row` apart; a row of 0 repeats the first. */
 PL_Q_APART void pl_q_attention_dot(pl_q_scores_t *a, const int8_t *q, const int8_t *k, int32_t width, int32_t row,
                                    int32_t zq)
 {
-    const int8_t *k1 = k + row, *k2 = k1 + row, *k3 = k2 + row;
-    int32_t a0 = a->a0, a1 = a->a1, a2 = a->a2, a3 = a->a3;
+    const int8_t *k1 = k + row;
+    const int8_t *k2 = k1 + row;
+    const int8_t *k3 = k2 + row;
+    int32_t a0 = a->a0;
+    int32_t a1 = a->a1;
+    int32_t a2 = a->a2;
+    int32_t a3 = a->a3;
     for (int32_t e = 0; e < width; e++) {
         const int32_t v = q[e] - zq;
         a0 += v * k[e];
@@ -59,15 +79,17 @@ PL_Q_APART void pl_q_attention_dot(pl_q_scores_t *a, const int8_t *q, const int8
 static inline int32_t pl_q_attention_scores(const pl_q_attention_t *s, const int8_t *q, const int8_t *k,
                                             const uint8_t *keep, int32_t *scores, int32_t keys)
 {
-    int32_t top = INT32_MIN, begin = -s->width * s->zq, four;
+    int32_t top = INT32_MIN;
+    int32_t begin = -s->width * s->zq;
+    int32_t four;
     for (int32_t e = 0; e < s->width; e++) {
         begin += q[e];
     }
     begin *= -s->zk; // what the keys' zero point adds to every score
     for (int32_t j = 0; j < keys; j += four, k += four * s->width) {
         pl_q_scores_t a = {begin, begin, begin, begin};
-        four = j + 4 <= keys ? 4 : 1;
-        pl_q_attention_dot(&a, q, k, s->width, four == 4 ? s->width : 0, s->zq);
+        four = ((j + 4) <= keys) ? 4 : 1;
+        pl_q_attention_dot(&a, q, k, s->width, (four == 4) ? s->width : 0, s->zq);
         scores[j] = a.a0;
         if (four == 4) {
             scores[j + 1] = a.a1;
@@ -76,8 +98,8 @@ static inline int32_t pl_q_attention_scores(const pl_q_attention_t *s, const int
         }
     }
     for (int32_t j = 0; j < keys; j++) {
-        scores[j] = keep && !keep[j * s->m_key] ? INT32_MIN : scores[j];
-        top = scores[j] > top ? scores[j] : top;
+        scores[j] = (keep && !keep[j * s->m_key]) ? INT32_MIN : scores[j];
+        top = (scores[j] > top) ? scores[j] : top;
     }
     return top;
 }
@@ -90,7 +112,7 @@ static inline void pl_q_attention_weights(const pl_q_attention_t *s, int32_t *sc
     uint32_t sum = 0u;
     for (int32_t j = 0; j < keys; j++) {
         int32_t e = 0;
-        if (scores[j] != INT32_MIN && top - scores[j] < s->reach) {
+        if ((scores[j] != INT32_MIN) && ((top - scores[j]) < s->reach)) {
             e = pl_q_exp2(pl_rhmul((top - scores[j]) * s->up, s->factor)) >> (30 - s->bits);
         }
         scores[j] = e;
@@ -107,14 +129,18 @@ static inline void pl_q_attention_weights(const pl_q_attention_t *s, int32_t *sc
 static inline void pl_q_attention_mix(const pl_q_attention_t *s, const int32_t *p, const int8_t *v, int8_t *y,
                                       int32_t keys)
 {
-    int32_t begin = 0, e = 0;
+    int32_t begin = 0;
+    int32_t e = 0;
     for (int32_t j = 0; j < keys; j++) {
         begin -= p[j];
     }
     begin *= s->zv; // what the values' zero point adds to every sum
-    for (; e + 4 <= s->depth; e += 4) {
+    for (; (e + 4) <= s->depth; e += 4) {
         const int8_t *t = v + e;
-        int32_t a0 = begin, a1 = begin, a2 = begin, a3 = begin;
+        int32_t a0 = begin;
+        int32_t a1 = begin;
+        int32_t a2 = begin;
+        int32_t a3 = begin;
         for (int32_t j = 0; j < keys; j++, t += s->depth) {
             const int32_t w = p[j];
             a0 += w * t[0];
@@ -130,7 +156,7 @@ static inline void pl_q_attention_mix(const pl_q_attention_t *s, const int32_t *
     for (; e < s->depth; e++) {
         int32_t a = begin;
         for (int32_t j = 0; j < keys; j++) {
-            a += p[j] * v[j * s->depth + e];
+            a += p[j] * v[(j * s->depth) + e];
         }
         y[e] = pl_requantize_s8(&s->out, a, s->m);
     }
@@ -145,16 +171,16 @@ static inline void pl_q_attention(const pl_q_attention_t *s, const int8_t *q, co
     const int32_t share = s->heads / s->kv_heads;
     for (int32_t b = 0; b < s->batch; b++) {
         for (int32_t h = 0; h < s->heads; h++) {
-            const int32_t group = (b * s->kv_heads + h / share) * s->keys;
-            const int8_t *values = v + group * s->depth; // (keys, depth)
+            const int32_t group = ((b * s->kv_heads) + (h / share)) * s->keys;
+            const int8_t *values = v + (group * s->depth); // (keys, depth)
             for (int32_t r = 0; r < s->rows; r++, q += s->width, y += s->depth) {
-                const int32_t keys = s->causal && r + 1 < s->keys ? r + 1 : s->keys;
-                const uint8_t *mask = keep ? keep + (b * s->m_batch + h * s->m_head + r * s->m_row) : keep;
-                const int32_t top = pl_q_attention_scores(s, q, k + group * s->width, mask, scratch, keys);
+                const int32_t keys = (s->causal && ((r + 1) < s->keys)) ? (r + 1) : s->keys;
+                const uint8_t *mask = keep ? (keep + ((b * s->m_batch) + (h * s->m_head) + (r * s->m_row))) : keep;
+                const int32_t top = pl_q_attention_scores(s, q, k + (group * s->width), mask, scratch, keys);
                 if (top != INT32_MIN) {
                     pl_q_attention_weights(s, scratch, keys, top);
                 }
-                pl_q_attention_mix(s, scratch, values, y, top != INT32_MIN ? keys : 0);
+                pl_q_attention_mix(s, scratch, values, y, (top != INT32_MIN) ? keys : 0);
             }
         }
     }

@@ -11,13 +11,13 @@ static inline void pl_q_resize_bicubic(const pl_q_resize_t *s, const int8_t *x, 
 {
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const int16_t *v = rows + 8 * oy;
+            const int16_t *v = rows + (8 * oy);
             for (int32_t ox = 0; ox < s->ow; ox++) {
-                const int16_t *h = columns + 8 * ox;
+                const int16_t *h = columns + (8 * ox);
                 for (int32_t k = 0; k < s->c; k++) {
                     int32_t sum = 0;
                     for (int32_t r = 0; r < 4; r++) {
-                        const int8_t *row = x + v[r] * s->iw * s->c + k; // (iw), c apart
+                        const int8_t *row = x + (v[r] * s->iw * s->c) + k; // (iw), c apart
                         int32_t line = 2;
                         for (int32_t q = 0; q < 4; q++) {
                             line += h[4 + q] * (row[h[q] * s->c] - s->zx);

@@ -10,12 +10,22 @@
 
 /* y = clamp((a * x0 + b * x1 + c) >> 16, lo, hi) */
 typedef struct {
-    int32_t a, b, c, lo, hi;
+    int32_t a;
+    int32_t b;
+    int32_t c;
+    int32_t lo;
+    int32_t hi;
 } pl_q_add_t;
 
 /* y = clamp(((x0 - z0) * (x1 - z1) * a + c) >> shift, lo, hi) */
 typedef struct {
-    int32_t z0, z1, a, c, shift, lo, hi;
+    int32_t z0;
+    int32_t z1;
+    int32_t a;
+    int32_t c;
+    int32_t shift;
+    int32_t lo;
+    int32_t hi;
 } pl_q_mul_t;
 
 /* v >> 16 within -128..127. */
@@ -33,11 +43,15 @@ static inline int8_t pl_q_top8(int32_t v)
 static inline void pl_q_add(const pl_q_add_t *t, const int8_t *x0, const int8_t *x1, int8_t *y, int32_t n, int32_t s0,
                             int32_t s1)
 {
-    const int32_t limited = t->lo != -128 || t->hi != 127;
-    int32_t a = t->a, b = t->b, c = t->c;
+    const int32_t limited = (t->lo != -128) || (t->hi != 127);
+    int32_t a = t->a;
+    int32_t b = t->b;
+    int32_t c = t->c;
 #if defined(__ARM_FEATURE_MVE)
-    if (s0 + s1 == 2) {
-        const int32x4_t factor = vdupq_n_s32(a), least = vdupq_n_s32(t->lo), most = vdupq_n_s32(t->hi);
+    if ((s0 + s1) == 2) {
+        const int32x4_t factor = vdupq_n_s32(a);
+        const int32x4_t least = vdupq_n_s32(t->lo);
+        const int32x4_t most = vdupq_n_s32(t->hi);
         for (; n >= 4; n -= 4, x0 += 4, x1 += 4, y += 4) {
             const int32x4_t v = vmlaq_n_s32(vmlasq_n_s32(vldrbq_s32(x0), factor, c), vldrbq_s32(x1), b);
             vstrbq_s32(y, vminq_s32(vmaxq_s32(vshrq_n_s32(v, 16), least), most));
@@ -47,16 +61,16 @@ static inline void pl_q_add(const pl_q_add_t *t, const int8_t *x0, const int8_t 
     PL_BARRIER(a); /* keeps them in registers */
     PL_BARRIER(b);
     PL_BARRIER(c);
-    if (!limited && s0 + s1 == 2) {
+    if (!limited && ((s0 + s1) == 2)) {
         for (; n >= 4; n -= 4, x0 += 4, x1 += 4, y += 4) {
-            y[0] = pl_q_top8((c + a * x0[0]) + b * x1[0]);
-            y[1] = pl_q_top8((c + a * x0[1]) + b * x1[1]);
-            y[2] = pl_q_top8((c + a * x0[2]) + b * x1[2]);
-            y[3] = pl_q_top8((c + a * x0[3]) + b * x1[3]);
+            y[0] = pl_q_top8((c + (a * x0[0])) + (b * x1[0]));
+            y[1] = pl_q_top8((c + (a * x0[1])) + (b * x1[1]));
+            y[2] = pl_q_top8((c + (a * x0[2])) + (b * x1[2]));
+            y[3] = pl_q_top8((c + (a * x0[3])) + (b * x1[3]));
         }
     }
     for (; n > 0; n--, x0 += s0, x1 += s1) {
-        *y++ = (int8_t)pl_q_clamp(((c + a * *x0) + b * *x1) >> 16, t->lo, t->hi);
+        *y++ = (int8_t)pl_q_clamp(((c + (a * *x0)) + (b * *x1)) >> 16, t->lo, t->hi);
     }
 }
 
@@ -65,11 +79,12 @@ static inline void pl_q_mul(const pl_q_mul_t *t, const int8_t *x0, const int8_t 
                             int32_t s1)
 {
     const int32_t shift = t->shift;
-    int32_t a = t->a, c = t->c;
+    int32_t a = t->a;
+    int32_t c = t->c;
     PL_BARRIER(a);
     PL_BARRIER(c);
     for (; n > 0; n--, x0 += s0, x1 += s1) {
-        const int32_t v = ((*x0 - t->z0) * (*x1 - t->z1) * a + c) >> shift;
+        const int32_t v = (((*x0 - t->z0) * (*x1 - t->z1) * a) + c) >> shift;
         *y++ = (int8_t)pl_q_clamp(pl_q_sat8(v), t->lo, t->hi);
     }
 }

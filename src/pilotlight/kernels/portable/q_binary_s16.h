@@ -7,7 +7,11 @@
 
 /* y = clamp((rhmul(x0 * 2^16, a) + rhmul(x1 * 2^16, b) + half) >> fraction, lo, hi) */
 typedef struct {
-    int32_t a, b, fraction, lo, hi;
+    int32_t a;
+    int32_t b;
+    int32_t fraction;
+    int32_t lo;
+    int32_t hi;
 } pl_q_add_s16_t;
 
 /* y = clamp(rhmul(x0 * x1 * up, m), lo, hi) */
@@ -20,8 +24,10 @@ typedef struct {
 static inline void pl_q_add_s16(const pl_q_add_s16_t *t, const int16_t *x0, const int16_t *x1, int16_t *y, int32_t n,
                                 int32_t s0, int32_t s1)
 {
-    const int32_t fraction = t->fraction, half = (int32_t)(1u << fraction) >> 1;
-    int32_t a = t->a, b = t->b;
+    const int32_t fraction = t->fraction;
+    const int32_t half = (int32_t)(1u << fraction) >> 1;
+    int32_t a = t->a;
+    int32_t b = t->b;
     PL_BARRIER(a); /* keeps them in registers */
     PL_BARRIER(b);
     for (; n > 0; n--, x0 += s0, x1 += s1) {

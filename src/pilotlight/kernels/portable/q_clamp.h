@@ -12,8 +12,8 @@
 
 static inline int32_t pl_q_clamp(int32_t v, int32_t lo, int32_t hi)
 {
-    v = v < lo ? lo : v;
-    return v > hi ? hi : v;
+    v = (v < lo) ? lo : v;
+    return (v > hi) ? hi : v;
 }
 
 /* v within -128..127. */

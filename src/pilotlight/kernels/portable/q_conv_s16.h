@@ -39,8 +39,15 @@ typedef struct {
     PL_BARRIER(z);
 PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w, int32_t k, int32_t *acc)
 {
-    int32_t a0 = 0, a1 = 0, b0 = 0, b1 = 0;
-    uint32_t u, v, first, last, t;
+    int32_t a0 = 0;
+    int32_t a1 = 0;
+    int32_t b0 = 0;
+    int32_t b1 = 0;
+    uint32_t u;
+    uint32_t v;
+    uint32_t first;
+    uint32_t last;
+    uint32_t t;
     for (; k >= 16; k -= 16, x += 16, z += 16, w += 32) {
         PL_FOUR_S16(0) PL_FOUR_S16(4) PL_FOUR_S16(8) PL_FOUR_S16(12)
     }
@@ -53,13 +60,17 @@ PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w,
     t = z[i], b0 += t * w[at], b1 += t * w[(at) + 4];
 PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w, int32_t k, int32_t *acc)
 {
-    int32_t a0 = 0, a1 = 0, b0 = 0, b1 = 0, t;
+    int32_t a0 = 0;
+    int32_t a1 = 0;
+    int32_t b0 = 0;
+    int32_t b1 = 0;
+    int32_t t;
     for (; k >= 4; k -= 4, x += 4, z += 4, w += 8) {
         PL_TAP_S16(0, 0) PL_TAP_S16(1, 2) PL_TAP_S16(2, 1) PL_TAP_S16(3, 3)
     }
 #endif
     for (int32_t i = 0; i < k; i++) {
-        const int8_t *at = w + (i == 1 ? 2 : i == 2 ? 1 : i);
+        const int8_t *at = w + ((i == 1) ? 2 : (i == 2) ? 1 : i);
         a0 += x[i] * at[0];
         a1 += x[i] * at[4];
         b0 += z[i] * at[0];
@@ -73,8 +84,9 @@ PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w,
 static inline void pl_sums_s16(const pl_conv_s16_t *s, const int16_t *x, const int16_t *z, const int8_t *w,
                                const int32_t *bias, int32_t k, int32_t *acc)
 {
-    const int32_t chunk = s->chunk, down = s->down;
-    pl_dots_s16(x, z, w, k < chunk ? k : chunk, acc);
+    const int32_t chunk = s->chunk;
+    const int32_t down = s->down;
+    pl_dots_s16(x, z, w, (k < chunk) ? k : chunk, acc);
     if (down == 0) {
         acc[0] += bias[0], acc[1] += bias[1], acc[2] += bias[0], acc[3] += bias[1];
     } else {
@@ -82,7 +94,7 @@ static inline void pl_sums_s16(const pl_conv_s16_t *s, const int16_t *x, const i
         sum[0] = (int64_t)bias[0] + acc[0], sum[1] = (int64_t)bias[1] + acc[1];
         sum[2] = (int64_t)bias[0] + acc[2], sum[3] = (int64_t)bias[1] + acc[3];
         for (int32_t at = chunk; at < k; at += chunk) {
-            pl_dots_s16(x + at, z + at, w + 2 * at, k - at < chunk ? k - at : chunk, acc);
+            pl_dots_s16(x + at, z + at, w + (2 * at), ((k - at) < chunk) ? (k - at) : chunk, acc);
             sum[0] += acc[0], sum[1] += acc[1], sum[2] += acc[2], sum[3] += acc[3];
         }
         acc[0] = pl_q_down(sum[0], down), acc[1] = pl_q_down(sum[1], down);
@@ -94,17 +106,21 @@ static inline void pl_sums_s16(const pl_conv_s16_t *s, const int16_t *x, const i
 static inline void pl_filters_s16(const pl_conv_s16_t *s, int32_t pixels, const int16_t *patch, const int8_t *w,
                                   const int32_t *bias, const int32_t *m, void *y, int32_t first)
 {
-    const int32_t k = s->c.kw * s->c.kh * (s->c.icg >> 1), step = s->c.step * s->c.kh * (s->c.icg >> 1);
-    const int32_t oc = s->c.oc, ocg = s->c.ocg;
+    const int32_t k = s->c.kw * s->c.kh * (s->c.icg >> 1);
+    const int32_t step = s->c.step * s->c.kh * (s->c.icg >> 1);
+    const int32_t oc = s->c.oc;
+    const int32_t ocg = s->c.ocg;
     const pl_put_s16_t put = pl_put_of_s16(s);
     for (int32_t f = 0; f < ocg; f += 2, w += 2 * ((k + 3) & ~3)) {
-        const int32_t m0 = m[f], m1 = m[f + 1], both = f + 1 < ocg;
+        const int32_t m0 = m[f];
+        const int32_t m1 = m[f + 1];
+        const int32_t both = (f + 1) < ocg;
         for (int32_t p = 0; p < pixels; p += 2) {
-            const int32_t two = p + 1 < pixels;
-            const int16_t *x = patch + p * step; // (kw, kh, icg)
-            const int32_t at = first + p * oc + f;
+            const int32_t two = (p + 1) < pixels;
+            const int16_t *x = patch + (p * step); // (kw, kh, icg)
+            const int32_t at = first + (p * oc) + f;
             int32_t acc[4]; // (2, 2)
-            pl_sums_s16(s, x, two ? x + step : x, w, bias + f, k, acc);
+            pl_sums_s16(s, x, two ? (x + step) : x, w, bias + f, k, acc);
             pl_put_s16(&put, acc[0], m0, y, at);
             if (both) {
                 pl_put_s16(&put, acc[1], m1, y, at + 1);
@@ -128,18 +144,19 @@ static inline void pl_conv_s16(const pl_conv_s16_t *s,
                                void *scratch) // the patch (columns, kh, icg)
 {
     const pl_conv_s8_t *c = &s->c;
-    const int32_t filled = (c->ocg + 1) & ~1, taps = (c->kw * c->kh * (c->icg >> 1) + 3) & ~3;
+    const int32_t filled = (c->ocg + 1) & ~1;
+    const int32_t taps = ((c->kw * c->kh * (c->icg >> 1)) + 3) & ~3;
     for (int32_t i = 0; i < c->n; i++) {
         for (int32_t j = 0; j < c->oh; j++) {
             for (int32_t k = 0; k < c->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(c, i, j, k, &g);
-                const int8_t *image = (const int8_t *)x + g.image * c->ih * c->iw * c->ic;
-                const int32_t out = ((g.image * c->oh + g.row) * c->ow + g.col) * c->oc;
+                const int8_t *image = (const int8_t *)x + (g.image * c->ih * c->iw * c->ic);
+                const int32_t out = ((((g.image * c->oh) + g.row) * c->ow) + g.col) * c->oc;
                 for (int32_t part = 0; part < c->groups; part++) {
-                    pl_gather_s8(c, &g, image + part * c->icg, (int8_t *)scratch);
-                    pl_filters_s16(s, g.pixels, (const int16_t *)scratch, w + part * filled * taps,
-                                   bias + part * filled, m + part * filled, y, out + part * c->ocg);
+                    pl_gather_s8(c, &g, image + (part * c->icg), (int8_t *)scratch);
+                    pl_filters_s16(s, g.pixels, (const int16_t *)scratch, w + (part * filled * taps),
+                                   bias + (part * filled), m + (part * filled), y, out + (part * c->ocg));
                 }
             }
         }

@@ -6,14 +6,23 @@
 
 /* A 2-d transposed convolution of int8, channels last. */
 typedef struct {
-    int32_t n, ih, iw, ic; // input (n, ih, iw, ic)
-    int32_t oh, ow, oc;    // output (n, oh, ow, oc), output padding included
-    int32_t kh, kw;        // kernel
-    int32_t sh, sw;        // stride
-    int32_t pt, pl;        // padding cut off above and to the left
-    int32_t dh, dw;        // dilation
-    int32_t groups;        // of channels
-    int32_t zx;            // the zero point of x
+    int32_t n; // input (n, ih, iw, ic)
+    int32_t ih;
+    int32_t iw;
+    int32_t ic;
+    int32_t oh; // output (n, oh, ow, oc), output padding included
+    int32_t ow;
+    int32_t oc;
+    int32_t kh; // kernel
+    int32_t kw;
+    int32_t sh; // stride
+    int32_t sw;
+    int32_t pt; // padding cut off above and to the left
+    int32_t pl;
+    int32_t dh; // dilation
+    int32_t dw;
+    int32_t groups; // of channels
+    int32_t zx;     // the zero point of x
     pl_requantize_t out;
 } pl_q_conv_transpose2d_t;
 
@@ -21,21 +30,29 @@ typedef struct {
 static inline int32_t pl_q_transposed_tap(int32_t o, int32_t k, int32_t stride, int32_t padding, int32_t dilation,
                                           int32_t size)
 {
-    const int32_t at = o + padding - k * dilation;
-    return at < 0 || at % stride != 0 || at / stride >= size ? -1 : at / stride;
+    const int32_t at = o + padding - (k * dilation);
+    return ((at < 0) || ((at % stride) != 0) || ((at / stride) >= size)) ? -1 : (at / stride);
 }
 
 /* Sums of one output pixel for up to four filters. */
 typedef struct {
-    int32_t a0, a1, a2, a3;
+    int32_t a0;
+    int32_t a1;
+    int32_t a2;
+    int32_t a3;
 } pl_q_transposed_t;
 
 /* a += one tap's channels p (n) times t (n, width) for four filters, of which those beyond `width` repeat the last. */
 PL_Q_APART void pl_q_transposed_tap4(pl_q_transposed_t *a, const int8_t *p, const int8_t *t, int32_t n, int32_t width,
                                      int32_t zx)
 {
-    const int8_t *t1 = t + (width > 1), *t2 = t1 + (width > 2), *t3 = t2 + (width > 3);
-    int32_t a0 = a->a0, a1 = a->a1, a2 = a->a2, a3 = a->a3;
+    const int8_t *t1 = t + (width > 1);
+    const int8_t *t2 = t1 + (width > 2);
+    const int8_t *t3 = t2 + (width > 3);
+    int32_t a0 = a->a0;
+    int32_t a1 = a->a1;
+    int32_t a2 = a->a2;
+    int32_t a3 = a->a3;
     for (; n > 0; n--, t += width, t1 += width, t2 += width, t3 += width) {
         const int32_t v = *p++ - zx;
         a0 += v * *t;
@@ -56,11 +73,11 @@ static inline void pl_q_transposed_block(const pl_q_conv_transpose2d_t *s, const
     const int32_t icg = s->ic / s->groups;
     for (int32_t r = 0; r < s->kh; r++) {
         const int32_t iy = pl_q_transposed_tap(oy, r, s->sh, s->pt, s->dh, s->ih);
-        for (int32_t q = 0; iy >= 0 && q < s->kw; q++) {
+        for (int32_t q = 0; (iy >= 0) && (q < s->kw); q++) {
             const int32_t ix = pl_q_transposed_tap(ox, q, s->sw, s->pl, s->dw, s->iw);
             if (ix >= 0) {
-                const int8_t *p = x + (iy * s->iw + ix) * s->ic; // (icg)
-                pl_q_transposed_tap4(a, p, w + (r * s->kw + q) * icg * width, icg, width, s->zx);
+                const int8_t *p = x + (((iy * s->iw) + ix) * s->ic); // (icg)
+                pl_q_transposed_tap4(a, p, w + (((r * s->kw) + q) * icg * width), icg, width, s->zx);
             }
         }
     }
@@ -71,20 +88,22 @@ static inline void pl_q_transposed_block(const pl_q_conv_transpose2d_t *s, const
 static inline void pl_q_conv_transpose2d(const pl_q_conv_transpose2d_t *s, const int8_t *x, const int8_t *w,
                                          const int32_t *bias, const int32_t *m, int8_t *y)
 {
-    const int32_t icg = s->ic / s->groups, ocg = s->oc / s->groups;
+    const int32_t icg = s->ic / s->groups;
+    const int32_t ocg = s->oc / s->groups;
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->ic) {
-        for (int32_t at = 0; at < s->oh * s->ow; at++) {
+        for (int32_t at = 0; at < (s->oh * s->ow); at++) {
             const int8_t *block = w;
-            const int32_t *b = bias, *factor = m;
+            const int32_t *b = bias;
+            const int32_t *factor = m;
             for (int32_t g = 0; g < s->groups; g++) {
                 int32_t width;
                 for (int32_t f = 0; f < ocg; f += width, b += width, factor += width, y += width) {
                     pl_q_transposed_t a = {b[0], 0, 0, 0};
-                    width = ocg - f < 4 ? ocg - f : 4;
+                    width = ((ocg - f) < 4) ? (ocg - f) : 4;
                     a.a1 = b[width > 1];
-                    a.a2 = b[width > 2 ? 2 : 0];
-                    a.a3 = b[width > 3 ? 3 : 0];
-                    pl_q_transposed_block(s, x + g * icg, block, &a, at / s->ow, at % s->ow, width);
+                    a.a2 = b[(width > 2) ? 2 : 0];
+                    a.a3 = b[(width > 3) ? 3 : 0];
+                    pl_q_transposed_block(s, x + (g * icg), block, &a, at / s->ow, at % s->ow, width);
                     block += s->kh * s->kw * icg * width;
                     y[0] = pl_requantize_s8(&s->out, a.a0, factor[0]);
                     if (width > 1) {

@@ -5,9 +5,14 @@
 #include "requantize.h"
 
 typedef struct {
-    int32_t outer, times, n, inner;
-    int32_t zx, zz;           // zero points
-    int32_t least_x, least_z; // eps^2 in squares of steps, at least 1
+    int32_t outer;
+    int32_t times;
+    int32_t n;
+    int32_t inner;
+    int32_t zx; // zero points
+    int32_t zz;
+    int32_t least_x; // eps^2 in squares of steps, at least 1
+    int32_t least_z;
     int32_t m;
     pl_requantize_t out;
 } pl_q_cosine_similarity_t;
@@ -19,21 +24,25 @@ static inline void pl_q_cosine_similarity(const pl_q_cosine_similarity_t *s, con
 {
     const int32_t step = s->inner;
     for (int32_t o = 0; o < s->outer; o++, x += s->n * step) {
-        const int8_t *other = z + o % s->times * s->n * step;
+        const int8_t *other = z + (o % s->times * s->n * step);
         for (int32_t i = 0; i < step; i++) {
-            int32_t dot = 0, xx = 0, zz = 0, shift;
+            int32_t dot = 0;
+            int32_t xx = 0;
+            int32_t zz = 0;
+            int32_t shift;
             pl_q_rsqrt_t inverse;
-            for (int32_t k = i; k < s->n * step; k += step) {
-                const int32_t a = x[k] - s->zx, b = other[k] - s->zz;
+            for (int32_t k = i; k < (s->n * step); k += step) {
+                const int32_t a = x[k] - s->zx;
+                const int32_t b = other[k] - s->zz;
                 dot += a * b;
                 xx += a * a;
                 zz += b * b;
             }
-            xx = xx < s->least_x ? s->least_x : xx;
-            zz = zz < s->least_z ? s->least_z : zz;
+            xx = (xx < s->least_x) ? s->least_x : xx;
+            zz = (zz < s->least_z) ? s->least_z : zz;
             inverse = pl_q_rsqrt((uint64_t)(uint32_t)xx * (uint32_t)zz);
             shift = inverse.j - 14;
-            dot = shift > 0 ? (dot + (1 << (shift - 1))) >> shift : dot * (1 << -shift);
+            dot = (shift > 0) ? ((dot + (1 << (shift - 1))) >> shift) : (dot * (1 << -shift));
             *y++ = pl_requantize_s8(&s->out, pl_rhmul(dot, inverse.r * 16384), s->m);
         }
     }

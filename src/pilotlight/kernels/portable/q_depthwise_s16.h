@@ -9,8 +9,12 @@
 /* One channel along a row of outputs that lie `channels` elements apart. */
 typedef struct {
     pl_put_s16_t put;
-    int32_t pixels, channels, row; // row: elements from a row of the patch to the next
-    int32_t bias, m, down;
+    int32_t pixels; // row: elements from a row of the patch to the next
+    int32_t channels;
+    int32_t row;
+    int32_t bias;
+    int32_t m;
+    int32_t down;
 } pl_line_s16_t;
 
 /* One by one: a copy of the whole may become a call of memcpy. */
@@ -31,7 +35,7 @@ static inline void pl_line_copy_s16(pl_line_s16_t *to, const pl_line_s16_t *from
 
 static inline void pl_line_put_s16(const pl_line_s16_t *t, int32_t sum, void *y, int32_t at)
 {
-    pl_put_s16(&t->put, t->down ? pl_q_down((int64_t)sum + t->bias, t->down) : sum + t->bias, t->m, y, at);
+    pl_put_s16(&t->put, t->down ? pl_q_down((int64_t)sum + t->bias, t->down) : (sum + t->bias), t->m, y, at);
 }
 
 /* 3x3 and stride 1: each column is loaded once, and goes into three sums. */
@@ -40,20 +44,30 @@ PL_Q_APART void pl_depthwise3_s16(const pl_line_s16_t *line, const int16_t *x, c
     pl_line_s16_t t;
     pl_line_copy_s16(&t, line);
     const int32_t n = t.channels;
-    const int16_t *x1 = x + t.row, *x2 = x1 + t.row;
-    const int32_t w00 = w[0], w01 = w[n], w02 = w[2 * n];
-    const int32_t w10 = w[3 * n], w11 = w[4 * n], w12 = w[5 * n];
-    const int32_t w20 = w[6 * n], w21 = w[7 * n], w22 = w[8 * n];
-    int32_t first = *x * w00 + *x1 * w10 + *x2 * w20, second; // one of three columns, two of three
+    const int16_t *x1 = x + t.row;
+    const int16_t *x2 = x1 + t.row;
+    const int32_t w00 = w[0];
+    const int32_t w01 = w[n];
+    const int32_t w02 = w[2 * n];
+    const int32_t w10 = w[3 * n];
+    const int32_t w11 = w[4 * n];
+    const int32_t w12 = w[5 * n];
+    const int32_t w20 = w[6 * n];
+    const int32_t w21 = w[7 * n];
+    const int32_t w22 = w[8 * n];
+    int32_t first = (*x * w00) + (*x1 * w10) + (*x2 * w20); // one of three columns, two of three
+    int32_t second;
     x += n, x1 += n, x2 += n;
-    second = first + *x * w01 + *x1 * w11 + *x2 * w21;
-    first = *x * w00 + *x1 * w10 + *x2 * w20;
+    second = first + (*x * w01) + (*x1 * w11) + (*x2 * w21);
+    first = (*x * w00) + (*x1 * w10) + (*x2 * w20);
     for (int32_t p = t.pixels; p > 0; p--, at += n) {
         x += n, x1 += n, x2 += n;
-        const int32_t a = *x, b = *x1, c = *x2; // the column
-        pl_line_put_s16(&t, second + a * w02 + b * w12 + c * w22, y, at);
-        second = first + a * w01 + b * w11 + c * w21;
-        first = a * w00 + b * w10 + c * w20;
+        const int32_t a = *x; // the column
+        const int32_t b = *x1;
+        const int32_t c = *x2;
+        pl_line_put_s16(&t, second + (a * w02) + (b * w12) + (c * w22), y, at);
+        second = first + (a * w01) + (b * w11) + (c * w21);
+        first = (a * w00) + (b * w10) + (c * w20);
     }
 }
 
@@ -63,7 +77,10 @@ PL_Q_APART void pl_depthwise_any_s16(const pl_line_s16_t *line, const pl_conv_s8
 {
     pl_line_s16_t t;
     pl_line_copy_s16(&t, line);
-    const int32_t across = c->dw * t.channels, next = c->sw * t.channels, kh = c->kh, kw = c->kw;
+    const int32_t across = c->dw * t.channels;
+    const int32_t next = c->sw * t.channels;
+    const int32_t kh = c->kh;
+    const int32_t kw = c->kw;
     for (int32_t p = t.pixels; p > 0; p--, x += next, at += t.channels) {
         const int16_t *from = x;
         const int8_t *v = w;
@@ -87,7 +104,8 @@ static inline void pl_depthwise_s16(const pl_conv_s16_t *s,
                                     void *scratch) // the patch (kh, columns, ic)
 {
     const pl_conv_s8_t *c = &s->c;
-    const int32_t channels = c->oc, three = c->kh == 3 && c->kw == 3 && c->sw == 1 && c->dw == 1;
+    const int32_t channels = c->oc;
+    const int32_t three = (c->kh == 3) && (c->kw == 3) && (c->sw == 1) && (c->dw == 1);
     const int16_t *patch = (const int16_t *)scratch;
     pl_line_s16_t t;
     t.put = pl_put_of_s16(s);
@@ -98,10 +116,10 @@ static inline void pl_depthwise_s16(const pl_conv_s16_t *s,
             for (int32_t k = 0; k < c->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(c, i, j, k, &g);
-                const int32_t out = ((g.image * c->oh + g.row) * c->ow + g.col) * channels;
+                const int32_t out = ((((g.image * c->oh) + g.row) * c->ow) + g.col) * channels;
                 t.pixels = g.pixels;
-                t.row = ((g.pixels - 1) * c->sw + (c->kw - 1) * c->dw + 1) * channels;
-                pl_gather_channels_s8(c, &g, (const int8_t *)x + g.image * c->ih * c->iw * c->ic, (int8_t *)scratch);
+                t.row = (((g.pixels - 1) * c->sw) + ((c->kw - 1) * c->dw) + 1) * channels;
+                pl_gather_channels_s8(c, &g, (const int8_t *)x + (g.image * c->ih * c->iw * c->ic), (int8_t *)scratch);
                 for (int32_t f = 0; f < channels; f++) {
                     t.bias = bias[f];
                     t.m = m[f];

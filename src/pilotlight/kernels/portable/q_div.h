@@ -6,7 +6,13 @@
 /* clamp(((x0 - z0) * a / (x1 - z1) + c) >> shift), the quotient toward zero; division by zero gives the limit of
  * x0's sign, and zero by zero what a quotient of zero gives. */
 typedef struct {
-    int32_t z0, z1, a, c, shift, lo, hi;
+    int32_t z0;
+    int32_t z1;
+    int32_t a;
+    int32_t c;
+    int32_t shift;
+    int32_t lo;
+    int32_t hi;
 } pl_q_div_t;
 
 /* n numbers; x0 and x1 move by step0 and step1, which are 0 or 1. y may be x0 or x1. */
@@ -14,9 +20,10 @@ static inline void pl_q_div(const pl_q_div_t *s, const int8_t *x0, const int8_t 
                             int32_t step0, int32_t step1)
 {
     for (; n > 0; n--, x0 += step0, x1 += step1) {
-        const int32_t over = (*x0 - s->z0) * s->a, under = *x1 - s->z1;
-        int32_t v = (over == 0 ? s->c : (over / (under ? under : 1)) + s->c) >> s->shift;
-        v = under == 0 && over != 0 ? (over < 0 ? s->lo : s->hi) : v;
+        const int32_t over = (*x0 - s->z0) * s->a;
+        const int32_t under = *x1 - s->z1;
+        int32_t v = ((over == 0) ? s->c : ((over / (under ? under : 1)) + s->c)) >> s->shift;
+        v = ((under == 0) && (over != 0)) ? ((over < 0) ? s->lo : s->hi) : v;
         *y++ = (int8_t)pl_q_clamp(v, s->lo, s->hi);
     }
 }

@@ -8,12 +8,16 @@
  * mean and a spread. */
 typedef struct {
     pl_q_norm_t norm;
-    int32_t pixels, channels, groups;
+    int32_t pixels;
+    int32_t channels;
+    int32_t groups;
 } pl_q_group_norm_t;
 
 /* What normalizes one group. */
 typedef struct {
-    int32_t sum, r, shift;
+    int32_t sum;
+    int32_t r;
+    int32_t shift;
 } pl_q_group_t;
 
 /* x (samples, pixels, channels) -> y, w and b (channels), scratch (groups). The statistics of a sample first, then
@@ -25,7 +29,7 @@ static inline void pl_q_group_norm(const pl_q_group_norm_t *g, const int8_t *x, 
     const int32_t width = g->channels / g->groups;
     for (int32_t sample = 0; sample < s->rows; sample++) {
         for (int32_t k = 0; k < g->groups; k++) {
-            const int8_t *v = x + k * width; // (pixels, width), `channels` apart
+            const int8_t *v = x + (k * width); // (pixels, width), `channels` apart
             int32_t sum = 0;
             uint32_t squares = 0u;
             uint64_t spread;
@@ -36,7 +40,7 @@ static inline void pl_q_group_norm(const pl_q_group_norm_t *g, const int8_t *x, 
                     squares += (uint32_t)(v[c] * v[c]);
                 }
             }
-            spread = (uint64_t)squares * (uint32_t)s->n - (uint64_t)((int64_t)sum * sum);
+            spread = ((uint64_t)squares * (uint32_t)s->n) - (uint64_t)((int64_t)sum * sum);
             inverse = pl_q_rsqrt((spread << 16) + (((uint64_t)s->eps_hi << 32) | s->eps_lo));
             scratch[k].sum = sum;
             scratch[k].r = inverse.r * 16384;
@@ -44,10 +48,10 @@ static inline void pl_q_group_norm(const pl_q_group_norm_t *g, const int8_t *x, 
         }
         for (int32_t p = 0; p < g->pixels; p++, x += g->channels, y += g->channels) {
             for (int32_t c = 0; c < g->channels; c++) {
-                const pl_q_group_t *of = scratch + c / width;
-                const int32_t t = pl_rhmul((s->n * x[c] - of->sum) * s->up, of->r);
-                const int32_t z = of->shift > 0 ? (t + (int32_t)(1u << (of->shift - 1))) >> of->shift
-                                                : t * (int32_t)(1u << -of->shift);
+                const pl_q_group_t *of = scratch + (c / width);
+                const int32_t t = pl_rhmul(((s->n * x[c]) - of->sum) * s->up, of->r);
+                const int32_t z = (of->shift > 0) ? ((t + (int32_t)(1u << (of->shift - 1))) >> of->shift)
+                                                  : (t * (int32_t)(1u << -of->shift));
                 y[c] = (int8_t)pl_q_clamp((pl_rhmul(z, w[c]) + b[c]) >> s->fraction, s->lo, s->hi);
             }
         }

@@ -7,13 +7,17 @@
 
 /* The gates r, z, n of a unit, or their sums. */
 typedef struct {
-    int32_t r, z, n;
+    int32_t r;
+    int32_t z;
+    int32_t n;
 } pl_q_gru_gates_t;
 
 /* a += x (n) times w (n, 3), three gates at once; the numbers of x are `step` apart, 0 repeats one. */
 PL_Q_APART void pl_q_gru_dot(pl_q_gru_gates_t *a, const int8_t *x, const int8_t *w, int32_t n, int32_t step)
 {
-    int32_t r = a->r, z = a->z, c = a->n;
+    int32_t r = a->r;
+    int32_t z = a->z;
+    int32_t c = a->n;
     for (; n > 0; n--, x += step, w += 3) {
         const int32_t v = *x;
         r += v * w[0];
@@ -35,40 +39,43 @@ static inline void pl_q_gru(const pl_q_recurrent_t *s, const int8_t *x, const in
     const int8_t empty = (int8_t)s->zh;
     const int32_t hidden = s->hidden;
     for (int32_t n = 0; n < s->batch; n++) {
-        const int8_t *h = h0 ? h0 + n * hidden : &empty; // (hidden), or one number for all
+        const int8_t *h = h0 ? (h0 + (n * hidden)) : &empty; // (hidden), or one number for all
         int32_t moves = h0 ? 1 : 0;
         for (int32_t j = 0; j < hidden; j++) {
             const int32_t first = pl_rhmul((h[j * moves] - s->zh) * s->state_up, s->state);
             scratch[j] = (int16_t)pl_q_sat16(first);
         }
         for (int32_t step = 0; step < s->steps; step++) {
-            const int32_t t = s->reverse ? s->steps - 1 - step : step;
-            const int8_t *in = x + (t * s->x_step + n * s->x_batch); // (input)
-            int8_t *out = y + (t * s->y_step + n * s->y_batch);      // (hidden)
+            const int32_t t = s->reverse ? (s->steps - 1 - step) : step;
+            const int8_t *in = x + ((t * s->x_step) + (n * s->x_batch)); // (input)
+            int8_t *out = y + ((t * s->y_step) + (n * s->y_batch));      // (hidden)
             for (int32_t j = 0; j < hidden; j++) {
-                const pl_q_gate_t *g = gates + 3 * j;
+                const pl_q_gate_t *g = gates + (3 * j);
                 pl_q_gru_gates_t a = {g[0].bias_x, g[1].bias_x, g[2].bias_x};
                 pl_q_gru_gates_t b = {g[0].bias_h, g[1].bias_h, g[2].bias_h};
-                int32_t reset, update, fresh, kept;
-                pl_q_gru_dot(&a, in, w_x + j * s->input * 3, s->input, 1);
-                pl_q_gru_dot(&b, h, w_h + j * hidden * 3, hidden, moves);
+                int32_t reset;
+                int32_t update;
+                int32_t fresh;
+                int32_t kept;
+                pl_q_gru_dot(&a, in, w_x + (j * s->input * 3), s->input, 1);
+                pl_q_gru_dot(&b, h, w_h + (j * hidden * 3), hidden, moves);
                 reset = pl_rhmul(a.r * s->up_x, g[0].m_x) + pl_rhmul(b.r * s->up_h, g[0].m_h);
                 reset = pl_q_curve(curves, pl_q_sat16(reset));
                 update = pl_rhmul(a.z * s->up_x, g[1].m_x) + pl_rhmul(b.z * s->up_h, g[1].m_h);
                 update = pl_q_curve(curves, pl_q_sat16(update));
                 fresh = pl_q_clamp(pl_rhmul(b.n * s->up_h, g[2].m_h), -65535, 65535);
-                fresh = (reset * fresh + 16384) >> 15;
+                fresh = ((reset * fresh) + 16384) >> 15;
                 fresh = pl_q_sat16(fresh + pl_rhmul(a.n * s->up_x, g[2].m_x));
                 fresh = pl_q_curve(curves + 257, fresh);
-                kept = (update * scratch[j] + 16384) >> 15;
-                kept = pl_q_sat16(kept + (((32768 - update) * fresh + 32768) >> 16));
+                kept = ((update * scratch[j]) + 16384) >> 15;
+                kept = pl_q_sat16(kept + ((((32768 - update) * fresh) + 32768) >> 16));
                 scratch[j] = (int16_t)kept;
                 out[j] = pl_q_hidden(s, kept);
             }
             h = out;
             moves = 1;
         }
-        pl_copy(hn + n * hidden, h, hidden);
+        pl_copy(hn + (n * hidden), h, hidden);
     }
 }
 

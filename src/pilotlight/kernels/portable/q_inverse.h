@@ -5,19 +5,20 @@
 
 /* 2^bits / sum as r * 2^-(16 + h), 2^15 <= r <= 2^16, h >= 0. */
 typedef struct {
-    int32_t r, h;
+    int32_t r;
+    int32_t h;
 } pl_q_inverse_t;
 
 /* The sum, which is at least 2^bits, is halved until it is below 2^16, rounding up; the first halvings are one shift. */
 static inline pl_q_inverse_t pl_q_inverse(uint32_t sum, int32_t bits)
 {
-    const int32_t first = bits > 15 ? bits - 15 : 0;
+    const int32_t first = (bits > 15) ? (bits - 15) : 0;
     pl_q_inverse_t v = {0, first + 15 - bits};
     sum = (sum + (1u << first) - 1u) >> first;
     for (; sum >= 0x10000u; v.h++) {
         sum = (sum + 1u) >> 1;
     }
-    for (; bits < 15 && sum < 0x8000u; v.h--) {
+    for (; (bits < 15) && (sum < 0x8000u); v.h--) {
         sum <<= 1;
     }
     v.r = (int32_t)(0x80000000u / sum);

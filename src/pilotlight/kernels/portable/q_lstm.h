@@ -7,13 +7,19 @@
 
 /* Sums of the four gates of a unit. */
 typedef struct {
-    int32_t i, f, g, o;
+    int32_t i;
+    int32_t f;
+    int32_t g;
+    int32_t o;
 } pl_q_lstm_sums_t;
 
 /* a += x (n) times w (n, 4), four gates at once; the numbers of x are `step` apart, 0 repeats one. */
 PL_Q_APART void pl_q_lstm_dot(pl_q_lstm_sums_t *a, const int8_t *x, const int8_t *w, int32_t n, int32_t step)
 {
-    int32_t i = a->i, f = a->f, g = a->g, o = a->o;
+    int32_t i = a->i;
+    int32_t f = a->f;
+    int32_t g = a->g;
+    int32_t o = a->o;
     for (; n > 0; n--, x += step, w += 4) {
         const int32_t v = *x;
         i += v * w[0];
@@ -41,39 +47,44 @@ static inline void pl_q_lstm(const pl_q_recurrent_t *s, const int8_t *x, const i
                              int8_t *y, int8_t *hn, int16_t *cn)
 {
     const int8_t empty = (int8_t)s->zh;
-    const int32_t hidden = s->hidden, half = (int32_t)(1u << (29 - s->state));
+    const int32_t hidden = s->hidden;
+    const int32_t half = (int32_t)(1u << (29 - s->state));
     if (c0) {
         pl_copy(cn, c0, s->batch * hidden * 2);
     } else {
         pl_zero(cn, s->batch * hidden * 2);
     }
     for (int32_t n = 0; n < s->batch; n++) {
-        const int8_t *h = h0 ? h0 + n * hidden : &empty; // (hidden), or one number for all
+        const int8_t *h = h0 ? (h0 + (n * hidden)) : &empty; // (hidden), or one number for all
         int32_t moves = h0 ? 1 : 0;
-        int16_t *c = cn + n * hidden; // (hidden)
+        int16_t *c = cn + (n * hidden); // (hidden)
         for (int32_t step = 0; step < s->steps; step++) {
-            const int32_t t = s->reverse ? s->steps - 1 - step : step;
-            const int8_t *in = x + (t * s->x_step + n * s->x_batch); // (input)
-            int8_t *out = y + (t * s->y_step + n * s->y_batch);      // (hidden)
+            const int32_t t = s->reverse ? (s->steps - 1 - step) : step;
+            const int8_t *in = x + ((t * s->x_step) + (n * s->x_batch)); // (input)
+            int8_t *out = y + ((t * s->y_step) + (n * s->y_batch));      // (hidden)
             for (int32_t j = 0; j < hidden; j++) {
-                const pl_q_gate_t *g = gates + 4 * j;
+                const pl_q_gate_t *g = gates + (4 * j);
                 pl_q_lstm_sums_t a = {g[0].bias_x, g[1].bias_x, g[2].bias_x, g[3].bias_x};
                 pl_q_lstm_sums_t b = {g[0].bias_h, g[1].bias_h, g[2].bias_h, g[3].bias_h};
-                int32_t i, f, u, o, cell;
-                pl_q_lstm_dot(&a, in, w_x + j * s->input * 4, s->input, 1);
-                pl_q_lstm_dot(&b, h, w_h + j * hidden * 4, hidden, moves);
+                int32_t i;
+                int32_t f;
+                int32_t u;
+                int32_t o;
+                int32_t cell;
+                pl_q_lstm_dot(&a, in, w_x + (j * s->input * 4), s->input, 1);
+                pl_q_lstm_dot(&b, h, w_h + (j * hidden * 4), hidden, moves);
                 i = pl_q_curve(curves, pl_q_lstm_gate(s, g, a.i, b.i));
                 f = pl_q_curve(curves, pl_q_lstm_gate(s, g + 1, a.f, b.f));
                 u = pl_q_curve(curves + 257, pl_q_lstm_gate(s, g + 2, a.g, b.g));
                 o = pl_q_curve(curves, pl_q_lstm_gate(s, g + 3, a.o, b.o));
-                cell = pl_q_sat16(((f * c[j] + 16384) >> 15) + ((i * u + half) >> (30 - s->state)));
+                cell = pl_q_sat16((((f * c[j]) + 16384) >> 15) + (((i * u) + half) >> (30 - s->state)));
                 c[j] = (int16_t)cell;
-                out[j] = pl_q_hidden(s, (o * pl_q_curve(curves + 257, pl_q_sat16(cell * s->state_up)) + 16384) >> 15);
+                out[j] = pl_q_hidden(s, ((o * pl_q_curve(curves + 257, pl_q_sat16(cell * s->state_up))) + 16384) >> 15);
             }
             h = out;
             moves = 1;
         }
-        pl_copy(hn + n * hidden, h, hidden);
+        pl_copy(hn + (n * hidden), h, hidden);
     }
 }
 

@@ -12,27 +12,28 @@ static inline void pl_q_masked_softmax(const pl_requantize_t *q, const int8_t *x
                                        int32_t period, int32_t length, int32_t bits, int32_t m)
 {
     const int32_t up = (int32_t)(1u << (30 - bits));
-    for (int32_t lane = 0; lane < outer * inner; lane++) {
-        const int32_t at = lane / inner * axis * inner + lane % inner;
+    for (int32_t lane = 0; lane < (outer * inner); lane++) {
+        const int32_t at = (lane / inner * axis * inner) + (lane % inner);
         const int8_t *p = x + at;
         pl_q_inverse_t inverse;
-        int32_t top = -256, none;
+        int32_t top = -256;
+        int32_t none;
         uint32_t sum = 0u;
         for (int32_t k = 0; k < axis; k++) {
-            top = !hidden[(at + k * inner) % period] && p[k * inner] > top ? p[k * inner] : top;
+            top = (!hidden[(at + (k * inner)) % period] && (p[k * inner] > top)) ? p[k * inner] : top;
         }
         none = top == -256;
         for (int32_t k = 0; k < axis; k++) {
-            const int32_t d = none ? 0 : top - p[k * inner];
-            const int32_t seen = none || !hidden[(at + k * inner) % period];
-            sum += seen && d < length ? (uint32_t)table[d] : 0u;
+            const int32_t d = none ? 0 : (top - p[k * inner]);
+            const int32_t seen = none || !hidden[(at + (k * inner)) % period];
+            sum += (seen && (d < length)) ? (uint32_t)table[d] : 0u;
         }
         inverse = pl_q_inverse(sum, bits);
         for (int32_t k = 0; k < axis; k++) {
-            const int32_t d = none ? 0 : top - p[k * inner];
-            const int32_t seen = none || !hidden[(at + k * inner) % period];
-            const int32_t e = seen && d < length ? table[d] * up : 0;
-            y[at + k * inner] = pl_requantize_s8(q, pl_rhmul(e, inverse.r * 16384) >> inverse.h, m);
+            const int32_t d = none ? 0 : (top - p[k * inner]);
+            const int32_t seen = none || !hidden[(at + (k * inner)) % period];
+            const int32_t e = (seen && (d < length)) ? (table[d] * up) : 0;
+            y[at + (k * inner)] = pl_requantize_s8(q, pl_rhmul(e, inverse.r * 16384) >> inverse.h, m);
         }
     }
 }

@@ -7,10 +7,15 @@
 /* Batched products of int8 matrices: a (m, k) times b (k, n), or b (n, k) where it is transposed. Distances in
  * elements from one matrix of the batch to the next; 0 uses one matrix for all. */
 typedef struct {
-    int32_t batch, m, k, n;
-    int32_t a_step, b_step;
+    int32_t batch;
+    int32_t m;
+    int32_t k;
+    int32_t n;
+    int32_t a_step;
+    int32_t b_step;
     int32_t transposed;
-    int32_t za, zb; // zero points
+    int32_t za; // zero points
+    int32_t zb;
     pl_requantize_t out;
     int32_t factor; // the multiplier of the accumulators
 } pl_q_matmul_t;
@@ -28,18 +33,33 @@ static inline int32_t pl_q_matmul_begin(const pl_q_matmul_t *s, const int8_t *a)
 /* A block of two rows by two columns: k products each, `row` from a row of a to the next, `column` and `along` from a
  * column of b and an element of it to the next. The sums begin with what they hold. */
 typedef struct {
-    int32_t k, za, row, column, along;
-    int32_t c00, c01, c10, c11;
+    int32_t k;
+    int32_t za;
+    int32_t row;
+    int32_t column;
+    int32_t along;
+    int32_t c00;
+    int32_t c01;
+    int32_t c10;
+    int32_t c11;
 } pl_q_block_t;
 
 PL_Q_APART void pl_q_matmul_2x2(pl_q_block_t *t, const int8_t *a, const int8_t *b)
 {
-    const int8_t *a1 = a + t->row, *b1 = b + t->column, *end = a + t->k;
-    const int32_t along = t->along, za = t->za;
-    int32_t c00 = t->c00, c01 = t->c01, c10 = t->c10, c11 = t->c11;
+    const int8_t *a1 = a + t->row;
+    const int8_t *b1 = b + t->column;
+    const int8_t *end = a + t->k;
+    const int32_t along = t->along;
+    const int32_t za = t->za;
+    int32_t c00 = t->c00;
+    int32_t c01 = t->c01;
+    int32_t c10 = t->c10;
+    int32_t c11 = t->c11;
     for (; a != end; b += along, b1 += along) {
-        const int32_t v0 = *a++ - za, v1 = *a1++ - za;
-        const int32_t b0 = *b, b2 = *b1;
+        const int32_t v0 = *a++ - za;
+        const int32_t v1 = *a1++ - za;
+        const int32_t b0 = *b;
+        const int32_t b2 = *b1;
         c00 += v0 * b0;
         c01 += v0 * b2;
         c10 += v1 * b0;
@@ -54,23 +74,26 @@ PL_Q_APART void pl_q_matmul_2x2(pl_q_block_t *t, const int8_t *a, const int8_t *
 /* y (batch, m, n), in blocks of two rows by two columns; an odd last one repeats its first row or column. */
 static inline void pl_q_matmul(const pl_q_matmul_t *s, const int8_t *a, const int8_t *b, int8_t *y)
 {
-    const int32_t k = s->k, n = s->n, column = s->transposed ? k : 1;
+    const int32_t k = s->k;
+    const int32_t n = s->n;
+    const int32_t column = s->transposed ? k : 1;
     pl_q_block_t t = {s->k, s->za, 0, 0, s->transposed ? 1 : n, 0, 0, 0, 0};
     for (int32_t batch = 0; batch < s->batch; batch++, a += s->a_step, b += s->b_step, y += s->m * n) {
         for (int32_t i = 0; i < s->m; i += 2) {
-            const int8_t *rows = a + i * k;
-            const int32_t down = i + 1 < s->m ? n : 0;
-            int32_t begin0, begin1;
+            const int8_t *rows = a + (i * k);
+            const int32_t down = ((i + 1) < s->m) ? n : 0;
+            int32_t begin0;
+            int32_t begin1;
             t.row = down ? k : 0;
             begin0 = pl_q_matmul_begin(s, rows);
             begin1 = pl_q_matmul_begin(s, rows + t.row);
             for (int32_t j = 0; j < n; j += 2) {
-                const int32_t right = j + 1 < n;
-                int8_t *out = y + (i * n + j);
+                const int32_t right = (j + 1) < n;
+                int8_t *out = y + ((i * n) + j);
                 t.column = right ? column : 0;
                 t.c00 = t.c01 = begin0;
                 t.c10 = t.c11 = begin1;
-                pl_q_matmul_2x2(&t, rows, b + j * column);
+                pl_q_matmul_2x2(&t, rows, b + (j * column));
                 out[0] = pl_requantize_s8(&s->out, t.c00, s->factor);
                 out[right] = pl_requantize_s8(&s->out, t.c01, s->factor);
                 out[down] = pl_requantize_s8(&s->out, t.c10, s->factor);

@@ -7,8 +7,12 @@
 /* Batched products of int16 matrices: a (m, k) times b (k, n), or b (n, k) where it is transposed. Distances in
  * elements from one matrix of the batch to the next; 0 uses one matrix for all. */
 typedef struct {
-    int32_t batch, m, k, n;
-    int32_t a_step, b_step;
+    int32_t batch;
+    int32_t m;
+    int32_t k;
+    int32_t n;
+    int32_t a_step;
+    int32_t b_step;
     int32_t transposed;
     pl_requantize_t out;
     int32_t factor; // the multiplier of the accumulators
@@ -28,11 +32,14 @@ PL_Q_APART int64_t pl_q_dot_s16(const int16_t *a, const int16_t *b, int32_t k, i
 /* y (batch, m, n) */
 static inline void pl_q_matmul_s16(const pl_q_matmul_s16_t *s, const int16_t *a, const int16_t *b, int16_t *y)
 {
-    const int32_t k = s->k, n = s->n, column = s->transposed ? k : 1, along = s->transposed ? 1 : n;
+    const int32_t k = s->k;
+    const int32_t n = s->n;
+    const int32_t column = s->transposed ? k : 1;
+    const int32_t along = s->transposed ? 1 : n;
     for (int32_t batch = 0; batch < s->batch; batch++, a += s->a_step, b += s->b_step) {
         for (int32_t i = 0; i < s->m; i++) {
             for (int32_t j = 0; j < n; j++) {
-                const int64_t sum = pl_q_dot_s16(a + i * k, b + j * column, k, along);
+                const int64_t sum = pl_q_dot_s16(a + (i * k), b + (j * column), k, along);
                 *y++ = pl_requantize_s16(&s->out, s->down ? pl_q_down(sum, s->down) : (int32_t)sum, s->factor);
             }
         }

@@ -6,25 +6,31 @@
 
 /* Layer norm and rms norm of rows of int8. */
 typedef struct {
-    int32_t rows, n;
-    int32_t center;          // subtract the mean; else `zero`
-    int32_t zero;            // the zero point of x, 0 with center
-    uint32_t eps_hi, eps_lo; // eps * n^2 / scale^2 * 2^16
-    int32_t up;              // a power of two for the deviations, which then still fit 32 bits
-    int32_t shift;           // of a normalized number, besides what its row needs
-    int32_t fraction;        // fraction bits of w and b
-    int32_t lo, hi;
+    int32_t rows;
+    int32_t n;
+    int32_t center;  // subtract the mean; else `zero`
+    int32_t zero;    // the zero point of x, 0 with center
+    uint32_t eps_hi; // eps * n^2 / scale^2 * 2^16
+    uint32_t eps_lo;
+    int32_t up;       // a power of two for the deviations, which then still fit 32 bits
+    int32_t shift;    // of a normalized number, besides what its row needs
+    int32_t fraction; // fraction bits of w and b
+    int32_t lo;
+    int32_t hi;
 } pl_q_norm_t;
 
 /* 1 / sqrt(v) as r * 2^-(31 + j), 2^15 <= r <= 2^16. */
 typedef struct {
-    int32_t r, j;
+    int32_t r;
+    int32_t j;
 } pl_q_rsqrt_t;
 
 static inline pl_q_rsqrt_t pl_q_rsqrt(uint64_t v)
 {
     pl_q_rsqrt_t result = {0, 0};
-    uint32_t rest, root = 0u, bit = 0x40000000u;
+    uint32_t rest;
+    uint32_t root = 0u;
+    uint32_t bit = 0x40000000u;
     v = v ? v : 1u;
     for (; v >> 32; result.j++) {
         v >>= 2;
@@ -34,14 +40,14 @@ static inline pl_q_rsqrt_t pl_q_rsqrt(uint64_t v)
     }
     rest = (uint32_t)v;
     for (; bit; bit >>= 2) { // the integer square root, two bits of v per turn
-        if (rest >= root + bit) {
+        if (rest >= (root + bit)) {
             rest -= root + bit;
             root = (root >> 1) + bit;
         } else {
             root >>= 1;
         }
     }
-    root += rest > root ? 1u : 0u; // to the nearest
+    root += (rest > root) ? 1u : 0u; // to the nearest
     result.r = (int32_t)(0x80000000u / root);
     return result;
 }
@@ -52,7 +58,8 @@ static inline void pl_q_norm(const pl_q_norm_t *s, const int8_t *x, const int32_
 {
     const int32_t n = s->n;
     for (int32_t row = 0; row < s->rows; row++, x += n, y += n) {
-        int32_t sum = 0, shift;
+        int32_t sum = 0;
+        int32_t shift;
         uint32_t squares = 0u;
         uint64_t spread;
         pl_q_rsqrt_t inverse;
@@ -62,14 +69,15 @@ static inline void pl_q_norm(const pl_q_norm_t *s, const int8_t *x, const int32_
             squares += (uint32_t)(v * v);
         }
         sum = s->center ? sum : 0;
-        spread = (uint64_t)squares * (uint32_t)n - (uint64_t)((int64_t)sum * sum);
+        spread = ((uint64_t)squares * (uint32_t)n) - (uint64_t)((int64_t)sum * sum);
         spread = (spread << 16) + (((uint64_t)s->eps_hi << 32) | s->eps_lo);
         inverse = pl_q_rsqrt(spread);
         shift = inverse.j + s->shift;
         for (int32_t k = 0; k < n; k++) {
-            const int32_t d = n * (x[k] - s->zero) - sum;
+            const int32_t d = (n * (x[k] - s->zero)) - sum;
             const int32_t t = pl_rhmul(d * s->up, inverse.r * 16384);
-            const int32_t z = shift > 0 ? (t + (int32_t)(1u << (shift - 1))) >> shift : t * (int32_t)(1u << -shift);
+            const int32_t z =
+                (shift > 0) ? ((t + (int32_t)(1u << (shift - 1))) >> shift) : (t * (int32_t)(1u << -shift));
             y[k] = (int8_t)pl_q_clamp((pl_rhmul(z, w[k]) + b[k]) >> s->fraction, s->lo, s->hi);
         }
     }

@@ -9,20 +9,23 @@ static inline void pl_q_norm_s16(const pl_q_norm_t *s, const int16_t *x, const i
 {
     const int32_t n = s->n;
     for (int32_t row = 0; row < s->rows; row++, x += n, y += n) {
-        int32_t sum = 0, shift;
-        uint64_t squares = 0u, spread;
+        int32_t sum = 0;
+        int32_t shift;
+        uint64_t squares = 0u;
+        uint64_t spread;
         pl_q_rsqrt_t inverse;
         for (int32_t k = 0; k < n; k++) {
             sum += x[k];
             squares += (uint32_t)(x[k] * x[k]);
         }
         sum = s->center ? sum : 0;
-        spread = squares * (uint32_t)n - (uint64_t)((int64_t)sum * sum) + (((uint64_t)s->eps_hi << 32) | s->eps_lo);
+        spread = (squares * (uint32_t)n) - (uint64_t)((int64_t)sum * sum) + (((uint64_t)s->eps_hi << 32) | s->eps_lo);
         inverse = pl_q_rsqrt(spread);
         shift = inverse.j + s->shift;
         for (int32_t k = 0; k < n; k++) {
-            const int32_t t = pl_rhmul((n * x[k] - sum) * s->up, inverse.r * 16384);
-            const int32_t z = shift > 0 ? (t + (int32_t)(1u << (shift - 1))) >> shift : t * (int32_t)(1u << -shift);
+            const int32_t t = pl_rhmul(((n * x[k]) - sum) * s->up, inverse.r * 16384);
+            const int32_t z =
+                (shift > 0) ? ((t + (int32_t)(1u << (shift - 1))) >> shift) : (t * (int32_t)(1u << -shift));
             y[k] = (int16_t)pl_q_clamp((pl_rhmul(z, w[k]) + b[k]) >> s->fraction, s->lo, s->hi);
         }
     }

@@ -21,9 +21,12 @@ PL_Q_APART void pl_q_avg_window(const pl_requantize_t *q, const int8_t *x, int8_
     const int32_t begin = -zx * (v->end - v->first) * (h->end - h->first);
     const int32_t fours = c & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
     for (int32_t k = 0; k < fours; k += 4) {
-        int32_t a0 = begin, a1 = begin, a2 = begin, a3 = begin;
+        int32_t a0 = begin;
+        int32_t a1 = begin;
+        int32_t a2 = begin;
+        int32_t a3 = begin;
         for (int32_t r = v->first; r < v->end; r++) {
-            const int8_t *p = x + (r * iw + h->first) * c + k;
+            const int8_t *p = x + (((r * iw) + h->first) * c) + k;
             for (int32_t n = h->end - h->first; n > 0; n--, p += c) {
                 a0 += p[0];
                 a1 += p[1];
@@ -40,7 +43,7 @@ PL_Q_APART void pl_q_avg_window(const pl_requantize_t *q, const int8_t *x, int8_
         int32_t a = begin;
         for (int32_t r = v->first; r < v->end; r++) {
             for (int32_t t = h->first; t < h->end; t++) {
-                a += x[(r * iw + t) * c + k];
+                a += x[(((r * iw) + t) * c) + k];
             }
         }
         y[k] = pl_requantize_s8(q, a, m);
@@ -54,17 +57,18 @@ static inline void pl_q_avg_pool2d(const pl_q_pool2d_t *q, const int8_t *x, cons
     const pl_pool2d_t *s = &q->pool;
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const int32_t top = oy * s->sh - s->pt;
-            const int32_t bottom = top + s->kh < s->ih + s->pt ? top + s->kh : s->ih + s->pt;
+            const int32_t top = (oy * s->sh) - s->pt;
+            const int32_t bottom = ((top + s->kh) < (s->ih + s->pt)) ? (top + s->kh) : (s->ih + s->pt);
             const pl_span_t v = q->adaptive ? pl_adaptive_span(oy, s->ih, s->oh) : pl_pool_span(top, s->kh, 1, s->ih);
             for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
-                const int32_t left = ox * s->sw - s->pl;
-                const int32_t right = left + s->kw < s->iw + s->pl ? left + s->kw : s->iw + s->pl;
+                const int32_t left = (ox * s->sw) - s->pl;
+                const int32_t right = ((left + s->kw) < (s->iw + s->pl)) ? (left + s->kw) : (s->iw + s->pl);
                 const pl_span_t h =
                     q->adaptive ? pl_adaptive_span(ox, s->iw, s->ow) : pl_pool_span(left, s->kw, 1, s->iw);
                 int32_t count = s->divisor;
                 if (count == 0) {
-                    count = s->count_padding ? (bottom - top) * (right - left) : (v.end - v.first) * (h.end - h.first);
+                    count =
+                        s->count_padding ? ((bottom - top) * (right - left)) : ((v.end - v.first) * (h.end - h.first));
                 }
                 pl_q_avg_window(&q->out, x, y, &v, &h, s->iw, s->c, q->zx, m[count - q->first]);
             }
@@ -80,7 +84,8 @@ PL_Q_APART void pl_q_max4(const int8_t *x, int8_t *y, int32_t rows, int32_t colu
     typedef struct {
         uint32_t four;
     } __attribute__((__packed__, __may_alias__)) pl_word_t;
-    uint32_t top = 0x80808080u, spare;
+    uint32_t top = 0x80808080u;
+    uint32_t spare;
     for (; rows > 0; rows--, x += row) {
         const int8_t *p = x;
         for (int32_t n = columns; n > 0; n--, p += step) {
@@ -90,14 +95,17 @@ PL_Q_APART void pl_q_max4(const int8_t *x, int8_t *y, int32_t rows, int32_t colu
     }
     ((pl_word_t *)(void *)y)->four = top;
 #else
-    int32_t a0 = -128, a1 = -128, a2 = -128, a3 = -128;
+    int32_t a0 = -128;
+    int32_t a1 = -128;
+    int32_t a2 = -128;
+    int32_t a3 = -128;
     for (; rows > 0; rows--, x += row) {
         const int8_t *p = x;
         for (int32_t n = columns; n > 0; n--, p += step) {
-            a0 = p[0] > a0 ? p[0] : a0;
-            a1 = p[1] > a1 ? p[1] : a1;
-            a2 = p[2] > a2 ? p[2] : a2;
-            a3 = p[3] > a3 ? p[3] : a3;
+            a0 = (p[0] > a0) ? p[0] : a0;
+            a1 = (p[1] > a1) ? p[1] : a1;
+            a2 = (p[2] > a2) ? p[2] : a2;
+            a3 = (p[3] > a3) ? p[3] : a3;
         }
     }
     y[0] = (int8_t)a0;
@@ -111,15 +119,18 @@ PL_Q_APART void pl_q_max4(const int8_t *x, int8_t *y, int32_t rows, int32_t colu
 static inline int32_t pl_q_taps(const pl_span_t *s)
 {
     const int32_t length = s->end - s->first;
-    return s->step == 1 ? length : (length + s->step - 1) / s->step;
+    return (s->step == 1) ? length : ((length + s->step - 1) / s->step);
 }
 
 /* The largest of a window for one pixel's channels: y (c) of the image x (ih, iw, c). */
 static inline void pl_q_max_window(const pl_requantize_t *q, const int8_t *x, int8_t *y, const pl_span_t *v,
                                    const pl_span_t *h, int32_t iw, int32_t c)
 {
-    const int32_t rows = pl_q_taps(v), columns = pl_q_taps(h), step = h->step * c, row = v->step * iw * c;
-    const int8_t *first = x + (v->first * iw + h->first) * c;
+    const int32_t rows = pl_q_taps(v);
+    const int32_t columns = pl_q_taps(h);
+    const int32_t step = h->step * c;
+    const int32_t row = v->step * iw * c;
+    const int8_t *first = x + (((v->first * iw) + h->first) * c);
     const int32_t fours = c & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
     for (int32_t k = 0; k < fours; k += 4) {
         pl_q_max4(first + k, y + k, rows, columns, step, row);
@@ -128,13 +139,13 @@ static inline void pl_q_max_window(const pl_requantize_t *q, const int8_t *x, in
         int32_t a = -128;
         for (int32_t r = 0; r < rows; r++) {
             for (int32_t t = 0; t < columns; t++) {
-                const int32_t b = first[r * row + t * step + k];
-                a = b > a ? b : a;
+                const int32_t b = first[(r * row) + (t * step) + k];
+                a = (b > a) ? b : a;
             }
         }
         y[k] = (int8_t)a;
     }
-    for (int32_t k = 0; k < c && (q->lo != -128 || q->hi != 127); k++) {
+    for (int32_t k = 0; (k < c) && ((q->lo != -128) || (q->hi != 127)); k++) {
         y[k] = (int8_t)pl_q_clamp(y[k], q->lo, q->hi);
     }
 }
@@ -146,10 +157,10 @@ static inline void pl_q_max_pool2d(const pl_q_pool2d_t *q, const int8_t *x, int8
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const pl_span_t v = q->adaptive ? pl_adaptive_span(oy, s->ih, s->oh)
-                                            : pl_pool_span(oy * s->sh - s->pt, s->kh, s->dh, s->ih);
+                                            : pl_pool_span((oy * s->sh) - s->pt, s->kh, s->dh, s->ih);
             for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
                 const pl_span_t h = q->adaptive ? pl_adaptive_span(ox, s->iw, s->ow)
-                                                : pl_pool_span(ox * s->sw - s->pl, s->kw, s->dw, s->iw);
+                                                : pl_pool_span((ox * s->sw) - s->pl, s->kw, s->dw, s->iw);
                 pl_q_max_window(&q->out, x, y, &v, &h, s->iw, s->c);
             }
         }

@@ -27,22 +27,23 @@ static inline void pl_q_avg_pool2d_s16(const pl_q_pool2d_s16_t *q, const int16_t
     const pl_pool2d_t *s = &q->pool;
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const int32_t top = oy * s->sh - s->pt;
-            const int32_t bottom = top + s->kh < s->ih + s->pt ? top + s->kh : s->ih + s->pt;
+            const int32_t top = (oy * s->sh) - s->pt;
+            const int32_t bottom = ((top + s->kh) < (s->ih + s->pt)) ? (top + s->kh) : (s->ih + s->pt);
             const pl_span_t v = pl_q_window_s16(q, oy, top, s->kh, 1, s->ih, s->oh);
             for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
-                const int32_t left = ox * s->sw - s->pl;
-                const int32_t right = left + s->kw < s->iw + s->pl ? left + s->kw : s->iw + s->pl;
+                const int32_t left = (ox * s->sw) - s->pl;
+                const int32_t right = ((left + s->kw) < (s->iw + s->pl)) ? (left + s->kw) : (s->iw + s->pl);
                 const pl_span_t h = pl_q_window_s16(q, ox, left, s->kw, 1, s->iw, s->ow);
                 int32_t count = s->divisor;
                 if (count == 0) {
-                    count = s->count_padding ? (bottom - top) * (right - left) : (v.end - v.first) * (h.end - h.first);
+                    count =
+                        s->count_padding ? ((bottom - top) * (right - left)) : ((v.end - v.first) * (h.end - h.first));
                 }
                 for (int32_t k = 0; k < s->c; k++) {
                     int32_t a = 0;
                     for (int32_t r = v.first; r < v.end; r++) {
                         for (int32_t t = h.first; t < h.end; t++) {
-                            a += x[(r * s->iw + t) * s->c + k];
+                            a += x[(((r * s->iw) + t) * s->c) + k];
                         }
                     }
                     y[k] = pl_requantize_s16(&q->out, a, m[count - q->first]);
@@ -58,15 +59,15 @@ static inline void pl_q_max_pool2d_s16(const pl_q_pool2d_s16_t *q, const int16_t
     const pl_pool2d_t *s = &q->pool;
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const pl_span_t v = pl_q_window_s16(q, oy, oy * s->sh - s->pt, s->kh, s->dh, s->ih, s->oh);
+            const pl_span_t v = pl_q_window_s16(q, oy, (oy * s->sh) - s->pt, s->kh, s->dh, s->ih, s->oh);
             for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
-                const pl_span_t h = pl_q_window_s16(q, ox, ox * s->sw - s->pl, s->kw, s->dw, s->iw, s->ow);
+                const pl_span_t h = pl_q_window_s16(q, ox, (ox * s->sw) - s->pl, s->kw, s->dw, s->iw, s->ow);
                 for (int32_t k = 0; k < s->c; k++) {
                     int32_t a = -32768;
                     for (int32_t r = v.first; r < v.end; r += v.step) {
                         for (int32_t t = h.first; t < h.end; t += h.step) {
-                            const int32_t b = x[(r * s->iw + t) * s->c + k];
-                            a = b > a ? b : a;
+                            const int32_t b = x[(((r * s->iw) + t) * s->c) + k];
+                            a = (b > a) ? b : a;
                         }
                     }
                     y[k] = (int16_t)pl_q_clamp(a, q->out.lo, q->out.hi);

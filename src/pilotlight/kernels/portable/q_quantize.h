@@ -11,8 +11,8 @@ static inline int32_t pl_q_round(float v, float lo, float hi)
         float f;
         int32_t i;
     } sum;
-    v = v > lo ? v : lo;
-    v = v < hi ? v : hi;
+    v = (v > lo) ? v : lo;
+    v = (v < hi) ? v : hi;
     sum.f = v + 12582912.0f;
     return sum.i - 0x4b400000;
 }
@@ -21,7 +21,8 @@ static inline int32_t pl_q_round(float v, float lo, float hi)
 static inline void pl_q_quantize_s8(const float *x, int8_t *y, int32_t n, float inverse, int32_t zero, int32_t lo,
                                     int32_t hi)
 {
-    const float least = (float)(lo - zero), most = (float)(hi - zero);
+    const float least = (float)(lo - zero);
+    const float most = (float)(hi - zero);
     for (int32_t i = 0; i < n; i++) {
         y[i] = (int8_t)(pl_q_round(x[i] * inverse, least, most) + zero);
     }
@@ -31,7 +32,8 @@ static inline void pl_q_quantize_s8(const float *x, int8_t *y, int32_t n, float 
 static inline void pl_q_quantize_s16(const float *x, int16_t *y, int32_t n, float inverse, int32_t zero, int32_t lo,
                                      int32_t hi)
 {
-    const float least = (float)(lo - zero), most = (float)(hi - zero);
+    const float least = (float)(lo - zero);
+    const float most = (float)(hi - zero);
     for (int32_t i = 0; i < n; i++) {
         y[i] = (int16_t)(pl_q_round(x[i] * inverse, least, most) + zero);
     }

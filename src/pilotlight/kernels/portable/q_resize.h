@@ -6,10 +6,15 @@
 
 /* The shape of an image resize, channels last. */
 typedef struct {
-    int32_t n, ih, iw, c; // input (n, ih, iw, c)
-    int32_t oh, ow;       // output (n, oh, ow, c)
+    int32_t n; // input (n, ih, iw, c)
+    int32_t ih;
+    int32_t iw;
+    int32_t c;
+    int32_t oh; // output (n, oh, ow, c)
+    int32_t ow;
     pl_requantize_t out;
-    int32_t zx, m;
+    int32_t zx;
+    int32_t m;
 } pl_q_resize_t;
 
 /* Nearest neighbour: rows (oh) and columns (ow) of the input under each pixel. Walks output pixels forward. */
@@ -18,9 +23,9 @@ static inline void pl_q_resize_nearest(const pl_q_resize_t *s, const int8_t *x, 
 {
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const int8_t *row = x + rows[oy] * s->iw * s->c; // (iw, c)
+            const int8_t *row = x + (rows[oy] * s->iw * s->c); // (iw, c)
             for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
-                pl_copy(y, row + columns[ox] * s->c, s->c);
+                pl_copy(y, row + (columns[ox] * s->c), s->c);
             }
         }
     }
@@ -33,15 +38,18 @@ static inline void pl_q_resize_bilinear(const pl_q_resize_t *s, const int8_t *x,
 {
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const int16_t *v = rows + 3 * oy;
-            const int8_t *above = x + v[0] * s->iw * s->c, *below = x + v[1] * s->iw * s->c; // (iw, c)
+            const int16_t *v = rows + (3 * oy);
+            const int8_t *above = x + (v[0] * s->iw * s->c); // (iw, c)
+            const int8_t *below = x + (v[1] * s->iw * s->c);
             for (int32_t ox = 0; ox < s->ow; ox++) {
-                const int16_t *h = columns + 3 * ox;
-                const int32_t left = h[0] * s->c, right = h[1] * s->c, t = h[2];
+                const int16_t *h = columns + (3 * ox);
+                const int32_t left = h[0] * s->c;
+                const int32_t right = h[1] * s->c;
+                const int32_t t = h[2];
                 for (int32_t k = 0; k < s->c; k++) {
-                    const int32_t a = (2048 - t) * (above[left + k] - s->zx) + t * (above[right + k] - s->zx);
-                    const int32_t b = (2048 - t) * (below[left + k] - s->zx) + t * (below[right + k] - s->zx);
-                    *y++ = pl_requantize_s8(&s->out, (2048 - v[2]) * a + v[2] * b, s->m);
+                    const int32_t a = ((2048 - t) * (above[left + k] - s->zx)) + (t * (above[right + k] - s->zx));
+                    const int32_t b = ((2048 - t) * (below[left + k] - s->zx)) + (t * (below[right + k] - s->zx));
+                    *y++ = pl_requantize_s8(&s->out, ((2048 - v[2]) * a) + (v[2] * b), s->m);
                 }
             }
         }

@@ -11,25 +11,25 @@ static inline void pl_q_softmax(const pl_requantize_t *q, const int8_t *x, const
                                 int32_t outer, int32_t axis, int32_t inner, int32_t length, int32_t bits, int32_t m)
 {
     const int32_t up = (int32_t)(1u << (30 - bits));
-    for (int32_t lane = 0; lane < outer * inner; lane++) {
-        const int32_t at = lane / inner * axis * inner + lane % inner;
+    for (int32_t lane = 0; lane < (outer * inner); lane++) {
+        const int32_t at = (lane / inner * axis * inner) + (lane % inner);
         const int8_t *p = x + at;
         pl_q_inverse_t inverse;
         int32_t top = -128;
         uint32_t sum = 0u;
         for (int32_t k = 0; k < axis; k++) {
-            top = p[k * inner] > top ? p[k * inner] : top;
+            top = (p[k * inner] > top) ? p[k * inner] : top;
         }
         for (int32_t k = 0; k < axis; k++) {
             const int32_t d = top - p[k * inner];
-            sum += d < length ? (uint32_t)table[d] : 0u;
+            sum += (d < length) ? (uint32_t)table[d] : 0u;
         }
         inverse = pl_q_inverse(sum, bits);
         for (int32_t k = 0; k < axis; k++) {
             const int32_t d = top - p[k * inner];
-            const int32_t e = d < length ? table[d] * up : 0;
+            const int32_t e = (d < length) ? (table[d] * up) : 0;
             const int32_t share = pl_rhmul(e, inverse.r * 16384) >> inverse.h;
-            y[at + k * inner] = pl_requantize_s8(q, share, m);
+            y[at + (k * inner)] = pl_requantize_s8(q, share, m);
         }
     }
 }

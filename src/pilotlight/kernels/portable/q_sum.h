@@ -27,8 +27,9 @@ PL_Q_APART void pl_q_sum4(pl_q_sums_t *s, const int8_t *x, int32_t n, int32_t st
         uint32_t four;
     } __attribute__((__packed__, __may_alias__)) pl_word_t;
     while (n > 0) {
-        uint32_t even = 0u, odd = 0u;
-        int32_t block = n < 256 ? n : 256;
+        uint32_t even = 0u;
+        uint32_t odd = 0u;
+        int32_t block = (n < 256) ? n : 256;
         for (n -= block; block > 0; block--, x += step) {
             const uint32_t v = ((const pl_word_t *)(const void *)x)->four;
             __asm__("sxtab16 %0, %0, %1" : "+r"(even) : "r"(v));
@@ -40,7 +41,10 @@ PL_Q_APART void pl_q_sum4(pl_q_sums_t *s, const int8_t *x, int32_t n, int32_t st
         s->a[3] += (int16_t)(odd >> 16);
     }
 #else
-    int32_t a0 = s->a[0], a1 = s->a[1], a2 = s->a[2], a3 = s->a[3];
+    int32_t a0 = s->a[0];
+    int32_t a1 = s->a[1];
+    int32_t a2 = s->a[2];
+    int32_t a3 = s->a[3];
     for (; n > 0; n--, x += step) {
         a0 += x[0];
         a1 += x[1];

@@ -8,8 +8,10 @@ static inline void pl_q_table(const int8_t *x, const int8_t *table, int8_t *y, i
 {
     const int32_t fours = n & ~3;
     for (int32_t i = 0; i < fours; i += 4) {
-        const int8_t a = table[(uint8_t)x[i]], b = table[(uint8_t)x[i + 1]];
-        const int8_t c = table[(uint8_t)x[i + 2]], d = table[(uint8_t)x[i + 3]];
+        const int8_t a = table[(uint8_t)x[i]];
+        const int8_t b = table[(uint8_t)x[i + 1]];
+        const int8_t c = table[(uint8_t)x[i + 2]];
+        const int8_t d = table[(uint8_t)x[i + 3]];
         y[i] = a;
         y[i + 1] = b;
         y[i + 2] = c;

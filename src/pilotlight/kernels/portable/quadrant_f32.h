@@ -12,7 +12,7 @@ static inline uint32_t pl_two_over_pi_bits(int32_t at)
 {
     const uint32_t high = pl_two_over_pi[at >> 5];
     const int32_t shift = at & 31;
-    return shift == 0 ? high : (high << shift) | (pl_two_over_pi[(at >> 5) + 1] >> (32 - shift));
+    return (shift == 0) ? high : ((high << shift) | (pl_two_over_pi[(at >> 5) + 1] >> (32 - shift)));
 }
 
 /* a = n pi/2 + r with |r| <= pi/4, for finite a >= pi/4; returns r, correctly rounded but for 2^-7 ulp, and
@@ -24,7 +24,8 @@ static inline float pl_quadrant_f32(float a, uint32_t *n)
     const uint32_t m = (u & 0x007fffffu) | 0x00800000u;
     const int32_t at = (int32_t)(u >> 23) - 120;
     uint64_t part; /* in quadrants: 2 bits of integer, 62 of fraction */
-    uint32_t negative, high;
+    uint32_t negative;
+    uint32_t high;
     int32_t e = -31;
     part = (uint64_t)(m * pl_two_over_pi_bits(at)) << 32;
     part += (uint64_t)m * pl_two_over_pi_bits(at + 32);
@@ -32,8 +33,8 @@ static inline float pl_quadrant_f32(float a, uint32_t *n)
     *n = (uint32_t)((part + (1ull << 61)) >> 62) & 3u;
     part -= (uint64_t)*n << 62;
     negative = (uint32_t)(part >> 63);
-    part = negative ? 0u - part : part;
-    for (; (part >> 61) == 0u && e > -90; e--) { /* |fraction| <= 1/2: at most 62 bits */
+    part = negative ? (0u - part) : part;
+    for (; ((part >> 61) == 0u) && (e > -90); e--) { /* |fraction| <= 1/2: at most 62 bits */
         part <<= 1;
     }
     high = (uint32_t)(part >> 30);
@@ -47,18 +48,18 @@ static inline float pl_sin_near_f32(float r)
 {
     const float z = r * r;
     float p = -1.95185994e-4f;
-    p = p * z + 8.33219104e-3f;
-    p = p * z - 1.66666552e-1f;
-    return r + (r * z) * p;
+    p = (p * z) + 8.33219104e-3f;
+    p = (p * z) - 1.66666552e-1f;
+    return r + ((r * z) * p);
 }
 
 static inline float pl_cos_near_f32(float r)
 {
     const float z = r * r;
     float p = 2.44306684e-5f;
-    p = p * z - 1.38873013e-3f;
-    p = p * z + 4.16666456e-2f;
-    return 1.0f - (0.5f * z - (z * z) * p);
+    p = (p * z) - 1.38873013e-3f;
+    p = (p * z) + 4.16666456e-2f;
+    return 1.0f - ((0.5f * z) - ((z * z) * p));
 }
 
 #endif

@@ -12,9 +12,11 @@
 /* gates i, f, g, o -> c in place and y. */
 static inline void pl_lstm_cell_f32(const float *gates, float *c, float *y, int32_t hidden)
 {
-    const float *f = gates + hidden, *g = f + hidden, *o = g + hidden;
+    const float *f = gates + hidden;
+    const float *g = f + hidden;
+    const float *o = g + hidden;
     for (int32_t j = 0; j < hidden; j++) {
-        c[j] = pl_sigmoid_f32(f[j]) * c[j] + pl_sigmoid_f32(gates[j]) * pl_tanh_f32(g[j]);
+        c[j] = (pl_sigmoid_f32(f[j]) * c[j]) + (pl_sigmoid_f32(gates[j]) * pl_tanh_f32(g[j]));
         y[j] = pl_sigmoid_f32(o[j]) * pl_tanh_f32(c[j]);
     }
 }
@@ -26,8 +28,8 @@ static inline void pl_gru_cell_f32(const float *gates, const float *again, const
     for (int32_t j = 0; j < hidden; j++) {
         const float reset = pl_sigmoid_f32(gates[j] + again[j]);
         const float update = pl_sigmoid_f32(gates[hidden + j] + again[hidden + j]);
-        const float fresh = pl_tanh_f32(gates[2 * hidden + j] + reset * again[2 * hidden + j]);
-        y[j] = (1.0f - update) * fresh + (h ? update * h[j] : 0.0f);
+        const float fresh = pl_tanh_f32(gates[(2 * hidden) + j] + (reset * again[(2 * hidden) + j]));
+        y[j] = ((1.0f - update) * fresh) + (h ? (update * h[j]) : 0.0f);
     }
 }
 

@@ -7,9 +7,14 @@
  * sequence of the batch to the next, so that x may be (T, N, I) or (N, T, I), and y may be one half of a
  * bidirectional output. */
 typedef struct {
-    int32_t steps, batch, input, hidden;
-    int32_t x_step, x_batch;
-    int32_t y_step, y_batch;
+    int32_t steps;
+    int32_t batch;
+    int32_t input;
+    int32_t hidden;
+    int32_t x_step;
+    int32_t x_batch;
+    int32_t y_step;
+    int32_t y_batch;
     int32_t reverse; // from the last step to the first
 } pl_recurrent_t;
 

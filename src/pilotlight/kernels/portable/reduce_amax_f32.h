@@ -11,12 +11,12 @@ static inline void pl_reduce_amax_f32(const float *x, float *y, int32_t outer, i
 {
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
-            const float *lane = x + (o * axis * inner + i);
+            const float *lane = x + ((o * axis * inner) + i);
             float top = lane[0];
             for (int32_t k = 1; k < axis; k++) {
                 top = pl_max_f32(lane[k * inner], top);
             }
-            y[o * inner + i] = top;
+            y[(o * inner) + i] = top;
         }
     }
 }

@@ -13,7 +13,7 @@ static inline void pl_reduce_amax_i8(const int8_t *x, int8_t *y, int32_t outer, 
             int32_t top = *lane;
             for (int32_t k = 1; k < axis; k++) {
                 lane += inner;
-                top = *lane > top ? *lane : top;
+                top = (*lane > top) ? *lane : top;
             }
             *y++ = (int8_t)top;
         }

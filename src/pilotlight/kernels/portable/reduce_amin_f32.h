@@ -11,12 +11,12 @@ static inline void pl_reduce_amin_f32(const float *x, float *y, int32_t outer, i
 {
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
-            const float *lane = x + (o * axis * inner + i);
+            const float *lane = x + ((o * axis * inner) + i);
             float low = lane[0];
             for (int32_t k = 1; k < axis; k++) {
                 low = pl_min_f32(lane[k * inner], low);
             }
-            y[o * inner + i] = low;
+            y[(o * inner) + i] = low;
         }
     }
 }

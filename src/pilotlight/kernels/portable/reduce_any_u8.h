@@ -9,12 +9,12 @@ static inline void pl_reduce_any_u8(const uint8_t *x, uint8_t *y, int32_t outer,
 {
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
-            const uint8_t *lane = x + (o * axis * inner + i);
+            const uint8_t *lane = x + ((o * axis * inner) + i);
             uint8_t found = 0u;
             for (int32_t k = 0; k < axis; k++) {
-                found = lane[k * inner] != 0u ? 1u : found;
+                found = (lane[k * inner] != 0u) ? 1u : found;
             }
-            y[o * inner + i] = found;
+            y[(o * inner) + i] = found;
         }
     }
 }

@@ -11,8 +11,8 @@ static inline void pl_reduce_mean_f32(const float *x, float *y, int32_t outer, i
 {
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
-            const float *lane = x + (o * axis * inner + i);
-            y[o * inner + i] = pl_sum_f32(lane, axis, inner) / (float)axis;
+            const float *lane = x + ((o * axis * inner) + i);
+            y[(o * inner) + i] = pl_sum_f32(lane, axis, inner) / (float)axis;
         }
     }
 }

@@ -7,7 +7,7 @@
 static inline float pl_remainder_f32(float a, float b)
 {
     const float r = pl_fmod_f32(a, b);
-    return r != 0.0f && (b < 0.0f) != (r < 0.0f) ? r + b : r;
+    return ((r != 0.0f) && ((b < 0.0f) != (r < 0.0f))) ? (r + b) : r;
 }
 
 #endif

@@ -6,8 +6,10 @@
 
 /* What becomes of an accumulator: shifted left, multiplied, moved to the zero point, limited. */
 typedef struct {
-    int32_t zy, shift; // zero point of the output, left shift of the accumulator
-    int32_t lo, hi;    // limits of the output
+    int32_t zy; // zero point of the output, left shift of the accumulator
+    int32_t shift;
+    int32_t lo; // limits of the output
+    int32_t hi;
 } pl_requantize_t;
 
 /* One accumulator before it is limited: zy + rhmul(acc << shift, m). */
@@ -26,7 +28,7 @@ static inline int32_t pl_requantize(const pl_requantize_t *q, int32_t acc, int32
 static inline int8_t pl_requantize_s8(const pl_requantize_t *q, int32_t acc, int32_t m)
 {
 #if defined(__GNUC__) && defined(__ARM_FEATURE_SAT)
-    const int32_t whole = q->lo == -128 && q->hi == 127;
+    const int32_t whole = (q->lo == -128) && (q->hi == 127);
     if (__builtin_constant_p(whole) && whole) {
         return pl_q_sat8(pl_requantize_wide(q, acc, m));
     }

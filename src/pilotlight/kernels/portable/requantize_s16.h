@@ -12,7 +12,7 @@ static inline int16_t pl_requantize_s16(const pl_requantize_t *q, int32_t acc, i
 static inline int32_t pl_q_down(int64_t v, int32_t down)
 {
     const uint64_t t = (uint64_t)v + (1u << (down - 1));
-    return (int32_t)((uint32_t)t >> down | (uint32_t)(t >> 32) << (32 - down));
+    return (int32_t)(((uint32_t)t >> down) | ((uint32_t)(t >> 32) << (32 - down)));
 }
 
 #endif

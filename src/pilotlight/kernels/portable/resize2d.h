@@ -5,10 +5,15 @@
 
 /* The shape of an image resize, channels last. */
 typedef struct {
-    int32_t n, ih, iw, c;  // input (n, ih, iw, c)
-    int32_t oh, ow;        // output (n, oh, ow, c)
+    int32_t n; // input (n, ih, iw, c)
+    int32_t ih;
+    int32_t iw;
+    int32_t c;
+    int32_t oh; // output (n, oh, ow, c)
+    int32_t ow;
     int32_t align_corners; // the corner pixels of both images coincide
-    float sh, sw;          // input pixels per output pixel
+    float sh;              // input pixels per output pixel
+    float sw;
 } pl_resize2d_t;
 
 #endif

@@ -13,18 +13,19 @@ typedef struct {
 
 static inline void pl_cubic_at(int32_t o, float scale, int32_t align_corners, pl_cubic_t *p)
 {
-    const float at = align_corners ? (float)o * scale : ((float)o + 0.5f) * scale - 0.5f;
+    const float at = align_corners ? ((float)o * scale) : ((((float)o + 0.5f) * scale) - 0.5f);
     const float whole = pl_floor_f32(at);
     p->first = (int32_t)whole - 1;
     pl_cubic_weights(at - whole, p->w);
 }
 
-static inline int32_t pl_clip_index(int32_t i, int32_t size) { return i < 0 ? 0 : i < size ? i : size - 1; }
+static inline int32_t pl_clip_index(int32_t i, int32_t size) { return (i < 0) ? 0 : (i < size) ? i : (size - 1); }
 
 /* Cubic in both directions; pixels outside repeat the border. Walks output pixels forward. */
 static inline void pl_resize_bicubic_f32(const pl_resize2d_t *s, const float *x, float *y)
 {
-    pl_cubic_t v, h; // down and across
+    pl_cubic_t v; // down and across
+    pl_cubic_t h;
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             pl_cubic_at(oy, s->sh, s->align_corners, &v);
@@ -33,7 +34,7 @@ static inline void pl_resize_bicubic_f32(const pl_resize2d_t *s, const float *x,
                 for (int32_t k = 0; k < s->c; k++) {
                     float sum = 0.0f;
                     for (int32_t r = 0; r < 4; r++) {
-                        const float *row = x + pl_clip_index(v.first + r, s->ih) * s->iw * s->c + k;
+                        const float *row = x + (pl_clip_index(v.first + r, s->ih) * s->iw * s->c) + k;
                         float line = 0.0f;
                         for (int32_t q = 0; q < 4; q++) {
                             line += h.w[q] * row[pl_clip_index(h.first + q, s->iw) * s->c];

@@ -5,20 +5,21 @@
 
 /* Two neighbouring input pixels and the weight of the second. */
 typedef struct {
-    int32_t a, b;
+    int32_t a;
+    int32_t b;
     float t;
 } pl_lerp_t;
 
 static inline pl_lerp_t pl_lerp_at(int32_t o, float scale, int32_t align_corners, int32_t size)
 {
-    float at = align_corners ? (float)o * scale : ((float)o + 0.5f) * scale - 0.5f;
+    float at = align_corners ? ((float)o * scale) : ((((float)o + 0.5f) * scale) - 0.5f);
     pl_lerp_t p;
-    at = at < 0.0f ? 0.0f : at;
+    at = (at < 0.0f) ? 0.0f : at;
     p.a = (int32_t)at;
-    p.a = p.a < size ? p.a : size - 1;
-    p.b = p.a + 1 < size ? p.a + 1 : p.a;
+    p.a = (p.a < size) ? p.a : (size - 1);
+    p.b = ((p.a + 1) < size) ? (p.a + 1) : p.a;
     p.t = at - (float)p.a;
-    p.t = p.t < 1.0f ? p.t : 1.0f;
+    p.t = (p.t < 1.0f) ? p.t : 1.0f;
     return p;
 }
 
@@ -30,13 +31,13 @@ static inline void pl_resize_bilinear_f32(const pl_resize2d_t *s, const float *x
             const pl_lerp_t v = pl_lerp_at(oy, s->sh, s->align_corners, s->ih);
             for (int32_t ox = 0; ox < s->ow; ox++) {
                 const pl_lerp_t h = pl_lerp_at(ox, s->sw, s->align_corners, s->iw);
-                const float *p = x + (v.a * s->iw + h.a) * s->c;
-                const float *q = x + (v.b * s->iw + h.a) * s->c;
+                const float *p = x + (((v.a * s->iw) + h.a) * s->c);
+                const float *q = x + (((v.b * s->iw) + h.a) * s->c);
                 const int32_t right = (h.b - h.a) * s->c;
                 for (int32_t k = 0; k < s->c; k++) {
-                    const float above = (1.0f - h.t) * p[k] + h.t * p[k + right];
-                    const float below = (1.0f - h.t) * q[k] + h.t * q[k + right];
-                    *y++ = (1.0f - v.t) * above + v.t * below;
+                    const float above = ((1.0f - h.t) * p[k]) + (h.t * p[k + right]);
+                    const float below = ((1.0f - h.t) * q[k]) + (h.t * q[k + right]);
+                    *y++ = ((1.0f - v.t) * above) + (v.t * below);
                 }
             }
         }

@@ -8,7 +8,7 @@
 static inline int32_t pl_nearest(int32_t o, float scale, float half, int32_t size)
 {
     const int32_t i = (int32_t)(((float)o + half) * scale);
-    return i < size ? i : size - 1;
+    return (i < size) ? i : (size - 1);
 }
 
 /* Nearest neighbour. Walks output pixels forward. */
@@ -16,9 +16,9 @@ static inline void pl_resize_nearest_f32(const pl_resize2d_t *s, const float *x,
 {
     for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const float *row = x + pl_nearest(oy, s->sh, half, s->ih) * s->iw * s->c; // (iw, c)
+            const float *row = x + (pl_nearest(oy, s->sh, half, s->ih) * s->iw * s->c); // (iw, c)
             for (int32_t ox = 0; ox < s->ow; ox++) {
-                const float *p = row + pl_nearest(ox, s->sw, half, s->iw) * s->c;
+                const float *p = row + (pl_nearest(ox, s->sw, half, s->iw) * s->c);
                 for (int32_t k = 0; k < s->c; k++) {
                     PL_BARRIER(y);
                     *y++ = *p++;

@@ -14,11 +14,11 @@ static inline void pl_rnn_f32(const pl_recurrent_t *s, const float *x, const flo
 {
     const int32_t hidden = s->hidden;
     for (int32_t n = 0; n < s->batch; n++) {
-        const float *h = h0 ? h0 + n * hidden : h0; // (hidden)
+        const float *h = h0 ? (h0 + (n * hidden)) : h0; // (hidden)
         for (int32_t step = 0; step < s->steps; step++) {
-            const int32_t t = s->reverse ? s->steps - 1 - step : step;
-            float *out = y + (t * s->y_step + n * s->y_batch); // (hidden)
-            pl_recurrent_row_f32(s->input, hidden, x + (t * s->x_step + n * s->x_batch), w_x, bias, out);
+            const int32_t t = s->reverse ? (s->steps - 1 - step) : step;
+            float *out = y + ((t * s->y_step) + (n * s->y_batch)); // (hidden)
+            pl_recurrent_row_f32(s->input, hidden, x + ((t * s->x_step) + (n * s->x_batch)), w_x, bias, out);
             if (h) {
                 pl_recurrent_row_f32(hidden, hidden, h, w_h, out, out);
             }
@@ -26,7 +26,7 @@ static inline void pl_rnn_f32(const pl_recurrent_t *s, const float *x, const flo
             h = out;
         }
         if (hn && h) {
-            pl_copy(hn + n * hidden, h, hidden * (int32_t)sizeof(float));
+            pl_copy(hn + (n * hidden), h, hidden * (int32_t)sizeof(float));
         }
     }
 }

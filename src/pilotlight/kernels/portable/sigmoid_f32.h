@@ -8,7 +8,7 @@
 static inline float pl_sigmoid_f32(float x)
 {
     const float e = pl_exp_f32(-pl_abs_f32(x));
-    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+    return ((x < 0.0f) ? e : 1.0f) / (1.0f + e);
 }
 
 #endif

@@ -18,7 +18,7 @@ static inline float pl_sin_f32(float x)
     }
     r = (n & 1u) ? pl_cos_near_f32(r) : pl_sin_near_f32(r);
     r = (n & 2u) ? -r : r;
-    return x < 0.0f ? -r : x == 0.0f ? x : r;
+    return (x < 0.0f) ? -r : (x == 0.0f) ? x : r;
 }
 
 #endif

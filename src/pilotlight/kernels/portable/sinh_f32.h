@@ -11,10 +11,10 @@ static inline float pl_sinh_f32(float x)
     float y;
     if (a < 9.0f) {
         const float t = pl_expm1_f32(a);
-        y = 0.5f * (t + t / (t + 1.0f));
+        y = 0.5f * (t + (t / (t + 1.0f)));
     } else { /* e^a overflows before sinh does: half of it squared */
-        const float h = pl_exp_f32(0.5f * (a < 200.0f ? a : 200.0f));
-        y = a == a ? (0.5f * h) * h : a;
+        const float h = pl_exp_f32(0.5f * ((a < 200.0f) ? a : 200.0f));
+        y = (a == a) ? ((0.5f * h) * h) : a;
     }
     return pl_copysign_f32(y, x);
 }

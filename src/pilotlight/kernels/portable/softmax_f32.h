@@ -7,7 +7,9 @@
 /* Writes e^(x - max) of one lane to y and returns their sum, in blocks of 32. */
 static inline float pl_softmax_lane_f32(const float *x, float *y, int32_t n, int32_t stride)
 {
-    float top = x[0], sum = 0.0f, part = 0.0f;
+    float top = x[0];
+    float sum = 0.0f;
+    float part = 0.0f;
     for (int32_t k = 1; k < n; k++) {
         top = pl_max_f32(x[k * stride], top);
     }
@@ -28,10 +30,10 @@ static inline void pl_softmax_f32(const float *x, float *y, int32_t outer, int32
 {
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
-            const int32_t at = o * axis * inner + i;
+            const int32_t at = (o * axis * inner) + i;
             const float scale = 1.0f / pl_softmax_lane_f32(x + at, y + at, axis, inner);
             for (int32_t k = 0; k < axis; k++) {
-                y[at + k * inner] *= scale;
+                y[at + (k * inner)] *= scale;
             }
         }
     }

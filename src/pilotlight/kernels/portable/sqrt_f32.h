@@ -36,10 +36,13 @@ static inline float pl_sqrt_f32(float x)
 #else
 static inline float pl_sqrt_f32(float x)
 {
-    uint32_t u, rest, root, bit;
+    uint32_t u;
+    uint32_t rest;
+    uint32_t root;
+    uint32_t bit;
     int32_t e = 0;
-    if (!(x > 0.0f && x < pl_inf())) {
-        return x < 0.0f ? pl_nan() : x; /* keeps both zeros, inf and NaN */
+    if (!((x > 0.0f) && (x < pl_inf()))) {
+        return (x < 0.0f) ? pl_nan() : x; /* keeps both zeros, inf and NaN */
     }
     u = pl_bits(x);
     if (u < 0x00800000u) { /* denormal */

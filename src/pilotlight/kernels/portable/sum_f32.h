@@ -7,11 +7,15 @@
  * grows like n / 1024 and not like n. */
 static inline float pl_sum_f32(const float *x, int32_t n, int32_t stride)
 {
-    float total = 0.0f, part = 0.0f;
+    float total = 0.0f;
+    float part = 0.0f;
     int32_t blocks = 0;
     while (n > 0) {
-        int32_t m = n < 32 ? n : 32;
-        float a = 0.0f, b = 0.0f, c = 0.0f, d = 0.0f;
+        int32_t m = (n < 32) ? n : 32;
+        float a = 0.0f;
+        float b = 0.0f;
+        float c = 0.0f;
+        float d = 0.0f;
         n -= m;
         for (; m >= 4; m -= 4) {
             a += x[0];
@@ -37,10 +41,11 @@ static inline float pl_sum_f32(const float *x, int32_t n, int32_t stride)
 /* The sum of (x - mean)^2, summed the same way. */
 static inline float pl_sum_squares_f32(const float *x, int32_t n, int32_t stride, float mean)
 {
-    float total = 0.0f, part = 0.0f;
+    float total = 0.0f;
+    float part = 0.0f;
     int32_t blocks = 0;
     while (n > 0) {
-        int32_t m = n < 32 ? n : 32;
+        int32_t m = (n < 32) ? n : 32;
         float a = 0.0f;
         n -= m;
         for (; m > 0; m--) {

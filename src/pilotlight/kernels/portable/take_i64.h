@@ -13,7 +13,7 @@ static inline void pl_take_i64(const void *x, const int64_t *ids, void *y, int32
     uint8_t *to = (uint8_t *)y;
     for (int32_t o = 0; o < outer; o++, from += size * bytes) {
         for (int32_t i = 0; i < count; i++, to += bytes) {
-            pl_copy(to, from + pl_index(ids[i], size) * bytes, bytes);
+            pl_copy(to, from + (pl_index(ids[i], size) * bytes), bytes);
         }
     }
 }

@@ -9,7 +9,9 @@ static inline float pl_tan_f32(float x)
 {
     const float a = pl_abs_f32(x);
     uint32_t n = 0u;
-    float r = a, s, c;
+    float r = a;
+    float s;
+    float c;
     if (!(a < pl_inf())) {
         return pl_nan();
     }
@@ -18,8 +20,8 @@ static inline float pl_tan_f32(float x)
     }
     s = pl_sin_near_f32(r);
     c = pl_cos_near_f32(r);
-    r = (n & 1u) ? -(c / s) : s / c;
-    return x < 0.0f ? -r : x == 0.0f ? x : r;
+    r = (n & 1u) ? -(c / s) : (s / c);
+    return (x < 0.0f) ? -r : (x == 0.0f) ? x : r;
 }
 
 #endif

@@ -12,15 +12,15 @@ static inline float pl_tanh_f32(float x)
     if (a < 0.625f) {
         const float z = a * a;
         float p = -5.71549917e-3f;
-        p = p * z + 2.06491034e-2f;
-        p = p * z - 5.37430048e-2f;
-        p = p * z + 1.33314848e-1f;
-        p = p * z - 3.33332837e-1f;
-        y = a + (a * z) * p;
+        p = (p * z) + 2.06491034e-2f;
+        p = (p * z) - 5.37430048e-2f;
+        p = (p * z) + 1.33314848e-1f;
+        p = (p * z) - 3.33332837e-1f;
+        y = a + ((a * z) * p);
     } else if (a < 10.0f) {
-        y = 1.0f - 2.0f / (pl_exp_inner_f32(a + a) + 1.0f);
+        y = 1.0f - (2.0f / (pl_exp_inner_f32(a + a) + 1.0f));
     } else {
-        y = a >= 10.0f ? 1.0f : a; /* NaN stays NaN */
+        y = (a >= 10.0f) ? 1.0f : a; /* NaN stays NaN */
     }
     return pl_copysign_f32(y, x);
 }

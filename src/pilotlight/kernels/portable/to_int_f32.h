@@ -7,12 +7,12 @@
  * C leaves it undefined and cores differ. */
 static inline int32_t pl_to_i32_f32(float x)
 {
-    return x >= -2147483648.0f && x < 2147483648.0f ? (int32_t)x : INT32_MIN;
+    return ((x >= -2147483648.0f) && (x < 2147483648.0f)) ? (int32_t)x : INT32_MIN;
 }
 
 static inline int64_t pl_to_i64_f32(float x)
 {
-    return x >= -9223372036854775808.0f && x < 9223372036854775808.0f ? (int64_t)x : INT64_MIN;
+    return ((x >= -9223372036854775808.0f) && (x < 9223372036854775808.0f)) ? (int64_t)x : INT64_MIN;
 }
 
 #endif

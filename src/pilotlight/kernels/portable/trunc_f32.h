@@ -11,7 +11,7 @@ static inline float pl_trunc_f32(float x)
     if (e >= 150u) {
         return x; /* an integer already, infinite or NaN */
     }
-    return pl_from_bits(e < 127u ? u & 0x80000000u : u & ~(0x007fffffu >> (e - 127u)));
+    return pl_from_bits((e < 127u) ? (u & 0x80000000u) : (u & ~(0x007fffffu >> (e - 127u))));
 }
 
 #endif

@@ -25,10 +25,13 @@ typedef struct {
     const int8_t *x;     // window of the first pixel
     int32_t step;        // bytes to the next pixel's
     const int8_t *x_end; // where x is after all taps
-    const int32_t *w, *w_end;
+    const int32_t *w;
+    const int32_t *w_end;
     int8_t *y;
     int32_t oc; // from a pixel's outputs to the next pixel's
-    int32_t zy, lo, hi;
+    int32_t zy;
+    int32_t lo;
+    int32_t hi;
 } pl_rv_conv_t;
 
 /* Calls the block of `pixels` pixels; written for each model. */
@@ -46,9 +49,9 @@ static inline void pl_rv_conv_twin_s8(const pl_rv_conv_t *t, int32_t pixels, int
             for (int32_t f = 0; f < 4; f++) {
                 acc[f] = w[f];
                 for (int32_t i = 0; i < taps; i++) {
-                    acc[f] += t->x[p * t->step + i] * weights[4 * i + f];
+                    acc[f] += t->x[(p * t->step) + i] * weights[(4 * i) + f];
                 }
-                y[p * t->oc + f] = pl_requantize_s8(&q, acc[f], w[4 + taps + f]);
+                y[(p * t->oc) + f] = pl_requantize_s8(&q, acc[f], w[4 + taps + f]);
             }
         }
         y += 4;
@@ -60,18 +63,19 @@ static inline void pl_filters_rv_s8(const pl_conv_rv_t *d, int32_t pixels, const
                                     int8_t *y)
 {
     const pl_conv_s8_t *s = &d->s;
-    const int32_t whole = s->ocg & ~3, words = 8 + d->taps;
+    const int32_t whole = s->ocg & ~3;
+    const int32_t words = 8 + d->taps;
     pl_rv_conv_t t;
     t.step = s->step * s->kh * s->icg;
     t.zy = s->q.zy;
     t.lo = s->q.lo;
     t.hi = s->q.hi;
     while (pixels > 0) {
-        const int32_t taken = pixels < 4 ? pixels : 4;
+        const int32_t taken = (pixels < 4) ? pixels : 4;
         t.x = patch;
         t.x_end = patch + d->taps;
         t.w = w;
-        t.w_end = w + (int32_t)((uint32_t)whole >> 2) * words;
+        t.w_end = w + ((int32_t)((uint32_t)whole >> 2) * words);
         t.y = y;
         t.oc = s->oc;
         if (whole > 0) {
@@ -87,7 +91,7 @@ static inline void pl_filters_rv_s8(const pl_conv_rv_t *d, int32_t pixels, const
             pl_rv_conv_block_s8(d->kind, taken, &t);
             for (int32_t p = 0; p < taken; p++) {
                 for (int32_t f = whole; f < s->ocg; f++) {
-                    y[p * s->oc + f] = spare[4 * p + f - whole];
+                    y[(p * s->oc) + f] = spare[(4 * p) + f - whole];
                 }
             }
         }
@@ -112,11 +116,11 @@ static inline void pl_conv_rv_s8(const pl_conv_rv_t *d,
             for (int32_t k = 0; k < s->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
-                const int8_t *image = x + g.image * s->ih * s->iw * s->ic;
-                int8_t *out = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->oc;
+                const int8_t *image = x + (g.image * s->ih * s->iw * s->ic);
+                int8_t *out = y + (((((g.image * s->oh) + g.row) * s->ow) + g.col) * s->oc);
                 for (int32_t c = 0; c < s->groups; c++) {
-                    pl_gather_s8(s, &g, image + c * s->icg, patch);
-                    pl_filters_rv_s8(d, g.pixels, patch, w + c * words, out + c * s->ocg);
+                    pl_gather_s8(s, &g, image + (c * s->icg), patch);
+                    pl_filters_rv_s8(d, g.pixels, patch, w + (c * words), out + (c * s->ocg));
                 }
             }
         }

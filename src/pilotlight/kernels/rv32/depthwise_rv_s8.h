@@ -23,10 +23,13 @@ typedef struct {
     const int8_t *x; // (3, columns, ic)
     int32_t row;     // bytes from a row of it to the next
     int32_t ic;
-    const int32_t *w, *w_end;
+    const int32_t *w;
+    const int32_t *w_end;
     int8_t *y;
     int32_t pixels;
-    int32_t zy, lo, hi;
+    int32_t zy;
+    int32_t lo;
+    int32_t hi;
 } pl_rv_depthwise_t;
 
 /* Written for each model. */
@@ -43,7 +46,7 @@ static inline void pl_rv_depthwise_twin_s8(const pl_rv_depthwise_t *t, int32_t s
             int32_t acc = w[3];
             for (int32_t r = 0; r < 3; r++) {
                 for (int32_t c = 0; c < 3; c++) {
-                    acc += x[r * t->row + (p * sw + c) * t->ic] * weights[3 * r + c];
+                    acc += x[(r * t->row) + (((p * sw) + c) * t->ic)] * weights[(3 * r) + c];
                 }
             }
             y[p * t->ic] = pl_requantize_s8(&q, acc, w[4]);
@@ -61,15 +64,15 @@ static inline void pl_depthwise_rv_s8(const pl_depthwise_rv_t *d,
 {
     const pl_conv_s8_t *s = &d->s;
     int8_t *const patch = (int8_t *)scratch; // (3, columns, ic)
-    pl_rv_depthwise_t t = {patch, 0, s->ic, w, w + 5 * s->ic, y, 0, s->q.zy, s->q.lo, s->q.hi};
+    pl_rv_depthwise_t t = {patch, 0, s->ic, w, w + (5 * s->ic), y, 0, s->q.zy, s->q.lo, s->q.hi};
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
             for (int32_t k = 0; k < s->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
-                pl_gather_channels_s8(s, &g, x + g.image * s->ih * s->iw * s->ic, patch);
-                t.row = ((g.pixels - 1) * s->sw + 3) * s->ic;
-                t.y = y + ((g.image * s->oh + g.row) * s->ow + g.col) * s->ic;
+                pl_gather_channels_s8(s, &g, x + (g.image * s->ih * s->iw * s->ic), patch);
+                t.row = (((g.pixels - 1) * s->sw) + 3) * s->ic;
+                t.y = y + (((((g.image * s->oh) + g.row) * s->ow) + g.col) * s->ic);
                 t.pixels = g.pixels;
                 pl_rv_depthwise_block_s8(d->kind, &t);
             }
