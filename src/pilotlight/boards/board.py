@@ -48,6 +48,7 @@ class BoardNames:
     idf: str | None = None  # target of ESP-IDF
     arduino: str | None = None  # fully qualified board name
     platformio: str | None = None
+    platformio_platform: str | None = None  # name or address of the platform that has the board; both or none
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ _MEMORY = {"name": str, "kind": str, "base": int, "size": int}
 _PLACE = {"code": str, "weights": str, "arena": str, "stack": str}
 _EMULATOR = {"program": str, "package": str, "machine": str, "startup": str}
 _MICROPYTHON = {"heap": str, "irq": int}
-_NAMES = {"zephyr": str, "mbed": str, "idf": str, "arduino": str, "platformio": str}
+_NAMES = {"zephyr": str, "mbed": str, "idf": str, "arduino": str, "platformio": str, "platformio_platform": str}
 _FLASHING = {"pyocd": str, "openocd": list, "esptool": str, "uf2": str, "west": list}
 _WORDS = {str: "text", int: "a whole number", list: "a list", dict: "a table", bool: "true or false"}
 
@@ -161,6 +161,9 @@ def _micropython(path: Path, data: dict[str, Any], memories: tuple[Memory, ...])
 
 def _names(path: Path, row: dict[str, Any]) -> BoardNames:
     _check(path, "names.", row, {}, _NAMES)
+    for key, other in (("platformio", "platformio_platform"), ("platformio_platform", "platformio")):
+        if key in row and other not in row:
+            raise _bad(path, f"names.{other}", f"missing; expected text, as there is names.{key}")
     return BoardNames(**row)
 
 

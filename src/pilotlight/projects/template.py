@@ -24,7 +24,7 @@ _KEYS = {
     "title": str, "yours": list, "shared": dict, "boards": dict, "option": list, "tools": dict, "commands": dict,
     "memories": bool, "model": str, "sources_only": bool, "zip": dict,
 }
-_BOARDS = {"startup": list, "name": str, "except": dict}
+_BOARDS = {"startup": list, "name": str, "vendor": str, "except": dict}
 _OPTION = {"name": str, "default": str, "help": str}
 
 
@@ -46,6 +46,7 @@ class Template:
     shared: Mapping[str, str] = field(default_factory=dict)  # file of the project: file of the shared ones
     startup: tuple[str, ...] | None = None  # kinds of start-up code it has
     board_name: str | None = None  # the environment in which a board must have a name
+    vendor: str | None = None  # of the boards
     refused: Mapping[str, str] = field(default_factory=dict)  # board: why it is not taken
     options: tuple[TemplateOption, ...] = ()
     tools: Mapping[str, str] = field(default_factory=dict)  # program: Debian package, or nothing
@@ -63,6 +64,8 @@ class Template:
             return self.refused[board.name]
         if self.board_name is not None and getattr(board.names, self.board_name) is None:
             return f"its file has no names.{self.board_name}"
+        if self.vendor is not None and board.vendor != self.vendor:
+            return f"it is not one of {self.vendor}"
         if self.startup is not None and board.startup not in self.startup:
             return f"there is no start-up code for its core, {board.cpu}"
         return None
@@ -142,6 +145,7 @@ def _parse(name: str, path: Path) -> Template:
         shared=data.get("shared", {}),
         startup=None if startup is None else tuple(startup),
         board_name=taken.get("name"),
+        vendor=taken.get("vendor"),
         refused=taken.get("except", {}),
         options=tuple(TemplateOption(**row) for row in options),
         tools=data.get("tools", {}),

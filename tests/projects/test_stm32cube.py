@@ -1,0 +1,71 @@
+"""Folders of the template stm32cube: dropped into projects in the form of CubeMX, for CMake and for Make.
+
+ST's HAL is in no registry, so its header is stood in for; docs/projects/stm32cube.md says what was built with it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.command_line import call_error, call_json
+from support.paths import FIXTURES
+from support.programs import path_of
+
+NET = """
+import torch
+
+def net():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()), (torch.randn(1, 4),)
+"""
+
+
+@pytest.fixture(scope="module")
+def cube(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of CubeMX with the folder in it."""
+    top = tmp_path_factory.mktemp("stm32cube")
+    (top / "net.py").write_text(NET)
+    shutil.copytree(FIXTURES / "stm32cube", top / "cube")
+    choices = ["--board", "nucleo-l4r5zi", "--template", "stm32cube", "--option", "uart=hlpuart1"]
+    call_json("new", top / "cube" / "node", f"{top / 'net.py'}:net", *choices)
+    return top / "cube"
+
+
+def symbols(program: Path) -> dict[str, str]:
+    names = subprocess.run(["arm-none-eabi-nm", program], capture_output=True, text=True, check=True).stdout
+    return {line.split()[-1]: line.split()[-2] for line in names.splitlines()}
+
+
+@pytest.mark.parametrize(
+    ("commands", "program"),
+    [([["cmake", "-S", ".", "-B", "build"], ["cmake", "--build", "build"]], "build/cube"),
+     ([["make"]], "made/cube.elf")],
+    ids=["cmake", "make"],
+)
+def test_the_folder_builds_in_a_project(cube: Path, commands: list[list[str]], program: str) -> None:
+    for command in commands:
+        done = subprocess.run([path_of(command[0]), *command[1:]], cwd=cube, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    found = symbols(cube / program)
+    assert all(found[name] == "T" for name in ("main", "application_step", "net_run", "board_sleep"))
+    assert found["hlpuart1"] == "B"
+
+
+def test_one_main_and_no_command(cube: Path) -> None:
+    """CubeIDE compiles every source in the folder."""
+    sources = [path for path in (cube / "node").rglob("*") if path.suffix in (".c", ".S")]
+    assert len(sources) >= 7 and not any(re.search(r"\bmain\(", path.read_text()) for path in sources)
+    assert "has no command to build it" in call_error("build", cube / "node")["message"]
+    readme = (cube / "node" / "README.md").read_text()
+    assert "`hlpuart1`" in readme and "add_subdirectory(node)" in readme
+    assert call_json("update", cube / "node")["written"] == []
+
+
+def test_only_boards_of_the_vendor() -> None:
+    error = call_error("new", "node", "no-such.py:net", "--template", "stm32cube", "--board", "pico")
+    assert error["message"] == "the template stm32cube does not take pico: it is not one of STMicroelectronics"
