@@ -36,7 +36,15 @@ from pilotlight.quantize.weights import MODES as WEIGHTS_ONLY
 from pilotlight.report.notebook import as_html
 from pilotlight.report.summary import run_title, summary_table
 from pilotlight.selection import Offers, Selection, prepare, select_usual
-from pilotlight.session import ProgramSession, Session, read_inputs, run_program, run_session
+from pilotlight.session import (
+    LayerComparison,
+    ProgramSession,
+    Session,
+    compare_layers,
+    read_inputs,
+    run_program,
+    run_session,
+)
 from pilotlight.session.inputs import calibration_runs
 from pilotlight.session.program import Call
 from pilotlight.toolchain.folder import read_folder
@@ -77,6 +85,13 @@ class Build(compiler.Build):
         build = self if board is None else compile(self.graph, board, options=self.options, passes=self.passes)
         found = run_session(build, [build.graph.truth.example])
         return _counted(found)
+
+    def compare(
+        self, inputs: Iterable[Any] | Path | str | None = None, *, timeout: float = 120.0,
+        progress: Progress | None = None,
+    ) -> LayerComparison:
+        """Every layer on the board next to PyTorch's, as `pilotlight compare` does: `.match`, `.layers`, `.parted`."""
+        return compare_layers(self, _rows(inputs, self.graph)[0], timeout=timeout, progress=progress)
 
     def report(self, path: Path | str, title: str | None = None) -> Path:
         """Run on the board and write the page of that run."""

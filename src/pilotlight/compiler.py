@@ -92,15 +92,16 @@ class Image:
 
     def build_for(
         self, board: Board, *, sanitize: bool = False, check: bool = True, need_compiler: bool = True,
-        harness: bool | None = None,
+        harness: bool | None = None, watch: int = 0,
     ) -> toolchain.BuildInfo:
-        """Compiled for a board, with `harness` to run there; an overflow names the tensors that make it."""
+        """Compiled for a board, with `harness` to run there, and with `watch` such that a run can keep so many bytes of
+        what a step leaves; an overflow names the tensors that make it."""
         here = board == self.board
         try:
             return toolchain.build_model(
                 self.folder, board, self._scratch(), self.options.optimize,
                 self.options.weights_in if here else None, self.options.arena_in if here else None, sanitize,
-                check, need_compiler, self.options.toolchain, harness,
+                check, need_compiler, self.options.toolchain, harness, bool(watch), watch,
             )
         except DoesNotFitError as error:
             raise TooLargeError(error.overflows, self, error.where) from error

@@ -1,35 +1,64 @@
-"""`pilotlight compare`: which layers of a quantized model lose most."""
+"""`pilotlight compare`: layer by layer, on the board and in PyTorch."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from pilotlight.cli.options import Request, model_command
+from pilotlight.cli.options import Request, Seconds, model_command
+from pilotlight.cli.run import DIFFERENT
 from pilotlight.cli.talk import Talk
+from pilotlight.errors import PilotlightError
 
 SAMPLES = 16
 
 
-@click.command("compare", short_help="Show which layers of a quantized model lose most.")
+@click.command("compare", short_help="Compare every layer on a board with PyTorch.")
 @model_command
-def command(talk: Talk, request: Request) -> None:
-    """Run the quantized model and the float model side by side on the host and compare every layer.
+@click.option("--inputs", "data", type=click.Path(path_type=Path), metavar="FILE.npz",
+              help="Run the samples in a file, one after another: one array per input, samples along the first axis.")
+@click.option("--timeout", type=Seconds(), default=120.0, show_default=True, metavar="SECONDS",
+              help="How long the board may take to answer.")
+def command(talk: Talk, request: Request, data: Path | None, timeout: float) -> int:
+    """Run a model on the board, read what every layer leaves in memory, and show where it parts from PyTorch.
 
-    Needs --quantize and --calibrate. Prints signal over noise per layer, worst first, and what stays float.
+    A float layer is compared with the tensor that the module itself computes there; a quantized one must give the
+    bytes of the integer reference, and its signal over noise against the float model is shown. Runs the example, a
+    model with state three times. Exits with 1 if a layer or an output is not what it should be.
     """
-    graphs = request.graphs(talk)
+    found = request.compile_graphs(talk, to_run=True)
+    if not isinstance(found, tuple):
+        raise PilotlightError(
+            f"comparing layers is not supported for {found.name}, which has the entry points "
+            f"{', '.join(found.entries)}", hint="name a model with one entry point", kind="unsupported",
+        )
+    build, graphs = found
     from pilotlight.passes.pipeline import optimize
     from pilotlight.quantize.fallbacks import fallback_costs
     from pilotlight.quantize.layers import layer_snr
-    from pilotlight.report.comparison import comparison_table, comparison_title
+    from pilotlight.report.comparison import layers_table, layers_text
+    from pilotlight.report.summary import run_title
+    from pilotlight.session import compare_layers, read_inputs
 
-    with talk.stage("comparing layers"):
-        rows = layer_snr(graphs.real, graphs.compiled, graphs.samples[:SAMPLES])
-        fallbacks = fallback_costs(optimize(graphs.compiled.clone()))
-    result = {
-        "name": graphs.real.name,
-        "samples": min(SAMPLES, len(graphs.samples)),
-        "layers": [vars(row) for row in rows],
-        "float": fallbacks,
-    }
-    talk.result(result, comparison_title(result), comparison_table(result))
+    inputs = None
+    if data is not None:
+        inputs, _ = read_inputs(data, build.graph.inputs)
+    elif graphs.samples and not build.graph.states:
+        inputs = graphs.samples[:1]
+    with talk.stage(f"compiling for {build.board.name}"):
+        _ = build.info
+    with talk.stage(f"comparing layers on {build.board.name}") as stage:
+        comparison = compare_layers(build, inputs, timeout=timeout, progress=stage.done)
+    more = {}
+    if graphs.samples:
+        with talk.stage("comparing with the float model"):
+            noise = layer_snr(graphs.real, graphs.compiled, graphs.samples[:SAMPLES])
+            comparison.add_noise(noise)
+            more = {
+                "samples": min(SAMPLES, len(graphs.samples)), "layers": [vars(row) for row in noise],
+                "float": fallback_costs(optimize(graphs.compiled.clone())),
+            }
+    result = comparison.as_dict() | more
+    talk.result(result, run_title(result), layers_table(result), *layers_text(result))
+    return 0 if comparison.match else DIFFERENT

@@ -2,11 +2,13 @@
 
 from pilotlight.session.accuracy import Accuracy, snr_db
 from pilotlight.session.inputs import read_inputs
+from pilotlight.session.layers import LayerComparison, LayerMatch, compare_layers
 from pilotlight.session.matching import same_bits
 from pilotlight.session.program import ProgramSession, run_program
 from pilotlight.session.result import Session
 from pilotlight.session.run import run_session
 
 __all__ = [
-    "Accuracy", "ProgramSession", "Session", "read_inputs", "run_program", "run_session", "same_bits", "snr_db",
+    "Accuracy", "LayerComparison", "LayerMatch", "ProgramSession", "Session", "compare_layers", "read_inputs",
+    "run_program", "run_session", "same_bits", "snr_db",
 ]

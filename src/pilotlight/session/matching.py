@@ -5,12 +5,15 @@ from __future__ import annotations
 import torch
 
 from pilotlight.capture.agreement import departure
-from pilotlight.capture.reference import ExportedAnswers, functionalize, one_thread
+from pilotlight.capture.reference import ExportedAnswers, ExportedReference, functionalize, one_thread
 from pilotlight.compiler import Build
 from pilotlight.graph import Graph
 from pilotlight.graph.arithmetic import Arithmetic, arithmetic
+from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.measure.compare import OutputMatch, Truth, nearly_same_numbers, same_numbers
 
+PYTORCH, SAME_WEIGHTS = "PyTorch", "PyTorch with the same integer weights"
+INTEGER_REFERENCE = "the integer reference"
 ROUNDING = 1e-5  # of the largest element: how far a float result may be from the reference on the host
 
 
@@ -32,6 +35,19 @@ def same_bits(
         else:
             rows.append(same_numbers(name, got, expected, ROUNDING if kind is Arithmetic.FLOAT else 0.0))
     return rows
+
+
+def compare_outputs(
+    build: Build, truth: Truth, inputs: list[list[torch.Tensor]], outputs: list[list[torch.Tensor]], names: list[str]
+) -> tuple[list[OutputMatch], str]:
+    """All outputs of all runs, and what they were compared with."""
+    quantization = build.lowered.quantization
+    if quantization is None:
+        return truth.compare(outputs, names), PYTORCH
+    if quantization.weights_only:
+        reference = ExportedReference(quantization.program, bool(build.graph.states))
+        return Truth(reference, inputs).compare(outputs, names), SAME_WEIGHTS
+    return same_bits(build, evaluate_runs(build.lowered, inputs), outputs, names), INTEGER_REFERENCE
 
 
 def late_departure(graph: Graph, truth: Truth, inputs: list[list[torch.Tensor]], names: list[str]) -> list[str]:

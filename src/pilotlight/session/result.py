@@ -24,9 +24,9 @@ from pilotlight.report.profile import profile_table
 from pilotlight.report.style import console
 from pilotlight.report.summary import run_title, summary_table
 from pilotlight.session.accuracy import Accuracy
+from pilotlight.session.matching import INTEGER_REFERENCE, PYTORCH, SAME_WEIGHTS
 from pilotlight.toolchain import BuildInfo
 
-INTEGER_REFERENCE = "the integer reference"
 LOW_DB = 10.0  # a quantized model with less signal over noise gets a warning
 
 
@@ -63,8 +63,8 @@ class Session:
         """What `match` refers to."""
         quantization = self.build.lowered.quantization
         if quantization is None:
-            return "PyTorch"
-        return "PyTorch with the same integer weights" if quantization.weights_only else INTEGER_REFERENCE
+            return PYTORCH
+        return SAME_WEIGHTS if quantization.weights_only else INTEGER_REFERENCE
 
     @property
     def snr_against(self) -> str:

@@ -9,18 +9,17 @@ from typing import Any
 import torch
 
 from pilotlight.capture.exported import capture_exported
-from pilotlight.capture.reference import ExportedReference, variations
+from pilotlight.capture.reference import variations
 from pilotlight.compiler import Build
 from pilotlight.errors import DoesNotFitError, PilotlightError
 from pilotlight.figures.build import figures
-from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.graph.lengths import vary_lengths
 from pilotlight.measure.compare import Truth, identical
 from pilotlight.measure.profile import profile
 from pilotlight.quantize.layers import worst_layers
 from pilotlight.session.accuracy import accuracy, agreement, snr_db
 from pilotlight.session.inputs import possible
-from pilotlight.session.matching import late_departure, same_bits
+from pilotlight.session.matching import compare_outputs, late_departure
 from pilotlight.session.result import LOW_DB, Session
 
 
@@ -63,12 +62,7 @@ def run_session(
             )
     names = [p.name for p in build.graph.outputs if not p.is_size]
     quantization = build.lowered.quantization
-    if quantization is None:
-        matches = truth.compare(outputs, names)
-    elif quantization.weights_only:
-        matches = Truth(ExportedReference(quantization.program, stateful), inputs).compare(outputs, names)
-    else:
-        matches = same_bits(build, evaluate_runs(build.lowered, inputs), outputs, names)
+    matches, _ = compare_outputs(build, truth, inputs, outputs, names)
     dev = running.device
     info = build.runnable_info
     measured = profile(info, dev.counts) if dev.counts is not None and dev.counts.runs else None

@@ -35,6 +35,7 @@ _OPTIMIZE = {
 }
 # What the server and the start-up code use besides the model, with room for a fault's message.
 _HARNESS_STACK = 576
+WATCH_BYTES = 1024  # that a debug build keeps of a step, unless more are asked for
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ def build_model(
     compiler: str | None = None,
     harness: bool | None = None,
     debug: bool = False,
+    watch: int = WATCH_BYTES,
 ) -> BuildInfo:
     """Compiles and links a generated folder for a board.
 
@@ -103,7 +105,7 @@ def build_model(
     compiler: one of options.TOOLCHAINS; default: GCC where it is installed.
     harness: also make the image that boots; default: for boards that QEMU emulates.
     debug: its server can read what each step leaves in the arena (Device.intermediate) and, on a board, load and call
-    code (Device.call); steps are not counted then.
+    code (Device.call); steps are not counted then. watch: how many bytes of a step it keeps in a run.
     """
     if optimize not in _OPTIMIZE["gcc"]:
         raise PilotlightError(f"optimize is {' or '.join(_OPTIMIZE['gcc'])}, not {optimize!r}", kind="usage")
@@ -116,7 +118,7 @@ def build_model(
         found = find(board, compiler)
         if sanitize and found.kind == "zig":
             raise _no_sanitizers(compiler)
-        return _Builder(model, board, found, work, optimize, debug).host(sanitize)
+        return _Builder(model, board, found, work, optimize, watch if debug else 0).host(sanitize)
     place = board.placement(weights_in, arena_in)
     runs = board.emulator is not None if harness is None else harness
     reason = None if compiler else reason_without(board, need_compiler)
@@ -124,7 +126,8 @@ def build_model(
         sizes = Sizes(None, model.weights_bytes, 0, None, 0, reason)
         info = BuildInfo(model, board, None, work, None, None, sizes, None, reason, ())
     else:
-        info = _Builder(model, board, find(board, compiler), work, optimize, debug).bare(place, check, runs)
+        builder = _Builder(model, board, find(board, compiler), work, optimize, watch if debug else 0)
+        info = builder.bare(place, check, runs)
     uses = memory_use(board, place, model, info.sizes, info.stack)
     if check:
         check_fit(board, uses)
@@ -145,7 +148,7 @@ class _Builder:
     toolchain: Toolchain
     work: Path
     goal: str
-    debug: bool = False
+    watch: int = 0  # of a debug build
 
     @property
     def optimize(self) -> str:
@@ -156,10 +159,10 @@ class _Builder:
         plain = model_units(self.model, [self.optimize])
         marked: list[Unit] = []
         if harness:
-            looked_at = stepped_units if self.debug else marked_units
+            looked_at = stepped_units if self.watch else marked_units
             marked = looked_at(self.model, plain, [self.optimize])
             buffers = buffer_flags(self.board.memory(place.stack).size)
-            marked += server_units(self.model, self._with_ports(), self._startup(), buffers, self.debug)
+            marked += server_units(self.model, self._with_ports(), self._startup(), buffers, self.watch)
         self._compile([*plain, *marked])
         self._write("model.ld", model_script(self.model.name, self.board, place, self._kept()))
         alone = self._link(f"{self.model.name}.model.elf", "model.ld", self.model.entries[0].function, plain)
@@ -204,8 +207,8 @@ class _Builder:
         """An ordinary program that speaks the protocol on its standard input and output."""
         extra = SANITIZE if sanitize else []
         plain = model_units(self.model, [self.optimize, *extra])
-        server = server_units(self.model, self._with_ports(), None, extra, self.debug)
-        used = stepped_units(self.model, plain, [self.optimize, *extra]) if self.debug else plain
+        server = server_units(self.model, self._with_ports(), None, extra, self.watch)
+        used = stepped_units(self.model, plain, [self.optimize, *extra]) if self.watch else plain
         self._compile([*plain, *used, *server])
         image = self.work / f"{self.model.name}.host"
         objects = [unit.object for unit in (*used, *server)]

@@ -30,7 +30,6 @@ _FLAGS = [
 ]
 # From so much RAM on: the server's transfer buffer, and how much it sends at once. Few calls are fast in an emulator.
 _BUFFERS = ((0x100000, 8192, 4096), (0x10000, 1024, 256), (0, 256, 256))
-_DEBUG = ("-DPL_STEPS", "-DPL_WATCH_BYTES=1024u")
 _WINDOW = "-DPL_WINDOW_BYTES=1024u"
 _KIND_FLAGS = {"gcc": ("-fstack-usage",), "zig": zig.COMPILE}
 
@@ -69,17 +68,17 @@ def stepped_units(model: ModelFolder, plain: list[Unit], flags: Iterable[str]) -
 
 
 def server_units(
-    model: ModelFolder, work: Path, startup: str | None, flags: Iterable[str] = (), debug: bool = False
+    model: ModelFolder, work: Path, startup: str | None, flags: Iterable[str] = (), watch: int = 0
 ) -> list[Unit]:
     """Test driver and, for a board, start-up; pl_ports.h is expected in the work folder. Nothing that lies in the
-    model's folder may hide <stdint.h>, hence -iquote."""
+    model's folder may hide <stdint.h>, hence -iquote. `watch`: of a debug build, how many bytes of a step it keeps."""
     include = [part for folder in (DEVICE_SOURCES, work, model.path) for part in ("-iquote", str(folder))]
     if startup is None:
         names, kind = _HOST, ["-O1", "-DPL_BUFFER_BYTES=65536u"]
     else:
         names, kind = (*_BARE, *STARTUP[startup]), ["-Os", "-DPL_BARE"]
-    if debug:
-        names, kind = (*names, "steps.c"), [*kind, *_DEBUG]
+    if watch:
+        names, kind = (*names, "steps.c"), [*kind, "-DPL_STEPS", f"-DPL_WATCH_BYTES={watch}u"]
         if startup is not None:
             names, kind = (*names, "window.c"), [*kind, _WINDOW]
     return [_unit("server", DEVICE_SOURCES / name, [*kind, *flags, *include]) for name in names]
