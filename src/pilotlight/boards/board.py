@@ -29,6 +29,17 @@ class Placement:
 
 
 @dataclass(frozen=True)
+class Uart:
+    """A serial line: where its registers are, and whose they are (UART_KINDS of parse.py)."""
+
+    base: int
+    kind: str
+    clock_hz: int | None = None  # that its baud rate is divided from; by default the core's
+    tx: int | None = None  # pins, where the line has to be told
+    rx: int | None = None
+
+
+@dataclass(frozen=True)
 class Emulator:
     """How to emulate the board: program, machine, extra arguments, which start-up code."""
 
@@ -85,7 +96,7 @@ class Board:
     fused: bool = False  # fused multiply-add is at least as fast as multiply, then add
     clock_hz: int | None = None
     cycles: str | None = None  # name of a table in measure/cycles/
-    uart: int | None = None
+    uart: Uart | None = None  # the first serial line, where there is a driver for it
     memories: tuple[Memory, ...] = ()
     place: Placement | None = None
     emulator: Emulator | None = None

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pilotlight.boards.board import Board, BoardNames, Emulator, Flashing, Memory, MicroPython, Placement
+from pilotlight.boards.board import Board, BoardNames, Emulator, Flashing, Memory, MicroPython, Placement, Uart
 from pilotlight.errors import PilotlightError
 
 _REQUIRED = {"name": str, "title": str, "vendor": str, "cpu": str, "toolchain": str}
@@ -18,7 +18,7 @@ _OPTIONAL = {
     "fused": bool,
     "clock_hz": int,
     "cycles": str,
-    "uart": int,
+    "uart": dict,
     "memory": list,
     "place": dict,
     "emulator": dict,
@@ -30,6 +30,9 @@ _OPTIONAL = {
 }
 _MEMORY = {"name": str, "kind": str, "base": int, "size": int}
 _PLACE = {"code": str, "weights": str, "arena": str, "stack": str}
+_UART = {"base": int, "kind": str}
+_UART_MORE = {"clock_hz": int, "tx": int, "rx": int}
+UART_KINDS = ("cmsdk", "ns16550", "nrf", "stm32")
 _EMULATOR = {"program": str, "package": str, "machine": str, "startup": str}
 _MICROPYTHON = {"heap": str, "irq": int}
 _NAMES = {"zephyr": str, "mbed": str, "idf": str, "arduino": str, "platformio": str, "platformio_platform": str}
@@ -63,7 +66,7 @@ def parse_board(path: Path) -> Board:
         fused=data.get("fused", False),
         clock_hz=data.get("clock_hz"),
         cycles=data.get("cycles"),
-        uart=data.get("uart"),
+        uart=_uart(path, data.get("uart")),
         memories=memories,
         place=_place(path, data.get("place"), memories),
         emulator=_emulator(path, data.get("emulator")),
@@ -134,6 +137,15 @@ def _place(path: Path, row: dict[str, Any] | None, memories: tuple[Memory, ...])
         if key in ("arena", "stack") and kinds[name] != "ram":
             raise _bad(path, f"place.{key}", f"memory {name!r} is flash; expected one of kind ram")
     return Placement(**row)
+
+
+def _uart(path: Path, row: dict[str, Any] | None) -> Uart | None:
+    if row is None:
+        return None
+    _check(path, "uart.", row, _UART, _UART_MORE)
+    if row["kind"] not in UART_KINDS:
+        raise _bad(path, "uart.kind", f"expected one of {', '.join(UART_KINDS)}, got {row['kind']!r}")
+    return Uart(**row)
 
 
 def _emulator(path: Path, row: dict[str, Any] | None) -> Emulator | None:

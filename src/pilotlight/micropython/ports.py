@@ -76,11 +76,11 @@ def port(board: str, heap: int | None = None) -> MicroPythonPort:
 
 def board_files(board: Board) -> dict[str, str]:
     """What MicroPython's makefiles read about a board, from its TOML file: file names and contents."""
-    assert board.micropython and board.emulator and board.place
+    assert board.micropython and board.emulator and board.place and board.uart
     memories = {"FLASH": board.place.code, "RAM": board.place.stack, "HEAP": board.micropython.heap}
     values = {
         "QEMU_MACHINE": board.emulator.machine, "PT_NAME": board.cpu, "PT_CPU": " ".join(board.flags),
-        "PT_UART": f"{board.uart:#x}", "PT_IRQ": board.micropython.irq,
+        "PT_UART": f"{board.uart.base:#x}", "PT_IRQ": board.micropython.irq,
     }
     lines = [f"{name} = {value}" for name, value in values.items()]
     regions = [(region, board.memory(name)) for region, name in memories.items()]
