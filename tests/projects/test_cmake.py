@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pilotlight import boards
-from support.booted_projects import BOARDS, compare_with_pytorch
+from support.booted_projects import BOARDS, check_fault, compare_with_pytorch
 
 
 @pytest.mark.parametrize("name", BOARDS)
@@ -25,3 +25,8 @@ def test_code_weights_and_arena_in_other_memories(tmp_path: Path) -> None:
     psram = boards.load("mps2-an386").memory("psram")
     assert all(psram.base <= at[name] < psram.base + psram.size for name in ("net_run", "net_weights", "arena"))
     assert at["main"] < psram.base
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_fault_leaves_a_record(name: str, tmp_path: Path) -> None:
+    check_fault("cmake", name, tmp_path)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from pilotlight import boards
+from pilotlight.projects.boot import boot_project
 from pilotlight.projects.template import load_template
-from support.booted_projects import BOARDS, NET, compare_with_pytorch
+from support.booted_projects import BOARDS, NET, ask_and_compare, built, check_fault, compare_with_pytorch
 from support.command_line import call_json
 
 needs_kernel = pytest.mark.skipif(
@@ -22,6 +23,23 @@ needs_kernel = pytest.mark.skipif(
 @pytest.mark.parametrize("name", BOARDS)
 def test_a_task_prints_what_pytorch_gives(name: str, tmp_path: Path) -> None:
     compare_with_pytorch("freertos", name, tmp_path)
+
+
+@needs_kernel
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_task_answers(name: str, tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET)
+    choices = ["--board", name, "--template", "freertos", "--app", "server"]
+    call_json("new", tmp_path / "node", f"{tmp_path / 'net.py'}:net", *choices)
+    built(tmp_path / "node")
+    with boot_project(tmp_path / "node") as device:
+        ask_and_compare(device, tmp_path / "net.py")
+
+
+@needs_kernel
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_fault_leaves_a_record(name: str, tmp_path: Path) -> None:
+    check_fault("freertos", name, tmp_path)
 
 
 def test_without_the_kernel_cmake_says_what_is_missing(tmp_path: Path) -> None:

@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 
+import pilotlight as pl
 from pilotlight import boards
 from pilotlight.capture import load_model
+from pilotlight.device import Device
+from pilotlight.device.where import name_addresses
+from pilotlight.graph.ports import from_memory, to_memory
 from pilotlight.measure.compare import Truth
 from support.command_line import call_json
 
@@ -44,9 +48,9 @@ def net():
 """
 
 
-def built(folder: Path) -> Path:
+def built(folder: Path, *more: str) -> Path:
     """The program of a project, built by its own files alone."""
-    for command in (["cmake", "-S", ".", "-B", "build", f"-DRUNS={RUNS}"], ["cmake", "--build", "build"]):
+    for command in (["cmake", "-S", ".", "-B", "build", *more], ["cmake", "--build", "build"]):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "warning" not in done.stdout + done.stderr, done.stdout + done.stderr
@@ -54,13 +58,13 @@ def built(folder: Path) -> Path:
     return program
 
 
-def printed(board: boards.Board, program: Path) -> str:
+def printed(board: boards.Board, program: Path, code: int = 0) -> str:
     """What a program prints until it ends; time in the emulator is that of its instructions."""
     assert board.emulator is not None
     command = [board.emulator.program, "-M", board.emulator.machine, *board.emulator.args, "-nographic", "-semihosting",
                "-icount", "shift=6,align=off,sleep=off", "-kernel", str(program)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
@@ -86,7 +90,7 @@ def compare_with_pytorch(template: str, name: str, folder: Path, *more: str) -> 
     choices = ["--board", name, "--template", template, "--option", "interval=20", *more]
     made = call_json("new", node, f"{source}:net", *choices)
     assert {"main.c", "input.c", "README.md", "pilotlight.toml", "model/net.c"} <= set(made["written"])
-    program = built(node)
+    program = built(node, f"-DRUNS={RUNS}")
     text = printed(boards.load(name), program)
     scores = [of_bits(run).reshape(1, 5) for run in values(text, "scores")]
     best = [torch.tensor([int(x) for x in run]) for run in values(text, "best")]
@@ -102,3 +106,49 @@ def compare_with_pytorch(template: str, name: str, folder: Path, *more: str) -> 
     for _, used, size, left in (map(int, row) for row in costs):
         assert 0 < used < size and 0 < left < boards.load(name).total("ram")
     return program
+
+
+def ask_and_compare(device: Device, source: Path) -> None:
+    """Several runs of `NET` on a device that answers, with the state that they leave, against the module itself."""
+    graph = load_model(f"{source}:net", (), None)
+    ports = pl.lower(graph)
+    torch.manual_seed(5)
+    rows = [(torch.randn(1, 2, 4, 5), torch.randint(-5, 5, (5,))) for _ in range(3)]
+
+    def run(row: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
+        given = [to_memory(port, x) for port, x in zip(ports.inputs, row, strict=True)]
+        return [from_memory(port, x) for port, x in zip(ports.outputs, device.run(given), strict=True)]
+
+    got = [run(row) for row in rows]
+    truth = Truth(graph.truth, rows)
+    assert [match.name for match in truth.compare(got, ["scores", "best", "sure"]) if not match.match] == []
+    saved = device.save_state()
+    fourth = run(rows[0])
+    assert not torch.equal(fourth[0], got[0][0])
+    device.load_state(saved)
+    assert torch.equal(run(rows[0])[0], fourth[0])
+    device.reset()
+    assert all(torch.equal(a, b) for a, b in zip(run(rows[0]), got[0], strict=True))
+    marks = device.marks()
+    assert marks.stack and marks.cycles
+
+
+def check_fault(template: str, name: str, folder: Path) -> None:
+    """A project whose input cannot be read, as there is nothing at that address, says where it happened."""
+    (folder / "net.py").write_text(NET)
+    node, board = folder / "node", boards.load(name)
+    call_json("new", node, f"{folder / 'net.py'}:net", "--board", name, "--template", template)
+    text = (node / "input.c").read_text()
+    (node / "input.c").write_text(text.replace("example_net_offset[i]", "((const volatile int64_t *)0xF0000000u)[i]"))
+    program = built(node, "-DRUNS=1")
+    (line,) = [row for row in printed(board, program, 1).splitlines() if "fault: " in row]
+    head, *pairs = re.split(r" (?=\w+=0x)", line)
+    values = {key: int(value, 16) for key, value in (pair.split("=") for pair in pairs)}
+    assert head == ("fault: trap" if board.startup == "riscv" else "fault: hard fault")
+    assert all(re.fullmatch(r"\w+=0x[0-9a-f]{8}", pair) for pair in pairs)
+    assert list(values)[:4] == ["cause", "pc", "from", "address"]
+    assert re.search(r"pc=0x[0-9a-f]{8} \(read_net_input\+0x[0-9a-f]+, .*input\.c:\d+\)", name_addresses(program, line))
+    stack = board.memory(board.place.stack if board.place else "")
+    assert stack.base <= values["sp"] <= stack.base + stack.size
+    if "thumb1" not in board.isa:
+        assert values["address"] == 0xF0000000

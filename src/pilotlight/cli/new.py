@@ -12,7 +12,7 @@ from pilotlight.cli.project import show_project, stored_arguments, write_project
 from pilotlight.cli.talk import Talk
 from pilotlight.emit.output import check_folder
 from pilotlight.errors import PilotlightError
-from pilotlight.projects.template import all_templates, load_template
+from pilotlight.projects.template import APPLICATIONS, DEFAULT_APPLICATION, all_templates, load_template
 
 
 class TemplateHelp(click.Command):
@@ -21,6 +21,8 @@ class TemplateHelp(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Templates"):
             formatter.write_dl([(template.name, template.title) for template in all_templates()])
+        with formatter.section("Applications, as --app NAME"):
+            formatter.write_dl(list(APPLICATIONS.items()))
         for template in all_templates():
             if template.options:
                 with formatter.section(f"Options of the template {template.name}, as --option NAME=VALUE"):
@@ -35,11 +37,13 @@ class TemplateHelp(click.Command):
 @click.option("--templates", type=click.Path(path_type=Path), metavar="FOLDER",
               help="A folder with templates of your own; also looked for in $PILOTLIGHT_TEMPLATES.")
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the template.")
+@click.option("--app", default=DEFAULT_APPLICATION, show_default=True, metavar="NAME",
+              help="What the project does; see below.")
 @click.option("--code-in", metavar="MEM", help="The board's memory for the model's code, copied there at start-up.")
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 def command(
     talk: Talk, request: Request, folder: Path, template_name: str, templates: Path | None, options: tuple[str, ...],
-    code_in: str | None, force: bool,
+    app: str, code_in: str | None, force: bool,
 ) -> None:
     """Write a complete project for MODEL into DIR: the model as C, an application, build files, a README.
 
@@ -50,8 +54,10 @@ def command(
     template.check_board(boards.load(request.board))
     given = dict(_option(text) for text in options)
     template.chosen(given)
+    template.application(app)
     changes = write_project(
-        talk, request, folder, template, given, code_in, stored_arguments(request, folder), templates, force=force
+        talk, request, folder, template, given, code_in, app, stored_arguments(request, folder), templates,
+        force=force,
     )
     show_project(talk, folder, template.name, request.board, changes)
 

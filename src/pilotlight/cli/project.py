@@ -20,7 +20,7 @@ _PATHS = ("weights", "calibrate")
 
 def write_project(
     talk: Talk, request: Request, folder: Path, template: Template, given: dict[str, str], code_in: str | None,
-    arguments: dict[str, Any], templates: Path | None, *, old: Manifest | None = None, force: bool = False,
+    app: str, arguments: dict[str, Any], templates: Path | None, *, old: Manifest | None = None, force: bool = False,
 ) -> Changes:
     """Compiles the model, renders the project and writes it: anew, or over the one that `old` describes."""
     build = replace(request, source=arguments["model"]).compile(talk)
@@ -28,11 +28,12 @@ def write_project(
         info = build.build_for(build.board, need_compiler=False)
     from pilotlight.projects.render import render
 
-    made = render(template, build, folder.absolute().name, given, code_in, info.stack)
+    made = render(template, build, info, folder.absolute().name, given, code_in, app)
     manifest = Manifest(
         template=template.name, board=_board(request.board, folder),
-        templates=None if templates is None else _relative(templates, folder), code_in=code_in, arguments=arguments,
-        options=made.options, tools=made.tools, commands=made.commands, yours=template.yours,
+        templates=None if templates is None else _relative(templates, folder), code_in=code_in, app=app,
+        program=made.program, model=template.model, arguments=arguments, options=made.options, tools=made.tools,
+        commands=made.commands, yours=made.yours,
         files={name: digest(data) for name, data in made.files.items()},
     )
     if old is None:

@@ -32,6 +32,7 @@ def command(talk: Talk, folder: Path, force: bool) -> None:
     request = stored_request(old.arguments, old.board, folder)
     with contextlib.redirect_stdout(sys.stderr):  # what the model's own code prints
         changes = write_project(
-            talk, request, folder, template, old.options, old.code_in, old.arguments, templates, old=old, force=force
+            talk, request, folder, template, old.options, old.code_in, old.app, old.arguments, templates, old=old,
+            force=force,
         )
     show_project(talk, folder, template.name, old.board, changes)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pilotlight.errors import PilotlightError
+from pilotlight.projects.template import DEFAULT_APPLICATION
 from pilotlight.version import __version__
 
 MANIFEST = "pilotlight.toml"
@@ -23,6 +24,9 @@ class Manifest:
     board: str
     templates: str | None = None
     code_in: str | None = None
+    app: str = DEFAULT_APPLICATION
+    program: str | None = None  # what a build makes
+    model: str = "model"  # folder of the generated files
     arguments: dict[str, Any] = field(default_factory=dict)
     options: dict[str, str] = field(default_factory=dict)
     tools: dict[str, str] = field(default_factory=dict)
@@ -33,7 +37,8 @@ class Manifest:
     def text(self) -> str:
         head = {
             "version": _VERSION, "generator": f"pilotlight {__version__}", "template": self.template,
-            "templates": self.templates, "board": self.board, "code_in": self.code_in, "yours": list(self.yours),
+            "templates": self.templates, "board": self.board, "code_in": self.code_in, "app": self.app,
+            "program": self.program, "model_folder": self.model, "yours": list(self.yours),
         }
         tables = {
             "model": self.arguments, "options": self.options, "commands": self.commands, "tools": self.tools,
@@ -57,8 +62,9 @@ def read_manifest(folder: Path) -> Manifest:
             )
         return Manifest(
             template=data["template"], board=data["board"], templates=data.get("templates"),
-            code_in=data.get("code_in"), arguments=data["model"], options=data["options"], tools=data["tools"],
-            commands=data["commands"], yours=tuple(data["yours"]), files=data["files"],
+            code_in=data.get("code_in"), app=data.get("app", DEFAULT_APPLICATION), program=data.get("program"),
+            model=data.get("model_folder", "model"), arguments=data["model"], options=data["options"],
+            tools=data["tools"], commands=data["commands"], yours=tuple(data["yours"]), files=data["files"],
         )
     except FileNotFoundError as error:
         raise PilotlightError(

@@ -17,7 +17,9 @@ from pilotlight.compiler import Build
 from pilotlight.errors import PilotlightError
 from pilotlight.programs import ProgramBuild
 from pilotlight.projects.model import ProjectModel, project_model
-from pilotlight.projects.template import SHARED, SHIPPED, Template
+from pilotlight.projects.server import SOURCES, server_files
+from pilotlight.projects.template import DEFAULT_APPLICATION, SHARED, SHIPPED, Application, Template
+from pilotlight.toolchain import BuildInfo
 from pilotlight.toolchain.find import compiler, compilers
 from pilotlight.version import __version__
 
@@ -33,41 +35,50 @@ class Rendered:
     board: Board
     options: dict[str, str]
     code_in: str | None
+    app: str
+    yours: tuple[str, ...]
+    program: str | None
     files: dict[str, bytes]
     commands: dict[str, list[list[str]]]
     tools: dict[str, str]
 
 
 def render(
-    template: Template, build: Build | ProgramBuild, name: str, given: Mapping[str, str] | None = None,
-    code_in: str | None = None, stack: int | None = None,
+    template: Template, build: Build | ProgramBuild, info: BuildInfo, name: str,
+    given: Mapping[str, str] | None = None, code_in: str | None = None, app: str = DEFAULT_APPLICATION,
 ) -> Rendered:
-    """All files of a project called `name`; `stack` is what a run of the model needs, where it is known."""
-    board, options = build.board, template.chosen(given or {})
+    """All files of a project called `name`; `info` is the model built for its board."""
+    board, options, application = build.board, template.chosen(given or {}), template.application(app)
     template.check_board(board)
     _check_memories(template, board, build, code_in)
-    model = project_model(build, stack)
+    model = project_model(build, info.stack)
     values = {
         "project": re.sub(r"\W+", "_", name).strip("_") or "app", "title": name, "board": board, "model": model,
         "options": options, "version": __version__, "place": board.placement(
             build.options.weights_in, build.options.arena_in
         ),
-        "code_in": code_in, "compiler": compiler(board), "stack_bytes": _stack(model),
+        "code_in": code_in, "compiler": compiler(board), "stack_bytes": _stack(model), "app": app,
+        "server_sources": [f"{application.server}/{source}" for source in SOURCES] if application.server else [],
     }
     files = {f"{template.model}/{path}": _bytes(text) for path, text in build.module.files.items()
              if not template.sources_only or _is_source(path, model)}
-    for path, text in _rendered(template, values).items():
-        files[path] = _bytes(text)
+    if application.server is not None:
+        files |= {f"{application.server}/{path}": text.encode() for path, text in server_files(info.folder).items()}
+    files |= {path: text.encode() for path, text in _rendered(template, application, values).items()}
     for archive, inside in template.zip.items():
         name = _text(archive, values)
         files[name] = _zipped(files, inside, name.removesuffix(".zip"))
-    missing = [path for path in template.yours if path not in files]
+    missing = [path for path in application.yours if path not in files]
     if missing:
         raise PilotlightError(
             f"yours: the template has no file {missing[0]}", where=str(template.path / "template.toml"),
             kind="bad-template",
         )
-    return Rendered(template, board, options, code_in, files, _commands(template, values), _tools(template, board))
+    return Rendered(
+        template, board, options, code_in, app, application.yours,
+        None if template.program is None else _text(template.program, values), files, _commands(template, values),
+        _tools(template, board),
+    )
 
 
 def _check_memories(template: Template, board: Board, build: Build | ProgramBuild, code_in: str | None) -> None:
@@ -88,8 +99,8 @@ def _stack(model: ProjectModel) -> int:
     return -(-needed // 1024) * 1024
 
 
-def _rendered(template: Template, values: dict[str, Any]) -> dict[str, str]:
-    """The template's own files and the shared ones; a file that comes out empty is not for this board."""
+def _rendered(template: Template, application: Application, values: dict[str, Any]) -> dict[str, str]:
+    """The template's own files and the shared ones; one that comes out empty is not for this board or application."""
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader([
             jinja2.FileSystemLoader(template.path / "files"), jinja2.FileSystemLoader(SHIPPED),
@@ -100,7 +111,7 @@ def _rendered(template: Template, values: dict[str, Any]) -> dict[str, str]:
     own = template.path / "files"
     sources = {str(path.relative_to(own).as_posix()): path.relative_to(own).as_posix()
                for path in sorted(own.rglob("*")) if path.is_file()}
-    sources |= {f"{to}.j2": f"{SHARED}/{name}.j2" for to, name in template.shared.items()}
+    sources |= {f"{to}.j2": f"{SHARED}/{name}.j2" for to, name in application.shared.items()}
     files = {}
     for target, source in sources.items():
         try:

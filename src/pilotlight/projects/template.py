@@ -20,10 +20,17 @@ from pilotlight.errors import PilotlightError
 SHIPPED = Path(__file__).parent / "templates"
 SHARED = "shared"  # files that several templates use; not a template itself
 FILE = "template.toml"
+# What a project does; a template has some of them.
+APPLICATIONS = {
+    "run": "reads an input, runs the model, shows the result and its cost, sleeps",
+    "server": "answers a computer on a serial line: docs/device-protocol.md",
+}
+DEFAULT_APPLICATION = "run"
 _KEYS = {
     "title": str, "yours": list, "shared": dict, "boards": dict, "option": list, "tools": dict, "commands": dict,
-    "memories": bool, "model": str, "sources_only": bool, "zip": dict,
+    "memories": bool, "model": str, "sources_only": bool, "zip": dict, "program": str, "app": dict,
 }
+_APP = {"yours": list, "shared": dict, "server": str}
 _BOARDS = {"startup": list, "name": str, "vendor": str, "except": dict}
 _OPTION = {"name": str, "default": str, "help": str}
 
@@ -38,12 +45,24 @@ class TemplateOption:
 
 
 @dataclass(frozen=True)
+class Application:
+    """What one of a template's applications has besides the files of all of them."""
+
+    name: str
+    yours: tuple[str, ...] = ()  # files that are the user's once they are written
+    shared: Mapping[str, str] = field(default_factory=dict)  # file of the project: file of the shared ones
+    server: str | None = None  # folder of the device server's sources
+
+
+@dataclass(frozen=True)
 class Template:
     name: str
     path: Path
     title: str
-    yours: tuple[str, ...] = ()  # files that are the user's once they are written
-    shared: Mapping[str, str] = field(default_factory=dict)  # file of the project: file of the shared ones
+    yours: tuple[str, ...] = ()
+    shared: Mapping[str, str] = field(default_factory=dict)
+    apps: Mapping[str, Application] = field(default_factory=dict)
+    program: str | None = None  # what a build makes
     startup: tuple[str, ...] | None = None  # kinds of start-up code it has
     board_name: str | None = None  # the environment in which a board must have a name
     vendor: str | None = None  # of the boards
@@ -77,6 +96,16 @@ class Template:
                 f"the template {self.name} does not take {board.name}: {reason}",
                 hint=f"`pilotlight boards --template {self.name}` lists those that it takes", kind="usage",
             )
+
+    def application(self, name: str) -> Application:
+        """One of the template's applications, with the files that all of them have."""
+        if name not in self.apps:
+            raise PilotlightError(
+                f"the template {self.name} has no application {name!r}", hint=f"it has: {', '.join(self.apps)}",
+                kind="usage",
+            )
+        app = self.apps[name]
+        return Application(name, (*self.yours, *app.yours), {**self.shared, **app.shared}, app.server)
 
     def chosen(self, given: Mapping[str, str]) -> dict[str, str]:
         """The value of every option; an unknown one is refused by name."""
@@ -137,12 +166,19 @@ def _parse(name: str, path: Path) -> Template:
         if len(row) < len(_OPTION):
             raise _bad(file, f"option: expected {', '.join(_OPTION)}")
     startup = taken.get("startup")
+    apps = data.get("app", {DEFAULT_APPLICATION: {}})
+    _check(file, "app.", apps, dict.fromkeys(APPLICATIONS, dict))
+    for app, row in apps.items():
+        _check(file, f"app.{app}.", row, _APP)
     return Template(
         name=name,
         path=path,
         title=data["title"],
         yours=tuple(data.get("yours", [])),
         shared=data.get("shared", {}),
+        apps={app: Application(app, tuple(row.get("yours", [])), row.get("shared", {}), row.get("server"))
+              for app, row in apps.items()},
+        program=data.get("program"),
         startup=None if startup is None else tuple(startup),
         board_name=taken.get("name"),
         vendor=taken.get("vendor"),

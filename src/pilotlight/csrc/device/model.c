@@ -3,6 +3,9 @@
 #if defined(PL_BARE)
 #include "pl_fault.h"
 #endif
+#if defined(PL_STACK)
+#include "pl_io.h"
+#endif
 #include "pl_model.h"
 #include "pl_ports.h"
 #include "pl_protocol.h"
@@ -115,13 +118,21 @@ uint32_t pl_model_run(uint32_t index)
     return (uint32_t)((uintptr_t)top - (uintptr_t)low);
 }
 #else
-uint32_t pl_model_features(void) { return 0u; }
+#if defined(PL_STACK)
+#define STACK_FEATURE PL_HAS_STACK
+#define STACK() pl_io_stack()
+#else
+#define STACK_FEATURE 0u
+#define STACK() PL_NOT_MEASURED
+#endif
+
+uint32_t pl_model_features(void) { return STACK_FEATURE; }
 
 uint32_t pl_model_run(uint32_t index)
 {
     pl_begin_steps();
     entry_point(index)(&model);
     pl_end_steps();
-    return PL_NOT_MEASURED;
+    return STACK();
 }
 #endif

@@ -21,4 +21,7 @@ void pl_io_exit(int32_t code);
 /* With PL_CYCLES: a counter of the core's cycles that may wrap around. */
 uint32_t pl_io_cycles(void);
 
+/* With PL_STACK: the most bytes of stack that were ever in use, those of the server included. */
+uint32_t pl_io_stack(void);
+
 #endif
