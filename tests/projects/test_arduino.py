@@ -40,7 +40,7 @@ def test_library_sketch_and_archive(tmp_path: Path) -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", rows["version"])
     source = node / "library" / "src"
     assert (source / rows["includes"]).is_file()
-    assert {path.suffix for path in source.iterdir()} <= {".c", ".h", ".S"}
+    assert {path.suffix for path in source.iterdir()} <= {".c", ".h"}
     assert not any("int main(" in path.read_text() for path in (node / "library").rglob("*.c"))
     assert call_json("update", node)["written"] == []
 
@@ -50,7 +50,7 @@ def test_library_sketch_and_archive(tmp_path: Path) -> None:
     assert inside == {f"net/{path.relative_to(node / 'library').as_posix()}": path.read_bytes() for path in there}
 
     sketch = node / "library" / "examples" / "run"
-    for path in sorted([*sketch.iterdir(), *source.glob("*.c"), *source.glob("*.S")]):
+    for path in sorted([*sketch.iterdir(), *source.glob("*.c")]):
         if path.suffix == ".h":
             continue
         kind = {".ino": ["-x", "c++", "-include", "Arduino.h", "-fno-exceptions", "-std=gnu++14"],

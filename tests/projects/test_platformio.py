@@ -42,7 +42,7 @@ def test_files_and_sources(name: str, tmp_path: Path) -> None:
     library = json.loads((node / "lib" / "model" / "library.json").read_text())
     source = node / "lib" / "model" / "src"
     assert library["name"] == "net" and (source / library["headers"]).is_file()
-    assert {path.suffix for path in source.iterdir()} <= {".c", ".h", ".S"}
+    assert {path.suffix for path in source.iterdir()} <= {".c", ".h"}
 
     for path in sorted([*(node / "src").iterdir(), *source.iterdir()]):
         if path.suffix == ".h":

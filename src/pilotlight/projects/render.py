@@ -16,6 +16,7 @@ from pilotlight.boards import Board
 from pilotlight.compiler import Build
 from pilotlight.errors import PilotlightError
 from pilotlight.programs import ProgramBuild
+from pilotlight.projects.assembly import assembly_as_c
 from pilotlight.projects.model import ProjectModel, project_model
 from pilotlight.projects.server import SOURCES, server_files
 from pilotlight.projects.template import DEFAULT_APPLICATION, SHARED, SHIPPED, Application, Template
@@ -60,8 +61,7 @@ def render(
         "code_in": code_in, "compiler": compiler(board), "stack_bytes": _stack(model), "app": app,
         "server_sources": [f"{application.server}/{source}" for source in SOURCES] if application.server else [],
     }
-    files = {f"{template.model}/{path}": _bytes(text) for path, text in build.module.files.items()
-             if not template.sources_only or _is_source(path, model)}
+    files = {f"{template.model}/{path}": _bytes(text) for path, text in _model_files(template, build, model).items()}
     if application.server is not None:
         files |= {f"{application.server}/{path}": text.encode() for path, text in server_files(info.folder).items()}
     files |= {path: text.encode() for path, text in _rendered(template, application, values).items()}
@@ -132,6 +132,19 @@ def _commands(template: Template, values: dict[str, Any]) -> dict[str, list[list
 
 def _text(text: str, values: dict[str, Any]) -> str:
     return jinja2.Template(text, undefined=jinja2.StrictUndefined).render(**values)
+
+
+def _model_files(template: Template, build: Build | ProgramBuild, model: ProjectModel) -> dict[str, str | bytes]:
+    """What was generated, as the environment wants it."""
+    files: dict[str, str | bytes] = {}
+    for path, text in build.module.files.items():
+        if template.assembly_in_c and path.endswith(".S"):
+            assert isinstance(text, str)
+            name = path.removesuffix(".S")
+            files[f"{name}.c"] = assembly_as_c(text, name)
+        elif not template.sources_only or _is_source(path, model):
+            files[path] = text
+    return files
 
 
 def _is_source(path: str, model: ProjectModel) -> bool:

@@ -28,7 +28,8 @@ APPLICATIONS = {
 DEFAULT_APPLICATION = "run"
 _KEYS = {
     "title": str, "yours": list, "shared": dict, "boards": dict, "option": list, "tools": dict, "commands": dict,
-    "memories": bool, "model": str, "sources_only": bool, "zip": dict, "program": str, "app": dict,
+    "memories": bool, "model": str, "sources_only": bool, "assembly_in_c": bool, "zip": dict, "program": str,
+    "app": dict,
 }
 _APP = {"yours": list, "shared": dict, "server": str}
 _BOARDS = {"startup": list, "name": str, "vendor": str, "except": dict}
@@ -72,6 +73,7 @@ class Template:
     commands: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     model: str = "model"  # folder of the generated files
     sources_only: bool = False  # only headers and sources there, where everything else would be in the way
+    assembly_in_c: bool = False  # where files of assembly are not built with the flags of C
     zip: Mapping[str, str] = field(default_factory=dict)  # archive: folder that is in it
     memories: bool = False  # whether it can put code, weights and arena into memories of one's choice
 
@@ -188,6 +190,7 @@ def _parse(name: str, path: Path) -> Template:
         commands={key: tuple(map(tuple, rows)) for key, rows in data.get("commands", {}).items()},
         model=data.get("model", "model"),
         sources_only=data.get("sources_only", False),
+        assembly_in_c=data.get("assembly_in_c", False),
         zip=data.get("zip", {}),
         memories=data.get("memories", False),
     )
