@@ -69,7 +69,8 @@ class Flashing:
     pyocd: str | None = None  # target
     openocd: tuple[str, ...] = ()  # configuration files, in order
     esptool: str | None = None  # chip
-    uf2: str | None = None  # name of the volume, or the board id in its INFO_UF2.TXT
+    uf2: str | None = None  # the board id in the INFO_UF2.TXT of its volume
+    uf2_family: int | None = None  # of the chip
     west: tuple[str, ...] = ()  # runners of Zephyr, the usual one first
 
 

@@ -36,7 +36,7 @@ UART_KINDS = ("cmsdk", "ns16550", "nrf", "stm32")
 _EMULATOR = {"program": str, "package": str, "machine": str, "startup": str}
 _MICROPYTHON = {"heap": str, "irq": int}
 _NAMES = {"zephyr": str, "mbed": str, "idf": str, "arduino": str, "platformio": str, "platformio_platform": str}
-_FLASHING = {"pyocd": str, "openocd": list, "esptool": str, "uf2": str, "west": list}
+_FLASHING = {"pyocd": str, "openocd": list, "esptool": str, "uf2": str, "uf2_family": int, "west": list}
 _WORDS = {str: "text", int: "a whole number", list: "a list", dict: "a table", bool: "true or false"}
 
 

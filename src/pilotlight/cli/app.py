@@ -24,7 +24,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.version import __version__
 
 _COMMANDS = (
-    "demo", "boards", "inspect", "compile", "run", "profile", "compare", "report", "new", "update", "build",
+    "demo", "boards", "inspect", "compile", "run", "profile", "compare", "report", "new", "update", "build", "flash",
     "repl", "micropython", "doctor",
 )
 _INTERRUPTED = 130

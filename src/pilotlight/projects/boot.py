@@ -38,5 +38,8 @@ def project_program(folder: Path, manifest: Manifest) -> Path:
         )
     program = folder / manifest.program
     if not program.is_file():
-        raise PilotlightError(f"{program} is not there", hint=f"`pilotlight build {folder}` makes it", kind="file")
+        raise PilotlightError(
+            f"{folder} is not built yet: {program} is not there", hint=f"`pilotlight build {folder}` makes it",
+            kind="not-built",
+        )
     return program

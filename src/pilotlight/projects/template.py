@@ -160,8 +160,8 @@ def _parse(name: str, path: Path) -> Template:
         raise _bad(file, "title: missing")
     taken = data.get("boards", {})
     _check(file, "boards.", taken, _BOARDS)
-    if not set(data.get("commands", {})) <= {"build"}:
-        raise _bad(file, "commands: expected build alone")
+    if not set(data.get("commands", {})) <= {"build", "flash"}:
+        raise _bad(file, "commands: expected build and flash")
     options = data.get("option", [])
     for row in options:
         _check(file, "option.", row, _OPTION)
