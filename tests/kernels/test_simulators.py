@@ -234,11 +234,13 @@ def test_text_becomes_operands_and_text_again() -> None:
 
 CORTEX_M = ["arm-none-eabi-gcc", "-mthumb"]
 BLOCKS = {
-    "mac_f32": ({"mac_f32_1x1"}, ("mac_f32", "pl_mac_t", "rows, cols, len", "cols, rows, len"),
+    "mac_f32": ({"mac_f32_1x1"}, ("mac_f32", "pl_mac_t", "rows;\n    int32_t cols;", "cols;\n    int32_t rows;"),
                 [*CORTEX_M, "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"]),
-    "dsp": ({"taps_s8_4"}, ("taps_dsp_s8", "pl_dsp_taps_t", "*x;\n    int32_t kh, kw;", "*x;\n    int32_t kw, kh;"),
+    "dsp": ({"taps_s8_4"},
+            ("taps_dsp_s8", "pl_dsp_taps_t", "int32_t kh;\n    int32_t kw;", "int32_t kw;\n    int32_t kh;"),
             [*CORTEX_M, "-mcpu=cortex-m4"]),
-    "mve": ({"dot_s8_1x4"}, ("linear_mve_s8", "pl_dot_mve_t", "int32_t depth;\n", "int32_t other, depth;\n"),
+    "mve": ({"dot_s8_1x4"},
+            ("linear_mve_s8", "pl_dot_mve_t", "int32_t depth;\n", "int32_t other;\n    int32_t depth;\n"),
             [*CORTEX_M, "-mcpu=cortex-m55", "-mfloat-abi=hard"]),
     "rv32": ({"rv_conv_s8_1"},
              ("conv_rv_s8", "pl_rv_conv_t", "int8_t *y;\n    int32_t oc;", "int32_t oc;\n    int8_t *y;"),

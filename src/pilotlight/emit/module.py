@@ -22,7 +22,7 @@ from pilotlight.graph import Port, Quant, Value
 from pilotlight.graph.describe import port_meaning, size_meaning, summarize
 from pilotlight.graph.names import in_comment, port_names
 from pilotlight.kernels.blocks import assembly, dispatch
-from pilotlight.kernels.text import kernel_text
+from pilotlight.kernels.text import kernel_text, without_includes
 from pilotlight.ops.describe import describe_node
 from pilotlight.plan import Plan
 from pilotlight.version import __version__
@@ -112,12 +112,12 @@ def emit_program(
     }
     micro_text, stack = assembly(collected.micro, name, target)
     asm_stack = collected.stack | stack
-    calls = dispatch(collected.micro, name, target)
-    kernels = kernel_text(collected.kernels)
+    for_kernels, kernels = without_includes(kernel_text(collected.kernels))
+    for_calls, calls = without_includes(dispatch(collected.micro, name, target))
     tables = "\n".join(table.text() for table in collected.tables)
     code = _render(
         "model.c", **common, kernels=kernels, tables=tables, dispatch=calls, reset=reset,
-        includes=[file for file in collected.files if file.endswith(".h")],
+        library=sorted({*for_kernels, *for_calls}), includes=[file for file in collected.files if file.endswith(".h")],
         uses_infinity=any("PL_INFINITY" in text for text in (*chain(*collected.bodies), tables)),
     )
     files: dict[str, str | bytes] = {f"{name}.h": _render("model.h", **common), f"{name}.c": code}

@@ -13,6 +13,7 @@ PORTABLE = Path(__file__).parent / "portable"
 FOLDERS = tuple(Path(__file__).parent / isa for isa in ("portable", "dsp", "mve", "rv32"))  # with headers
 
 _LOCAL_INCLUDE = re.compile(r'^#include "([^"]+)\.h"\n', re.MULTILINE)
+_SYSTEM_INCLUDE = re.compile(r"^#if [^\n]*\n#include <[^\n]*>\n#endif\n+|^#include <[^\n]*>\n+", re.MULTILINE)
 _GUARD = re.compile(r"\A#ifndef \w+_H\n#define \w+_H\n(.*)#endif\s*\Z", re.DOTALL)
 
 
@@ -49,6 +50,12 @@ def kernel_text(headers: Iterable[str]) -> str:
     for header in headers:
         visit(header)
     return "\n\n".join(done.values())
+
+
+def without_includes(text: str) -> tuple[list[str], str]:
+    """The C library's headers that a text includes, some of them under a condition, and the rest of the text."""
+    found = dict.fromkeys(include.rstrip("\n") for include in _SYSTEM_INCLUDE.findall(text))
+    return sorted(found), _SYSTEM_INCLUDE.sub("", text)
 
 
 def kernel_source(name: str) -> str:

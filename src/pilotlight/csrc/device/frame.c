@@ -117,7 +117,7 @@ pl_receipt_t pl_frame_receive(pl_frame_t *frame)
             const uint32_t stuffed = at - start;
             at++;
             start = at;
-            if (too_long) {
+            if (too_long != 0) {
                 return PL_OVERLONG;
             }
             if (stuffed != 0u) {
@@ -127,7 +127,7 @@ pl_receipt_t pl_frame_receive(pl_frame_t *frame)
             if (start == have) {
                 start = 0u;
                 have = 0u;
-            } else if ((have == PL_BUFFER_BYTES) && !make_room()) {
+            } else if ((have == PL_BUFFER_BYTES) && (make_room() == 0)) {
                 too_long = 1;
                 have = 0u;
             }

@@ -43,7 +43,7 @@ void pl_io_write(const void *data, uint32_t bytes)
         if (put <= 0) {
             exit(1);
         }
-        from += put;
+        from = &from[put];
         bytes -= (uint32_t)put;
     }
 }

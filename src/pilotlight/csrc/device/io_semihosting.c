@@ -54,7 +54,7 @@ void pl_io_write(const void *data, uint32_t bytes)
         if (left >= bytes) {
             pl_io_exit(1);
         }
-        from += bytes - left;
+        from = &from[bytes - left];
         bytes = left;
     }
 }

@@ -1,6 +1,9 @@
 /* Answers the questions of pl_protocol.h about one model. */
 #include "pl_server.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "pl_frame.h"
 #include "pl_io.h"
 #include "pl_model.h"
@@ -60,7 +63,7 @@ static const uint8_t *take(pl_question_t *q, uint32_t bytes)
     if (bytes > q->left) {
         return 0;
     }
-    q->at += bytes;
+    q->at = &q->at[bytes];
     q->left -= bytes;
     return p;
 }
@@ -105,16 +108,16 @@ static pl_port_t port_of(uint8_t command, uint32_t index)
 static uint8_t transfer(pl_question_t *q, uint8_t command)
 {
     const uint8_t *args = take(q, 10u);
-    if (args == 0) {
+    if (args == NULL) {
         return PL_CUT_SHORT;
     }
     const uint32_t index = pl_get_u16(args);
     const uint32_t offset = pl_get_u32(args + 2);
     const uint32_t length = pl_get_u32(args + 6);
-    const int writes = (command == PL_INPUT) || (command == PL_LOAD) || (command == PL_CODE);
-    const uint8_t *data = writes ? take(q, length) : 0;
+    const bool writes = (command == PL_INPUT) || (command == PL_LOAD) || (command == PL_CODE);
+    const uint8_t *data = writes ? take(q, length) : NULL;
     const uint32_t count = (command == PL_INPUT) ? pl_model_inputs : (command == PL_OUTPUT) ? pl_model_outputs : 1u;
-    if (writes && (data == 0)) {
+    if (writes && (data == NULL)) {
         return PL_CUT_SHORT;
     }
     if (index >= count) {
@@ -138,7 +141,7 @@ static uint8_t transfer(pl_question_t *q, uint8_t command)
 static uint8_t run(pl_question_t *q)
 {
     const uint8_t *args = take(q, 6u);
-    if (args == 0) {
+    if (args == NULL) {
         return PL_CUT_SHORT;
     }
     const uint32_t entry = pl_get_u16(args);
@@ -160,7 +163,7 @@ static uint8_t fill_arena(pl_question_t *q)
 {
     const uint8_t *args = take(q, 1u);
     volatile uint8_t *p = pl_model_arena();
-    if (args == 0) {
+    if (args == NULL) {
         return PL_CUT_SHORT;
     }
     for (uint32_t i = 0u; (q->repeated == 0u) && (i < pl_model_arena_bytes); i++) {
@@ -173,7 +176,7 @@ static uint8_t describe(pl_question_t *q)
 {
     const uint8_t *args = take(q, 2u);
     uint32_t length = 0u;
-    if (args == 0) {
+    if (args == NULL) {
         return PL_CUT_SHORT;
     }
     const uint32_t line = pl_get_u16(args);
@@ -204,7 +207,7 @@ static uint8_t marks(pl_question_t *q)
 static uint8_t watch(pl_question_t *q)
 {
     const uint8_t *args = take(q, 10u);
-    if (args == 0) {
+    if (args == NULL) {
         return PL_CUT_SHORT;
     }
     const uint32_t step = pl_get_u16(args);
@@ -227,7 +230,7 @@ static uint8_t watch(pl_question_t *q)
 static uint8_t call(pl_question_t *q)
 {
     const uint8_t *args = take(q, 8u);
-    if (args == 0) {
+    if (args == NULL) {
         return PL_CUT_SHORT;
     }
     const uint32_t offset = pl_get_u32(args);
@@ -255,7 +258,7 @@ static uint8_t result(pl_question_t *q)
 static uint8_t steps(pl_question_t *q)
 {
     const uint8_t *args = take(q, 4u);
-    if (args == 0) {
+    if (args == NULL) {
         return PL_CUT_SHORT;
     }
     const uint32_t first = pl_get_u16(args);

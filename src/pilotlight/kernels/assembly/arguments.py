@@ -37,9 +37,10 @@ class ArgumentStruct:
     @property
     def check(self) -> str:
         """C that does not compile where a field is somewhere else."""
-        tests = [f"offsetof({self.ctype}, {field}) == {WORD * i}" for i, field in enumerate(self.fields)]
+        tests = [f"(offsetof({self.ctype}, {field}) == {WORD * i}u)" for i, field in enumerate(self.fields)]
         lines = [" && ".join(tests[at : at + 2]) for at in range(0, len(tests), 2)]
-        return f"PL_ASSERT({self.ctype}, {f' &&{chr(10)}          '.join(lines)});\n"
+        holds = " &&\n    ".join(lines)
+        return f"enum {{ {self.ctype}_is_as_the_assembly_knows_it = 1 / ((\n    {holds}) ? 1 : 0) }};\n"
 
 
 def checks(structs: Iterable[ArgumentStruct]) -> str:
@@ -47,8 +48,4 @@ def checks(structs: Iterable[ArgumentStruct]) -> str:
     some = dict.fromkeys(structs)
     if not some:
         return ""
-    return (
-        "#include <stddef.h>\n"
-        "#define PL_ASSERT(name, condition) typedef char name##_is_as_the_assembly_knows_it[(condition) ? 1 : -1]\n"
-        + "".join(struct.check for struct in some)
-    )
+    return "#include <stddef.h>\n" + "".join(struct.check for struct in some)

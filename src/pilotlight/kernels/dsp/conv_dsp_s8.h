@@ -1,6 +1,7 @@
 #ifndef PL_CONV_DSP_S8_H
 #define PL_CONV_DSP_S8_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "dsp_s8.h"
@@ -31,45 +32,57 @@ static inline void pl_gather_row_s16(const pl_conv_dsp_t *d, const pl_run_s8_t *
     const int32_t step = t->step;
     const int32_t next = step * s->ic;
     const int32_t last = at + ((t->count - 1) * step); // input column
-    const int32_t end = row ? ((last < s->iw) ? (last + 1) : s->iw) : at;
+    const int32_t end = (row != NULL) ? ((last < s->iw) ? (last + 1) : s->iw) : at;
     const int32_t fours = d->fours;
     const int16_t zx = (int16_t)s->zx;
-    for (; (at < 0) && (at <= last); at += step, to += column) {
+    for (; (at < 0) && (at <= last); at += step) {
         for (int32_t k = 0; k < channels; k++) {
             to[k] = zx;
         }
+        to = &to[column];
     }
-    const int8_t *from = (at < end) ? (row + (at * s->ic)) : 0;
+    const int8_t *from = (at < end) ? (row + (at * s->ic)) : NULL;
     if ((fours == channels) && (column == channels) && (next == channels) && (at < end)) { // pixels side by side
         pl_widen_s8(from, to, (end - at) * channels);
-        to += (end - at) * channels;
+        to = &to[(end - at) * channels];
         at = end;
     } else if (fours == channels) {
-        for (; at < end; at += step, to += column, from += next) {
+        for (; at < end; at += step) {
             pl_widen_s8(from, to, channels);
+            to = &to[column];
+            from = &from[next];
         }
     } else if (fours > 0) {
-        for (; at < end; at += step, to += column, from += next) {
+        for (; at < end; at += step) {
             pl_widen_s8(from, to, fours);
             for (int32_t k = fours; k < channels; k++) {
                 to[k] = from[k];
             }
+            to = &to[column];
+            from = &from[next];
         }
     } else if (channels == 3) {
-        for (; at < end; at += step, to += column, from += next) {
-            to[0] = from[0], to[1] = from[1], to[2] = from[2];
+        for (; at < end; at += step) {
+            to[0] = from[0];
+            to[1] = from[1];
+            to[2] = from[2];
+            to = &to[column];
+            from = &from[next];
         }
     } else {
-        for (; at < end; at += step, to += column, from += next) {
+        for (; at < end; at += step) {
             for (int32_t k = 0; k < channels; k++) {
                 to[k] = from[k];
             }
+            to = &to[column];
+            from = &from[next];
         }
     }
-    for (; at <= last; at += step, to += column) {
+    for (; at <= last; at += step) {
         for (int32_t k = 0; k < channels; k++) {
             to[k] = zx;
         }
+        to = &to[column];
     }
 }
 
@@ -81,15 +94,15 @@ static inline void pl_gather_s16(const pl_conv_dsp_t *d, const pl_group_s8_t *g,
     const pl_conv_s8_t *s = &d->s;
     pl_run_s8_t t;
     pl_runs_s8(s, g, &t);
-    const int32_t column = t.each_a_pixel ? d->stride : d->column;
+    const int32_t column = (t.each_a_pixel != 0) ? d->stride : d->column;
     for (int32_t i = 0; i < t.runs; i++) {
         int32_t row = (g->row * s->sh) - s->pt;
         for (int32_t r = 0; r < s->kh; r++) {
-            const int8_t *from = ((row >= 0) && (row < s->ih)) ? (x + (row * s->iw * s->ic)) : 0;
+            const int8_t *from = ((row >= 0) && (row < s->ih)) ? (x + (row * s->iw * s->ic)) : NULL;
             pl_gather_row_s16(d, &t, t.at + (i * t.at_run), from, patch + (r * s->icg), column);
             row += s->dh;
         }
-        patch += d->stride;
+        patch = &patch[d->stride];
     }
 }
 
@@ -115,10 +128,10 @@ static inline void pl_filters_dsp_s8(const pl_conv_dsp_t *d, int32_t pixels, con
         if (pairs > 0) {
             pl_conv_block_s8(d->kind, taken, &t);
         }
-        if (s->ocg & 1) {
+        if ((s->ocg & 1) != 0) {
             int8_t spare[6] = {0}; // (pixels, 2)
             t.w = t.w_end;
-            t.w_end += d->pair_words;
+            t.w_end = &t.w_end[d->pair_words];
             t.y = spare;
             t.y_pixel = 2;
             pl_conv_block_s8(d->kind, taken, &t);
@@ -127,8 +140,8 @@ static inline void pl_filters_dsp_s8(const pl_conv_dsp_t *d, int32_t pixels, con
             }
         }
         pixels -= taken;
-        patch += taken * d->stride;
-        y += taken * s->oc;
+        patch = &patch[taken * d->stride];
+        y = &y[taken * s->oc];
     }
 }
 

@@ -1,6 +1,7 @@
 #ifndef PL_DEPTHWISE_DSP_S8_H
 #define PL_DEPTHWISE_DSP_S8_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "dsp_s8.h"
@@ -53,7 +54,8 @@ static inline void pl_pairs_twin_s8(const pl_dsp_pairs_t *t)
     const int32_t z = pl_low16(t->zx);
     for (int32_t c = 0; c < t->columns; c++) {
         for (int32_t k = 0; k < 4; k++) {
-            t->to[(8 * c) + (2 * k)] = pl_word16(t->a ? t->a[(c * t->ic) + k] : z, t->b ? t->b[(c * t->ic) + k] : z);
+            t->to[(8 * c) + (2 * k)] =
+                pl_word16((t->a != NULL) ? t->a[(c * t->ic) + k] : z, (t->b != NULL) ? t->b[(c * t->ic) + k] : z);
         }
     }
 }
@@ -120,13 +122,13 @@ static inline void pl_depthwise_group_s8(const pl_depthwise_dsp_t *d, const pl_g
     t.hi = s->q.hi;
     pl_fill_columns_s8(patch, 0, first, p.zx);
     pl_fill_columns_s8(patch, first + p.columns, columns, p.zx);
-    x += (at + first) * s->ic;
+    x = &x[(at + first) * s->ic];
     for (int32_t c = 0; c < s->ic; c += 4) {
         const int32_t k = ((c + 4) <= s->ic) ? c : (s->ic - 4); // the last four may be partly those before them
         for (int32_t half = 0; (half < 2) && (p.columns > 0); half++) {
             const int32_t r = top + (2 * half);
-            p.a = ((r >= 0) && (r < s->ih)) ? (x + (r * s->iw * s->ic) + k) : 0;
-            p.b = (((r + 1) >= 0) && ((r + 1) < s->ih) && (half < rows)) ? (x + ((r + 1) * s->iw * s->ic) + k) : 0;
+            p.a = ((r >= 0) && (r < s->ih)) ? (x + (r * s->iw * s->ic) + k) : NULL;
+            p.b = (((r + 1) >= 0) && ((r + 1) < s->ih) && (half < rows)) ? (x + ((r + 1) * s->iw * s->ic) + k) : NULL;
             p.to = patch + (8 * first) + half;
             pl_pairs_s8(&p);
         }
@@ -149,7 +151,7 @@ static inline void pl_depthwise_dsp_s8(const pl_depthwise_dsp_t *d,
             for (int32_t k = 0; k < s->in_row; k++) {
                 pl_group_s8_t g;
                 pl_group_s8(s, i, j, k, &g);
-                g.row = (s->reverse ? (in_rows - 1 - j) : j) * d->rows;
+                g.row = ((s->reverse != 0) ? (in_rows - 1 - j) : j) * d->rows;
                 pl_depthwise_group_s8(d, &g, ((s->oh - g.row) < d->rows) ? 1 : d->rows,
                                       x + (g.image * s->ih * s->iw * s->ic), w, y + (g.image * s->oh * s->ow * s->ic),
                                       (int32_t *)scratch);

@@ -58,36 +58,36 @@ static inline int32_t pl_weight_b(int32_t half) { return (int8_t)(uint8_t)((uint
 static inline int32_t pl_weight_a(int32_t half) { return (half - pl_weight_b(half)) / 256; }
 
 /* What a pair starts from: packed, the first is 256 A + B. */
-static inline int32_t pl_start_a(const int32_t *w, int32_t wide) { return wide ? w[0] : ((w[0] - w[1]) / 256); }
+static inline int32_t pl_start_a(const int32_t *w, int32_t wide) { return (wide != 0) ? w[0] : ((w[0] - w[1]) / 256); }
 
 static inline void pl_conv_twin_s8(const pl_dsp_conv_t *t, int32_t pixels, int32_t stride, int32_t wide, int32_t shift)
 {
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
     const int16_t *x = (pixels == 3) ? (t->x - stride) : t->x;
-    const int32_t words = 4 + (t->steps * (wide ? 4 : 2));
+    const int32_t words = 4 + (t->steps * ((wide != 0) ? 4 : 2));
     int8_t *y = t->y;
-    for (const int32_t *w = t->w; w != t->w_end; w += words) {
+    for (const int32_t *w = t->w; w != t->w_end; w = &w[words]) {
         for (int32_t p = 0; p < pixels; p++) {
             const int16_t *at = x + (p * stride);
             const int32_t *v = w + 2;
             int32_t a = pl_start_a(w, wide);
             int32_t b = w[1];
             for (int32_t i = 0; i < (2 * t->steps); i++) {
-                if (wide) {
+                if (wide != 0) {
                     a += (at[0] * pl_low16(v[0])) + (at[1] * pl_high16(v[0]));
                     b += (at[0] * pl_low16(v[1])) + (at[1] * pl_high16(v[1]));
-                    v += 2;
+                    v = &v[2];
                 } else {
                     a += (at[0] * pl_weight_a(pl_low16(*v))) + (at[1] * pl_weight_a(pl_high16(*v)));
                     b += (at[0] * pl_weight_b(pl_low16(*v))) + (at[1] * pl_weight_b(pl_high16(*v)));
-                    v += 1;
+                    v++;
                 }
-                at += 2;
+                at = &at[2];
             }
             y[p * t->y_pixel] = pl_requantize_s8(&q, a, w[words - 2]);
             y[(p * t->y_pixel) + 1] = pl_requantize_s8(&q, b, w[words - 1]);
         }
-        y += 2;
+        y = &y[2];
     }
 }
 
@@ -96,20 +96,22 @@ static inline void pl_row_twin_s8(const pl_dsp_row_t *t, int32_t filters, int32_
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
     const int32_t words = (2 + t->steps) * filters;
     int8_t *y = t->y;
-    for (const int32_t *w = t->w; w != t->w_end; w += words) {
+    for (const int32_t *w = t->w; w != t->w_end; w = &w[words]) {
         for (int32_t f = 0; f < filters; f += 2) {
             const int32_t *v = w + filters + f;
             int32_t a = pl_start_a(w + f, 0);
             int32_t b = w[f + 1];
-            for (const int8_t *x = t->x; x != t->x_end; x += 4) {
+            for (const int8_t *x = t->x; x != t->x_end; x = &x[4]) {
                 a += (x[0] * pl_weight_a(pl_low16(v[0]))) + (x[2] * pl_weight_a(pl_high16(v[0])));
                 a += (x[1] * pl_weight_a(pl_low16(v[1]))) + (x[3] * pl_weight_a(pl_high16(v[1])));
                 b += (x[0] * pl_weight_b(pl_low16(v[0]))) + (x[2] * pl_weight_b(pl_high16(v[0])));
                 b += (x[1] * pl_weight_b(pl_low16(v[1]))) + (x[3] * pl_weight_b(pl_high16(v[1])));
-                v += filters;
+                v = &v[filters];
             }
-            *y++ = pl_requantize_s8(&q, a, w[words - filters + f]);
-            *y++ = pl_requantize_s8(&q, b, w[words - filters + f + 1]);
+            *y = pl_requantize_s8(&q, a, w[words - filters + f]);
+            y++;
+            *y = pl_requantize_s8(&q, b, w[words - filters + f + 1]);
+            y++;
         }
     }
 }
@@ -118,9 +120,12 @@ static inline void pl_row_twin_s8(const pl_dsp_row_t *t, int32_t filters, int32_
 static inline void pl_widen_twin_s8(const int8_t *x, int16_t *y, int32_t n)
 {
     for (; n > 0; n -= 4) {
-        y[0] = x[0], y[1] = x[2], y[2] = x[1], y[3] = x[3];
-        x += 4;
-        y += 4;
+        y[0] = x[0];
+        y[1] = x[2];
+        y[2] = x[1];
+        y[3] = x[3];
+        x = &x[4];
+        y = &y[4];
     }
 }
 

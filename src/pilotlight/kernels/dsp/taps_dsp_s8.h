@@ -37,7 +37,7 @@ static inline void pl_taps_twin_s8(const pl_dsp_taps_t *t, int32_t shift)
     const int32_t words = 8 + (2 * t->kh * t->kw);
     const int8_t *x = t->x;
     int8_t *y = t->y;
-    for (const int32_t *w = t->w; w != t->w_end; w += words) {
+    for (const int32_t *w = t->w; w != t->w_end; w = &w[words]) {
         for (int32_t k = 0; k < 4; k++) {
             const int8_t *at = x + k;
             const int32_t *v = w + 4 + (k & 1);
@@ -45,15 +45,15 @@ static inline void pl_taps_twin_s8(const pl_dsp_taps_t *t, int32_t shift)
             for (int32_t r = 0; r < t->kh; r++) {
                 for (int32_t c = 0; c < t->kw; c++) {
                     acc += *at * ((k < 2) ? pl_low16(*v) : pl_high16(*v));
-                    at += t->column;
-                    v += 2;
+                    at = &at[t->column];
+                    v = &v[2];
                 }
-                at += t->row;
+                at = &at[t->row];
             }
             y[k] = pl_requantize_s8(&q, acc, w[words - 4 + k]);
         }
-        x += 4;
-        y += 4;
+        x = &x[4];
+        y = &y[4];
     }
 }
 
@@ -83,15 +83,15 @@ static inline void pl_taps_dsp_s8(const pl_taps_dsp_t *d,
                     t.w = w;
                     t.w_end = w + (fours * words);
                     pl_taps_block_s8(d->kind, 4, &t);
-                    if (s->ic & 3) { // the last four are partly those before them
+                    if ((s->ic & 3) != 0) { // the last four are partly those before them
                         t.x = from + s->ic - 4;
                         t.y = out + s->ic - 4;
                         t.w = t.w_end;
-                        t.w_end += words;
+                        t.w_end = &t.w_end[words];
                         pl_taps_block_s8(d->kind, 4, &t);
                     }
-                    from += s->sw * s->ic;
-                    out += s->ic;
+                    from = &from[s->sw * s->ic];
+                    out = &out[s->ic];
                 }
             }
         }

@@ -41,7 +41,7 @@ static inline void pl_unfold_half_s8(const int8_t *g, int32_t ic, int32_t *to)
         const int32_t d = pl_folded16(pl_pair16(g, 24), pl_pair16(g, 28), pl_pair16(g, 32), c);
         const int32_t word = pl_folded16(a, b, d, place & 3);
         *to = ((place & 2) != 0) ? pl_add16(word, word) : word;
-        to += 2 * ic;
+        to = &to[2 * ic];
     }
 }
 
@@ -52,7 +52,7 @@ static inline void pl_unfold_twin_s8(const pl_dsp_unfold_t *t, int32_t ic)
         for (int32_t k = 0; k < ic; k += 4) {
             pl_unfold_half_s8((const int8_t *)from, ic, t->to + (2 * k) + filter);
             pl_unfold_half_s8((const int8_t *)from + 1, ic, t->to + (2 * k) + 4 + filter);
-            from += 9;
+            from = &from[9];
         }
     }
     pl_copy(t->to + (32 * ic), from, 32);
@@ -76,11 +76,11 @@ static inline void pl_unfold_dsp_s8(const pl_unfold_dsp_t *d,
     t.w_end = f.to + (2 * words) + 8;
     int8_t *const spare = (int8_t *)(f.to + (2 * words) + 8);
     for (int32_t i = 0; i < s->n; i++) {
-        const int32_t image = s->reverse ? (s->n - 1 - i) : i;
+        const int32_t image = (s->reverse != 0) ? (s->n - 1 - i) : i;
         const int8_t *from = x + (image * s->ih * s->iw * s->ic);
         int8_t *to = y + (image * s->oh * s->ow * s->oc);
         for (int32_t j = 0; j < d->turns; j++) {
-            const int32_t first = (s->reverse ? (d->turns - 1 - j) : j) * d->tall;
+            const int32_t first = ((s->reverse != 0) ? (d->turns - 1 - j) : j) * d->tall;
             const int32_t rows = ((down - first) < d->tall) ? (down - first) : d->tall;
             for (int32_t r = rows - 1; r >= 0; r--) { // from the end: a border's inputs lie before their v
                 for (int32_t k = s->in_row - 1; k >= 0; k--) {
@@ -97,10 +97,10 @@ static inline void pl_unfold_dsp_s8(const pl_unfold_dsp_t *d,
                         pl_winograd_outputs_s8(s, 2 * (first + r), 4 * k, filter, to, spare, &t);
                         t.w = f.to;
                         pl_winograd_block_s8(d->d.kind, 4, &t);
-                        t.v += words;
+                        t.v = &t.v[words];
                     }
                 }
-                f.from += d->d.quad_words;
+                f.from = &f.from[d->d.quad_words];
             }
         }
     }

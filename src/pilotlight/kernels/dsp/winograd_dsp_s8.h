@@ -1,6 +1,7 @@
 #ifndef PL_WINOGRAD_DSP_S8_H
 #define PL_WINOGRAD_DSP_S8_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dsp_s8.h"
@@ -58,9 +59,12 @@ static inline void pl_winograd_block_s8(int32_t kind, int32_t filters, pl_dsp_wi
 static inline void pl_spread_twin_s8(const int8_t *x, int8_t *y, int32_t n)
 {
     for (; n > 0; n--) {
-        y[0] = x[0], y[1] = x[1], y[2] = x[2], y[3] = x[3];
-        x += 4;
-        y += 96;
+        y[0] = x[0];
+        y[1] = x[1];
+        y[2] = x[2];
+        y[3] = x[3];
+        x = &x[4];
+        y = &y[96];
     }
 }
 
@@ -88,7 +92,7 @@ static inline void pl_tiles_twin_s8(const pl_dsp_tiles_t *t)
     const int8_t *x = t->x;
     int32_t *v = t->v_end;
     for (int32_t n = t->fours; n > 0; n--) {
-        v -= 64;
+        v = &v[-64];
         for (int32_t i = 0; i < 12; i++) { // column i / 2, channels of half i % 2
             const int8_t *from = x + ((i >> 1) * t->column);
             int32_t *to = v + (8 * (i >> 1)) + (i & 1); // rows 1, 2, 0, 3
@@ -115,7 +119,7 @@ static inline void pl_tiles_twin_s8(const pl_dsp_tiles_t *t)
                 to[24] = pl_subtract16(at[6], at[2]);
             }
         }
-        x -= t->channels;
+        x = &x[-(t->channels)];
     }
 }
 
@@ -125,8 +129,8 @@ static inline uint32_t pl_place_s8(const int32_t *v, const int32_t *w, int32_t s
     uint32_t sum = 0;
     for (; steps > 0; steps--) {
         sum += (uint32_t)((pl_low16(*v) * pl_low16(*w)) + (pl_high16(*v) * pl_high16(*w)));
-        v += 32;
-        w += 4;
+        v = &v[32];
+        w = &w[4];
     }
     return sum;
 }
@@ -136,7 +140,7 @@ static inline void pl_winograd_twin_s8(pl_dsp_winograd_t *t, int32_t shift)
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
     const int32_t place = 4 * t->steps;
     const int32_t words = (16 * place) + 8;
-    for (const int32_t *w = t->w; w != t->w_end; w += words) {
+    for (const int32_t *w = t->w; w != t->w_end; w = &w[words]) {
         for (int32_t i = 0; i < 32; i++) { // column i / 8, tile i / 4 % 2, filter i % 4
             const int32_t column = i >> 3;
             const int32_t *v = t->v + (column * 8) + ((i >> 2) & 1);
@@ -178,7 +182,7 @@ static inline void pl_border_s8(const pl_conv_s8_t *s, int32_t top, int32_t left
     const int32_t outside = (int32_t)(((uint32_t)s->zx & 0xffu) * 0x01010101u);
     for (int32_t r = 0; r < 4; r++) {
         const int32_t row = top + r;
-        const int32_t inside = (row >= 0) && (row < s->ih);
+        const bool inside = (row >= 0) && (row < s->ih);
         for (int32_t c = 0; c < 6; c++) {
             const int32_t column = left + c;
             int32_t *at = to + (4 * c) + r;
@@ -187,7 +191,7 @@ static inline void pl_border_s8(const pl_conv_s8_t *s, int32_t top, int32_t left
             } else {
                 for (int32_t n = fours; n > 0; n--) {
                     *at = outside;
-                    at += 24;
+                    at = &at[24];
                 }
             }
         }
@@ -255,22 +259,22 @@ static inline void pl_winograd_dsp_s8(const pl_winograd_dsp_t *d,
     int8_t *const spare = (int8_t *)(v + (16 * s->ic));
     t.v = v;
     for (int32_t i = 0; i < s->n; i++) {
-        const int32_t image = s->reverse ? (s->n - 1 - i) : i;
+        const int32_t image = (s->reverse != 0) ? (s->n - 1 - i) : i;
         const int8_t *from = x + (image * s->ih * s->iw * s->ic);
         int8_t *to = y + (image * s->oh * s->ow * s->oc);
         for (int32_t j = 0; j < in_column; j++) {
-            const int32_t row = 2 * (s->reverse ? (in_column - 1 - j) : j);
+            const int32_t row = 2 * ((s->reverse != 0) ? (in_column - 1 - j) : j);
             for (int32_t k = 0; k < s->in_row; k++) {
-                const int32_t col = 4 * (s->reverse ? (s->in_row - 1 - k) : k);
+                const int32_t col = 4 * ((s->reverse != 0) ? (s->in_row - 1 - k) : k);
                 pl_winograd_inputs_s8(s, row, col, from, v);
                 pl_winograd_outputs_s8(s, row, col, 0, to, spare, &t);
                 t.w = w;
                 t.w_end = w + (fours * d->quad_words);
                 pl_winograd_block_s8(d->kind, 4, &t);
-                if (s->oc & 3) {
+                if ((s->oc & 3) != 0) {
                     pl_winograd_outputs_s8(s, row, col, s->oc - 4, to, spare, &t);
                     t.w = t.w_end;
-                    t.w_end += d->quad_words;
+                    t.w_end = &t.w_end[d->quad_words];
                     pl_winograd_block_s8(d->kind, 4, &t);
                 }
             }

@@ -1,6 +1,7 @@
 #ifndef PL_BLOCKS_MVE_S8_H
 #define PL_BLOCKS_MVE_S8_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "mem.h"
@@ -111,11 +112,11 @@ static inline void pl_dot_c_mve(const pl_dot_mve_t *a, int32_t pixels)
     for (int32_t p = 0; p < count; p++) {
         const int8_t *w = a->w;
         const int8_t *x = a->x0 + (p * a->x_pixel);
-        int8_t *y = (pixels == 2) ? (((p & 1) ? a->y1 : a->y0) + ((p >> 1) * pair)) : (a->y0 + (p * a->step));
-        for (const int32_t *bias = a->bias; bias != a->end; bias += 8) {
+        int8_t *y = (pixels == 2) ? ((((p & 1) != 0) ? a->y1 : a->y0) + ((p >> 1) * pair)) : (a->y0 + (p * a->step));
+        for (const int32_t *bias = a->bias; bias != a->end; bias = &bias[8]) {
             pl_dot_pixel_mve(a, x, w, bias, y, ((bias + 8) == a->end) ? a->last : 4);
-            w += ((a->depth + 15) & ~15) * 4;
-            y += 4;
+            w = &w[((a->depth + 15) & ~15) * 4];
+            y = &y[4];
         }
     }
 }
@@ -147,7 +148,7 @@ static inline void pl_dw_c_mve(const pl_dw_mve_t *a, int32_t repeat)
         int8_t *y = a->y + (p * (a->y_pixel + (a->blocks * 16)));
         for (int32_t b = 0; b < a->blocks; b++) {
             pl_dw_block_mve(a, w, b * 16, p, y + (b * 16), 16, 16);
-            w += repeat ? 0 : (32 + (a->taps * 4));
+            w = &w[(repeat != 0) ? 0 : (32 + (a->taps * 4))];
         }
         if (a->rest > 0) {
             pl_dw_block_mve(a, w, a->blocks * 16, p, y + (a->blocks * 16), ((a->rest <= 8) && (a->taps <= 9)) ? 8 : 16,
@@ -174,8 +175,9 @@ static inline void pl_window_c_mve(const pl_window_mve_t *a)
         const int32_t row = a->top + (r * a->dh);
         for (int32_t c = 0; c < a->kw; c++) {
             const int32_t col = a->left + (c * a->dw);
-            const int32_t inside = (row >= 0) && (row < a->ih) && (col >= 0) && (col < a->iw);
-            *taps++ = inside ? (a->x + (a->at + (r * a->x_row) + (c * a->x_col))) : a->padding;
+            const bool inside = (row >= 0) && (row < a->ih) && (col >= 0) && (col < a->iw);
+            *taps = inside ? (a->x + (a->at + (r * a->x_row) + (c * a->x_col))) : a->padding;
+            taps++;
         }
     }
 }
@@ -184,7 +186,8 @@ static inline void pl_fill_c_mve(int8_t *y, int32_t bytes, int32_t value)
 {
     for (; bytes > 0; bytes--) {
         PL_BARRIER(y);
-        *y++ = (int8_t)value;
+        *y = (int8_t)value;
+        y++;
     }
 }
 

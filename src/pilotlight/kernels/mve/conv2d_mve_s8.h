@@ -1,6 +1,7 @@
 #ifndef PL_CONV2D_MVE_S8_H
 #define PL_CONV2D_MVE_S8_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "blocks_mve_s8.h"
@@ -48,14 +49,14 @@ static inline void pl_part_mve(const pl_conv2d_mve_t *s, const int8_t *x, int32_
     const int32_t y_row = s->kw * s->icg;
     const int32_t width = cols.end - cols.first;
     pl_rows_mve_t a;
-    a.bytes = s->merged ? (width * s->icg) : s->icg;
+    a.bytes = (s->merged != 0) ? (width * s->icg) : s->icg;
     a.pixels = count;
     a.x_pixel = s->sw * s->ic;
     a.y_pixel = s->depth;
     a.rows = rows.end - rows.first;
     a.x_row = x_row;
     a.y_row = y_row;
-    const int32_t end = s->merged ? (cols.first + 1) : cols.end;
+    const int32_t end = (s->merged != 0) ? (cols.first + 1) : cols.end;
     for (int32_t c = cols.first; c < end; c++) {
         a.x = x + (at + (rows.first * x_row) + (c * s->dw * s->ic));
         a.y = patches + ((rows.first * y_row) + (c * s->icg));
@@ -128,7 +129,7 @@ pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
                  void *scratch)       // (pixels, depth), or columns and the part of the depth beyond them
 {
     int8_t *patches = (int8_t *)scratch;
-    const int32_t any = s->depth == 16; // the block takes any number of pixels
+    const bool any = s->depth == 16; // the block takes any number of pixels
     pl_dot_mve_t a;
     a.depth = s->depth;
     a.x_pixel = s->x_pixel;
@@ -139,20 +140,20 @@ pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
     a.q.shift = s->q.shift;
     a.q.lo = s->q.lo;
     a.q.hi = s->q.hi;
-    int32_t image = s->reverse ? (s->n - 1) : 0;
-    int32_t row = s->reverse ? (s->oh - 1) : 0;
+    int32_t image = (s->reverse != 0) ? (s->n - 1) : 0;
+    int32_t row = (s->reverse != 0) ? (s->oh - 1) : 0;
     for (int32_t i = 0; i < (s->n * s->oh); i++) {
         const int32_t top = (row * s->sh) - s->pt;
         const pl_taps_mve_t rows = pl_clip_mve(top, s->kh, s->dh, s->ih);
         for (int32_t done = 0; done <= s->last; done += s->pixels) {
-            const int32_t col = s->reverse ? (s->last - done) : done;
+            const int32_t col = (s->reverse != 0) ? (s->last - done) : done;
             const int32_t count = ((s->ow - col) < s->pixels) ? (s->ow - col) : s->pixels;
             int32_t from = ((((image * s->ih) + top) * s->iw) + (col * s->sw) - s->pl) * s->ic;
             int8_t *to = y + (((((image * s->oh) + row) * s->ow) + col) * s->oc);
             a.w = w;
             a.bias = bias;
             for (int32_t g = 0; g < s->groups; g++) {
-                if (s->columns) {
+                if (s->columns != 0) {
                     pl_columns_mve(s, x, from, rows, col, count, patches);
                 } else {
                     pl_patches_mve(s, x, from, rows, col, count, patches);
@@ -166,21 +167,21 @@ pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
                 if (a.pixels > 0) {
                     pl_dot_mve(&a, s->kind);
                 }
-                if (!any && (count & 1)) {
+                if (!any && ((count & 1) != 0)) {
                     a.x0 = patches + ((count - 1) * s->x_pixel);
                     a.y0 = to + ((count - 1) * s->oc);
                     pl_dot_one_mve(&a, s->kind);
                 }
-                a.w += s->blocks * s->depth * 4;
+                a.w = &a.w[s->blocks * s->depth * 4];
                 a.bias = a.end;
                 from += s->icg;
-                to += s->ocg;
+                to = &to[s->ocg];
             }
         }
-        row += s->reverse ? -1 : 1;
+        row += (s->reverse != 0) ? -1 : 1;
         if ((row < 0) || (row == s->oh)) {
-            image += s->reverse ? -1 : 1;
-            row = s->reverse ? (s->oh - 1) : 0;
+            image += (s->reverse != 0) ? -1 : 1;
+            row = (s->reverse != 0) ? (s->oh - 1) : 0;
         }
     }
 }

@@ -1,6 +1,7 @@
 #ifndef PL_DEPTHWISE_MVE_S8_H
 #define PL_DEPTHWISE_MVE_S8_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "blocks_mve_s8.h"
@@ -57,8 +58,8 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
     a.w = w;
     a.blocks = s->c >> 4;
     a.rest = s->c & 15;
-    a.x_pixel = ((s->reverse ? -s->sw : s->sw) * s->c) - ((taps > 9) ? 0 : ((s->c + 15) & ~15));
-    a.y_pixel = (s->reverse ? -s->c : s->c) - (s->c & ~15);
+    a.x_pixel = (((s->reverse != 0) ? -s->sw : s->sw) * s->c) - ((taps > 9) ? 0 : ((s->c + 15) & ~15));
+    a.y_pixel = ((s->reverse != 0) ? -s->c : s->c) - (s->c & ~15);
     a.q.zy = s->q.zy; // one by one: a copy of the whole may become a call of memcpy
     a.q.shift = s->q.shift;
     a.q.lo = s->q.lo;
@@ -66,18 +67,18 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
     a.taps = (taps > 9) ? ((taps + 1) & ~1) : taps;
     pl_fill_mve(padding, s->c, s->zx);
     window.padding = padding;
-    int32_t image = s->reverse ? (s->n - 1) : 0;
-    int32_t row = s->reverse ? (s->oh - 1) : 0;
+    int32_t image = (s->reverse != 0) ? (s->n - 1) : 0;
+    int32_t row = (s->reverse != 0) ? (s->oh - 1) : 0;
     for (int32_t i = 0; i < (s->n * s->oh); i++) {
         const int32_t line = (image * s->oh) + row;
         const int32_t top = (row * s->sh) - s->pt;
-        const int32_t whole = (top >= 0) && ((top + ((s->kh - 1) * s->dh)) < s->ih);
+        const bool whole = (top >= 0) && ((top + ((s->kh - 1) * s->dh)) < s->ih);
         int32_t run = 1;
         for (int32_t done = 0; done < s->ow; done += run) {
-            const int32_t col = s->reverse ? (s->ow - 1 - done) : done;
+            const int32_t col = (s->reverse != 0) ? (s->ow - 1 - done) : done;
             run = 1;
             if (whole && (col >= s->first) && (col < s->end)) {
-                run = s->reverse ? (col - s->first + 1) : (s->end - col);
+                run = (s->reverse != 0) ? (col - s->first + 1) : (s->end - col);
             }
             a.pixels = run;
             window.top = top;
@@ -86,7 +87,7 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
             pl_window_mve(&window);
             window.taps[taps] = window.taps[0]; // beyond nine taps an odd number is made even by one of weight zero
             a.y = y + (((line * s->ow) + col) * s->c);
-            if ((s->run > 0) && !s->reverse && ((run * s->c) >= 16)) {
+            if ((s->run > 0) && (s->reverse == 0) && ((run * s->c) >= 16)) {
                 a.w = w + s->run_w;
                 a.pixels = 1;
                 a.blocks = (run * s->c) >> 4;
@@ -100,10 +101,10 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
             }
             pl_dw_mve(&a, s->kind);
         }
-        row += s->reverse ? -1 : 1;
+        row += (s->reverse != 0) ? -1 : 1;
         if ((row < 0) || (row == s->oh)) {
-            image += s->reverse ? -1 : 1;
-            row = s->reverse ? (s->oh - 1) : 0;
+            image += (s->reverse != 0) ? -1 : 1;
+            row = (s->reverse != 0) ? (s->oh - 1) : 0;
         }
     }
 }

@@ -1,6 +1,8 @@
 #ifndef PL_ATAN2_F32_H
 #define PL_ATAN2_F32_H
 
+#include <stdbool.h>
+
 #include "atan_f32.h"
 
 /* The angle of the point (x, y), at most 2.5 ulp from the exact value; signs of zeros and infinities as in C. */
@@ -8,7 +10,7 @@ static inline float pl_atan2_f32(float y, float x)
 {
     const float ax = pl_abs_f32(x);
     const float ay = pl_abs_f32(y);
-    const int negative = (pl_bits(x) >> 31) != 0u;
+    const bool negative = (pl_bits(x) >> 31) != 0u;
     float t;
     if ((x != x) || (y != y)) {
         return x + y;

@@ -1,6 +1,8 @@
 #ifndef PL_ATTENTION_F32_H
 #define PL_ATTENTION_F32_H
 
+#include <stddef.h>
+
 #include "exp_f32.h"
 #include "mem.h"
 #include "minmax_f32.h"
@@ -42,7 +44,7 @@ static inline void pl_attention_scores_f32(const pl_attention_t *s, const float 
                                            int32_t keys)
 {
     const int32_t fours = keys & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
-    for (int32_t j = 0; j < fours; j += 4, k += 4 * s->k_row) {
+    for (int32_t j = 0; j < fours; j += 4) {
         const float *k1 = k + s->k_row;
         const float *k2 = k1 + s->k_row;
         const float *k3 = k2 + s->k_row;
@@ -61,13 +63,15 @@ static inline void pl_attention_scores_f32(const pl_attention_t *s, const float 
         scores[j + 1] = a1 * s->scale;
         scores[j + 2] = a2 * s->scale;
         scores[j + 3] = a3 * s->scale;
+        k = &k[4 * s->k_row];
     }
-    for (int32_t j = fours; j < keys; j++, k += s->k_row) {
+    for (int32_t j = fours; j < keys; j++) {
         float a = 0.0f;
         for (int32_t e = 0; e < s->width; e++) {
             a += q[e] * k[e];
         }
         scores[j] = a * s->scale;
+        k = &k[s->k_row];
     }
 }
 
@@ -83,12 +87,13 @@ static inline void pl_attention_mix_f32(const pl_attention_t *s, const float *sc
         float a1 = 0.0f;
         float a2 = 0.0f;
         float a3 = 0.0f;
-        for (int32_t j = 0; j < keys; j++, p += s->v_row) {
+        for (int32_t j = 0; j < keys; j++) {
             const float w = scores[j];
             a0 += w * p[0];
             a1 += w * p[1];
             a2 += w * p[2];
             a3 += w * p[3];
+            p = &p[s->v_row];
         }
         y[e] = a0 * scale;
         y[e + 1] = a1 * scale;
@@ -98,8 +103,9 @@ static inline void pl_attention_mix_f32(const pl_attention_t *s, const float *sc
     for (int32_t e = fours; e < s->depth; e++) {
         const float *p = v + e;
         float a = 0.0f;
-        for (int32_t j = 0; j < keys; j++, p += s->v_row) {
+        for (int32_t j = 0; j < keys; j++) {
             a += scores[j] * p[0];
+            p = &p[s->v_row];
         }
         y[e] = a * scale;
     }
@@ -129,11 +135,11 @@ static inline float pl_attention_weights_f32(float *scores, int32_t keys)
 static inline int32_t pl_attention_keys(const pl_attention_t *s, const float *add, const uint8_t *keep, int32_t row,
                                         int32_t mask)
 {
-    int32_t keys = (s->causal && ((row + 1) < s->keys)) ? (row + 1) : s->keys;
-    while (keep && (keys > 0) && !keep[mask + ((keys - 1) * s->m_key)]) {
+    int32_t keys = ((s->causal != 0) && ((row + 1) < s->keys)) ? (row + 1) : s->keys;
+    while ((keep != NULL) && (keys > 0) && (keep[mask + ((keys - 1) * s->m_key)] == 0u)) {
         keys--;
     }
-    while (add && (keys > 0) && (add[mask + ((keys - 1) * s->m_key)] == -pl_inf())) {
+    while ((add != NULL) && (keys > 0) && (add[mask + ((keys - 1) * s->m_key)] == -pl_inf())) {
         keys--;
     }
     return keys;
@@ -156,11 +162,11 @@ static inline void pl_attention_f32(const pl_attention_t *s, const float *q, con
                 float sum = 0.0f;
                 pl_attention_scores_f32(s, q + ((b * s->q_batch) + (h * s->q_head) + (r * s->q_row)), kh, scratch,
                                         keys);
-                for (int32_t j = 0; add && (j < keys); j++) {
+                for (int32_t j = 0; (add != NULL) && (j < keys); j++) {
                     scratch[j] += add[mask + (j * s->m_key)];
                 }
-                for (int32_t j = 0; keep && (j < keys); j++) {
-                    scratch[j] = keep[mask + (j * s->m_key)] ? scratch[j] : -pl_inf();
+                for (int32_t j = 0; (keep != NULL) && (j < keys); j++) {
+                    scratch[j] = (keep[mask + (j * s->m_key)] != 0u) ? scratch[j] : -pl_inf();
                 }
                 if (keys > 0) {
                     sum = pl_attention_weights_f32(scratch, keys);

@@ -20,11 +20,12 @@ static inline void pl_avg_window_f32(const float *x, float *y, const pl_span_t *
             float b1 = 0.0f;
             float b2 = 0.0f;
             float b3 = 0.0f;
-            for (int32_t q = h->first; q < h->end; q++, p += c) {
+            for (int32_t q = h->first; q < h->end; q++) {
                 b0 += p[0];
                 b1 += p[1];
                 b2 += p[2];
                 b3 += p[3];
+                p = &p[c];
             }
             a0 += b0;
             a1 += b1;
@@ -53,37 +54,41 @@ static inline void pl_avg_window_f32(const float *x, float *y, const pl_span_t *
  * Walks output pixels forward. */
 static inline void pl_avg_pool2d_f32(const pl_pool2d_t *s, const float *x, float *y)
 {
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const int32_t top = (oy * s->sh) - s->pt;
             const int32_t bottom = ((top + s->kh) < (s->ih + s->pt)) ? (top + s->kh) : (s->ih + s->pt);
             const pl_span_t v = pl_pool_span(top, s->kh, 1, s->ih);
-            for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
+            for (int32_t ox = 0; ox < s->ow; ox++) {
                 const int32_t left = (ox * s->sw) - s->pl;
                 const int32_t right = ((left + s->kw) < (s->iw + s->pl)) ? (left + s->kw) : (s->iw + s->pl);
                 const pl_span_t h = pl_pool_span(left, s->kw, 1, s->iw);
                 int32_t count = s->divisor;
                 if (count == 0) {
-                    count =
-                        s->count_padding ? ((bottom - top) * (right - left)) : ((v.end - v.first) * (h.end - h.first));
+                    count = (s->count_padding != 0) ? ((bottom - top) * (right - left))
+                                                    : ((v.end - v.first) * (h.end - h.first));
                 }
                 pl_avg_window_f32(x, y, &v, &h, s->iw, s->c, (float)count);
+                y = &y[s->c];
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 
 /* Adaptive average pooling of (n, ih, iw, c) to (n, oh, ow, c); the other fields do not matter. */
 static inline void pl_adaptive_avg_pool2d_f32(const pl_pool2d_t *s, const float *x, float *y)
 {
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const pl_span_t v = pl_adaptive_span(oy, s->ih, s->oh);
-            for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
+            for (int32_t ox = 0; ox < s->ow; ox++) {
                 const pl_span_t h = pl_adaptive_span(ox, s->iw, s->ow);
                 pl_avg_window_f32(x, y, &v, &h, s->iw, s->c, (float)((v.end - v.first) * (h.end - h.first)));
+                y = &y[s->c];
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 

@@ -1,6 +1,8 @@
 #ifndef PL_CONV2D_F32_H
 #define PL_CONV2D_F32_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "filters_f32.h"
@@ -70,16 +72,16 @@ static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_r
                                      const float *w, const float *bias,
                                      float *y) // (ow, oc)
 {
-    const int32_t whole = (s->icg == s->ic) && (s->dw == 1); // the columns of a kernel row are one run
+    const bool whole = (s->icg == s->ic) && (s->dw == 1); // the columns of a kernel row are one run
     const int32_t k = s->kh * s->kw * s->icg;
     pl_mac_t a;
-    a.x_pixel = s->reverse ? (-s->sw * s->ic) : (s->sw * s->ic);
-    a.y_pixel = s->reverse ? -s->oc : s->oc;
-    a.relu = (s->act == PL_ACT_RELU) || (s->act == PL_ACT_LIMIT);
+    a.x_pixel = (s->reverse != 0) ? (-s->sw * s->ic) : (s->sw * s->ic);
+    a.y_pixel = (s->reverse != 0) ? -s->oc : s->oc;
+    a.relu = ((s->act == PL_ACT_RELU) || (s->act == PL_ACT_LIMIT)) ? 1 : 0;
     int32_t step = 1;
     for (int32_t done = 0; done < s->ow; done += step) {
-        const int32_t col = s->reverse ? (s->ow - 1 - done) : done;
-        const int32_t ahead = s->reverse ? (col + 1 - inside.first) : (inside.end - col);
+        const int32_t col = (s->reverse != 0) ? (s->ow - 1 - done) : done;
+        const int32_t ahead = (s->reverse != 0) ? (col + 1 - inside.first) : (inside.end - col);
         const int32_t free = ((col >= inside.first) && (col < inside.end)) ? ahead : 0;
         const int32_t pixels = (free >= 2) ? 2 : 1;
         const int32_t at = (col * s->sw) - s->pl;
@@ -88,8 +90,8 @@ static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_r
         a.rows = (cols > 0) ? (rows.end - rows.first) : 0;
         a.cols = whole ? 1 : cols;
         a.len = whole ? (cols * s->icg) : s->icg;
-        a.x_col = (s->dw * s->ic) - (s->depthwise ? 0 : a.len);
-        a.x_row = (((s->dh * s->iw) - (a.cols * s->dw)) * s->ic) + (s->depthwise ? 0 : a.x_col);
+        a.x_col = (s->dw * s->ic) - ((s->depthwise != 0) ? 0 : a.len);
+        a.x_row = (((s->dh * s->iw) - (a.cols * s->dw)) * s->ic) + ((s->depthwise != 0) ? 0 : a.x_col);
         a.w_row = (s->kw - cols) * s->icg;
         a.w_block = (s->kh - a.rows) * s->kw * s->icg;
         a.groups = ((free >= 2) && (s->groups == 1) && pl_one_size(s->ocg)) ? (free >> 1) : 1;
@@ -99,7 +101,7 @@ static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_r
         for (int32_t g = 0; g < s->groups; g++) {
             const int32_t f = g * s->ocg;
             pl_mac_filters_f32(&a, s->depthwise, pixels, s->ocg, from + (g * s->icg), w + (f * k), k, skip,
-                               bias ? (bias + f) : 0, y + (col * s->oc) + f);
+                               (bias != NULL) ? (bias + f) : NULL, y + (col * s->oc) + f);
         }
     }
 }
@@ -114,9 +116,9 @@ static inline void pl_conv2d_f32(const pl_conv2d_t *s,
 {
     const pl_range_t inside = pl_inside(s);
     for (int32_t i = 0; i < s->n; i++) {
-        const int32_t image = s->reverse ? (s->n - 1 - i) : i;
+        const int32_t image = (s->reverse != 0) ? (s->n - 1 - i) : i;
         for (int32_t j = 0; j < s->oh; j++) {
-            const int32_t row = s->reverse ? (s->oh - 1 - j) : j;
+            const int32_t row = (s->reverse != 0) ? (s->oh - 1 - j) : j;
             const int32_t top = (row * s->sh) - s->pt;
             const pl_range_t rows = pl_clip_taps(top, s->kh, s->dh, s->ih);
             const int32_t first = (rows.end > rows.first) ? ((image * s->ih) + top + (rows.first * s->dh)) : 0;

@@ -1,6 +1,7 @@
 #ifndef PL_CONV_S8_H
 #define PL_CONV_S8_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "patch_s8.h"
@@ -11,7 +12,7 @@ static inline void pl_gather_row_s8(const pl_conv_s8_t *s, const pl_run_s8_t *t,
 {
     const int32_t channels = s->icg;
     const int32_t step = t->step;
-    const int32_t end = row ? s->iw : 0;
+    const int32_t end = (row != NULL) ? s->iw : 0;
     for (int32_t c = t->count; c > 0; c--) {
         if ((at < 0) || (at >= end)) {
             for (int32_t k = 0; k < channels; k++) {
@@ -28,7 +29,7 @@ static inline void pl_gather_row_s8(const pl_conv_s8_t *s, const pl_run_s8_t *t,
             }
         }
         at += step;
-        to += column;
+        to = &to[column];
     }
 }
 
@@ -43,18 +44,21 @@ static inline void pl_gather_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g,
     for (int32_t i = 0; i < t.runs; i++) {
         int32_t row = (g->row * s->sh) - s->pt;
         for (int32_t r = 0; r < s->kh; r++) {
-            const int8_t *from = ((row >= 0) && (row < s->ih)) ? (x + (row * s->iw * s->ic)) : 0;
+            const int8_t *from = ((row >= 0) && (row < s->ih)) ? (x + (row * s->iw * s->ic)) : NULL;
             pl_gather_row_s8(s, &t, t.at + (i * t.at_run), from, patch + (r * s->icg), column);
             row += s->dh;
         }
-        patch += s->kw * column;
+        patch = &patch[s->kw * column];
     }
 }
 
 /* One pixel by four filters. */
 #define PL_TAP1_S8(i)                                                                                                  \
     v = x[i];                                                                                                          \
-    a0 += v * w[4 * (i)], a1 += v * w[4 * (i) + 1], a2 += v * w[4 * (i) + 2], a3 += v * w[4 * (i) + 3];
+    a0 += v * w[4 * (i)];                                                                                              \
+    a1 += v * w[(4 * (i)) + 1];                                                                                        \
+    a2 += v * w[(4 * (i)) + 2];                                                                                        \
+    a3 += v * w[(4 * (i)) + 3];
 static inline void pl_dot1_s8(const int8_t *x, const int8_t *w, const int32_t *bias, int32_t k, int32_t *acc)
 {
     int32_t a0 = bias[0];
@@ -67,15 +71,18 @@ static inline void pl_dot1_s8(const int8_t *x, const int8_t *w, const int32_t *b
         PL_TAP1_S8(1)
         PL_TAP1_S8(2)
         PL_TAP1_S8(3)
-        x += 4;
-        w += 16;
+        x = &x[4];
+        w = &w[16];
     }
     for (; k > 0; k--) {
         PL_TAP1_S8(0)
-        x += 1;
-        w += 4;
+        x++;
+        w = &w[4];
     }
-    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3;
+    acc[0] = a0;
+    acc[1] = a1;
+    acc[2] = a2;
+    acc[3] = a3;
 }
 
 #if defined(__arm__)
@@ -83,9 +90,14 @@ enum { PL_PIXELS_S8 = 2 };
 
 /* Two pixels by two of four filters: what thirteen registers hold. */
 #define PL_TAP2_S8(i)                                                                                                  \
-    u = w[4 * (i)], v = w[4 * (i) + 1];                                                                                \
-    t = x[i], a0 += t * u, a1 += t * v;                                                                                \
-    t = z[i], b0 += t * u, b1 += t * v;                                                                                \
+    u = w[4 * (i)];                                                                                                    \
+    v = w[(4 * (i)) + 1];                                                                                              \
+    t = x[i];                                                                                                          \
+    a0 += t * u;                                                                                                       \
+    a1 += t * v;                                                                                                       \
+    t = z[i];                                                                                                          \
+    b0 += t * u;                                                                                                       \
+    b1 += t * v;                                                                                                       \
     PL_BARRIER(w);                                                                                                     \
     PL_BARRIER(x);                                                                                                     \
     PL_BARRIER(z);
@@ -105,17 +117,20 @@ static inline void pl_half_s8(const int8_t *x, int32_t step, const int8_t *w, co
         PL_TAP2_S8(1)
         PL_TAP2_S8(2)
         PL_TAP2_S8(3)
-        x += 4;
-        z += 4;
-        w += 16;
+        x = &x[4];
+        z = &z[4];
+        w = &w[16];
     }
     for (; k > 0; k--) {
         PL_TAP2_S8(0)
-        x += 1;
-        z += 1;
-        w += 4;
+        x++;
+        z++;
+        w = &w[4];
     }
-    acc[0] = a0, acc[1] = a1, acc[4] = b0, acc[5] = b1;
+    acc[0] = a0;
+    acc[1] = a1;
+    acc[4] = b0;
+    acc[5] = b1;
 }
 
 static inline void pl_dots_s8(const int8_t *x, int32_t step, const int8_t *w, const int32_t *bias, int32_t k,
@@ -129,12 +144,26 @@ enum { PL_PIXELS_S8 = 3 };
 
 /* Three pixels by four filters: what twenty-eight registers hold, as long as the compiler does not load the next tap
  * early. */
-#define PL_PIXEL3_S8(p, a) t = p, a##0 += t * w0, a##1 += t * w1, a##2 += t * w2, a##3 += t * w3;
 #define PL_TAP3_S8(i)                                                                                                  \
-    w0 = w[4 * (i)], w1 = w[4 * (i) + 1], w2 = w[4 * (i) + 2], w3 = w[4 * (i) + 3];                                    \
-    PL_PIXEL3_S8(x[i], a)                                                                                              \
-    PL_PIXEL3_S8(x1[i], b)                                                                                             \
-    PL_PIXEL3_S8(x2[i], c)                                                                                             \
+    w0 = w[4 * (i)];                                                                                                   \
+    w1 = w[(4 * (i)) + 1];                                                                                             \
+    w2 = w[(4 * (i)) + 2];                                                                                             \
+    w3 = w[(4 * (i)) + 3];                                                                                             \
+    t = x[i];                                                                                                          \
+    a0 += t * w0;                                                                                                      \
+    a1 += t * w1;                                                                                                      \
+    a2 += t * w2;                                                                                                      \
+    a3 += t * w3;                                                                                                      \
+    t = x1[i];                                                                                                         \
+    b0 += t * w0;                                                                                                      \
+    b1 += t * w1;                                                                                                      \
+    b2 += t * w2;                                                                                                      \
+    b3 += t * w3;                                                                                                      \
+    t = x2[i];                                                                                                         \
+    c0 += t * w0;                                                                                                      \
+    c1 += t * w1;                                                                                                      \
+    c2 += t * w2;                                                                                                      \
+    c3 += t * w3;                                                                                                      \
     PL_BARRIER(w);                                                                                                     \
     PL_BARRIER(x);                                                                                                     \
     PL_BARRIER(x1);                                                                                                    \
@@ -166,20 +195,30 @@ static inline void pl_dots_s8(const int8_t *x, int32_t step, const int8_t *w, co
         PL_TAP3_S8(1)
         PL_TAP3_S8(2)
         PL_TAP3_S8(3)
-        x += 4;
-        x1 += 4;
-        x2 += 4;
-        w += 16;
+        x = &x[4];
+        x1 = &x1[4];
+        x2 = &x2[4];
+        w = &w[16];
     }
     for (; k > 0; k--) {
         PL_TAP3_S8(0)
-        x += 1;
-        x1 += 1;
-        x2 += 1;
-        w += 4;
+        x++;
+        x1++;
+        x2++;
+        w = &w[4];
     }
-    acc[0] = a0, acc[1] = a1, acc[2] = a2, acc[3] = a3, acc[4] = b0, acc[5] = b1, acc[6] = b2, acc[7] = b3;
-    acc[8] = c0, acc[9] = c1, acc[10] = c2, acc[11] = c3;
+    acc[0] = a0;
+    acc[1] = a1;
+    acc[2] = a2;
+    acc[3] = a3;
+    acc[4] = b0;
+    acc[5] = b1;
+    acc[6] = b2;
+    acc[7] = b3;
+    acc[8] = c0;
+    acc[9] = c1;
+    acc[10] = c2;
+    acc[11] = c3;
 }
 #endif
 
@@ -210,12 +249,12 @@ static inline void pl_filters_s8(const pl_conv_s8_t *s, int32_t pixels, const in
                 int8_t *to = y + (p * oc) + f + j;
                 for (int32_t i = at_once; i > 0; i--) {
                     *to = pl_requantize_s8(&q, *from, multiplier);
-                    from += 4;
-                    to += oc;
+                    from = &from[4];
+                    to = &to[oc];
                 }
             }
         }
-        w += 4 * k;
+        w = &w[4 * k];
     }
 }
 

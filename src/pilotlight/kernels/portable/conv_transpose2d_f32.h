@@ -1,6 +1,8 @@
 #ifndef PL_CONV_TRANSPOSE2D_F32_H
 #define PL_CONV_TRANSPOSE2D_F32_H
 
+#include <stdbool.h>
+
 #include "conv2d_f32.h"
 
 /* The shape of a 2-d transposed convolution, channels last. */
@@ -58,7 +60,7 @@ static inline int32_t pl_taps_before(int32_t rest, int32_t kernel, int32_t strid
 {
     int32_t taps = 0;
     for (int32_t k = 0; k < kernel; k++) {
-        taps += (k * dilation % stride) < rest;
+        taps += ((k * dilation % stride) < rest) ? 1 : 0;
     }
     return taps;
 }
@@ -84,7 +86,7 @@ static inline void pl_conv_transpose2d_f32(const pl_conv_transpose2d_t *s,
     c.reverse = 0;
     c.act = PL_ACT_NONE;
     for (int32_t i = 0; i < (s->n * s->oh); i++) {
-        const int32_t at = s->reverse ? ((s->n * s->oh) - 1 - i) : i;
+        const int32_t at = (s->reverse != 0) ? ((s->n * s->oh) - 1 - i) : i;
         const int32_t image = at / s->oh;
         const int32_t row = at % s->oh;
         const int32_t rest = (row + s->pt) % s->sh;
@@ -104,7 +106,7 @@ static inline void pl_conv_transpose2d_f32(const pl_conv_transpose2d_t *s,
             c.pl = -cols.at;
             pl_range_t taps = reached;
             pl_range_t inside = pl_inside(&c);
-            const int32_t seen = (taps.end > taps.first) && (c.kw > 0);
+            const bool seen = (taps.end > taps.first) && (c.kw > 0);
             const int32_t first = seen ? ((image * s->ih) + top + (taps.first * c.dh)) : 0;
             if (!seen) { // nothing but the bias
                 taps.end = taps.first;
@@ -112,7 +114,7 @@ static inline void pl_conv_transpose2d_f32(const pl_conv_transpose2d_t *s,
             }
             pl_conv2d_row_f32(&c, taps, inside, x + (first * s->iw * s->ic), from, bias,
                               y + (((at * s->ow) + cols.first) * s->oc));
-            from += rows.taps * cols.taps * c.icg * s->oc;
+            from = &from[rows.taps * cols.taps * c.icg * s->oc];
         }
     }
 }

@@ -16,8 +16,8 @@ static inline float pl_cos_f32(float x)
     if (a > 0.785f) {
         r = pl_quadrant_f32(a, &n);
     }
-    r = (n & 1u) ? pl_sin_near_f32(r) : pl_cos_near_f32(r);
-    return ((n + 1u) & 2u) ? -r : r;
+    r = ((n & 1u) != 0u) ? pl_sin_near_f32(r) : pl_cos_near_f32(r);
+    return (((n + 1u) & 2u) != 0u) ? -r : r;
 }
 
 #endif

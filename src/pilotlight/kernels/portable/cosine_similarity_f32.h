@@ -9,7 +9,7 @@
 static inline void pl_cosine_similarity_f32(const float *x, const float *z, float *y, int32_t outer, int32_t times,
                                             int32_t n, int32_t inner, float eps)
 {
-    for (int32_t o = 0; o < outer; o++, x += n * inner) {
+    for (int32_t o = 0; o < outer; o++) {
         const float *other = z + (o % times * n * inner);
         for (int32_t i = 0; i < inner; i++) {
             const float a = pl_sqrt_f32(pl_sum_squares_f32(x + i, n, inner, 0.0f));
@@ -20,8 +20,10 @@ static inline void pl_cosine_similarity_f32(const float *x, const float *z, floa
             for (int32_t k = 0; k < n; k++) {
                 sum += x[(k * inner) + i] * over_a * (other[(k * inner) + i] * over_b);
             }
-            *y++ = sum;
+            *y = sum;
+            y++;
         }
+        x = &x[n * inner];
     }
 }
 

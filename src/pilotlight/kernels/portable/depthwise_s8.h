@@ -1,6 +1,7 @@
 #ifndef PL_DEPTHWISE_S8_H
 #define PL_DEPTHWISE_S8_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "patch_s8.h"
@@ -9,7 +10,8 @@ static inline int8_t *pl_fill_s8(int8_t *to, int32_t bytes, int32_t value)
 {
     for (; bytes > 0; bytes--) {
         PL_BARRIER(to);
-        *to++ = (int8_t)value;
+        *to = (int8_t)value;
+        to++;
     }
     return to;
 }
@@ -58,15 +60,23 @@ static inline void pl_depthwise3_s8(const pl_conv_s8_t *s, int32_t pixels, int32
     int32_t b = x1[0];
     int32_t c = x2[0];
     int32_t first = bias + (a * w00) + (b * w10) + (c * w20);
-    x += ic, x1 += ic, x2 += ic;
-    a = *x, b = *x1, c = *x2;
+    x = &x[ic];
+    x1 = &x1[ic];
+    x2 = &x2[ic];
+    a = *x;
+    b = *x1;
+    c = *x2;
     int32_t second = first + (a * w01) + (b * w11) + (c * w21); // two of three columns
     first = bias + (a * w00) + (b * w10) + (c * w20);           // one of three
     for (; pixels > 0; pixels--) {
-        x += ic, x1 += ic, x2 += ic;
-        a = *x, b = *x1, c = *x2;
+        x = &x[ic];
+        x1 = &x1[ic];
+        x2 = &x2[ic];
+        a = *x;
+        b = *x1;
+        c = *x2;
         *y = pl_requantize_s8(&q, second + (a * w02) + (b * w12) + (c * w22), m);
-        y += ic;
+        y = &y[ic];
         second = first + (a * w01) + (b * w11) + (c * w21);
         first = bias + (a * w00) + (b * w10) + (c * w20);
     }
@@ -90,14 +100,14 @@ static inline void pl_depthwise_any_s8(const pl_conv_s8_t *s, int32_t pixels, in
             const int8_t *at = from;
             for (int32_t c = kw; c > 0; c--) {
                 acc += *at * *v;
-                at += step;
-                v += ic;
+                at = &at[step];
+                v = &v[ic];
             }
-            from += row;
+            from = &from[row];
         }
         *y = pl_requantize_s8(&q, acc, m);
-        y += ic;
-        x += next;
+        y = &y[ic];
+        x = &x[next];
     }
 }
 
@@ -110,7 +120,7 @@ static inline void pl_depthwise_s8(const pl_conv_s8_t *s,
                                    void *scratch) // the patch
 {
     int8_t *const patch = (int8_t *)scratch; // (kh, columns, ic)
-    const int32_t three = (s->kh == 3) && (s->kw == 3) && (s->sw == 1) && (s->dw == 1);
+    const bool three = (s->kh == 3) && (s->kw == 3) && (s->sw == 1) && (s->dw == 1);
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
             for (int32_t k = 0; k < s->in_row; k++) {

@@ -1,6 +1,8 @@
 #ifndef PL_EMBEDDING_BAG_F32_H
 #define PL_EMBEDDING_BAG_F32_H
 
+#include <stddef.h>
+
 #include "index.h"
 
 /* Rows of x (rows, width) joined by bag. mode: 0 sum, 1 mean, 2 largest. Bag b has ids from offsets[b] up to the next
@@ -20,7 +22,7 @@ typedef struct {
 static inline void pl_embedding_bag_f32(const pl_embedding_bag_t *s, const float *x, const int64_t *ids,
                                         const int64_t *offsets, const float *weights, float *y)
 {
-    for (int32_t b = 0; b < s->bags; b++, y += s->width) {
+    for (int32_t b = 0; b < s->bags; b++, y = &y[s->width]) {
         const int64_t from = (offsets[b] < 0) ? 0 : offsets[b];
         const int64_t next = ((b + 1) < s->ends) ? offsets[b + 1] : s->count;
         const int32_t to = (int32_t)((next < s->count) ? next : s->count);
@@ -32,7 +34,7 @@ static inline void pl_embedding_bag_f32(const pl_embedding_bag_t *s, const float
                 if (row == s->padding) {
                     continue;
                 }
-                const float v = x[(row * s->width) + k] * ((weights != 0) ? weights[i] : 1.0f);
+                const float v = x[(row * s->width) + k] * ((weights != NULL) ? weights[i] : 1.0f);
                 sum = (s->mode != 2) ? (sum + v) : ((used == 0) || (v > sum)) ? v : sum;
                 used++;
             }

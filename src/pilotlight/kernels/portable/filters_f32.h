@@ -1,6 +1,8 @@
 #ifndef PL_FILTERS_F32_H
 #define PL_FILTERS_F32_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "mac_f32.h"
@@ -9,7 +11,7 @@
 static inline void pl_mac_f32(const pl_mac_t *a, int32_t depthwise, int32_t pixels, int32_t filters);
 
 /* Whether blocks of one size make up the filters. */
-static inline int32_t pl_one_size(int32_t filters)
+static inline bool pl_one_size(int32_t filters)
 {
     return ((filters & 7) == 0) || (filters == 4) || (filters == 2) || (filters == 1);
 }
@@ -24,9 +26,9 @@ static inline void pl_mac_filters_f32(pl_mac_t *a, int32_t depthwise, int32_t pi
         const int32_t size = (int32_t)(1u << log2);
         a->blocks = (int32_t)((uint32_t)(filters - done) >> log2);
         if (a->blocks > 0) {
-            a->x = depthwise ? (x + done) : x;
+            a->x = (depthwise != 0) ? (x + done) : x;
             a->w = w + (done * k) + (skip * size);
-            a->bias = bias ? (bias + done) : 0;
+            a->bias = (bias != NULL) ? (bias + done) : NULL;
             a->y = y + done;
             pl_mac_f32(a, depthwise, pixels, size);
             done += a->blocks * size;

@@ -31,12 +31,12 @@ static inline int32_t pl_fixed(float x, int32_t e, int32_t bits)
 {
     const pl_fixed_bits v = {x};
     const int32_t stored = (int32_t)((v.u >> 23) & 255u);
-    const uint32_t hidden = stored ? 0x20000000u : 0u;
+    const uint32_t hidden = (stored != 0) ? 0x20000000u : 0u;
     const uint32_t size = hidden | ((v.u & 0x7fffffu) << 6); // in units of 2^(exponent - 156)
-    const int32_t shift = e - (stored ? stored : 1) + 30 - bits;
+    const int32_t shift = e - ((stored != 0) ? stored : 1) + 30 - bits;
     const uint32_t half = (shift < 31) ? ((1u << shift) >> 1) : 0u;
     const int32_t rounded = (shift < 31) ? (int32_t)((size + half) >> shift) : 0;
-    return (v.u >> 31) ? -rounded : rounded;
+    return ((v.u >> 31) != 0u) ? -rounded : rounded;
 }
 
 /* n sums that nothing has been added to yet. */
@@ -90,7 +90,7 @@ static inline float pl_fixed_float(int64_t sum, int32_t power)
 static inline float pl_fixed_output(float sum, float bias, int32_t relu)
 {
     const float y = sum + bias;
-    return (relu && (y < 0.0f)) ? 0.0f : y;
+    return ((relu != 0) && (y < 0.0f)) ? 0.0f : y;
 }
 
 #endif

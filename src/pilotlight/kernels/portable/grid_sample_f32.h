@@ -1,6 +1,7 @@
 #ifndef PL_GRID_SAMPLE_F32_H
 #define PL_GRID_SAMPLE_F32_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "abs_f32.h"
@@ -29,8 +30,8 @@ static inline float pl_grid_inside(const pl_grid_sample_t *s, float at, int32_t 
 {
     const float last = (float)(size - 1);
     if (s->padding == 2) {
-        const float low = s->align_corners ? 0.0f : -0.5f;
-        const float span = s->align_corners ? last : (float)size;
+        const float low = (s->align_corners != 0) ? 0.0f : -0.5f;
+        const float span = (s->align_corners != 0) ? last : (float)size;
         if (span == 0.0f) {
             return 0.0f;
         }
@@ -49,13 +50,14 @@ static inline float pl_grid_inside(const pl_grid_sample_t *s, float at, int32_t 
 /* Pixels from the left border for a coordinate of the grid. */
 static inline float pl_grid_at(const pl_grid_sample_t *s, float at, int32_t size)
 {
-    return s->align_corners ? ((at + 1.0f) / 2.0f * (float)(size - 1)) : ((((at + 1.0f) * (float)size) - 1.0f) / 2.0f);
+    return (s->align_corners != 0) ? ((at + 1.0f) / 2.0f * (float)(size - 1))
+                                   : ((((at + 1.0f) * (float)size) - 1.0f) / 2.0f);
 }
 
 /* One element of x, zero where it lies outside. */
 static inline float pl_grid_pixel(const pl_grid_sample_t *s, const float *x, int32_t z, int32_t y, int32_t w)
 {
-    const int32_t inside = (z >= 0) && (z < s->d) && (y >= 0) && (y < s->h) && (w >= 0) && (w < s->w);
+    const bool inside = (z >= 0) && (z < s->d) && (y >= 0) && (y < s->h) && (w >= 0) && (w < s->w);
     return inside ? x[((((z * s->h) + y) * s->w) + w) * s->c] : 0.0f;
 }
 
@@ -106,8 +108,8 @@ static inline float pl_grid_nearest(const pl_grid_sample_t *s, const float *x, c
 static inline void pl_grid_sample_f32(const pl_grid_sample_t *s, const float *x, const float *grid, float *y)
 {
     const int32_t sizes[3] = {s->w, s->h, s->d};
-    for (int32_t n = 0; n < s->n; n++, x += s->d * s->h * s->w * s->c) {
-        for (int32_t p = 0; p < s->points; p++, grid += s->dims) {
+    for (int32_t n = 0; n < s->n; n++) {
+        for (int32_t p = 0; p < s->points; p++) {
             float at[3] = {0.0f, 0.0f, 0.0f};
             for (int32_t k = 0; k < s->dims; k++) {
                 at[k] = pl_grid_at(s, grid[k], sizes[k]);
@@ -116,11 +118,14 @@ static inline void pl_grid_sample_f32(const pl_grid_sample_t *s, const float *x,
                 }
             }
             for (int32_t c = 0; c < s->c; c++) {
-                *y++ = (s->mode == 0)   ? pl_grid_linear(s, x + c, at)
-                       : (s->mode == 1) ? pl_grid_nearest(s, x + c, at)
-                                        : pl_grid_cubic(s, x + c, at);
+                *y = (s->mode == 0)   ? pl_grid_linear(s, x + c, at)
+                     : (s->mode == 1) ? pl_grid_nearest(s, x + c, at)
+                                      : pl_grid_cubic(s, x + c, at);
+                y++;
             }
+            grid = &grid[s->dims];
         }
+        x = &x[s->d * s->h * s->w * s->c];
     }
 }
 

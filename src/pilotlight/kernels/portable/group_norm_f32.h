@@ -1,6 +1,8 @@
 #ifndef PL_GROUP_NORM_F32_H
 #define PL_GROUP_NORM_F32_H
 
+#include <stddef.h>
+
 #include "sqrt_f32.h"
 #include "sum_f32.h"
 
@@ -12,7 +14,7 @@ static inline void pl_group_norm_f32(const float *x, const float *w, const float
 {
     const int32_t width = c / groups;
     const float count = (float)s * (float)width;
-    for (int32_t image = 0; image < n; image++, x += s * c, y += s * c) {
+    for (int32_t image = 0; image < n; image++) {
         for (int32_t g = 0; g < groups; g++) {
             float sum = 0.0f;
             for (int32_t k = 0; k < width; k++) {
@@ -29,10 +31,12 @@ static inline void pl_group_norm_f32(const float *x, const float *w, const float
             for (int32_t k = 0; k < c; k++) {
                 const float *stat = stats + (2 * (k / width));
                 float v = (x[(p * c) + k] - stat[0]) * stat[1];
-                v = w ? (v * w[k]) : v;
-                y[(p * c) + k] = b ? (v + b[k]) : v;
+                v = (w != NULL) ? (v * w[k]) : v;
+                y[(p * c) + k] = (b != NULL) ? (v + b[k]) : v;
             }
         }
+        x = &x[s * c];
+        y = &y[s * c];
     }
 }
 

@@ -1,6 +1,8 @@
 #ifndef PL_GRU_F32_H
 #define PL_GRU_F32_H
 
+#include <stddef.h>
+
 #include "linear_f32.h"
 #include "recurrent_cell_f32.h"
 #include "recurrent_f32.h"
@@ -15,14 +17,14 @@ static inline void pl_gru_f32(const pl_recurrent_t *s, const float *x, const flo
     const int32_t hidden = s->hidden;
     float *again = gates + (3 * hidden); // what h adds
     for (int32_t n = 0; n < s->batch; n++) {
-        const float *h = h0 ? (h0 + (n * hidden)) : h0; // (hidden)
+        const float *h = (h0 != NULL) ? (h0 + (n * hidden)) : h0; // (hidden)
         for (int32_t step = 0; step < s->steps; step++) {
-            const int32_t t = s->reverse ? (s->steps - 1 - step) : step;
+            const int32_t t = (s->reverse != 0) ? (s->steps - 1 - step) : step;
             float *out = y + ((t * s->y_step) + (n * s->y_batch)); // (hidden)
             pl_recurrent_row_f32(s->input, 3 * hidden, x + ((t * s->x_step) + (n * s->x_batch)), w_x, b_x, gates);
-            if (h) {
+            if (h != NULL) {
                 pl_recurrent_row_f32(hidden, 3 * hidden, h, w_h, b_h, again);
-            } else if (b_h) {
+            } else if (b_h != NULL) {
                 pl_copy(again, b_h, 3 * hidden * (int32_t)sizeof(float));
             } else {
                 pl_zero(again, 3 * hidden * (int32_t)sizeof(float));
@@ -30,7 +32,7 @@ static inline void pl_gru_f32(const pl_recurrent_t *s, const float *x, const flo
             pl_gru_cell_f32(gates, again, h, out, hidden);
             h = out;
         }
-        if (hn && h) {
+        if ((hn != NULL) && (h != NULL)) {
             pl_copy(hn + (n * hidden), h, hidden * (int32_t)sizeof(float));
         }
     }

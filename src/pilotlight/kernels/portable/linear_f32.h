@@ -29,13 +29,13 @@ static inline void pl_linear_f32(const pl_linear_t *s,
     a.x_row = 0;
     a.w_row = 0;
     a.w_block = 0;
-    a.x_pixel = s->reverse ? -s->i : s->i;
-    a.y_pixel = s->reverse ? -s->o : s->o;
-    a.relu = (s->act == PL_ACT_RELU) || (s->act == PL_ACT_LIMIT);
+    a.x_pixel = (s->reverse != 0) ? -s->i : s->i;
+    a.y_pixel = (s->reverse != 0) ? -s->o : s->o;
+    a.relu = ((s->act == PL_ACT_RELU) || (s->act == PL_ACT_LIMIT)) ? 1 : 0;
     int32_t step = 1;
     for (int32_t done = 0; done < s->n; done += step) {
         const int32_t rest = s->n - done;
-        const int32_t row = s->reverse ? (rest - 1) : done;
+        const int32_t row = (s->reverse != 0) ? (rest - 1) : done;
         const int32_t pixels = (rest >= 2) ? 2 : 1;
         a.groups = (pl_one_size(s->o) && (rest >= 2)) ? (rest >> 1) : 1;
         step = a.groups * pixels;

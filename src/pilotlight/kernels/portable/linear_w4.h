@@ -1,6 +1,8 @@
 #ifndef PL_LINEAR_W4_H
 #define PL_LINEAR_W4_H
 
+#include <stdbool.h>
+
 #include "fixed_row_f32.h"
 #include "mac_f32.h"
 #include "q_clamp.h"
@@ -44,7 +46,8 @@ static inline int32_t pl_weight_w4(const pl_linear_w4_t *s, const uint32_t *w, c
 #define PL_TWO_W4(j)                                                                                                   \
     do {                                                                                                               \
         const uint32_t v = w[j];                                                                                       \
-        const int32_t p = x[2 * (j)], q = x[2 * (j) + 1];                                                              \
+        const int32_t p = x[2 * (j)];                                                                                  \
+        const int32_t q = x[(2 * (j)) + 1];                                                                            \
         a += p * pl_nibble(v, 0);                                                                                      \
         b += p * pl_nibble(v, 1);                                                                                      \
         c += p * pl_nibble(v, 2);                                                                                      \
@@ -67,8 +70,8 @@ PL_Q_APART void pl_four_w4(const int32_t *x, const uint32_t *w, int32_t n, const
     do {
         PL_TWO_W4(0);
         PL_TWO_W4(1);
-        x += 4;
-        w += 2;
+        x = &x[4];
+        w = &w[2];
     } while (x != end);
     sum[0] += (int64_t)a * (int32_t)((uint32_t)step[0] << shift);
     sum[1] += (int64_t)b * (int32_t)((uint32_t)step[1] << shift);
@@ -86,7 +89,7 @@ static inline void pl_sums_w4(const pl_linear_w4_t *s, const int32_t *q, const u
         pl_four_w4(q + k, w + (k >> 1), ((s->width - k) < s->chunk) ? (s->width - k) : s->chunk, step, *shift++, sum);
         if (--left == 0) {
             left = s->per;
-            step += 4;
+            step = &step[4];
         }
     }
 }
@@ -104,7 +107,8 @@ static inline void pl_row_w4(const pl_linear_w4_t *s, const float *x, int32_t e,
         for (int32_t j = k; j < (k + n); j++) {
             q[j] = pl_fixed(x[j], used, s->bits);
         }
-        *shift++ = used - lowest;
+        *shift = used - lowest;
+        shift++;
     }
 }
 
@@ -126,9 +130,9 @@ static inline void pl_linear_w4(const pl_linear_w4_t *s,
                                 float *y, // (n, o)
                                 float *q)
 {
-    const int32_t relu = (s->act == PL_ACT_RELU) || (s->act == PL_ACT_LIMIT);
+    const bool relu = (s->act == PL_ACT_RELU) || (s->act == PL_ACT_LIMIT);
     for (int32_t done = 0; done < s->n; done++) {
-        const int32_t row = s->reverse ? (s->n - 1 - done) : done;
+        const int32_t row = (s->reverse != 0) ? (s->n - 1 - done) : done;
         const float *from = x + (row * s->i);
         float *to = y + (row * s->o);
         const int32_t e = pl_fixed_exponent(from, s->i);

@@ -1,6 +1,8 @@
 #ifndef PL_LINEAR_W8_H
 #define PL_LINEAR_W8_H
 
+#include <stdbool.h>
+
 #include "fixed_row_f32.h"
 #include "mac_f32.h"
 #include "q_clamp.h"
@@ -41,7 +43,9 @@ typedef int32_t __attribute__((__may_alias__)) pl_pair_w8;
 #define PL_SMLAD_W8(sum, of, v) __asm__("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(of), "r"(v))
 #define PL_TWO_W8(word)                                                                                                \
     do {                                                                                                               \
-        int32_t high, low, own;                                                                                        \
+        int32_t high;                                                                                                  \
+        int32_t low;                                                                                                   \
+        int32_t own;                                                                                                   \
         PL_LOAD_W8(high, low, x);                                                                                      \
         __asm__("sxtb16 %0, %1" : "=r"(own) : "r"(word));                                                              \
         PL_SMLAD_W8(a, high, own);                                                                                     \
@@ -52,7 +56,8 @@ typedef int32_t __attribute__((__may_alias__)) pl_pair_w8;
     } while (0)
 #define PL_FOUR_W8                                                                                                     \
     do {                                                                                                               \
-        int32_t first, second;                                                                                         \
+        int32_t first;                                                                                                 \
+        int32_t second;                                                                                                \
         PL_LOAD_W8(first, second, w);                                                                                  \
         PL_TWO_W8(first);                                                                                              \
         PL_TWO_W8(second);                                                                                             \
@@ -60,8 +65,10 @@ typedef int32_t __attribute__((__may_alias__)) pl_pair_w8;
 #else
 #define PL_ONE_W8(j, k)                                                                                                \
     do {                                                                                                               \
-        const int32_t high = x[4 * (j) + (k)], low = x[4 * (j) + 2 + (k)];                                             \
-        const int32_t p = w[4 * (j) + 2 * (k)], q = w[4 * (j) + 2 * (k) + 1];                                          \
+        const int32_t high = x[(4 * (j)) + (k)];                                                                       \
+        const int32_t low = x[(4 * (j)) + 2 + (k)];                                                                    \
+        const int32_t p = w[(4 * (j)) + (2 * (k))];                                                                    \
+        const int32_t q = w[(4 * (j)) + (2 * (k)) + 1];                                                                \
         a += high * p;                                                                                                 \
         c += low * p;                                                                                                  \
         b += high * q;                                                                                                 \
@@ -123,9 +130,9 @@ static inline void pl_linear_w8(const pl_linear_w8_t *s,
                                 float *y, // (n, o)
                                 float *q)
 {
-    const int32_t relu = (s->act == PL_ACT_RELU) || (s->act == PL_ACT_LIMIT);
+    const bool relu = (s->act == PL_ACT_RELU) || (s->act == PL_ACT_LIMIT);
     for (int32_t done = 0; done < s->n; done++) {
-        const int32_t row = s->reverse ? (s->n - 1 - done) : done;
+        const int32_t row = (s->reverse != 0) ? (s->n - 1 - done) : done;
         const float *from = x + (row * s->i);
         float *to = y + (row * s->o);
         const int32_t e = pl_fixed_exponent(from, s->i);

@@ -1,6 +1,8 @@
 #ifndef PL_LSTM_F32_H
 #define PL_LSTM_F32_H
 
+#include <stddef.h>
+
 #include "linear_f32.h"
 #include "recurrent_cell_f32.h"
 #include "recurrent_f32.h"
@@ -16,25 +18,25 @@ static inline void pl_lstm_f32(const pl_recurrent_t *s, const float *x, const fl
 {
     const int32_t hidden = s->hidden;
     const int32_t bytes = hidden * (int32_t)sizeof(float);
-    if (c0) {
+    if (c0 != NULL) {
         pl_copy(cn, c0, s->batch * bytes);
     } else {
         pl_zero(cn, s->batch * bytes);
     }
     for (int32_t n = 0; n < s->batch; n++) {
-        const float *h = h0 ? (h0 + (n * hidden)) : h0; // (hidden)
-        float *c = cn + (n * hidden);                   // (hidden)
+        const float *h = (h0 != NULL) ? (h0 + (n * hidden)) : h0; // (hidden)
+        float *c = cn + (n * hidden);                             // (hidden)
         for (int32_t step = 0; step < s->steps; step++) {
-            const int32_t t = s->reverse ? (s->steps - 1 - step) : step;
+            const int32_t t = (s->reverse != 0) ? (s->steps - 1 - step) : step;
             float *out = y + ((t * s->y_step) + (n * s->y_batch)); // (hidden)
             pl_recurrent_row_f32(s->input, 4 * hidden, x + ((t * s->x_step) + (n * s->x_batch)), w_x, bias, gates);
-            if (h) {
+            if (h != NULL) {
                 pl_recurrent_row_f32(hidden, 4 * hidden, h, w_h, gates, gates);
             }
             pl_lstm_cell_f32(gates, c, out, hidden);
             h = out;
         }
-        if (hn && h) {
+        if ((hn != NULL) && (h != NULL)) {
             pl_copy(hn + (n * hidden), h, bytes);
         }
     }

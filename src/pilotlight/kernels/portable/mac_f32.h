@@ -1,6 +1,7 @@
 #ifndef PL_MAC_F32_H
 #define PL_MAC_F32_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "mem.h"
@@ -72,7 +73,7 @@ static inline void pl_mac_pixel_f32(const pl_mac_t *a, const float *x, const flo
     float acc[8]; // (filters)
     for (int32_t f = 0; f < filters; f++) {
         PL_BARRIER(bias);
-        acc[f] = bias ? bias[f] : 0.0f;
+        acc[f] = (bias != NULL) ? bias[f] : 0.0f;
     }
     for (int32_t r = 0; r < a->rows; r++) {
         for (int32_t c = 0; c < a->cols; c++) {
@@ -81,20 +82,20 @@ static inline void pl_mac_pixel_f32(const pl_mac_t *a, const float *x, const flo
                 for (int32_t f = 0; f < filters; f++) {
                     acc[f] = acc[f] + (v * w[f]);
                 }
-                w += filters;
+                w = &w[filters];
             }
             if ((c + 1) < a->cols) {
-                x += a->x_col;
+                x = &x[a->x_col];
             }
         }
         if ((r + 1) < a->rows) {
-            x += a->x_row;
+            x = &x[a->x_row];
         }
-        w += a->w_row * filters;
+        w = &w[a->w_row * filters];
     }
     for (int32_t f = 0; f < filters; f++) {
         PL_BARRIER(y);
-        y[f] = (a->relu && (acc[f] < 0.0f)) ? 0.0f : acc[f];
+        y[f] = ((a->relu != 0) && (acc[f] < 0.0f)) ? 0.0f : acc[f];
     }
 }
 
@@ -105,24 +106,24 @@ static inline void pl_dw_pixel_f32(const pl_mac_t *a, const float *x, const floa
     float acc[8]; // (channels)
     for (int32_t f = 0; f < channels; f++) {
         PL_BARRIER(bias);
-        acc[f] = bias ? bias[f] : 0.0f;
+        acc[f] = (bias != NULL) ? bias[f] : 0.0f;
     }
     for (int32_t r = 0; r < a->rows; r++) {
         for (int32_t c = 0; c < a->cols; c++) {
             for (int32_t f = 0; f < channels; f++) {
                 acc[f] = acc[f] + (x[f] * w[f]);
             }
-            x += a->x_col;
-            w += channels;
+            x = &x[a->x_col];
+            w = &w[channels];
         }
         if ((r + 1) < a->rows) {
-            x += a->x_row;
+            x = &x[a->x_row];
         }
-        w += a->w_row * channels;
+        w = &w[a->w_row * channels];
     }
     for (int32_t f = 0; f < channels; f++) {
         PL_BARRIER(y);
-        y[f] = (a->relu && (acc[f] < 0.0f)) ? 0.0f : acc[f];
+        y[f] = ((a->relu != 0) && (acc[f] < 0.0f)) ? 0.0f : acc[f];
     }
 }
 
@@ -130,7 +131,7 @@ static inline void pl_dw_pixel_f32(const pl_mac_t *a, const float *x, const floa
  * inner. The pixels of a block are computed before any of them is stored, because y may overlap x. */
 static inline void pl_block_f32(const pl_mac_t *a, int32_t pixels, int32_t filters, int32_t depthwise)
 {
-    const int32_t row = depthwise ? a->cols : (a->cols * a->len);
+    const int32_t row = (depthwise != 0) ? a->cols : (a->cols * a->len);
     const int32_t w_next = (a->rows * (row + a->w_row)) + a->w_block;
     const float *x = a->x;
     float *y = a->y;
@@ -138,11 +139,11 @@ static inline void pl_block_f32(const pl_mac_t *a, int32_t pixels, int32_t filte
         const float *w = a->w;
         for (int32_t b = 0; b < a->blocks; b++) {
             const int32_t at = b * filters;
-            const float *bias = a->bias ? (a->bias + at) : 0;
+            const float *bias = (a->bias != NULL) ? (a->bias + at) : NULL;
             float out[2 * 8]; // (pixels, filters)
             for (int32_t p = 0; p < pixels; p++) {
                 const float *from = x + (p * a->x_pixel);
-                if (depthwise) {
+                if (depthwise != 0) {
                     pl_dw_pixel_f32(a, from + at, w, bias, out + (p * filters), filters);
                 } else {
                     pl_mac_pixel_f32(a, from, w, bias, out + (p * filters), filters);
@@ -154,10 +155,10 @@ static inline void pl_block_f32(const pl_mac_t *a, int32_t pixels, int32_t filte
                     y[(p * a->y_pixel) + at + f] = out[(p * filters) + f];
                 }
             }
-            w += w_next * filters;
+            w = &w[w_next * filters];
         }
-        x += pixels * a->x_pixel;
-        y += pixels * a->y_pixel;
+        x = &x[pixels * a->x_pixel];
+        y = &y[pixels * a->y_pixel];
     }
 }
 

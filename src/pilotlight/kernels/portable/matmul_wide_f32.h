@@ -26,20 +26,25 @@ static inline void pl_wide_4x16_f32(const pl_matmul_t *s, const float *a, const 
     pl_wide_t c21 = {0};
     pl_wide_t c30 = {0};
     pl_wide_t c31 = {0};
-    for (int32_t p = 0; p < s->k; p++, b += s->b_row) {
+    for (int32_t p = 0; p < s->k; p++) {
         const pl_wide_t b0 = *(const pl_wide_t *)b;
         const pl_wide_t b1 = *(const pl_wide_t *)(b + PL_WIDE);
-        c00 += a[p] * b0, c01 += a[p] * b1;
-        c10 += a1[p] * b0, c11 += a1[p] * b1;
-        c20 += a2[p] * b0, c21 += a2[p] * b1;
-        c30 += a3[p] * b0, c31 += a3[p] * b1;
+        c00 += a[p] * b0;
+        c01 += a[p] * b1;
+        c10 += a1[p] * b0;
+        c11 += a1[p] * b1;
+        c20 += a2[p] * b0;
+        c21 += a2[p] * b1;
+        c30 += a3[p] * b0;
+        c31 += a3[p] * b1;
+        b = &b[s->b_row];
     }
     *(pl_wide_t *)y = c00, *(pl_wide_t *)(y + PL_WIDE) = c01;
-    y += s->y_row;
+    y = &y[s->y_row];
     *(pl_wide_t *)y = c10, *(pl_wide_t *)(y + PL_WIDE) = c11;
-    y += s->y_row;
+    y = &y[s->y_row];
     *(pl_wide_t *)y = c20, *(pl_wide_t *)(y + PL_WIDE) = c21;
-    y += s->y_row;
+    y = &y[s->y_row];
     *(pl_wide_t *)y = c30, *(pl_wide_t *)(y + PL_WIDE) = c31;
 }
 
@@ -48,8 +53,10 @@ static inline void pl_wide_1x16_f32(const pl_matmul_t *s, const float *a, const 
 {
     pl_wide_t c0 = {0};
     pl_wide_t c1 = {0};
-    for (int32_t p = 0; p < s->k; p++, b += s->b_row) {
-        c0 += a[p] * *(const pl_wide_t *)b, c1 += a[p] * *(const pl_wide_t *)(b + PL_WIDE);
+    for (int32_t p = 0; p < s->k; p++) {
+        c0 += a[p] * *(const pl_wide_t *)b;
+        c1 += a[p] * *(const pl_wide_t *)(b + PL_WIDE);
+        b = &b[s->b_row];
     }
     *(pl_wide_t *)y = c0, *(pl_wide_t *)(y + PL_WIDE) = c1;
 }
@@ -77,11 +84,16 @@ static inline void pl_wide_dots_f32(const pl_matmul_t *s, const float *a, const 
     int32_t p = 0;
     for (; (p + PL_WIDE) <= s->k; p += PL_WIDE) {
         const pl_wide_t v = *(const pl_wide_t *)(a + p);
-        c0 += v * *(const pl_wide_t *)(b + p), c1 += v * *(const pl_wide_t *)(b1 + p);
-        c2 += v * *(const pl_wide_t *)(b2 + p), c3 += v * *(const pl_wide_t *)(b3 + p);
+        c0 += v * *(const pl_wide_t *)(b + p);
+        c1 += v * *(const pl_wide_t *)(b1 + p);
+        c2 += v * *(const pl_wide_t *)(b2 + p);
+        c3 += v * *(const pl_wide_t *)(b3 + p);
     }
     for (; p < s->k; p++) {
-        r0 += a[p] * b[p], r1 += a[p] * b1[p], r2 += a[p] * b2[p], r3 += a[p] * b3[p];
+        r0 += a[p] * b[p];
+        r1 += a[p] * b1[p];
+        r2 += a[p] * b2[p];
+        r3 += a[p] * b3[p];
     }
     pl_wide_sum_f32(&c0, r0, y), pl_wide_sum_f32(&c1, r1, y + 1);
     pl_wide_sum_f32(&c2, r2, y + 2), pl_wide_sum_f32(&c3, r3, y + 3);

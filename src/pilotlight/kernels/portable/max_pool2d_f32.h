@@ -19,11 +19,12 @@ static inline void pl_max_window_f32(const float *x, float *y, const pl_span_t *
         float a3 = least;
         for (int32_t r = v->first; r < v->end; r += v->step) {
             const float *p = x + (((r * iw) + h->first) * c) + k;
-            for (int32_t q = h->first; q < h->end; q += h->step, p += h->step * c) {
+            for (int32_t q = h->first; q < h->end; q += h->step) {
                 a0 = pl_max_f32(p[0], a0);
                 a1 = pl_max_f32(p[1], a1);
                 a2 = pl_max_f32(p[2], a2);
                 a3 = pl_max_f32(p[3], a3);
+                p = &p[h->step * c];
             }
         }
         y[k] = a0;
@@ -45,28 +46,32 @@ static inline void pl_max_window_f32(const float *x, float *y, const pl_span_t *
 /* Max pooling; padding never wins. Walks output pixels forward. */
 static inline void pl_max_pool2d_f32(const pl_pool2d_t *s, const float *x, float *y)
 {
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const pl_span_t v = pl_pool_span((oy * s->sh) - s->pt, s->kh, s->dh, s->ih);
-            for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
+            for (int32_t ox = 0; ox < s->ow; ox++) {
                 const pl_span_t h = pl_pool_span((ox * s->sw) - s->pl, s->kw, s->dw, s->iw);
                 pl_max_window_f32(x, y, &v, &h, s->iw, s->c);
+                y = &y[s->c];
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 
 /* Adaptive max pooling of (n, ih, iw, c) to (n, oh, ow, c); the other fields do not matter. */
 static inline void pl_adaptive_max_pool2d_f32(const pl_pool2d_t *s, const float *x, float *y)
 {
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const pl_span_t v = pl_adaptive_span(oy, s->ih, s->oh);
-            for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
+            for (int32_t ox = 0; ox < s->ow; ox++) {
                 const pl_span_t h = pl_adaptive_span(ox, s->iw, s->ow);
                 pl_max_window_f32(x, y, &v, &h, s->iw, s->c);
+                y = &y[s->c];
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 

@@ -8,7 +8,7 @@
  * of equals, the last NaN. Walks output pixels forward. */
 static inline void pl_max_pool2d_index_f32(const pl_pool2d_t *s, const float *x, float *y, int64_t *at)
 {
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const pl_span_t v = pl_pool_span((oy * s->sh) - s->pt, s->kh, s->dh, s->ih);
             for (int32_t ox = 0; ox < s->ow; ox++) {
@@ -25,11 +25,14 @@ static inline void pl_max_pool2d_index_f32(const pl_pool2d_t *s, const float *x,
                             }
                         }
                     }
-                    *y++ = best;
-                    *at++ = where;
+                    *y = best;
+                    y++;
+                    *at = where;
+                    at++;
                 }
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 

@@ -24,14 +24,18 @@ static inline void pl_copy(void *y, const void *x, int32_t bytes)
     if (((uintptr_t)to - (uintptr_t)from) >= (uintptr_t)bytes) { // below, where this wraps around, or apart
         const int32_t word = (int32_t)sizeof(pl_word);
         if ((((uintptr_t)to | (uintptr_t)from) & (sizeof(pl_word) - 1u)) == 0u) {
-            for (; bytes >= word; bytes -= word, to += word, from += word) {
+            for (; bytes >= word; bytes -= word) {
                 PL_BARRIER(to);
                 *(pl_word *)(void *)to = *(const pl_word *)(const void *)from;
+                to = &to[word];
+                from = &from[word];
             }
         }
         for (; bytes > 0; bytes--) {
             PL_BARRIER(to);
-            *to++ = *from++;
+            *to = *from;
+            to++;
+            from++;
         }
     } else {
         while (bytes > 0) {
@@ -48,7 +52,8 @@ static inline void pl_zero(void *y, int32_t bytes)
     uint8_t *to = (uint8_t *)y;
     for (; bytes > 0; bytes--) {
         PL_BARRIER(to);
-        *to++ = 0u;
+        *to = 0u;
+        to++;
     }
 }
 

@@ -11,14 +11,16 @@ static inline int64_t pl_compress(const uint8_t *x, const uint8_t *mask, uint8_t
 {
     int32_t count = 0;
     uint8_t *to = y;
-    for (int32_t r = 0; r < rows; r++, x += bytes) {
+    for (int32_t r = 0; r < rows; r++) {
         if (mask[r] != 0) {
             count++;
             for (int32_t i = 0; i < bytes; i++) {
                 PL_BARRIER(to);
-                *to++ = x[i];
+                *to = x[i];
+                to++;
             }
         }
+        x = &x[bytes];
     }
     pl_zero(to, (rows - count) * bytes);
     return count;
@@ -28,12 +30,13 @@ static inline int64_t pl_compress(const uint8_t *x, const uint8_t *mask, uint8_t
 static inline void pl_place(const uint8_t *x, const uint8_t *mask, uint8_t *y, int32_t rows, int32_t given,
                             int32_t bytes)
 {
-    for (int32_t r = 0; (r < rows) && (given > 0); r++, y += bytes) {
+    for (int32_t r = 0; (r < rows) && (given > 0); r++) {
         if (mask[r] != 0) {
             pl_copy(y, x, bytes);
-            x += bytes;
+            x = &x[bytes];
             given--;
         }
+        y = &y[bytes];
     }
 }
 
@@ -51,7 +54,7 @@ static inline int64_t pl_nonzero(const uint8_t *mask, int64_t *y, const int32_t 
                 to[d] = rest % sizes[d];
                 rest /= sizes[d];
             }
-            to += rank;
+            to = &to[rank];
         }
     }
     pl_zero(to, (int32_t)((y + (elements * rank)) - to) * (int32_t)sizeof(int64_t));

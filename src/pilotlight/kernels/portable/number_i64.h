@@ -1,13 +1,14 @@
 #ifndef PL_NUMBER_I64_H
 #define PL_NUMBER_I64_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What kernels for floats and for integers alike do with their elements; integers wrap around as PyTorch's do. */
-static inline int pl_is_nan_i64(int64_t a)
+static inline bool pl_is_nan_i64(int64_t a)
 {
     (void)a;
-    return 0;
+    return false;
 }
 
 static inline int64_t pl_least_i64(void) { return INT64_MIN; }

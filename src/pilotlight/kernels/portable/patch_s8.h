@@ -1,6 +1,7 @@
 #ifndef PL_PATCH_S8_H
 #define PL_PATCH_S8_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "mem.h"
@@ -47,9 +48,9 @@ typedef struct {
 /* The groups of an output row start at multiples of `pixels`, walked in either direction. */
 static inline void pl_group_s8(const pl_conv_s8_t *s, int32_t i, int32_t j, int32_t k, pl_group_s8_t *g)
 {
-    g->image = s->reverse ? (s->n - 1 - i) : i;
-    g->row = s->reverse ? (s->oh - 1 - j) : j;
-    g->col = (s->reverse ? (s->in_row - 1 - k) : k) * s->pixels;
+    g->image = (s->reverse != 0) ? (s->n - 1 - i) : i;
+    g->row = (s->reverse != 0) ? (s->oh - 1 - j) : j;
+    g->col = ((s->reverse != 0) ? (s->in_row - 1 - k) : k) * s->pixels;
     g->pixels = ((s->ow - g->col) < s->pixels) ? (s->ow - g->col) : s->pixels;
 }
 
@@ -66,13 +67,13 @@ typedef struct {
 /* Windows that share columns are one run, and so are windows of one column; others are a run each. */
 static inline void pl_runs_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g, pl_run_s8_t *t)
 {
-    const int32_t alone = (s->kw != 1) && (s->step == s->kw);
+    const bool alone = (s->kw != 1) && (s->step == s->kw);
     t->runs = alone ? g->pixels : 1;
     t->count = (s->kw == 1) ? g->pixels : alone ? s->kw : (((g->pixels - 1) * s->step) + s->kw);
     t->at = (g->col * s->sw) - s->pl;
     t->at_run = s->sw;
     t->step = (s->kw == 1) ? s->sw : alone ? s->dw : 1;
-    t->each_a_pixel = s->kw == 1;
+    t->each_a_pixel = (s->kw == 1) ? 1 : 0;
 }
 
 #endif

@@ -1,6 +1,8 @@
 #ifndef PL_POW_F32_H
 #define PL_POW_F32_H
 
+#include <stdbool.h>
+
 #include "abs_f32.h"
 #include "exp2_f32.h"
 #include "log_f32.h"
@@ -87,8 +89,8 @@ static inline float pl_pow_f32(float x, float y)
 {
     const float a = pl_abs_f32(x);
     const float b = pl_abs_f32(y);
-    int odd = 0;
-    int whole = 1;
+    bool odd = false;
+    bool whole = true;
     float r;
     if ((y == 0.0f) || (x == 1.0f)) {
         return 1.0f;
@@ -99,7 +101,7 @@ static inline float pl_pow_f32(float x, float y)
     if (b < 16777216.0f) {
         const int32_t i = (int32_t)b;
         whole = (float)i == b;
-        odd = whole && (i & 1);
+        odd = whole && ((i & 1) != 0);
     }
     if ((a == 0.0f) || (a == pl_inf()) || (b == pl_inf())) {
         r = pl_pow_special(a, y);

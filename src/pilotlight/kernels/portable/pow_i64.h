@@ -10,8 +10,9 @@ static inline int64_t pl_pow_i64(int64_t a, int64_t b)
     if (b < 0) {
         return ((a == 1) || ((a == -1) && ((b % 2) == 0))) ? 1 : (a == -1) ? -1 : 0;
     }
-    for (; b > 0; b >>= 1, a = pl_mul_i64(a, a)) {
+    for (; b > 0; b >>= 1) {
         result = ((b & 1) != 0) ? pl_mul_i64(result, a) : result;
+        a = pl_mul_i64(a, a);
     }
     return result;
 }

@@ -9,13 +9,14 @@
 static inline void pl_put_add_f32(const float *v, const int64_t *ids, float *y, int32_t outer, int32_t size,
                                   int32_t count, int32_t inner)
 {
-    for (int32_t o = 0; o < outer; o++, y += size * inner) {
+    for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < count; i++) {
             float *row = y + (pl_index(ids[i], size) * inner); // (inner)
             for (int32_t k = 0; k < inner; k++) {
                 row[k] = pl_add_f32(row[k], *v++);
             }
         }
+        y = &y[size * inner];
     }
 }
 

@@ -12,10 +12,12 @@ static inline void pl_put_i64(const void *v, const int64_t *ids, void *y, int32_
 {
     const uint8_t *from = (const uint8_t *)v;
     uint8_t *to = (uint8_t *)y;
-    for (int32_t o = 0; o < outer; o++, to += size * bytes) {
-        for (int32_t i = 0; i < count; i++, from += v_step) {
+    for (int32_t o = 0; o < outer; o++) {
+        for (int32_t i = 0; i < count; i++) {
             pl_copy(to + (pl_index(ids[i], size) * bytes), from, bytes);
+            from = &from[v_step];
         }
+        to = &to[size * bytes];
     }
 }
 

@@ -1,6 +1,8 @@
 #ifndef PL_Q_ATTENTION_H
 #define PL_Q_ATTENTION_H
 
+#include <stddef.h>
+
 #include "q_clamp.h"
 #include "q_inverse.h"
 #include "requantize.h"
@@ -86,7 +88,7 @@ static inline int32_t pl_q_attention_scores(const pl_q_attention_t *s, const int
         begin += q[e];
     }
     begin *= -s->zk; // what the keys' zero point adds to every score
-    for (int32_t j = 0; j < keys; j += four, k += four * s->width) {
+    for (int32_t j = 0; j < keys; j += four) {
         pl_q_scores_t a = {begin, begin, begin, begin};
         four = ((j + 4) <= keys) ? 4 : 1;
         pl_q_attention_dot(&a, q, k, s->width, (four == 4) ? s->width : 0, s->zq);
@@ -96,9 +98,10 @@ static inline int32_t pl_q_attention_scores(const pl_q_attention_t *s, const int
             scores[j + 2] = a.a2;
             scores[j + 3] = a.a3;
         }
+        k = &k[four * s->width];
     }
     for (int32_t j = 0; j < keys; j++) {
-        scores[j] = (keep && !keep[j * s->m_key]) ? INT32_MIN : scores[j];
+        scores[j] = ((keep != NULL) && (keep[j * s->m_key] == 0u)) ? INT32_MIN : scores[j];
         top = (scores[j] > top) ? scores[j] : top;
     }
     return top;
@@ -141,12 +144,13 @@ static inline void pl_q_attention_mix(const pl_q_attention_t *s, const int32_t *
         int32_t a1 = begin;
         int32_t a2 = begin;
         int32_t a3 = begin;
-        for (int32_t j = 0; j < keys; j++, t += s->depth) {
+        for (int32_t j = 0; j < keys; j++) {
             const int32_t w = p[j];
             a0 += w * t[0];
             a1 += w * t[1];
             a2 += w * t[2];
             a3 += w * t[3];
+            t = &t[s->depth];
         }
         y[e] = pl_requantize_s8(&s->out, a0, s->m);
         y[e + 1] = pl_requantize_s8(&s->out, a1, s->m);
@@ -173,14 +177,17 @@ static inline void pl_q_attention(const pl_q_attention_t *s, const int8_t *q, co
         for (int32_t h = 0; h < s->heads; h++) {
             const int32_t group = ((b * s->kv_heads) + (h / share)) * s->keys;
             const int8_t *values = v + (group * s->depth); // (keys, depth)
-            for (int32_t r = 0; r < s->rows; r++, q += s->width, y += s->depth) {
-                const int32_t keys = (s->causal && ((r + 1) < s->keys)) ? (r + 1) : s->keys;
-                const uint8_t *mask = keep ? (keep + ((b * s->m_batch) + (h * s->m_head) + (r * s->m_row))) : keep;
+            for (int32_t r = 0; r < s->rows; r++) {
+                const int32_t keys = ((s->causal != 0) && ((r + 1) < s->keys)) ? (r + 1) : s->keys;
+                const uint8_t *mask =
+                    (keep != NULL) ? (keep + ((b * s->m_batch) + (h * s->m_head) + (r * s->m_row))) : keep;
                 const int32_t top = pl_q_attention_scores(s, q, k + (group * s->width), mask, scratch, keys);
                 if (top != INT32_MIN) {
                     pl_q_attention_weights(s, scratch, keys, top);
                 }
                 pl_q_attention_mix(s, scratch, values, y, (top != INT32_MIN) ? keys : 0);
+                q = &q[s->width];
+                y = &y[s->depth];
             }
         }
     }

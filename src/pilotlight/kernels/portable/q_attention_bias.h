@@ -33,8 +33,8 @@ static inline void pl_q_attention_bias(const pl_q_attention_bias_t *t, const int
         for (int32_t h = 0; h < s->heads; h++) {
             const int32_t group = ((b * s->kv_heads) + (h / share)) * s->keys;
             const int8_t *values = v + (group * s->depth); // (keys, depth)
-            for (int32_t r = 0; r < s->rows; r++, q += s->width, y += s->depth) {
-                const int32_t keys = (s->causal && ((r + 1) < s->keys)) ? (r + 1) : s->keys;
+            for (int32_t r = 0; r < s->rows; r++) {
+                const int32_t keys = ((s->causal != 0) && ((r + 1) < s->keys)) ? (r + 1) : s->keys;
                 const int16_t *row = bias + ((b * s->m_batch) + (h * s->m_head) + (r * s->m_row));
                 int32_t top;
                 pl_q_attention_scores(s, q, k + (group * s->width), 0, scratch, keys);
@@ -43,6 +43,8 @@ static inline void pl_q_attention_bias(const pl_q_attention_bias_t *t, const int
                     pl_q_attention_weights(s, scratch, keys, top);
                 }
                 pl_q_attention_mix(s, scratch, values, y, (top != INT32_MIN) ? keys : 0);
+                q = &q[s->width];
+                y = &y[s->depth];
             }
         }
     }

@@ -9,7 +9,7 @@
 static inline void pl_q_resize_bicubic(const pl_q_resize_t *s, const int8_t *x, const int16_t *rows,
                                        const int16_t *columns, int8_t *y)
 {
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const int16_t *v = rows + (8 * oy);
             for (int32_t ox = 0; ox < s->ow; ox++) {
@@ -24,10 +24,12 @@ static inline void pl_q_resize_bicubic(const pl_q_resize_t *s, const int8_t *x, 
                         }
                         sum += v[4 + r] * (line >> 2);
                     }
-                    *y++ = pl_requantize_s8(&s->out, sum, s->m);
+                    *y = pl_requantize_s8(&s->out, sum, s->m);
+                    y++;
                 }
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 

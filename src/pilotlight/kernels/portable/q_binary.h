@@ -1,6 +1,8 @@
 #ifndef PL_Q_BINARY_H
 #define PL_Q_BINARY_H
 
+#include <stdbool.h>
+
 #include "mem.h"
 #include "q_clamp.h"
 
@@ -43,7 +45,7 @@ static inline int8_t pl_q_top8(int32_t v)
 static inline void pl_q_add(const pl_q_add_t *t, const int8_t *x0, const int8_t *x1, int8_t *y, int32_t n, int32_t s0,
                             int32_t s1)
 {
-    const int32_t limited = (t->lo != -128) || (t->hi != 127);
+    const bool limited = (t->lo != -128) || (t->hi != 127);
     int32_t a = t->a;
     int32_t b = t->b;
     int32_t c = t->c;
@@ -52,9 +54,12 @@ static inline void pl_q_add(const pl_q_add_t *t, const int8_t *x0, const int8_t 
         const int32x4_t factor = vdupq_n_s32(a);
         const int32x4_t least = vdupq_n_s32(t->lo);
         const int32x4_t most = vdupq_n_s32(t->hi);
-        for (; n >= 4; n -= 4, x0 += 4, x1 += 4, y += 4) {
+        for (; n >= 4; n -= 4) {
             const int32x4_t v = vmlaq_n_s32(vmlasq_n_s32(vldrbq_s32(x0), factor, c), vldrbq_s32(x1), b);
             vstrbq_s32(y, vminq_s32(vmaxq_s32(vshrq_n_s32(v, 16), least), most));
+            x0 = &x0[4];
+            x1 = &x1[4];
+            y = &y[4];
         }
     }
 #endif
@@ -62,15 +67,21 @@ static inline void pl_q_add(const pl_q_add_t *t, const int8_t *x0, const int8_t 
     PL_BARRIER(b);
     PL_BARRIER(c);
     if (!limited && ((s0 + s1) == 2)) {
-        for (; n >= 4; n -= 4, x0 += 4, x1 += 4, y += 4) {
+        for (; n >= 4; n -= 4) {
             y[0] = pl_q_top8((c + (a * x0[0])) + (b * x1[0]));
             y[1] = pl_q_top8((c + (a * x0[1])) + (b * x1[1]));
             y[2] = pl_q_top8((c + (a * x0[2])) + (b * x1[2]));
             y[3] = pl_q_top8((c + (a * x0[3])) + (b * x1[3]));
+            x0 = &x0[4];
+            x1 = &x1[4];
+            y = &y[4];
         }
     }
-    for (; n > 0; n--, x0 += s0, x1 += s1) {
-        *y++ = (int8_t)pl_q_clamp(((c + (a * *x0)) + (b * *x1)) >> 16, t->lo, t->hi);
+    for (; n > 0; n--) {
+        *y = (int8_t)pl_q_clamp(((c + (a * *x0)) + (b * *x1)) >> 16, t->lo, t->hi);
+        y++;
+        x0 = &x0[s0];
+        x1 = &x1[s1];
     }
 }
 
@@ -83,9 +94,12 @@ static inline void pl_q_mul(const pl_q_mul_t *t, const int8_t *x0, const int8_t 
     int32_t c = t->c;
     PL_BARRIER(a);
     PL_BARRIER(c);
-    for (; n > 0; n--, x0 += s0, x1 += s1) {
+    for (; n > 0; n--) {
         const int32_t v = (((*x0 - t->z0) * (*x1 - t->z1) * a) + c) >> shift;
-        *y++ = (int8_t)pl_q_clamp(pl_q_sat8(v), t->lo, t->hi);
+        *y = (int8_t)pl_q_clamp(pl_q_sat8(v), t->lo, t->hi);
+        y++;
+        x0 = &x0[s0];
+        x1 = &x1[s1];
     }
 }
 

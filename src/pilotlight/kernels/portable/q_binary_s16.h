@@ -30,9 +30,12 @@ static inline void pl_q_add_s16(const pl_q_add_s16_t *t, const int16_t *x0, cons
     int32_t b = t->b;
     PL_BARRIER(a); /* keeps them in registers */
     PL_BARRIER(b);
-    for (; n > 0; n--, x0 += s0, x1 += s1) {
+    for (; n > 0; n--) {
         const int32_t v = pl_rhmul(*x0 * 65536, a) + pl_rhmul(*x1 * 65536, b) + half;
-        *y++ = (int16_t)pl_q_clamp(v >> fraction, t->lo, t->hi);
+        *y = (int16_t)pl_q_clamp(v >> fraction, t->lo, t->hi);
+        y++;
+        x0 = &x0[s0];
+        x1 = &x1[s1];
     }
 }
 
@@ -40,8 +43,11 @@ static inline void pl_q_add_s16(const pl_q_add_s16_t *t, const int16_t *x0, cons
 static inline void pl_q_mul_s16(const pl_q_mul_s16_t *t, const int16_t *x0, const int16_t *x1, int16_t *y, int32_t n,
                                 int32_t s0, int32_t s1)
 {
-    for (; n > 0; n--, x0 += s0, x1 += s1) {
-        *y++ = pl_requantize_s16(&t->out, *x0 * *x1, t->m);
+    for (; n > 0; n--) {
+        *y = pl_requantize_s16(&t->out, *x0 * *x1, t->m);
+        y++;
+        x0 = &x0[s0];
+        x1 = &x1[s1];
     }
 }
 

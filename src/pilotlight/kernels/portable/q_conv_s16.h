@@ -1,6 +1,8 @@
 #ifndef PL_Q_CONV_S16_H
 #define PL_Q_CONV_S16_H
 
+#include <stdbool.h>
+
 #include "conv_s8.h"
 #include "q_clamp.h"
 #include "q_dense_s16.h"
@@ -17,7 +19,8 @@ typedef struct {
 #define PL_PAIR_S16(p) (((const pl_pair_s16_t *)(const void *)(p))->bits)
 #define PL_SMLAD_S16(a, u, v) __asm__("smlad %0, %1, %2, %0" : "+r"(a) : "r"(u), "r"(v))
 #define PL_FOUR_S16(i)                                                                                                 \
-    u = PL_PAIR_S16(w + 2 * (i)), v = PL_PAIR_S16(w + 2 * (i) + 4);                                                    \
+    u = PL_PAIR_S16(w + (2 * (i)));                                                                                    \
+    v = PL_PAIR_S16(w + (2 * (i)) + 4);                                                                                \
     __asm__("sxtb16 %0, %1" : "=r"(first) : "r"(u));                                                                   \
     __asm__("sxtb16 %0, %1, ror #8" : "=r"(u) : "r"(u));                                                               \
     __asm__("sxtb16 %0, %1" : "=r"(last) : "r"(v));                                                                    \
@@ -48,16 +51,29 @@ PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w,
     uint32_t first;
     uint32_t last;
     uint32_t t;
-    for (; k >= 16; k -= 16, x += 16, z += 16, w += 32) {
-        PL_FOUR_S16(0) PL_FOUR_S16(4) PL_FOUR_S16(8) PL_FOUR_S16(12)
-    }
-    for (; k >= 4; k -= 4, x += 4, z += 4, w += 8) {
+    for (; k >= 16; k -= 16) {
         PL_FOUR_S16(0)
+        PL_FOUR_S16(4)
+        PL_FOUR_S16(8)
+        PL_FOUR_S16(12)
+        x = &x[16];
+        z = &z[16];
+        w = &w[32];
+    }
+    for (; k >= 4; k -= 4) {
+        PL_FOUR_S16(0)
+        x = &x[4];
+        z = &z[4];
+        w = &w[8];
     }
 #else
 #define PL_TAP_S16(i, at)                                                                                              \
-    t = x[i], a0 += t * w[at], a1 += t * w[(at) + 4];                                                                  \
-    t = z[i], b0 += t * w[at], b1 += t * w[(at) + 4];
+    t = x[i];                                                                                                          \
+    a0 += t * w[at];                                                                                                   \
+    a1 += t * w[(at) + 4];                                                                                             \
+    t = z[i];                                                                                                          \
+    b0 += t * w[at];                                                                                                   \
+    b1 += t * w[(at) + 4];
 PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w, int32_t k, int32_t *acc)
 {
     int32_t a0 = 0;
@@ -65,8 +81,14 @@ PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w,
     int32_t b0 = 0;
     int32_t b1 = 0;
     int32_t t;
-    for (; k >= 4; k -= 4, x += 4, z += 4, w += 8) {
-        PL_TAP_S16(0, 0) PL_TAP_S16(1, 2) PL_TAP_S16(2, 1) PL_TAP_S16(3, 3)
+    for (; k >= 4; k -= 4) {
+        PL_TAP_S16(0, 0)
+        PL_TAP_S16(1, 2)
+        PL_TAP_S16(2, 1)
+        PL_TAP_S16(3, 3)
+        x = &x[4];
+        z = &z[4];
+        w = &w[8];
     }
 #endif
     for (int32_t i = 0; i < k; i++) {
@@ -76,7 +98,10 @@ PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w,
         b0 += z[i] * at[0];
         b1 += z[i] * at[4];
     }
-    acc[0] = a0, acc[1] = a1, acc[2] = b0, acc[3] = b1;
+    acc[0] = a0;
+    acc[1] = a1;
+    acc[2] = b0;
+    acc[3] = b1;
 }
 
 /* acc (2, 2) = bias + all products of two pixels with two filters, as 32 bits: in chunks where they do not hold the
@@ -88,17 +113,27 @@ static inline void pl_sums_s16(const pl_conv_s16_t *s, const int16_t *x, const i
     const int32_t down = s->down;
     pl_dots_s16(x, z, w, (k < chunk) ? k : chunk, acc);
     if (down == 0) {
-        acc[0] += bias[0], acc[1] += bias[1], acc[2] += bias[0], acc[3] += bias[1];
+        acc[0] += bias[0];
+        acc[1] += bias[1];
+        acc[2] += bias[0];
+        acc[3] += bias[1];
     } else {
         int64_t sum[4]; // (2, 2)
-        sum[0] = (int64_t)bias[0] + acc[0], sum[1] = (int64_t)bias[1] + acc[1];
-        sum[2] = (int64_t)bias[0] + acc[2], sum[3] = (int64_t)bias[1] + acc[3];
+        sum[0] = (int64_t)bias[0] + acc[0];
+        sum[1] = (int64_t)bias[1] + acc[1];
+        sum[2] = (int64_t)bias[0] + acc[2];
+        sum[3] = (int64_t)bias[1] + acc[3];
         for (int32_t at = chunk; at < k; at += chunk) {
             pl_dots_s16(x + at, z + at, w + (2 * at), ((k - at) < chunk) ? (k - at) : chunk, acc);
-            sum[0] += acc[0], sum[1] += acc[1], sum[2] += acc[2], sum[3] += acc[3];
+            sum[0] += acc[0];
+            sum[1] += acc[1];
+            sum[2] += acc[2];
+            sum[3] += acc[3];
         }
-        acc[0] = pl_q_down(sum[0], down), acc[1] = pl_q_down(sum[1], down);
-        acc[2] = pl_q_down(sum[2], down), acc[3] = pl_q_down(sum[3], down);
+        acc[0] = pl_q_down(sum[0], down);
+        acc[1] = pl_q_down(sum[1], down);
+        acc[2] = pl_q_down(sum[2], down);
+        acc[3] = pl_q_down(sum[3], down);
     }
 }
 
@@ -111,12 +146,12 @@ static inline void pl_filters_s16(const pl_conv_s16_t *s, int32_t pixels, const 
     const int32_t oc = s->c.oc;
     const int32_t ocg = s->c.ocg;
     const pl_put_s16_t put = pl_put_of_s16(s);
-    for (int32_t f = 0; f < ocg; f += 2, w += 2 * ((k + 3) & ~3)) {
+    for (int32_t f = 0; f < ocg; f += 2) {
         const int32_t m0 = m[f];
         const int32_t m1 = m[f + 1];
-        const int32_t both = (f + 1) < ocg;
+        const bool both = (f + 1) < ocg;
         for (int32_t p = 0; p < pixels; p += 2) {
-            const int32_t two = (p + 1) < pixels;
+            const bool two = (p + 1) < pixels;
             const int16_t *x = patch + (p * step); // (kw, kh, icg)
             const int32_t at = first + (p * oc) + f;
             int32_t acc[4]; // (2, 2)
@@ -132,6 +167,7 @@ static inline void pl_filters_s16(const pl_conv_s16_t *s, int32_t pixels, const 
                 }
             }
         }
+        w = &w[2 * ((k + 3) & ~3)];
     }
 }
 

@@ -53,12 +53,16 @@ PL_Q_APART void pl_q_transposed_tap4(pl_q_transposed_t *a, const int8_t *p, cons
     int32_t a1 = a->a1;
     int32_t a2 = a->a2;
     int32_t a3 = a->a3;
-    for (; n > 0; n--, t += width, t1 += width, t2 += width, t3 += width) {
+    for (; n > 0; n--) {
         const int32_t v = *p++ - zx;
         a0 += v * *t;
         a1 += v * *t1;
         a2 += v * *t2;
         a3 += v * *t3;
+        t = &t[width];
+        t1 = &t1[width];
+        t2 = &t2[width];
+        t3 = &t3[width];
     }
     a->a0 = a0;
     a->a1 = a1;
@@ -90,21 +94,21 @@ static inline void pl_q_conv_transpose2d(const pl_q_conv_transpose2d_t *s, const
 {
     const int32_t icg = s->ic / s->groups;
     const int32_t ocg = s->oc / s->groups;
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->ic) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t at = 0; at < (s->oh * s->ow); at++) {
             const int8_t *block = w;
             const int32_t *b = bias;
             const int32_t *factor = m;
             for (int32_t g = 0; g < s->groups; g++) {
                 int32_t width;
-                for (int32_t f = 0; f < ocg; f += width, b += width, factor += width, y += width) {
+                for (int32_t f = 0; f < ocg; f += width) {
                     pl_q_transposed_t a = {b[0], 0, 0, 0};
                     width = ((ocg - f) < 4) ? (ocg - f) : 4;
                     a.a1 = b[width > 1];
                     a.a2 = b[(width > 2) ? 2 : 0];
                     a.a3 = b[(width > 3) ? 3 : 0];
                     pl_q_transposed_block(s, x + (g * icg), block, &a, at / s->ow, at % s->ow, width);
-                    block += s->kh * s->kw * icg * width;
+                    block = &block[s->kh * s->kw * icg * width];
                     y[0] = pl_requantize_s8(&s->out, a.a0, factor[0]);
                     if (width > 1) {
                         y[1] = pl_requantize_s8(&s->out, a.a1, factor[1]);
@@ -115,9 +119,13 @@ static inline void pl_q_conv_transpose2d(const pl_q_conv_transpose2d_t *s, const
                     if (width > 3) {
                         y[3] = pl_requantize_s8(&s->out, a.a3, factor[3]);
                     }
+                    b = &b[width];
+                    factor = &factor[width];
+                    y = &y[width];
                 }
             }
         }
+        x = &x[s->ih * s->iw * s->ic];
     }
 }
 

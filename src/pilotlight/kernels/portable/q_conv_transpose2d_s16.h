@@ -12,7 +12,7 @@ PL_Q_APART int64_t pl_q_transposed_sum_s16(const pl_q_conv_transpose2d_t *s, con
     int64_t sum = 0;
     for (int32_t r = 0; r < s->kh; r++) {
         const int32_t iy = pl_q_transposed_tap(oy, r, s->sh, s->pt, s->dh, s->ih);
-        for (int32_t q = 0; q < s->kw; q++, w += icg) {
+        for (int32_t q = 0; q < s->kw; q++) {
             const int32_t ix = pl_q_transposed_tap(ox, q, s->sw, s->pl, s->dw, s->iw);
             if ((iy >= 0) && (ix >= 0)) {
                 const int16_t *p = x + (((iy * s->iw) + ix) * s->ic); // (icg)
@@ -20,6 +20,7 @@ PL_Q_APART int64_t pl_q_transposed_sum_s16(const pl_q_conv_transpose2d_t *s, con
                     sum += p[k] * w[k];
                 }
             }
+            w = &w[icg];
         }
     }
     return sum;
@@ -33,18 +34,20 @@ static inline void pl_q_conv_transpose2d_s16(const pl_q_conv_transpose2d_t *s, c
     const int32_t icg = s->ic / s->groups;
     const int32_t ocg = s->oc / s->groups;
     const int32_t filter = s->kh * s->kw * icg;
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->ic) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             for (int32_t ox = 0; ox < s->ow; ox++) {
                 for (int32_t g = 0; g < s->groups; g++) {
                     for (int32_t f = g * ocg; f < ((g + 1) * ocg); f++) {
                         const int64_t sum =
                             bias[f] + pl_q_transposed_sum_s16(s, x + (g * icg), w + (f * filter), oy, ox);
-                        *y++ = pl_requantize_s16(&s->out, down ? pl_q_down(sum, down) : (int32_t)sum, m[f]);
+                        *y = pl_requantize_s16(&s->out, (down != 0) ? pl_q_down(sum, down) : (int32_t)sum, m[f]);
+                        y++;
                     }
                 }
             }
         }
+        x = &x[s->ih * s->iw * s->ic];
     }
 }
 

@@ -23,7 +23,7 @@ static inline void pl_q_cosine_similarity(const pl_q_cosine_similarity_t *s, con
                                           int8_t *y)
 {
     const int32_t step = s->inner;
-    for (int32_t o = 0; o < s->outer; o++, x += s->n * step) {
+    for (int32_t o = 0; o < s->outer; o++) {
         const int8_t *other = z + (o % s->times * s->n * step);
         for (int32_t i = 0; i < step; i++) {
             int32_t dot = 0;
@@ -43,8 +43,10 @@ static inline void pl_q_cosine_similarity(const pl_q_cosine_similarity_t *s, con
             inverse = pl_q_rsqrt((uint64_t)(uint32_t)xx * (uint32_t)zz);
             shift = inverse.j - 14;
             dot = (shift > 0) ? ((dot + (1 << (shift - 1))) >> shift) : (dot * (1 << -shift));
-            *y++ = pl_requantize_s8(&s->out, pl_rhmul(dot, inverse.r * 16384), s->m);
+            *y = pl_requantize_s8(&s->out, pl_rhmul(dot, inverse.r * 16384), s->m);
+            y++;
         }
+        x = &x[s->n * step];
     }
 }
 

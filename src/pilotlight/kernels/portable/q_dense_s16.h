@@ -29,7 +29,7 @@ static inline pl_put_s16_t pl_put_of_s16(const pl_conv_s16_t *s)
 static inline void pl_put_s16(const pl_put_s16_t *put, int32_t sum, int32_t m, void *y, int32_t at)
 {
     const int32_t v = pl_requantize(&put->q, sum, m);
-    if (put->narrow) {
+    if (put->narrow != 0) {
         ((int8_t *)y)[at] = (int8_t)v;
     } else {
         ((int16_t *)y)[at] = (int16_t)v;

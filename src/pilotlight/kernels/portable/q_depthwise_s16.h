@@ -1,6 +1,8 @@
 #ifndef PL_Q_DEPTHWISE_S16_H
 #define PL_Q_DEPTHWISE_S16_H
 
+#include <stdbool.h>
+
 #include "depthwise_s8.h"
 #include "q_clamp.h"
 #include "q_dense_s16.h"
@@ -35,7 +37,7 @@ static inline void pl_line_copy_s16(pl_line_s16_t *to, const pl_line_s16_t *from
 
 static inline void pl_line_put_s16(const pl_line_s16_t *t, int32_t sum, void *y, int32_t at)
 {
-    pl_put_s16(&t->put, t->down ? pl_q_down((int64_t)sum + t->bias, t->down) : (sum + t->bias), t->m, y, at);
+    pl_put_s16(&t->put, (t->down != 0) ? pl_q_down((int64_t)sum + t->bias, t->down) : (sum + t->bias), t->m, y, at);
 }
 
 /* 3x3 and stride 1: each column is loaded once, and goes into three sums. */
@@ -57,17 +59,22 @@ PL_Q_APART void pl_depthwise3_s16(const pl_line_s16_t *line, const int16_t *x, c
     const int32_t w22 = w[8 * n];
     int32_t first = (*x * w00) + (*x1 * w10) + (*x2 * w20); // one of three columns, two of three
     int32_t second;
-    x += n, x1 += n, x2 += n;
+    x = &x[n];
+    x1 = &x1[n];
+    x2 = &x2[n];
     second = first + (*x * w01) + (*x1 * w11) + (*x2 * w21);
     first = (*x * w00) + (*x1 * w10) + (*x2 * w20);
-    for (int32_t p = t.pixels; p > 0; p--, at += n) {
-        x += n, x1 += n, x2 += n;
+    for (int32_t p = t.pixels; p > 0; p--) {
+        x = &x[n];
+        x1 = &x1[n];
+        x2 = &x2[n];
         const int32_t a = *x; // the column
         const int32_t b = *x1;
         const int32_t c = *x2;
         pl_line_put_s16(&t, second + (a * w02) + (b * w12) + (c * w22), y, at);
         second = first + (a * w01) + (b * w11) + (c * w21);
         first = (a * w00) + (b * w10) + (c * w20);
+        at += n;
     }
 }
 
@@ -81,17 +88,22 @@ PL_Q_APART void pl_depthwise_any_s16(const pl_line_s16_t *line, const pl_conv_s8
     const int32_t next = c->sw * t.channels;
     const int32_t kh = c->kh;
     const int32_t kw = c->kw;
-    for (int32_t p = t.pixels; p > 0; p--, x += next, at += t.channels) {
+    for (int32_t p = t.pixels; p > 0; p--) {
         const int16_t *from = x;
         const int8_t *v = w;
         int32_t sum = 0;
-        for (int32_t r = kh; r > 0; r--, from += t.row) {
+        for (int32_t r = kh; r > 0; r--) {
             const int16_t *tap = from;
-            for (int32_t q = kw; q > 0; q--, tap += across, v += t.channels) {
+            for (int32_t q = kw; q > 0; q--) {
                 sum += *tap * *v;
+                tap = &tap[across];
+                v = &v[t.channels];
             }
+            from = &from[t.row];
         }
         pl_line_put_s16(&t, sum, y, at);
+        x = &x[next];
+        at += t.channels;
     }
 }
 
@@ -105,7 +117,7 @@ static inline void pl_depthwise_s16(const pl_conv_s16_t *s,
 {
     const pl_conv_s8_t *c = &s->c;
     const int32_t channels = c->oc;
-    const int32_t three = (c->kh == 3) && (c->kw == 3) && (c->sw == 1) && (c->dw == 1);
+    const bool three = (c->kh == 3) && (c->kw == 3) && (c->sw == 1) && (c->dw == 1);
     const int16_t *patch = (const int16_t *)scratch;
     pl_line_s16_t t;
     t.put = pl_put_of_s16(s);

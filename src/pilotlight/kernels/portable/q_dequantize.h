@@ -8,7 +8,7 @@
 static inline void pl_q_dequantize_s8(const int8_t *x, float *y, int32_t n, float scale, int32_t zero, int32_t reverse)
 {
     for (int32_t i = 0; i < n; i++) {
-        const int32_t k = reverse ? (n - 1 - i) : i;
+        const int32_t k = (reverse != 0) ? (n - 1 - i) : i;
         const int32_t v = x[k];
         y[k] = (float)(v - zero) * scale;
     }
@@ -19,7 +19,7 @@ static inline void pl_q_dequantize_s16(const int16_t *x, float *y, int32_t n, fl
                                        int32_t reverse)
 {
     for (int32_t i = 0; i < n; i++) {
-        const int32_t k = reverse ? (n - 1 - i) : i;
+        const int32_t k = (reverse != 0) ? (n - 1 - i) : i;
         const int32_t v = x[k];
         y[k] = (float)(v - zero) * scale;
     }

@@ -19,12 +19,15 @@ typedef struct {
 static inline void pl_q_div(const pl_q_div_t *s, const int8_t *x0, const int8_t *x1, int8_t *y, int32_t n,
                             int32_t step0, int32_t step1)
 {
-    for (; n > 0; n--, x0 += step0, x1 += step1) {
+    for (; n > 0; n--) {
         const int32_t over = (*x0 - s->z0) * s->a;
         const int32_t under = *x1 - s->z1;
-        int32_t v = ((over == 0) ? s->c : ((over / (under ? under : 1)) + s->c)) >> s->shift;
+        int32_t v = ((over == 0) ? s->c : ((over / ((under != 0) ? under : 1)) + s->c)) >> s->shift;
         v = ((under == 0) && (over != 0)) ? ((over < 0) ? s->lo : s->hi) : v;
-        *y++ = (int8_t)pl_q_clamp(v, s->lo, s->hi);
+        *y = (int8_t)pl_q_clamp(v, s->lo, s->hi);
+        y++;
+        x0 = &x0[step0];
+        x1 = &x1[step1];
     }
 }
 

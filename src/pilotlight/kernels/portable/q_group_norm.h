@@ -34,11 +34,12 @@ static inline void pl_q_group_norm(const pl_q_group_norm_t *g, const int8_t *x, 
             uint32_t squares = 0u;
             uint64_t spread;
             pl_q_rsqrt_t inverse;
-            for (int32_t p = 0; p < g->pixels; p++, v += g->channels) {
+            for (int32_t p = 0; p < g->pixels; p++) {
                 for (int32_t c = 0; c < width; c++) {
                     sum += v[c];
                     squares += (uint32_t)(v[c] * v[c]);
                 }
+                v = &v[g->channels];
             }
             spread = ((uint64_t)squares * (uint32_t)s->n) - (uint64_t)((int64_t)sum * sum);
             inverse = pl_q_rsqrt((spread << 16) + (((uint64_t)s->eps_hi << 32) | s->eps_lo));
@@ -46,7 +47,7 @@ static inline void pl_q_group_norm(const pl_q_group_norm_t *g, const int8_t *x, 
             scratch[k].r = inverse.r * 16384;
             scratch[k].shift = inverse.j + s->shift;
         }
-        for (int32_t p = 0; p < g->pixels; p++, x += g->channels, y += g->channels) {
+        for (int32_t p = 0; p < g->pixels; p++) {
             for (int32_t c = 0; c < g->channels; c++) {
                 const pl_q_group_t *of = scratch + (c / width);
                 const int32_t t = pl_rhmul(((s->n * x[c]) - of->sum) * s->up, of->r);
@@ -54,6 +55,8 @@ static inline void pl_q_group_norm(const pl_q_group_norm_t *g, const int8_t *x, 
                                                   : (t * (int32_t)(1u << -of->shift));
                 y[c] = (int8_t)pl_q_clamp((pl_rhmul(z, w[c]) + b[c]) >> s->fraction, s->lo, s->hi);
             }
+            x = &x[g->channels];
+            y = &y[g->channels];
         }
     }
 }

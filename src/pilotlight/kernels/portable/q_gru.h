@@ -1,6 +1,8 @@
 #ifndef PL_Q_GRU_H
 #define PL_Q_GRU_H
 
+#include <stddef.h>
+
 #include "mem.h"
 #include "q_recurrent.h"
 #include "rhmul.h"
@@ -18,11 +20,13 @@ PL_Q_APART void pl_q_gru_dot(pl_q_gru_gates_t *a, const int8_t *x, const int8_t 
     int32_t r = a->r;
     int32_t z = a->z;
     int32_t c = a->n;
-    for (; n > 0; n--, x += step, w += 3) {
+    for (; n > 0; n--) {
         const int32_t v = *x;
         r += v * w[0];
         z += v * w[1];
         c += v * w[2];
+        x = &x[step];
+        w = &w[3];
     }
     a->r = r;
     a->z = z;
@@ -39,14 +43,14 @@ static inline void pl_q_gru(const pl_q_recurrent_t *s, const int8_t *x, const in
     const int8_t empty = (int8_t)s->zh;
     const int32_t hidden = s->hidden;
     for (int32_t n = 0; n < s->batch; n++) {
-        const int8_t *h = h0 ? (h0 + (n * hidden)) : &empty; // (hidden), or one number for all
-        int32_t moves = h0 ? 1 : 0;
+        const int8_t *h = (h0 != NULL) ? (h0 + (n * hidden)) : &empty; // (hidden), or one number for all
+        int32_t moves = (h0 != NULL) ? 1 : 0;
         for (int32_t j = 0; j < hidden; j++) {
             const int32_t first = pl_rhmul((h[j * moves] - s->zh) * s->state_up, s->state);
             scratch[j] = (int16_t)pl_q_sat16(first);
         }
         for (int32_t step = 0; step < s->steps; step++) {
-            const int32_t t = s->reverse ? (s->steps - 1 - step) : step;
+            const int32_t t = (s->reverse != 0) ? (s->steps - 1 - step) : step;
             const int8_t *in = x + ((t * s->x_step) + (n * s->x_batch)); // (input)
             int8_t *out = y + ((t * s->y_step) + (n * s->y_batch));      // (hidden)
             for (int32_t j = 0; j < hidden; j++) {

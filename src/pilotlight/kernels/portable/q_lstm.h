@@ -1,6 +1,8 @@
 #ifndef PL_Q_LSTM_H
 #define PL_Q_LSTM_H
 
+#include <stddef.h>
+
 #include "mem.h"
 #include "q_recurrent.h"
 #include "rhmul.h"
@@ -20,12 +22,14 @@ PL_Q_APART void pl_q_lstm_dot(pl_q_lstm_sums_t *a, const int8_t *x, const int8_t
     int32_t f = a->f;
     int32_t g = a->g;
     int32_t o = a->o;
-    for (; n > 0; n--, x += step, w += 4) {
+    for (; n > 0; n--) {
         const int32_t v = *x;
         i += v * w[0];
         f += v * w[1];
         g += v * w[2];
         o += v * w[3];
+        x = &x[step];
+        w = &w[4];
     }
     a->i = i;
     a->f = f;
@@ -49,17 +53,17 @@ static inline void pl_q_lstm(const pl_q_recurrent_t *s, const int8_t *x, const i
     const int8_t empty = (int8_t)s->zh;
     const int32_t hidden = s->hidden;
     const int32_t half = (int32_t)(1u << (29 - s->state));
-    if (c0) {
+    if (c0 != NULL) {
         pl_copy(cn, c0, s->batch * hidden * 2);
     } else {
         pl_zero(cn, s->batch * hidden * 2);
     }
     for (int32_t n = 0; n < s->batch; n++) {
-        const int8_t *h = h0 ? (h0 + (n * hidden)) : &empty; // (hidden), or one number for all
-        int32_t moves = h0 ? 1 : 0;
+        const int8_t *h = (h0 != NULL) ? (h0 + (n * hidden)) : &empty; // (hidden), or one number for all
+        int32_t moves = (h0 != NULL) ? 1 : 0;
         int16_t *c = cn + (n * hidden); // (hidden)
         for (int32_t step = 0; step < s->steps; step++) {
-            const int32_t t = s->reverse ? (s->steps - 1 - step) : step;
+            const int32_t t = (s->reverse != 0) ? (s->steps - 1 - step) : step;
             const int8_t *in = x + ((t * s->x_step) + (n * s->x_batch)); // (input)
             int8_t *out = y + ((t * s->y_step) + (n * s->y_batch));      // (hidden)
             for (int32_t j = 0; j < hidden; j++) {

@@ -1,6 +1,8 @@
 #ifndef PL_Q_MASKED_SOFTMAX_H
 #define PL_Q_MASKED_SOFTMAX_H
 
+#include <stdbool.h>
+
 #include "q_inverse.h"
 #include "requantize.h"
 
@@ -20,18 +22,18 @@ static inline void pl_q_masked_softmax(const pl_requantize_t *q, const int8_t *x
         int32_t none;
         uint32_t sum = 0u;
         for (int32_t k = 0; k < axis; k++) {
-            top = (!hidden[(at + (k * inner)) % period] && (p[k * inner] > top)) ? p[k * inner] : top;
+            top = ((hidden[(at + (k * inner)) % period] == 0u) && (p[k * inner] > top)) ? p[k * inner] : top;
         }
-        none = top == -256;
+        none = (top == -256) ? 1 : 0;
         for (int32_t k = 0; k < axis; k++) {
-            const int32_t d = none ? 0 : (top - p[k * inner]);
-            const int32_t seen = none || !hidden[(at + (k * inner)) % period];
+            const int32_t d = (none != 0) ? 0 : (top - p[k * inner]);
+            const bool seen = (none != 0) || (hidden[(at + (k * inner)) % period] == 0u);
             sum += (seen && (d < length)) ? (uint32_t)table[d] : 0u;
         }
         inverse = pl_q_inverse(sum, bits);
         for (int32_t k = 0; k < axis; k++) {
-            const int32_t d = none ? 0 : (top - p[k * inner]);
-            const int32_t seen = none || !hidden[(at + (k * inner)) % period];
+            const int32_t d = (none != 0) ? 0 : (top - p[k * inner]);
+            const bool seen = (none != 0) || (hidden[(at + (k * inner)) % period] == 0u);
             const int32_t e = (seen && (d < length)) ? (table[d] * up) : 0;
             y[at + (k * inner)] = pl_requantize_s8(q, pl_rhmul(e, inverse.r * 16384) >> inverse.h, m);
         }

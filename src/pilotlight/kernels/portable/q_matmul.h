@@ -1,6 +1,8 @@
 #ifndef PL_Q_MATMUL_H
 #define PL_Q_MATMUL_H
 
+#include <stdbool.h>
+
 #include "q_clamp.h"
 #include "requantize.h"
 
@@ -55,7 +57,7 @@ PL_Q_APART void pl_q_matmul_2x2(pl_q_block_t *t, const int8_t *a, const int8_t *
     int32_t c01 = t->c01;
     int32_t c10 = t->c10;
     int32_t c11 = t->c11;
-    for (; a != end; b += along, b1 += along) {
+    for (; a != end;) {
         const int32_t v0 = *a++ - za;
         const int32_t v1 = *a1++ - za;
         const int32_t b0 = *b;
@@ -64,6 +66,8 @@ PL_Q_APART void pl_q_matmul_2x2(pl_q_block_t *t, const int8_t *a, const int8_t *
         c01 += v0 * b2;
         c10 += v1 * b0;
         c11 += v1 * b2;
+        b = &b[along];
+        b1 = &b1[along];
     }
     t->c00 = c00;
     t->c01 = c01;
@@ -76,19 +80,19 @@ static inline void pl_q_matmul(const pl_q_matmul_t *s, const int8_t *a, const in
 {
     const int32_t k = s->k;
     const int32_t n = s->n;
-    const int32_t column = s->transposed ? k : 1;
-    pl_q_block_t t = {s->k, s->za, 0, 0, s->transposed ? 1 : n, 0, 0, 0, 0};
-    for (int32_t batch = 0; batch < s->batch; batch++, a += s->a_step, b += s->b_step, y += s->m * n) {
+    const int32_t column = (s->transposed != 0) ? k : 1;
+    pl_q_block_t t = {s->k, s->za, 0, 0, (s->transposed != 0) ? 1 : n, 0, 0, 0, 0};
+    for (int32_t batch = 0; batch < s->batch; batch++) {
         for (int32_t i = 0; i < s->m; i += 2) {
             const int8_t *rows = a + (i * k);
             const int32_t down = ((i + 1) < s->m) ? n : 0;
             int32_t begin0;
             int32_t begin1;
-            t.row = down ? k : 0;
+            t.row = (down != 0) ? k : 0;
             begin0 = pl_q_matmul_begin(s, rows);
             begin1 = pl_q_matmul_begin(s, rows + t.row);
             for (int32_t j = 0; j < n; j += 2) {
-                const int32_t right = (j + 1) < n;
+                const bool right = (j + 1) < n;
                 int8_t *out = y + ((i * n) + j);
                 t.column = right ? column : 0;
                 t.c00 = t.c01 = begin0;
@@ -100,6 +104,9 @@ static inline void pl_q_matmul(const pl_q_matmul_t *s, const int8_t *a, const in
                 out[down + right] = pl_requantize_s8(&s->out, t.c11, s->factor);
             }
         }
+        a = &a[s->a_step];
+        b = &b[s->b_step];
+        y = &y[s->m * n];
     }
 }
 

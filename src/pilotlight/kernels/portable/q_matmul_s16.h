@@ -23,8 +23,9 @@ typedef struct {
 PL_Q_APART int64_t pl_q_dot_s16(const int16_t *a, const int16_t *b, int32_t k, int32_t along)
 {
     int64_t sum = 0;
-    for (; k > 0; k--, b += along) {
+    for (; k > 0; k--) {
         sum += *a++ * *b;
+        b = &b[along];
     }
     return sum;
 }
@@ -34,15 +35,18 @@ static inline void pl_q_matmul_s16(const pl_q_matmul_s16_t *s, const int16_t *a,
 {
     const int32_t k = s->k;
     const int32_t n = s->n;
-    const int32_t column = s->transposed ? k : 1;
-    const int32_t along = s->transposed ? 1 : n;
-    for (int32_t batch = 0; batch < s->batch; batch++, a += s->a_step, b += s->b_step) {
+    const int32_t column = (s->transposed != 0) ? k : 1;
+    const int32_t along = (s->transposed != 0) ? 1 : n;
+    for (int32_t batch = 0; batch < s->batch; batch++) {
         for (int32_t i = 0; i < s->m; i++) {
             for (int32_t j = 0; j < n; j++) {
                 const int64_t sum = pl_q_dot_s16(a + (i * k), b + (j * column), k, along);
-                *y++ = pl_requantize_s16(&s->out, s->down ? pl_q_down(sum, s->down) : (int32_t)sum, s->factor);
+                *y = pl_requantize_s16(&s->out, (s->down != 0) ? pl_q_down(sum, s->down) : (int32_t)sum, s->factor);
+                y++;
             }
         }
+        a = &a[s->a_step];
+        b = &b[s->b_step];
     }
 }
 

@@ -9,7 +9,7 @@
 static inline void pl_q_mean(const pl_requantize_t *q, const int8_t *x, int8_t *y, int32_t outer, int32_t axis,
                              int32_t inner, int32_t begin, int32_t m)
 {
-    for (int32_t o = 0; o < outer; o++, x += axis * inner, y += inner) {
+    for (int32_t o = 0; o < outer; o++) {
         const int32_t fours = inner & ~3;
         for (int32_t i = 0; i < fours; i += 4) {
             pl_q_sums_t s = {{begin, begin, begin, begin}};
@@ -21,11 +21,14 @@ static inline void pl_q_mean(const pl_requantize_t *q, const int8_t *x, int8_t *
         for (int32_t i = fours; i < inner; i++) {
             const int8_t *p = x + i;
             int32_t a = begin;
-            for (int32_t n = axis; n > 0; n--, p += inner) {
+            for (int32_t n = axis; n > 0; n--) {
                 a += *p;
+                p = &p[inner];
             }
             y[i] = pl_requantize_s8(q, a, m);
         }
+        x = &x[axis * inner];
+        y = &y[inner];
     }
 }
 

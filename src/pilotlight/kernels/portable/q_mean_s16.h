@@ -8,15 +8,18 @@
 static inline void pl_q_mean_s16(const pl_requantize_t *q, const int16_t *x, int16_t *y, int32_t outer, int32_t axis,
                                  int32_t inner, int32_t m)
 {
-    for (int32_t o = 0; o < outer; o++, x += axis * inner, y += inner) {
+    for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
             const int16_t *p = x + i;
             int32_t a = 0;
-            for (int32_t n = axis; n > 0; n--, p += inner) {
+            for (int32_t n = axis; n > 0; n--) {
                 a += *p;
+                p = &p[inner];
             }
             y[i] = pl_requantize_s16(q, a, m);
         }
+        x = &x[axis * inner];
+        y = &y[inner];
     }
 }
 

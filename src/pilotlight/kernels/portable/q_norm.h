@@ -31,7 +31,7 @@ static inline pl_q_rsqrt_t pl_q_rsqrt(uint64_t v)
     uint32_t rest;
     uint32_t root = 0u;
     uint32_t bit = 0x40000000u;
-    v = v ? v : 1u;
+    v = (v != 0u) ? v : 1u;
     for (; v >> 32; result.j++) {
         v >>= 2;
     }
@@ -57,7 +57,7 @@ static inline pl_q_rsqrt_t pl_q_rsqrt(uint64_t v)
 static inline void pl_q_norm(const pl_q_norm_t *s, const int8_t *x, const int32_t *w, const int32_t *b, int8_t *y)
 {
     const int32_t n = s->n;
-    for (int32_t row = 0; row < s->rows; row++, x += n, y += n) {
+    for (int32_t row = 0; row < s->rows; row++) {
         int32_t sum = 0;
         int32_t shift;
         uint32_t squares = 0u;
@@ -68,7 +68,7 @@ static inline void pl_q_norm(const pl_q_norm_t *s, const int8_t *x, const int32_
             sum += v;
             squares += (uint32_t)(v * v);
         }
-        sum = s->center ? sum : 0;
+        sum = (s->center != 0) ? sum : 0;
         spread = ((uint64_t)squares * (uint32_t)n) - (uint64_t)((int64_t)sum * sum);
         spread = (spread << 16) + (((uint64_t)s->eps_hi << 32) | s->eps_lo);
         inverse = pl_q_rsqrt(spread);
@@ -80,6 +80,8 @@ static inline void pl_q_norm(const pl_q_norm_t *s, const int8_t *x, const int32_
                 (shift > 0) ? ((t + (int32_t)(1u << (shift - 1))) >> shift) : (t * (int32_t)(1u << -shift));
             y[k] = (int8_t)pl_q_clamp((pl_rhmul(z, w[k]) + b[k]) >> s->fraction, s->lo, s->hi);
         }
+        x = &x[n];
+        y = &y[n];
     }
 }
 

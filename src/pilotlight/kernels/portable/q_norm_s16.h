@@ -8,7 +8,7 @@
 static inline void pl_q_norm_s16(const pl_q_norm_t *s, const int16_t *x, const int32_t *w, const int32_t *b, int16_t *y)
 {
     const int32_t n = s->n;
-    for (int32_t row = 0; row < s->rows; row++, x += n, y += n) {
+    for (int32_t row = 0; row < s->rows; row++) {
         int32_t sum = 0;
         int32_t shift;
         uint64_t squares = 0u;
@@ -18,7 +18,7 @@ static inline void pl_q_norm_s16(const pl_q_norm_t *s, const int16_t *x, const i
             sum += x[k];
             squares += (uint32_t)(x[k] * x[k]);
         }
-        sum = s->center ? sum : 0;
+        sum = (s->center != 0) ? sum : 0;
         spread = (squares * (uint32_t)n) - (uint64_t)((int64_t)sum * sum) + (((uint64_t)s->eps_hi << 32) | s->eps_lo);
         inverse = pl_q_rsqrt(spread);
         shift = inverse.j + s->shift;
@@ -28,6 +28,8 @@ static inline void pl_q_norm_s16(const pl_q_norm_t *s, const int16_t *x, const i
                 (shift > 0) ? ((t + (int32_t)(1u << (shift - 1))) >> shift) : (t * (int32_t)(1u << -shift));
             y[k] = (int16_t)pl_q_clamp((pl_rhmul(z, w[k]) + b[k]) >> s->fraction, s->lo, s->hi);
         }
+        x = &x[n];
+        y = &y[n];
     }
 }
 

@@ -27,11 +27,12 @@ PL_Q_APART void pl_q_avg_window(const pl_requantize_t *q, const int8_t *x, int8_
         int32_t a3 = begin;
         for (int32_t r = v->first; r < v->end; r++) {
             const int8_t *p = x + (((r * iw) + h->first) * c) + k;
-            for (int32_t n = h->end - h->first; n > 0; n--, p += c) {
+            for (int32_t n = h->end - h->first; n > 0; n--) {
                 a0 += p[0];
                 a1 += p[1];
                 a2 += p[2];
                 a3 += p[3];
+                p = &p[c];
             }
         }
         y[k] = pl_requantize_s8(q, a0, m);
@@ -55,24 +56,27 @@ PL_Q_APART void pl_q_avg_window(const pl_requantize_t *q, const int8_t *x, int8_
 static inline void pl_q_avg_pool2d(const pl_q_pool2d_t *q, const int8_t *x, const int32_t *m, int8_t *y)
 {
     const pl_pool2d_t *s = &q->pool;
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const int32_t top = (oy * s->sh) - s->pt;
             const int32_t bottom = ((top + s->kh) < (s->ih + s->pt)) ? (top + s->kh) : (s->ih + s->pt);
-            const pl_span_t v = q->adaptive ? pl_adaptive_span(oy, s->ih, s->oh) : pl_pool_span(top, s->kh, 1, s->ih);
-            for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
+            const pl_span_t v =
+                (q->adaptive != 0) ? pl_adaptive_span(oy, s->ih, s->oh) : pl_pool_span(top, s->kh, 1, s->ih);
+            for (int32_t ox = 0; ox < s->ow; ox++) {
                 const int32_t left = (ox * s->sw) - s->pl;
                 const int32_t right = ((left + s->kw) < (s->iw + s->pl)) ? (left + s->kw) : (s->iw + s->pl);
                 const pl_span_t h =
-                    q->adaptive ? pl_adaptive_span(ox, s->iw, s->ow) : pl_pool_span(left, s->kw, 1, s->iw);
+                    (q->adaptive != 0) ? pl_adaptive_span(ox, s->iw, s->ow) : pl_pool_span(left, s->kw, 1, s->iw);
                 int32_t count = s->divisor;
                 if (count == 0) {
-                    count =
-                        s->count_padding ? ((bottom - top) * (right - left)) : ((v.end - v.first) * (h.end - h.first));
+                    count = (s->count_padding != 0) ? ((bottom - top) * (right - left))
+                                                    : ((v.end - v.first) * (h.end - h.first));
                 }
                 pl_q_avg_window(&q->out, x, y, &v, &h, s->iw, s->c, q->zx, m[count - q->first]);
+                y = &y[s->c];
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 
@@ -86,12 +90,14 @@ PL_Q_APART void pl_q_max4(const int8_t *x, int8_t *y, int32_t rows, int32_t colu
     } __attribute__((__packed__, __may_alias__)) pl_word_t;
     uint32_t top = 0x80808080u;
     uint32_t spare;
-    for (; rows > 0; rows--, x += row) {
+    for (; rows > 0; rows--) {
         const int8_t *p = x;
-        for (int32_t n = columns; n > 0; n--, p += step) {
+        for (int32_t n = columns; n > 0; n--) {
             const uint32_t v = ((const pl_word_t *)(const void *)p)->four;
             __asm__("ssub8 %1, %2, %0\n\tsel %0, %2, %0" : "+r"(top), "=&r"(spare) : "r"(v) : "cc");
+            p = &p[step];
         }
+        x = &x[row];
     }
     ((pl_word_t *)(void *)y)->four = top;
 #else
@@ -99,14 +105,16 @@ PL_Q_APART void pl_q_max4(const int8_t *x, int8_t *y, int32_t rows, int32_t colu
     int32_t a1 = -128;
     int32_t a2 = -128;
     int32_t a3 = -128;
-    for (; rows > 0; rows--, x += row) {
+    for (; rows > 0; rows--) {
         const int8_t *p = x;
-        for (int32_t n = columns; n > 0; n--, p += step) {
+        for (int32_t n = columns; n > 0; n--) {
             a0 = (p[0] > a0) ? p[0] : a0;
             a1 = (p[1] > a1) ? p[1] : a1;
             a2 = (p[2] > a2) ? p[2] : a2;
             a3 = (p[3] > a3) ? p[3] : a3;
+            p = &p[step];
         }
+        x = &x[row];
     }
     y[0] = (int8_t)a0;
     y[1] = (int8_t)a1;
@@ -154,16 +162,18 @@ static inline void pl_q_max_window(const pl_requantize_t *q, const int8_t *x, in
 static inline void pl_q_max_pool2d(const pl_q_pool2d_t *q, const int8_t *x, int8_t *y)
 {
     const pl_pool2d_t *s = &q->pool;
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const pl_span_t v = q->adaptive ? pl_adaptive_span(oy, s->ih, s->oh)
-                                            : pl_pool_span((oy * s->sh) - s->pt, s->kh, s->dh, s->ih);
-            for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
-                const pl_span_t h = q->adaptive ? pl_adaptive_span(ox, s->iw, s->ow)
-                                                : pl_pool_span((ox * s->sw) - s->pl, s->kw, s->dw, s->iw);
+            const pl_span_t v = (q->adaptive != 0) ? pl_adaptive_span(oy, s->ih, s->oh)
+                                                   : pl_pool_span((oy * s->sh) - s->pt, s->kh, s->dh, s->ih);
+            for (int32_t ox = 0; ox < s->ow; ox++) {
+                const pl_span_t h = (q->adaptive != 0) ? pl_adaptive_span(ox, s->iw, s->ow)
+                                                       : pl_pool_span((ox * s->sw) - s->pl, s->kw, s->dw, s->iw);
                 pl_q_max_window(&q->out, x, y, &v, &h, s->iw, s->c);
+                y = &y[s->c];
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 

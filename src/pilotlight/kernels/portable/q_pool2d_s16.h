@@ -17,7 +17,7 @@ typedef struct {
 static inline pl_span_t pl_q_window_s16(const pl_q_pool2d_s16_t *q, int32_t o, int32_t at, int32_t taps,
                                         int32_t dilation, int32_t size, int32_t out)
 {
-    return q->adaptive ? pl_adaptive_span(o, size, out) : pl_pool_span(at, taps, dilation, size);
+    return (q->adaptive != 0) ? pl_adaptive_span(o, size, out) : pl_pool_span(at, taps, dilation, size);
 }
 
 /* Average pooling. A window that reaches beyond the padding, as the last ones may, does not count that part.
@@ -25,19 +25,19 @@ static inline pl_span_t pl_q_window_s16(const pl_q_pool2d_s16_t *q, int32_t o, i
 static inline void pl_q_avg_pool2d_s16(const pl_q_pool2d_s16_t *q, const int16_t *x, const int32_t *m, int16_t *y)
 {
     const pl_pool2d_t *s = &q->pool;
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const int32_t top = (oy * s->sh) - s->pt;
             const int32_t bottom = ((top + s->kh) < (s->ih + s->pt)) ? (top + s->kh) : (s->ih + s->pt);
             const pl_span_t v = pl_q_window_s16(q, oy, top, s->kh, 1, s->ih, s->oh);
-            for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
+            for (int32_t ox = 0; ox < s->ow; ox++) {
                 const int32_t left = (ox * s->sw) - s->pl;
                 const int32_t right = ((left + s->kw) < (s->iw + s->pl)) ? (left + s->kw) : (s->iw + s->pl);
                 const pl_span_t h = pl_q_window_s16(q, ox, left, s->kw, 1, s->iw, s->ow);
                 int32_t count = s->divisor;
                 if (count == 0) {
-                    count =
-                        s->count_padding ? ((bottom - top) * (right - left)) : ((v.end - v.first) * (h.end - h.first));
+                    count = (s->count_padding != 0) ? ((bottom - top) * (right - left))
+                                                    : ((v.end - v.first) * (h.end - h.first));
                 }
                 for (int32_t k = 0; k < s->c; k++) {
                     int32_t a = 0;
@@ -48,8 +48,10 @@ static inline void pl_q_avg_pool2d_s16(const pl_q_pool2d_s16_t *q, const int16_t
                     }
                     y[k] = pl_requantize_s16(&q->out, a, m[count - q->first]);
                 }
+                y = &y[s->c];
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 
@@ -57,10 +59,10 @@ static inline void pl_q_avg_pool2d_s16(const pl_q_pool2d_s16_t *q, const int16_t
 static inline void pl_q_max_pool2d_s16(const pl_q_pool2d_s16_t *q, const int16_t *x, int16_t *y)
 {
     const pl_pool2d_t *s = &q->pool;
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const pl_span_t v = pl_q_window_s16(q, oy, (oy * s->sh) - s->pt, s->kh, s->dh, s->ih, s->oh);
-            for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
+            for (int32_t ox = 0; ox < s->ow; ox++) {
                 const pl_span_t h = pl_q_window_s16(q, ox, (ox * s->sw) - s->pl, s->kw, s->dw, s->iw, s->ow);
                 for (int32_t k = 0; k < s->c; k++) {
                     int32_t a = -32768;
@@ -72,8 +74,10 @@ static inline void pl_q_max_pool2d_s16(const pl_q_pool2d_s16_t *q, const int16_t
                     }
                     y[k] = (int16_t)pl_q_clamp(a, q->out.lo, q->out.hi);
                 }
+                y = &y[s->c];
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 

@@ -9,7 +9,7 @@ static inline void pl_q_requantize_s8_s16(const pl_requantize_t *q, const int8_t
                                           int32_t m, int32_t reverse)
 {
     for (int32_t i = 0; i < n; i++) {
-        const int32_t k = reverse ? (n - 1 - i) : i;
+        const int32_t k = (reverse != 0) ? (n - 1 - i) : i;
         y[k] = pl_requantize_s16(q, x[k] - zx, m);
     }
 }
@@ -18,7 +18,7 @@ static inline void pl_q_requantize_s16_s16(const pl_requantize_t *q, const int16
                                            int32_t zx, int32_t m, int32_t reverse)
 {
     for (int32_t i = 0; i < n; i++) {
-        const int32_t k = reverse ? (n - 1 - i) : i;
+        const int32_t k = (reverse != 0) ? (n - 1 - i) : i;
         y[k] = pl_requantize_s16(q, x[k] - zx, m);
     }
 }
@@ -27,7 +27,7 @@ static inline void pl_q_requantize_s16_s8(const pl_requantize_t *q, const int16_
                                           int32_t m, int32_t reverse)
 {
     for (int32_t i = 0; i < n; i++) {
-        const int32_t k = reverse ? (n - 1 - i) : i;
+        const int32_t k = (reverse != 0) ? (n - 1 - i) : i;
         y[k] = pl_requantize_s8(q, x[k] - zx, m);
     }
 }

@@ -21,13 +21,15 @@ typedef struct {
 static inline void pl_q_resize_nearest(const pl_q_resize_t *s, const int8_t *x, const int16_t *rows,
                                        const int16_t *columns, int8_t *y)
 {
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const int8_t *row = x + (rows[oy] * s->iw * s->c); // (iw, c)
-            for (int32_t ox = 0; ox < s->ow; ox++, y += s->c) {
+            for (int32_t ox = 0; ox < s->ow; ox++) {
                 pl_copy(y, row + (columns[ox] * s->c), s->c);
+                y = &y[s->c];
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 
@@ -36,7 +38,7 @@ static inline void pl_q_resize_nearest(const pl_q_resize_t *s, const int8_t *x, 
 static inline void pl_q_resize_bilinear(const pl_q_resize_t *s, const int8_t *x, const int16_t *rows,
                                         const int16_t *columns, int8_t *y)
 {
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const int16_t *v = rows + (3 * oy);
             const int8_t *above = x + (v[0] * s->iw * s->c); // (iw, c)
@@ -49,10 +51,12 @@ static inline void pl_q_resize_bilinear(const pl_q_resize_t *s, const int8_t *x,
                 for (int32_t k = 0; k < s->c; k++) {
                     const int32_t a = ((2048 - t) * (above[left + k] - s->zx)) + (t * (above[right + k] - s->zx));
                     const int32_t b = ((2048 - t) * (below[left + k] - s->zx)) + (t * (below[right + k] - s->zx));
-                    *y++ = pl_requantize_s8(&s->out, ((2048 - v[2]) * a) + (v[2] * b), s->m);
+                    *y = pl_requantize_s8(&s->out, ((2048 - v[2]) * a) + (v[2] * b), s->m);
+                    y++;
                 }
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 

@@ -9,7 +9,7 @@
 static inline void pl_q_resize_bilinear_s16(const pl_q_resize_t *s, const int16_t *x, const int16_t *rows,
                                             const int16_t *columns, int16_t *y)
 {
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const int16_t *v = rows + (3 * oy);
             const int16_t *above = x + (v[0] * s->iw * s->c); // (iw, c)
@@ -22,10 +22,12 @@ static inline void pl_q_resize_bilinear_s16(const pl_q_resize_t *s, const int16_
                 for (int32_t k = 0; k < s->c; k++) {
                     const int32_t a = (((2048 - t) * above[left + k]) + (t * above[right + k]) + 64) >> 7;
                     const int32_t b = (((2048 - t) * below[left + k]) + (t * below[right + k]) + 64) >> 7;
-                    *y++ = pl_requantize_s16(&s->out, ((2048 - v[2]) * a) + (v[2] * b), s->m);
+                    *y = pl_requantize_s16(&s->out, ((2048 - v[2]) * a) + (v[2] * b), s->m);
+                    y++;
                 }
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 

@@ -29,7 +29,8 @@ static inline void pl_q_scale(const pl_q_scale_t *s, const int8_t *x, const pl_q
             const int32_t begin = lines[c].begin;
             for (int32_t i = 0; i < inner; i++) {
                 const int32_t d = *x++ - s->zero;
-                *y++ = (int8_t)pl_q_clamp(((d * ((d < 0) ? below : above)) + begin) >> s->shift, s->lo, s->hi);
+                *y = (int8_t)pl_q_clamp(((d * ((d < 0) ? below : above)) + begin) >> s->shift, s->lo, s->hi);
+                y++;
             }
         }
     }

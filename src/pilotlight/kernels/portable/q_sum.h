@@ -18,8 +18,9 @@ PL_Q_APART void pl_q_sum4(pl_q_sums_t *s, const int8_t *x, int32_t n, int32_t st
 {
 #if defined(__ARM_FEATURE_MVE)
     int32x4_t sum = vldrwq_s32(s->a);
-    for (; n > 0; n--, x += step) {
+    for (; n > 0; n--) {
         sum = vaddq_s32(sum, vldrbq_s32(x));
+        x = &x[step];
     }
     vstrwq_s32(s->a, sum);
 #elif defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_UNALIGNED)
@@ -30,10 +31,11 @@ PL_Q_APART void pl_q_sum4(pl_q_sums_t *s, const int8_t *x, int32_t n, int32_t st
         uint32_t even = 0u;
         uint32_t odd = 0u;
         int32_t block = (n < 256) ? n : 256;
-        for (n -= block; block > 0; block--, x += step) {
+        for (n -= block; block > 0; block--) {
             const uint32_t v = ((const pl_word_t *)(const void *)x)->four;
             __asm__("sxtab16 %0, %0, %1" : "+r"(even) : "r"(v));
             __asm__("sxtab16 %0, %0, %1, ror #8" : "+r"(odd) : "r"(v));
+            x = &x[step];
         }
         s->a[0] += (int16_t)(even & 0xffffu);
         s->a[1] += (int16_t)(odd & 0xffffu);
@@ -45,11 +47,12 @@ PL_Q_APART void pl_q_sum4(pl_q_sums_t *s, const int8_t *x, int32_t n, int32_t st
     int32_t a1 = s->a[1];
     int32_t a2 = s->a[2];
     int32_t a3 = s->a[3];
-    for (; n > 0; n--, x += step) {
+    for (; n > 0; n--) {
         a0 += x[0];
         a1 += x[1];
         a2 += x[2];
         a3 += x[3];
+        x = &x[step];
     }
     s->a[0] = a0;
     s->a[1] = a1;

@@ -33,14 +33,14 @@ static inline float pl_quadrant_f32(float a, uint32_t *n)
     *n = (uint32_t)((part + (1ull << 61)) >> 62) & 3u;
     part -= (uint64_t)*n << 62;
     negative = (uint32_t)(part >> 63);
-    part = negative ? (0u - part) : part;
+    part = (negative != 0u) ? (0u - part) : part;
     for (; ((part >> 61) == 0u) && (e > -90); e--) { /* |fraction| <= 1/2: at most 62 bits */
         part <<= 1;
     }
     high = (uint32_t)(part >> 30);
     high = (uint32_t)(((uint64_t)high * 0xc90fdaa2u) >> 32); /* pi/2 in 31 bits of fraction */
     a = (float)high * pl_pow2(e);
-    return negative ? -a : a;
+    return (negative != 0u) ? -a : a;
 }
 
 /* sin r and cos r for |r| <= pi/4. */

@@ -1,6 +1,7 @@
 #ifndef PL_RECURRENT_CELL_F32_H
 #define PL_RECURRENT_CELL_F32_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "minmax_f32.h"
@@ -29,7 +30,7 @@ static inline void pl_gru_cell_f32(const float *gates, const float *again, const
         const float reset = pl_sigmoid_f32(gates[j] + again[j]);
         const float update = pl_sigmoid_f32(gates[hidden + j] + again[hidden + j]);
         const float fresh = pl_tanh_f32(gates[(2 * hidden) + j] + (reset * again[(2 * hidden) + j]));
-        y[j] = ((1.0f - update) * fresh) + (h ? (update * h[j]) : 0.0f);
+        y[j] = ((1.0f - update) * fresh) + ((h != NULL) ? (update * h[j]) : 0.0f);
     }
 }
 
@@ -37,7 +38,7 @@ static inline void pl_gru_cell_f32(const float *gates, const float *again, const
 static inline void pl_rnn_cell_f32(float *y, int32_t hidden, int32_t relu)
 {
     for (int32_t j = 0; j < hidden; j++) {
-        y[j] = relu ? pl_max_f32(y[j], 0.0f) : pl_tanh_f32(y[j]);
+        y[j] = (relu != 0) ? pl_max_f32(y[j], 0.0f) : pl_tanh_f32(y[j]);
     }
 }
 

@@ -7,16 +7,18 @@
  * result is written, so y may lie on x. */
 static inline void pl_reduce_amax_i8(const int8_t *x, int8_t *y, int32_t outer, int32_t axis, int32_t inner)
 {
-    for (int32_t o = 0; o < outer; o++, x += axis * inner) {
+    for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
             const int8_t *lane = x + i;
             int32_t top = *lane;
             for (int32_t k = 1; k < axis; k++) {
-                lane += inner;
+                lane = &lane[inner];
                 top = (*lane > top) ? *lane : top;
             }
-            *y++ = (int8_t)top;
+            *y = (int8_t)top;
+            y++;
         }
+        x = &x[axis * inner];
     }
 }
 

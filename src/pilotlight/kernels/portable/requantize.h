@@ -1,6 +1,8 @@
 #ifndef PL_REQUANTIZE_H
 #define PL_REQUANTIZE_H
 
+#include <stdbool.h>
+
 #include "q_clamp.h"
 #include "rhmul.h"
 
@@ -28,8 +30,8 @@ static inline int32_t pl_requantize(const pl_requantize_t *q, int32_t acc, int32
 static inline int8_t pl_requantize_s8(const pl_requantize_t *q, int32_t acc, int32_t m)
 {
 #if defined(__GNUC__) && defined(__ARM_FEATURE_SAT)
-    const int32_t whole = (q->lo == -128) && (q->hi == 127);
-    if (__builtin_constant_p(whole) && whole) {
+    const bool whole = (q->lo == -128) && (q->hi == 127);
+    if ((__builtin_constant_p(whole) != 0) && whole) {
         return pl_q_sat8(pl_requantize_wide(q, acc, m));
     }
 #endif

@@ -13,7 +13,7 @@ typedef struct {
 
 static inline void pl_cubic_at(int32_t o, float scale, int32_t align_corners, pl_cubic_t *p)
 {
-    const float at = align_corners ? ((float)o * scale) : ((((float)o + 0.5f) * scale) - 0.5f);
+    const float at = (align_corners != 0) ? ((float)o * scale) : ((((float)o + 0.5f) * scale) - 0.5f);
     const float whole = pl_floor_f32(at);
     p->first = (int32_t)whole - 1;
     pl_cubic_weights(at - whole, p->w);
@@ -26,7 +26,7 @@ static inline void pl_resize_bicubic_f32(const pl_resize2d_t *s, const float *x,
 {
     pl_cubic_t v; // down and across
     pl_cubic_t h;
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             pl_cubic_at(oy, s->sh, s->align_corners, &v);
             for (int32_t ox = 0; ox < s->ow; ox++) {
@@ -41,10 +41,12 @@ static inline void pl_resize_bicubic_f32(const pl_resize2d_t *s, const float *x,
                         }
                         sum += v.w[r] * line;
                     }
-                    *y++ = sum;
+                    *y = sum;
+                    y++;
                 }
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 

@@ -12,7 +12,7 @@ typedef struct {
 
 static inline pl_lerp_t pl_lerp_at(int32_t o, float scale, int32_t align_corners, int32_t size)
 {
-    float at = align_corners ? ((float)o * scale) : ((((float)o + 0.5f) * scale) - 0.5f);
+    float at = (align_corners != 0) ? ((float)o * scale) : ((((float)o + 0.5f) * scale) - 0.5f);
     pl_lerp_t p;
     at = (at < 0.0f) ? 0.0f : at;
     p.a = (int32_t)at;
@@ -26,7 +26,7 @@ static inline pl_lerp_t pl_lerp_at(int32_t o, float scale, int32_t align_corners
 /* Linear in both directions. Walks output pixels forward. */
 static inline void pl_resize_bilinear_f32(const pl_resize2d_t *s, const float *x, float *y)
 {
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const pl_lerp_t v = pl_lerp_at(oy, s->sh, s->align_corners, s->ih);
             for (int32_t ox = 0; ox < s->ow; ox++) {
@@ -37,10 +37,12 @@ static inline void pl_resize_bilinear_f32(const pl_resize2d_t *s, const float *x
                 for (int32_t k = 0; k < s->c; k++) {
                     const float above = ((1.0f - h.t) * p[k]) + (h.t * p[k + right]);
                     const float below = ((1.0f - h.t) * q[k]) + (h.t * q[k + right]);
-                    *y++ = ((1.0f - v.t) * above) + (v.t * below);
+                    *y = ((1.0f - v.t) * above) + (v.t * below);
+                    y++;
                 }
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 

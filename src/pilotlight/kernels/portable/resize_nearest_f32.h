@@ -14,17 +14,20 @@ static inline int32_t pl_nearest(int32_t o, float scale, float half, int32_t siz
 /* Nearest neighbour. Walks output pixels forward. */
 static inline void pl_resize_nearest_f32(const pl_resize2d_t *s, const float *x, float *y, float half)
 {
-    for (int32_t n = 0; n < s->n; n++, x += s->ih * s->iw * s->c) {
+    for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const float *row = x + (pl_nearest(oy, s->sh, half, s->ih) * s->iw * s->c); // (iw, c)
             for (int32_t ox = 0; ox < s->ow; ox++) {
                 const float *p = row + (pl_nearest(ox, s->sw, half, s->iw) * s->c);
                 for (int32_t k = 0; k < s->c; k++) {
                     PL_BARRIER(y);
-                    *y++ = *p++;
+                    *y = *p;
+                    y++;
+                    p++;
                 }
             }
         }
+        x = &x[s->ih * s->iw * s->c];
     }
 }
 

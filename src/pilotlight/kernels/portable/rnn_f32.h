@@ -1,6 +1,8 @@
 #ifndef PL_RNN_F32_H
 #define PL_RNN_F32_H
 
+#include <stddef.h>
+
 #include "linear_f32.h"
 #include "recurrent_cell_f32.h"
 #include "recurrent_f32.h"
@@ -14,18 +16,18 @@ static inline void pl_rnn_f32(const pl_recurrent_t *s, const float *x, const flo
 {
     const int32_t hidden = s->hidden;
     for (int32_t n = 0; n < s->batch; n++) {
-        const float *h = h0 ? (h0 + (n * hidden)) : h0; // (hidden)
+        const float *h = (h0 != NULL) ? (h0 + (n * hidden)) : h0; // (hidden)
         for (int32_t step = 0; step < s->steps; step++) {
-            const int32_t t = s->reverse ? (s->steps - 1 - step) : step;
+            const int32_t t = (s->reverse != 0) ? (s->steps - 1 - step) : step;
             float *out = y + ((t * s->y_step) + (n * s->y_batch)); // (hidden)
             pl_recurrent_row_f32(s->input, hidden, x + ((t * s->x_step) + (n * s->x_batch)), w_x, bias, out);
-            if (h) {
+            if (h != NULL) {
                 pl_recurrent_row_f32(hidden, hidden, h, w_h, out, out);
             }
             pl_rnn_cell_f32(out, hidden, relu);
             h = out;
         }
-        if (hn && h) {
+        if ((hn != NULL) && (h != NULL)) {
             pl_copy(hn + (n * hidden), h, hidden * (int32_t)sizeof(float));
         }
     }

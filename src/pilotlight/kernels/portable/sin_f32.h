@@ -16,8 +16,8 @@ static inline float pl_sin_f32(float x)
     if (a > 0.785f) {
         r = pl_quadrant_f32(a, &n);
     }
-    r = (n & 1u) ? pl_cos_near_f32(r) : pl_sin_near_f32(r);
-    r = (n & 2u) ? -r : r;
+    r = ((n & 1u) != 0u) ? pl_cos_near_f32(r) : pl_sin_near_f32(r);
+    r = ((n & 2u) != 0u) ? -r : r;
     return (x < 0.0f) ? -r : (x == 0.0f) ? x : r;
 }
 

@@ -22,11 +22,11 @@ static inline float pl_sum_f32(const float *x, int32_t n, int32_t stride)
             b += x[stride];
             c += x[2 * stride];
             d += x[3 * stride];
-            x += 4 * stride;
+            x = &x[4 * stride];
         }
         for (; m > 0; m--) {
             a += x[0];
-            x += stride;
+            x = &x[stride];
         }
         part += (a + b) + (c + d);
         if (++blocks == 32) {
@@ -51,7 +51,7 @@ static inline float pl_sum_squares_f32(const float *x, int32_t n, int32_t stride
         for (; m > 0; m--) {
             const float d = x[0] - mean;
             a += d * d;
-            x += stride;
+            x = &x[stride];
         }
         part += a;
         if (++blocks == 32) {

@@ -11,10 +11,12 @@ static inline void pl_take_i64(const void *x, const int64_t *ids, void *y, int32
 {
     const uint8_t *from = (const uint8_t *)x;
     uint8_t *to = (uint8_t *)y;
-    for (int32_t o = 0; o < outer; o++, from += size * bytes) {
-        for (int32_t i = 0; i < count; i++, to += bytes) {
+    for (int32_t o = 0; o < outer; o++) {
+        for (int32_t i = 0; i < count; i++) {
             pl_copy(to, from + (pl_index(ids[i], size) * bytes), bytes);
+            to = &to[bytes];
         }
+        from = &from[size * bytes];
     }
 }
 

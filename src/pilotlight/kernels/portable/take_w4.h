@@ -12,7 +12,8 @@ static inline void pl_take_w4(const pl_linear_w4_t *s, const uint32_t *w, const 
     for (int32_t row = 0; row < s->n; row++) {
         const int32_t r = pl_index(ids[row], s->o);
         for (int32_t k = 0; k < s->i; k++) {
-            *y++ = (float)pl_weight_w4(s, w, step, r, k) * scale[r];
+            *y = (float)pl_weight_w4(s, w, step, r, k) * scale[r];
+            y++;
         }
     }
 }

@@ -20,7 +20,7 @@ static inline float pl_tan_f32(float x)
     }
     s = pl_sin_near_f32(r);
     c = pl_cos_near_f32(r);
-    r = (n & 1u) ? -(c / s) : (s / c);
+    r = ((n & 1u) != 0u) ? -(c / s) : (s / c);
     return (x < 0.0f) ? -r : (x == 0.0f) ? x : r;
 }
 

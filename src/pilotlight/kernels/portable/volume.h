@@ -88,10 +88,11 @@ static inline pl_taps_t pl_taps(int32_t o, int32_t size, int32_t k, int32_t s, i
     for (; (t.first < t.end) && ((t.at < 0) || (t.at >= size)) && ((t.step > 0) == (t.at < 0)); t.first += t.skip) {
         t.at += t.step;
     }
-    for (int32_t e = t.first, at = t.at; e < t.end; e += t.skip, at += t.step) {
+    for (int32_t e = t.first, at = t.at; e < t.end; e += t.skip) {
         if ((at < 0) || (at >= size)) {
             t.end = e;
         }
+        at += t.step;
     }
     return t;
 }

@@ -42,7 +42,7 @@ static inline void pl_rv_conv_twin_s8(const pl_rv_conv_t *t, int32_t pixels, int
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
     const int32_t taps = (int32_t)(t->x_end - t->x);
     int8_t *y = t->y;
-    for (const int32_t *w = t->w; w != t->w_end; w += 8 + taps) {
+    for (const int32_t *w = t->w; w != t->w_end; w = &w[8 + taps]) {
         for (int32_t p = 0; p < pixels; p++) {
             const int8_t *weights = (const int8_t *)(w + 4);
             int32_t acc[4]; // (filters)
@@ -54,7 +54,7 @@ static inline void pl_rv_conv_twin_s8(const pl_rv_conv_t *t, int32_t pixels, int
                 y[(p * t->oc) + f] = pl_requantize_s8(&q, acc[f], w[4 + taps + f]);
             }
         }
-        y += 4;
+        y = &y[4];
     }
 }
 
@@ -85,7 +85,7 @@ static inline void pl_filters_rv_s8(const pl_conv_rv_t *d, int32_t pixels, const
             int8_t spare[16]; // (pixels, 4)
             pl_zero(spare, 16);
             t.w = t.w_end;
-            t.w_end += words;
+            t.w_end = &t.w_end[words];
             t.y = spare;
             t.oc = 4;
             pl_rv_conv_block_s8(d->kind, taken, &t);
@@ -96,8 +96,8 @@ static inline void pl_filters_rv_s8(const pl_conv_rv_t *d, int32_t pixels, const
             }
         }
         pixels -= taken;
-        patch += taken * t.step;
-        y += taken * s->oc;
+        patch = &patch[taken * t.step];
+        y = &y[taken * s->oc];
     }
 }
 

@@ -40,7 +40,7 @@ static inline void pl_rv_depthwise_twin_s8(const pl_rv_depthwise_t *t, int32_t s
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
     const int8_t *x = t->x;
     int8_t *y = t->y;
-    for (const int32_t *w = t->w; w != t->w_end; w += 5) {
+    for (const int32_t *w = t->w; w != t->w_end; w = &w[5]) {
         const int8_t *weights = (const int8_t *)w;
         for (int32_t p = 0; p < t->pixels; p++) {
             int32_t acc = w[3];
