@@ -13,6 +13,7 @@ from pilotlight.toolchain import lines, zig
 from pilotlight.toolchain.command import in_parallel, run
 from pilotlight.toolchain.find import Toolchain
 from pilotlight.toolchain.folder import ModelFolder
+from pilotlight.toolchain.kept import KeptObject
 
 DEVICE_SOURCES = Path(__file__).parent.parent / "csrc" / "device"
 STARTUP = {
@@ -97,11 +98,18 @@ def compile_units(toolchain: Toolchain, board: Board, work: Path, units: Iterabl
     for unit in dict.fromkeys(units):
         target = work / unit.object
         target.parent.mkdir(exist_ok=True)
-        args = [*toolchain.command, *toolchain.flags(board), *_FLAGS, *_KIND_FLAGS[toolchain.kind], *bare, *unit.flags]
+        flags = [*toolchain.flags(board), *_FLAGS, *_KIND_FLAGS[toolchain.kind], *bare, *unit.flags]
         if toolchain.kind == "zig" and unit.source.suffix == ".S":
-            args.append(f"-DPL_INCLUDED={_binaries(unit.source.parent)}")
-        jobs.append(partial(run, [*args, "-c", str(unit.source), "-o", str(target)], cwd=unit.source.parent))
+            flags.append(f"-DPL_INCLUDED={_binaries(unit.source.parent)}")
+        jobs.append(partial(_compile, toolchain, flags, unit.source, target, work / unit.usage))
     in_parallel(jobs)
+
+
+def _compile(toolchain: Toolchain, flags: list[str], source: Path, target: Path, usage: Path) -> None:
+    kept = KeptObject(toolchain.command, flags, source)
+    if not kept.restore(target, usage):
+        run([*toolchain.command, *flags, "-c", str(source), "-o", str(target)], cwd=source.parent)
+        kept.store(target, usage)
 
 
 def _binaries(folder: Path) -> str:
