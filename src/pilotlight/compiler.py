@@ -82,17 +82,24 @@ class Image:
         needs = self.info.image is None and self.board.runnable
         return self.build_for(self.board, harness=True) if needs else self.info
 
+    @cached_property
+    def _image_only(self) -> toolchain.BuildInfo:
+        return self.build_for(self.board, harness=True, figures=False)
+
     @contextlib.contextmanager
     def boot(self, board: Board, sanitize: bool, timeout: float, count: bool) -> Iterator[device.Device]:
-        """A board that was started with this image."""
-        same = board == self.board and not sanitize
-        info = self.runnable_info if same else self.build_for(board, sanitize=sanitize, harness=True)
+        """A board that was started with this image. If nothing is counted, no figures are worked out for it."""
+        plain = not count and not board.is_host
+        if board == self.board and not sanitize:
+            info = self._image_only if plain and "info" not in vars(self) else self.runnable_info
+        else:
+            info = self.build_for(board, sanitize=sanitize, harness=True, figures=not plain)
         with device.open(board, info, timeout, count, self.options.emulator) as dev:
             yield dev
 
     def build_for(
         self, board: Board, *, sanitize: bool = False, check: bool = True, need_compiler: bool = True,
-        harness: bool | None = None, watch: int = 0,
+        harness: bool | None = None, watch: int = 0, figures: bool = True,
     ) -> toolchain.BuildInfo:
         """Compiled for a board, with `harness` to run there, and with `watch` such that a run can keep so many bytes of
         what a step leaves; an overflow names the tensors that make it."""
@@ -101,7 +108,7 @@ class Image:
             return toolchain.build_model(
                 self.folder, board, self._scratch(), self.options.optimize,
                 self.options.weights_in if here else None, self.options.arena_in if here else None, sanitize,
-                check, need_compiler, self.options.toolchain, harness, bool(watch), watch,
+                check, need_compiler, self.options.toolchain, harness, bool(watch), watch, figures,
             )
         except DoesNotFitError as error:
             raise TooLargeError(error.overflows, self, error.where) from error

@@ -39,11 +39,12 @@ class EntryBuild(Build):
 
     def build_for(
         self, board: Board, *, sanitize: bool = False, check: bool = True, need_compiler: bool = True,
-        harness: bool | None = None, watch: int = 0,
+        harness: bool | None = None, watch: int = 0, figures: bool = True,
     ) -> toolchain.BuildInfo:
-        usual = board == self.board and not sanitize and check and need_compiler and not harness
+        usual = board == self.board and not sanitize and check and need_compiler and not harness and figures
         found = self._whole.info if usual else self._whole.build_for(
-            board, sanitize=sanitize, check=check, need_compiler=need_compiler, harness=harness, watch=watch
+            board, sanitize=sanitize, check=check, need_compiler=need_compiler, harness=harness, watch=watch,
+            figures=figures,
         )
         return found.of_entry(self.entry)
 

@@ -15,6 +15,7 @@ from pilotlight.toolchain.find import compiler
 from pilotlight.toolchain.folder import read_folder
 from pilotlight.toolchain.objects import DEVICE_SOURCES
 from pilotlight.toolchain.ports import ports_header
+from pilotlight.toolchain.sizes import symbols
 from support.c_compilers import compile_c
 from support.tiny_model import EMULATED, FOLDER, REAL, altered, inputs
 
@@ -119,8 +120,8 @@ def test_undefined_function_is_named(tmp_path: Path) -> None:
         toolchain.build_model(folder, boards.load("mps2-an386"), tmp_path / "work")
 
 
-@pytest.mark.parametrize("name", ["netduinoplus2", "nucleo-wb55rg"])
-def test_arena_too_large_names_the_memory_and_the_bytes(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name, figures", [("netduinoplus2", True), ("netduinoplus2", False), ("nucleo-wb55rg", True)])
+def test_arena_too_large_names_the_memory_and_the_bytes(name: str, figures: bool, tmp_path: Path) -> None:
     """One byte is not enough to tell: the arena alone fills the memory, the rest is what exceeds it."""
     board = boards.load(name)
     room = board.memory("ram").size
@@ -128,9 +129,25 @@ def test_arena_too_large_names_the_memory_and_the_bytes(name: str, tmp_path: Pat
         tmp_path / "model", {"TINY_ARENA_SIZE 96u": f"TINY_ARENA_SIZE {room}u"}, arena_bytes=room
     )
     with pytest.raises(PilotlightError, match=r"exceeds ram by [\d,]+ bytes") as error:
-        toolchain.build_model(folder, board, tmp_path / "work")
+        toolchain.build_model(folder, board, tmp_path / "work", figures=figures)
     assert error.value.kind == "does-not-fit"
     assert error.value.where == f"board {name}"
+
+
+def test_an_image_without_figures_has_the_stack_of_one_with_them(tmp_path: Path) -> None:
+    board = boards.load("mps2-an386")
+    whole, alone = (
+        toolchain.build_model(FOLDER, board, tmp_path / str(figures), figures=figures) for figures in (True, False)
+    )
+    assert alone.stack == whole.stack and alone.sizes.code is None and alone.model_image is None
+    assert whole.image and alone.image
+    tops = [symbols(image)["pl_stack_top"] for image in (whole.image, alone.image)]
+    assert tops[0] == tops[1]
+    runs = []
+    for build in (whole, alone):
+        with device.open(board, build, count=False) as dev:
+            runs.append([y.tobytes() for y in dev.run(inputs())])
+    assert runs[0] == runs[1]
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "zig"])

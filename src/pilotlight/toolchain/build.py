@@ -97,6 +97,7 @@ def build_model(
     harness: bool | None = None,
     debug: bool = False,
     watch: int = WATCH_BYTES,
+    figures: bool = True,
 ) -> BuildInfo:
     """Compiles and links a generated folder for a board.
 
@@ -106,6 +107,7 @@ def build_model(
     harness: also make the image that boots; default: for boards that QEMU emulates.
     debug: its server can read what each step leaves in the arena (Device.intermediate) and, on a board, load and call
     code (Device.call); steps are not counted then. watch: how many bytes of a step it keeps in a run.
+    figures=False: only the image that boots, sooner; its steps cannot be counted, and code sizes are unknown.
     """
     if optimize not in _OPTIMIZE["gcc"]:
         raise PilotlightError(f"optimize is {' or '.join(_OPTIMIZE['gcc'])}, not {optimize!r}", kind="usage")
@@ -127,7 +129,7 @@ def build_model(
         info = BuildInfo(model, board, None, work, None, None, sizes, None, reason, ())
     else:
         builder = _Builder(model, board, find(board, compiler), work, optimize, watch if debug else 0)
-        info = builder.bare(place, check, runs)
+        info = builder.bare(place, check, runs) if figures else builder.image_only(place)
     uses = memory_use(board, place, model, info.sizes, info.stack)
     if check:
         check_fit(board, uses)
@@ -160,9 +162,7 @@ class _Builder:
         marked: list[Unit] = []
         if harness:
             looked_at = stepped_units if self.watch else marked_units
-            marked = looked_at(self.model, plain, [self.optimize])
-            buffers = buffer_flags(self.board.memory(place.stack).size)
-            marked += server_units(self.model, self._with_ports(), self._startup(), buffers, self.watch)
+            marked = [*looked_at(self.model, plain, [self.optimize]), *self._server(place)]
         self._compile([*plain, *marked])
         self._write("model.ld", model_script(self.model.name, self.board, place, self._kept()))
         alone = self._link(f"{self.model.name}.model.elf", "model.ld", self.model.entries[0].function, plain)
@@ -183,17 +183,39 @@ class _Builder:
             return info
         try:
             return self._board_image(info, marked, place)
+        except DoesNotFitError:
+            if check:
+                raise
+            return info
+
+    def image_only(self, place: Placement) -> BuildInfo:
+        """The image that boots and nothing else: linked once to find its stack, and once with room for that."""
+        model = model_units(self.model, [self.optimize])
+        units = [*(stepped_units(self.model, model, [self.optimize]) if self.watch else model), *self._server(place)]
+        self._compile(units)
+        stack = self._stack(self._link_image(units, place, 0), units)
+        image = self._link_image(units, place, stack)
+        sizes = Sizes(None, self.model.weights_bytes, 0, None, 0, "only the image that boots was built")
+        reason = NO_ANALYSIS if stack is None else None
+        return BuildInfo(
+            self.model, self.board, self.toolchain, self.work, image, None, sizes, stack, reason, ()
+        )
+
+    def _server(self, place: Placement) -> list[Unit]:
+        buffers = buffer_flags(self.board.memory(place.stack).size)
+        return server_units(self.model, self._with_ports(), self._startup(), buffers, self.watch)
+
+    def _link_image(self, units: list[Unit], place: Placement, stack: int | None) -> Path:
+        self._write("board.ld", board_script(self.model.name, self.board, place, (stack or 0) + _HARNESS_STACK))
+        try:
+            return self._link(f"{self.model.name}.elf", "board.ld", "pl_reset", units)
         except DoesNotFitError as error:
-            if not check:
-                return info
             error.where = f"board {self.board.name}"
             raise
 
     def _board_image(self, info: BuildInfo, units: list[Unit], place: Placement) -> BuildInfo:
         """Adds the image that boots; the stack bound holds for both, and what it adds is harness."""
-        reserve = (info.stack or 0) + _HARNESS_STACK
-        self._write("board.ld", board_script(self.model.name, self.board, place, reserve))
-        image = self._link(f"{self.model.name}.elf", "board.ld", "pl_reset", units)
+        image = self._link_image(units, place, info.stack)
         stack = self._stack(image, units)
         harness = flash_bytes(image) - (info.sizes.code or 0) - info.sizes.weights
         return dataclasses.replace(
