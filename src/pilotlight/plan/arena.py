@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pilotlight.plan.bounds import find_bounds
 from pilotlight.plan.buffers import Buffer, Overlap, usable_overlaps
@@ -40,8 +41,14 @@ def plan_arena(
     """Place `buffers` so that no two alive at one step share a byte, except as `overlaps` permits.
 
     Only starts are aligned. More `effort` (a count of work, not of seconds) can only make the arena smaller;
-    the first placement is made whatever it costs. The same input always gives the same plan.
+    the first placement is made whatever it costs. The same input always gives the same plan, so it is remembered: a
+    model is often planned again, for another board or with other kernels, and its buffers are the same.
     """
+    return _plan(tuple(buffers), tuple(overlaps), align, effort)
+
+
+@lru_cache(maxsize=64)
+def _plan(buffers: Sequence[Buffer], overlaps: Sequence[Overlap], align: int, effort: int) -> ArenaPlan:
     usable = usable_overlaps(buffers, overlaps)
     bounds = find_bounds(buffers, usable, align)
     sized = [b for b in buffers if b.size]  # the others lie anywhere

@@ -7,6 +7,7 @@ one, highest peak first.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from pilotlight.plan.flow import Flow, Region, Task
 from pilotlight.plan.paths import search_region
@@ -31,9 +32,18 @@ def best_order(
 
     `inputs` are alive from the start until last used, `outputs` to the end. `before` holds pairs of tasks
     whose order must stay, besides what reads and writes of the same buffer imply. Every constraint must hold
-    in the order given.
+    in the order given. What was found is remembered, as a model is often planned again.
     """
-    flow = Flow(tasks, sizes, set(inputs), set(outputs), before, align)
+    return list(_best_order(tuple(tasks), frozenset(sizes.items()), frozenset(inputs), frozenset(outputs),
+                            tuple(before), align, effort))
+
+
+@lru_cache(maxsize=64)
+def _best_order(
+    tasks: Sequence[Task], sizes: frozenset[tuple[str, int]], inputs: frozenset[str], outputs: frozenset[str],
+    before: Sequence[tuple[int, int]], align: int, effort: int,
+) -> list[int]:
+    flow = Flow(tasks, dict(sizes), inputs, outputs, before, align)
     return _Reordering(flow, effort).run() if len(flow) else []
 
 
