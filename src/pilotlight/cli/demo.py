@@ -29,7 +29,7 @@ def command(talk: Talk, board: str, folder: Path, toolchain: str | None, emulato
     The network is part of Pilotlight, as pilotlight.demo.model:digits. Exits with 1 if the board disagrees.
     """
     runnable_board(board)
-    with talk.stage("loading PyTorch"):
+    with talk.loading_pytorch():
         from pilotlight import demo
         from pilotlight.figures.profile import profile_rows
         from pilotlight.report.profile import profile_table

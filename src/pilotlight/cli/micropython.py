@@ -66,7 +66,7 @@ def chosen(talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path 
         return from_file(ops_file)
     if ops is None:
         return ALL
-    with talk.stage("loading PyTorch"):
+    with talk.loading_pytorch():
         from pilotlight.micropython.model import from_model
     with talk.stage(f"reading {ops}"), contextlib.redirect_stdout(sys.stderr):
         return from_model(ops, inputs)

@@ -174,7 +174,7 @@ class Request:
                 "--quantize and --calibrate go together",
                 hint="give both: --quantize int8 --calibrate data.npz, with one array per input", kind="usage",
             )
-        with talk.stage("loading PyTorch"):
+        with talk.loading_pytorch():
             from pilotlight.capture import load_model
         with talk.stage(f"capturing {self.model}"):
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import logging
 import math
@@ -84,6 +85,21 @@ class Talk:
             stage.stop()
         if self.verbosity >= 1:
             self.note(f"{text}: {stage.seconds:.1f} s")
+
+    @contextlib.contextmanager
+    def loading_pytorch(self) -> Iterator[None]:
+        """The stage of its import, which makes a million objects that live as long as the process: the garbage
+        collector never looks at them, neither meanwhile nor after."""
+        with self.stage("loading PyTorch"):
+            first = "torch" not in sys.modules
+            if first:
+                gc.disable()
+            try:
+                yield
+            finally:
+                if first:
+                    gc.freeze()
+                    gc.enable()
 
 
 class ProgressStage:
