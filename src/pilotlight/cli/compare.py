@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from pilotlight.cli.options import Request, Seconds, model_command
-from pilotlight.cli.run import DIFFERENT
+from pilotlight.cli.options import DIFFERENT, Request, Seconds, model_command
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pilotlight.graph import Graph, Program
     from pilotlight.programs import ProgramBuild
 
+DIFFERENT = 1  # exit code: the result is not what it should be
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -218,6 +219,24 @@ class Request:
                     hint=f"it is for --quantize {', '.join(modes[:-1])}{' or ' if modes[1:] else ''}{modes[-1]}",
                     kind="usage",
                 )
+
+
+def chosen_inputs(
+    talk: Talk, build: Build, graphs: Graphs, data: Path | None
+) -> tuple[list[list[torch.Tensor]] | None, torch.Tensor | None]:
+    """What a model is run on, with labels where they are known: the file's samples, or those of the calibration; None
+    for its example."""
+    from pilotlight.session import read_inputs
+    from pilotlight.session.inputs import calibration_runs
+
+    if data is not None:
+        return read_inputs(data, build.graph.inputs)
+    if not graphs.samples:
+        return None, None
+    inputs, labels = calibration_runs(graphs.samples, graphs.labels)
+    if labels is not None and len(labels) < len(graphs.samples):
+        talk.note(f"accuracy is that of the first {len(labels)} of {len(graphs.samples):,} samples; --inputs runs all")
+    return inputs, labels
 
 
 def runnable_board(name: str) -> boards.Board:

@@ -8,8 +8,7 @@ import click
 from rich.console import RenderableType
 
 from pilotlight.cli.entries import describe_entries, run_entries
-from pilotlight.cli.options import Request, Seconds, model_command
-from pilotlight.cli.run import DIFFERENT
+from pilotlight.cli.options import DIFFERENT, Request, Seconds, model_command
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pilotlight.cli.connected import run_project
 from pilotlight.cli.entries import refuse_options, run_entries
-from pilotlight.cli.options import Request, Seconds, check_writable, model_command
+from pilotlight.cli.options import DIFFERENT, Request, Seconds, check_writable, chosen_inputs, model_command
 from pilotlight.cli.talk import Talk
+from pilotlight.errors import PilotlightError
 
 if TYPE_CHECKING:
     from pilotlight.programs import ProgramBuild
 
-DIFFERENT = 1
 
 
 @click.command("run", short_help="Build a model, boot the board, run it, compare with PyTorch.")
@@ -24,15 +25,29 @@ DIFFERENT = 1
               "array named label holds their classes.")
 @click.option("--timeout", type=Seconds(), default=120.0, show_default=True, metavar="SECONDS",
               help="How long the board may take to answer.")
+@click.option("--port", metavar="PORT",
+              help="Of a project: the board's serial port, or tcp://HOST:PORT; default: found by its USB id.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html",
               help="Also write an HTML report.")
-def command(talk: Talk, request: Request, data: Path | None, timeout: float, report: Path | None) -> int:
+def command(
+    talk: Talk, request: Request, data: Path | None, timeout: float, port: str | None, report: Path | None
+) -> int:
     """Build a model, boot the board, run it and compare the results with PyTorch.
+
+    MODEL may also be the folder of a project whose application is the server: then the device that runs it is asked,
+    and the emulated board of a project is booted with what was built.
 
     Runs the example inputs and seven seeded variations, or all of --inputs, in one boot; models with state
     are run again after a reset; quantized ones run 16 calibration samples, or up to 512 if these have labels,
     and must give the same bytes as the integer reference. Exits with 1 if the outputs differ.
     """
+    if Path(request.model).is_dir():
+        return run_project(talk, request, data, timeout, port, report)
+    if port is not None:
+        raise PilotlightError(
+            "--port is for projects, whose device is there already", hint="give the folder of one instead of a model",
+            kind="usage",
+        )
     if report is not None:
         check_writable(report, "--report")
     found = request.compile_graphs(talk, to_run=True)
@@ -40,15 +55,9 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, rep
         return _run_program(talk, found, data, timeout, report)
     build, graphs = found
     from pilotlight.report.summary import run_title, summary_table
-    from pilotlight.session import read_inputs, run_session
-    from pilotlight.session.inputs import calibration_runs
+    from pilotlight.session import run_session
 
-    inputs, labels = read_inputs(data, build.graph.inputs) if data is not None else (None, None)
-    if data is None and graphs.samples:
-        inputs, labels = calibration_runs(graphs.samples, graphs.labels)
-        if labels is not None and len(labels) < len(graphs.samples):
-            talk.note(f"accuracy is that of the first {len(labels)} of {len(graphs.samples):,} samples; "
-                      "--inputs runs all")
+    inputs, labels = chosen_inputs(talk, build, graphs, data)
     with talk.stage(f"compiling for {build.board.name}"):
         _ = build.info
     with talk.stage(f"running on {build.board.name}") as stage:

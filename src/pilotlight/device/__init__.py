@@ -18,7 +18,7 @@ from __future__ import annotations
 import shutil
 
 from pilotlight.boards import Board
-from pilotlight.device.device import Device
+from pilotlight.device.device import Device, OtherModelError
 from pilotlight.device.emulator import EmulatedDevice
 from pilotlight.device.host import HostDevice
 from pilotlight.device.line import connect, port_of
@@ -26,7 +26,7 @@ from pilotlight.errors import MissingToolError, PilotlightError
 from pilotlight.system import has_pipes, load_package
 from pilotlight.toolchain import BuildInfo
 
-__all__ = ["Device", "chosen_emulator", "connect", "open", "port_of"]
+__all__ = ["Device", "OtherModelError", "chosen_emulator", "connect", "open", "port_of"]
 
 
 def open(

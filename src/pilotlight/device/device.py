@@ -11,11 +11,23 @@ import numpy as np
 
 from pilotlight.device.channel import Channel, EndedError, StalledError
 from pilotlight.device.counts import Counts
-from pilotlight.device.protocol import Client, Marks, RestartedError
+from pilotlight.device.protocol import COUNTS_STEPS, Client, Marks, RestartedError
 from pilotlight.errors import PilotlightError
 from pilotlight.toolchain import FolderPort, ModelFolder
 
+_STEPS_AT_ONCE = 32
+
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class OtherModelError(PilotlightError):
+    """The device answers, and holds a model that is not the one that was built."""
+
+    def __init__(self, found: int, expected: int):
+        super().__init__(
+            f"the board holds another model: its build id is {found:08x}, not {expected:08x}",
+            hint="compile and build the model again", kind="protocol",
+        )
 
 
 class Device:
@@ -80,6 +92,15 @@ class Device:
         with self._talk() as client:
             return client.marks()
 
+    def step_cycles(self, entry: int = 0) -> list[int] | None:
+        """Cycles of each step in the last run of an entry point, as the board counted them; None where it does not."""
+        first, count = self.model.before(entry)[2], len(self.model.entries[entry].ops)
+        with self._talk() as client:
+            if not client.facts.features & COUNTS_STEPS:
+                return None
+            pieces = range(first, first + count, _STEPS_AT_ONCE)
+            return [n for at in pieces for n in client.steps(at, min(_STEPS_AT_ONCE, first + count - at))]
+
     def save_state(self) -> bytes:
         """The model's state as it is now."""
         with self._talk() as client:
@@ -129,6 +150,12 @@ class Device:
                 )
             return client.call(code, argument)[0]
 
+    def wait_longer(self, timeout: float) -> None:
+        """How long an answer may take from now on."""
+        self.timeout = timeout
+        if self._client is not None:
+            self._client.wait_longer(timeout)
+
     def close(self) -> None:
         """Ends the board; safe to call twice."""
         if self._client is not None and not self._stays:
@@ -157,11 +184,7 @@ class Device:
             facts = client.hello()
         if facts.build_id != expected:
             self.close()
-            raise PilotlightError(
-                f"the board holds another model: its build id is {facts.build_id:08x}, not {expected:08x}",
-                hint="compile and build the model again",
-                kind="protocol",
-            )
+            raise OtherModelError(facts.build_id, expected)
 
     def _greet_or_close(self) -> None:
         try:

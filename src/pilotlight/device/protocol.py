@@ -19,6 +19,7 @@ _PART = struct.Struct("<BHII")  # of INPUT, LOAD, CODE, OUTPUT, SAVE and VIEW
 _RUN = struct.Struct("<BHI")
 _MARKS = struct.Struct("<3I")
 _TRAILER = struct.Struct("<HB")
+COUNTS_STEPS = 4  # a feature
 _NOT_MEASURED = 0xFFFFFFFF
 _STATUS = {
     1: "no such input, output or entry point", 2: "outside of the tensor", 3: "unknown command",
@@ -96,6 +97,10 @@ class Client:
         self._session = 0
         self._sequence = 0
         self._facts: Facts | None = None
+
+    def wait_longer(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._patience = timeout if self._channel.reliable else self._patience
 
     def hello(self) -> Facts:
         """Opens a session; also after the board has restarted."""

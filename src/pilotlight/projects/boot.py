@@ -16,12 +16,17 @@ def boot_project(folder: Path, timeout: float = 10.0) -> BootedDevice:
     """Boots the program of a project whose application is the server, and connects to it; close it at the end."""
     manifest = read_manifest(folder)
     board = project_board(folder, manifest)
+    need_server(folder, manifest)
+    return BootedDevice(board, project_program(folder, manifest), read_folder(folder / manifest.model), timeout)
+
+
+def need_server(folder: Path, manifest: Manifest) -> None:
     if manifest.app != "server":
         raise PilotlightError(
             f"the application of {folder} is {manifest.app}, which answers nobody",
-            hint="make the project with --app server", kind="usage",
+            hint=f"make one that does: pilotlight new NEW-DIR MODEL --board {manifest.board} --template "
+            f"{manifest.template} --app server", kind="usage",
         )
-    return BootedDevice(board, project_program(folder, manifest), read_folder(folder / manifest.model), timeout)
 
 
 def project_board(folder: Path, manifest: Manifest) -> Board:

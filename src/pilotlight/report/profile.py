@@ -9,6 +9,24 @@ from rich.table import Table
 from pilotlight.report.style import QUIET, number, ratio, share, table
 
 
+def cycles_table(result: dict[str, Any]) -> Table:
+    """The operators of a run on a device, with the cycles that it counted."""
+    rows = result["operators"]
+    total = sum(row["cycles"] for row in rows)
+    grid = table(show_footer=True)
+    grid.add_column("#", justify="right", style=QUIET)
+    grid.add_column("operator", footer="all")
+    grid.add_column("cycles", number(total), justify="right", no_wrap=True)
+    grid.add_column("share", justify="right", no_wrap=True)
+    grid.add_column("per MAC", ratio(total, sum(row["macs"] for row in rows)), justify="right", no_wrap=True)
+    grid.add_column("module", overflow="fold")
+    grid.add_column("source", style=QUIET, overflow="fold")
+    for row in rows:
+        cells = [str(row["index"]), row["what"], number(row["cycles"]), share(row["cycles"], total)]
+        grid.add_row(*cells, ratio(row["cycles"], row["macs"]), row["module"] or "", row["source"] or "")
+    return grid
+
+
 def profile_table(result: dict[str, Any]) -> Table:
     """The operators in the order they run, and their sum."""
     rows, total = result["operators"], result["instructions"]

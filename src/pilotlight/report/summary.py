@@ -59,6 +59,22 @@ def summary_table(figures: dict[str, Any]) -> Table:
     return grid
 
 
+def device_table(figures: dict[str, Any], run: dict[str, Any]) -> Table:
+    """One entry point of a project that ran on a device: whether it matches, and what it took there."""
+    grid, clock = facts(), run["hardware"]["clock_hz"]
+    _add_match(grid, figures)
+    if figures["cycles"] is not None:
+        at = f"{duration(figures['cycles'], clock)} at {clock / 1e6:g} MHz" if clock else ""
+        counted = "as the device counts them" if run["emulator"] is None \
+            else f"by the clock of {run['emulator']}, not of a chip"
+        grid.add_row("cycles", number(figures["cycles"]), ", ".join(filter(None, (counted, at))))
+    if run["stack"] is not None:
+        grid.add_row("stack", number(run["stack"]), "bytes at most")
+    for line in run["log"]:
+        grid.add_row("said", "", line)
+    return grid
+
+
 def tools_text(figures: dict[str, Any]) -> str:
     """The compiler, and the emulator if it ran in one."""
     versions = (figures.get("made") or {}).get("versions", {})
