@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import zipfile
 from pathlib import Path
 
@@ -361,3 +362,13 @@ def test_every_kind_of_error_is_documented() -> None:
     texts = [path.read_text() for path in source.rglob("*.py") if "micropython/python" not in path.as_posix()]
     kinds = {kind for text in texts for kind in re.findall(r'[ (]kind="([a-z-]+)"', text)} - {"stable"}  # of argsort
     assert "missing-tool" in kinds and sorted(kind for kind in kinds if f"`{kind}`" not in docs.read_text()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are Unicode on other systems")
+def test_a_name_that_is_not_in_utf8(tmp_path: Path) -> None:
+    """Such as a file of another system's; Python gives its bytes as surrogates."""
+    model = tmp_path / "n\udce9t.py"
+    model.write_text("import torch\nnet = torch.nn.ReLU()\n", encoding="utf-8")
+    error = call_error("inspect", f"{model}:net", "--input", "1x4")
+    assert error["kind"] == "usage" and "a name is not in UTF-8: " in error["message"]
+    assert "n\\udce9t.py" in error["message"]

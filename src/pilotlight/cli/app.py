@@ -100,6 +100,11 @@ def _as_error(error: Exception, args: Sequence[str]) -> PilotlightError:
             hint="set PILOTLIGHT_CACHE to a folder that can be written" if inside
             else "check that the path is right and can be written, and that there is room", kind="file",
         )
+    if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
+        return PilotlightError(
+            f"a name is not in UTF-8: {error.object!a}",
+            hint="rename it, or set PYTHONUTF8=1 if your terminal shows it rightly", kind="usage",
+        )
     if isinstance(error, MemoryError):
         return PilotlightError("this computer has too little memory for the model", kind="memory")
     from pilotlight.cli.bundle import write_bundle
