@@ -25,13 +25,14 @@ def net():
     return torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()), (torch.randn(1, 4),)
 """
 CONFIG = ["-DCONFIG_SRAM_BASE_ADDRESS=0x20000000", "-DCONFIG_SRAM_SIZE=192"]
+ARM = ["-DCONFIG_ARM", "-DCONFIG_CPU_CORTEX_M", "-DCONFIG_ARMV7_M_ARMV8_M_MAINLINE"]
 
 
-@pytest.mark.parametrize("name", ["nucleo-wb55rg", "riscv32-virt"])
-def test_files_and_sources(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "app"), [("nucleo-wb55rg", "run"), ("riscv32-virt", "run"), ("mps2-an386", "server")])
+def test_files_and_sources(name: str, app: str, tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(NET)
     node, board = tmp_path / "node", boards.load(name)
-    call_json("new", node, f"{tmp_path / 'net.py'}:net", "--board", name, "--template", "zephyr")
+    call_json("new", node, f"{tmp_path / 'net.py'}:net", "--board", name, "--template", "zephyr", "--app", app)
 
     module = yaml.safe_load((node / "model" / "zephyr" / "module.yml").read_text())
     assert module == {"name": "pilotlight-net", "build": {"cmake": "zephyr", "kconfig": "zephyr/Kconfig"}}
@@ -41,6 +42,9 @@ def test_files_and_sources(name: str, tmp_path: Path) -> None:
     settings = dict(re.findall(r"^CONFIG_(\w+)=(\S+)$", (node / "prj.conf").read_text(), re.MULTILINE))
     assert settings["PILOTLIGHT_NET"] == "y" and int(settings["MAIN_STACK_SIZE"]) >= 2048
     assert ("FPU" in settings) == ("fpu32" in board.isa)
+    assert (settings.get("UART_INTERRUPT_DRIVEN"), settings.get("UART_CONSOLE")) == (
+        ("y", "n") if app == "server" else (None, None)
+    )
     lines = [line for line in (node / "prj.conf").read_text().splitlines() if line and not line.startswith("#")]
     assert len(lines) == len(settings)
 
@@ -51,7 +55,8 @@ def test_files_and_sources(name: str, tmp_path: Path) -> None:
     (own,) = re.findall(r"target_sources\(app PRIVATE (.*)\)", (node / "CMakeLists.txt").read_text())
     for source in own.split():
         flags = [*board.flags, "-std=c17", "-ffreestanding", "-Os", "-Wall", "-Wextra", "-Werror", *CONFIG]
-        include = ["-I", str(FIXTURES / "zephyr"), "-I", "src", "-I", "model"]
+        flags += ARM if board.startup == "cortex-m" else ["-DCONFIG_RISCV"]
+        include = [f"-I{folder}" for folder in (FIXTURES / "zephyr", "src", "server", "model/src")]
         done = subprocess.run(
             [compiler(board), *flags, *include, "-fsyntax-only", source], cwd=node, capture_output=True, text=True
         )
@@ -65,3 +70,16 @@ def test_memories_are_zephyrs(tmp_path: Path) -> None:
     choices = ["--template", "zephyr", "--arena-in", "psram"]
     error = call_error("new", tmp_path / "node", f"{tmp_path / 'net.py'}:net", *choices)
     assert "the template zephyr does not choose memories" in error["message"] and "omit --arena-in" in error["hint"]
+
+
+def test_code_in_another_memory(tmp_path: Path) -> None:
+    """Zephyr relocates the model's library into a region of its linker script, where the board's file names one."""
+    (tmp_path / "net.py").write_text(NET)
+    source, choices = f"{tmp_path / 'net.py'}:net", ["--template", "zephyr", "--board", "teensy41"]
+    call_json("new", tmp_path / "node", source, *choices, "--code-in", "itcm")
+    assert "CONFIG_CODE_DATA_RELOCATION=y\n" in (tmp_path / "node" / "prj.conf").read_text()
+    cmake = (tmp_path / "node" / "model" / "zephyr" / "CMakeLists.txt").read_text()
+    assert "zephyr_code_relocate(LIBRARY pilotlight_net LOCATION ITCM_TEXT)" in cmake
+    error = call_error("new", tmp_path / "other", source, *choices, "--code-in", "ram")
+    assert error["message"] == "the template zephyr cannot put the code of a project for teensy41 into ram"
+    assert error["hint"] == "omit --code-in, or choose itcm" and not (tmp_path / "other").exists()

@@ -12,13 +12,23 @@ import difflib
 import os
 from pathlib import Path
 
-from pilotlight.boards.board import Board, BoardNames, Emulator, Flashing, Memory, MicroPython, Placement, Uart
+from pilotlight.boards.board import (
+    Board,
+    BoardNames,
+    Emulator,
+    Flashing,
+    Memory,
+    MemoryNames,
+    MicroPython,
+    Placement,
+    Uart,
+)
 from pilotlight.boards.parse import parse_board
 from pilotlight.errors import PilotlightError
 
 __all__ = [
-    "Board", "BoardNames", "Emulator", "Flashing", "Memory", "MicroPython", "Placement", "Uart", "all_boards",
-    "default_board", "known_boards", "load", "parse_board",
+    "Board", "BoardNames", "Emulator", "Flashing", "Memory", "MemoryNames", "MicroPython", "Placement", "Uart",
+    "all_boards", "default_board", "known_boards", "load", "parse_board",
 ]
 
 

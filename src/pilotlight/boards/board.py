@@ -9,6 +9,15 @@ from pilotlight.errors import PilotlightError
 
 
 @dataclass(frozen=True)
+class MemoryNames:
+    """What a memory is called where environments put code into it at start-up; None where they do not."""
+
+    zephyr: str | None = None  # region of its linker script
+    idf: str | None = None  # scheme of its linker fragments
+    arduino: str | None = None  # what the core calls it
+
+
+@dataclass(frozen=True)
 class Memory:
     """One run of addresses; `kind` is "flash" (read only while the model runs) or "ram"."""
 
@@ -16,6 +25,7 @@ class Memory:
     kind: str
     base: int
     size: int
+    names: MemoryNames = MemoryNames()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pilotlight.boards.board import Board, BoardNames, Emulator, Flashing, Memory, MicroPython, Placement, Uart
+from pilotlight.boards.board import (
+    Board,
+    BoardNames,
+    Emulator,
+    Flashing,
+    Memory,
+    MemoryNames,
+    MicroPython,
+    Placement,
+    Uart,
+)
 from pilotlight.errors import PilotlightError
 
 _REQUIRED = {"name": str, "title": str, "vendor": str, "cpu": str, "toolchain": str}
@@ -29,6 +39,7 @@ _OPTIONAL = {
     "default": bool,
 }
 _MEMORY = {"name": str, "kind": str, "base": int, "size": int}
+_MEMORY_NAMES = {"zephyr": str, "idf": str, "arduino": str}
 _PLACE = {"code": str, "weights": str, "arena": str, "stack": str}
 _UART = {"base": int, "kind": str}
 _UART_MORE = {"clock_hz": int, "tx": int, "rx": int}
@@ -112,14 +123,16 @@ def _memory(path: Path, index: int, row: Any) -> Memory:
     prefix = f"memory[{index}]."
     if not isinstance(row, dict):
         raise _bad(path, prefix[:-1], "expected a table ([[memory]])")
-    _check(path, prefix, row, _MEMORY, {})
+    _check(path, prefix, row, _MEMORY, {"names": dict})
+    names = row.get("names", {})
+    _check(path, f"{prefix}names.", names, {}, _MEMORY_NAMES)
     if row["kind"] not in ("flash", "ram"):
         raise _bad(path, prefix + "kind", f'expected "flash" or "ram", got {row["kind"]!r}')
     if not row["name"].isidentifier():
         raise _bad(path, prefix + "name", f"expected letters, digits and underscores, got {row['name']!r}")
     if row["size"] <= 0 or row["base"] < 0 or row["base"] + row["size"] > 1 << 32:
         raise _bad(path, prefix + "size", "base and size must describe bytes below 4 GB")
-    return Memory(**row)
+    return Memory(**{**row, "names": MemoryNames(**names)})
 
 
 def _place(path: Path, row: dict[str, Any] | None, memories: tuple[Memory, ...]) -> Placement | None:

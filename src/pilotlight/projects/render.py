@@ -82,15 +82,19 @@ def render(
 
 
 def _check_memories(template: Template, board: Board, build: Build | ProgramBuild, code_in: str | None) -> None:
-    chosen = {"--code-in": code_in, "--weights-in": build.options.weights_in, "--arena-in": build.options.arena_in}
+    chosen = {"--weights-in": build.options.weights_in, "--arena-in": build.options.arena_in}
     given = [option for option, memory in chosen.items() if memory is not None]
     if given and not template.memories:
         raise PilotlightError(
             f"the template {template.name} does not choose memories: the linker script of its environment does",
             hint=f"omit {given[0]}, and place it there", kind="usage",
         )
-    if code_in is not None:
-        board.memory(code_in)
+    if code_in is not None and not template.takes_code_in(board.memory(code_in)):
+        known = [memory.name for memory in board.memories if template.takes_code_in(memory)]
+        raise PilotlightError(
+            f"the template {template.name} cannot put the code of a project for {board.name} into {code_in}",
+            hint=f"omit --code-in, or choose {' or '.join(known)}" if known else "omit --code-in", kind="usage",
+        )
 
 
 def _stack(model: ProjectModel) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pilotlight.boards import Board
+from pilotlight.boards import Board, Memory
 from pilotlight.errors import PilotlightError
 
 SHIPPED = Path(__file__).parent / "templates"
@@ -29,7 +29,7 @@ DEFAULT_APPLICATION = "run"
 _KEYS = {
     "title": str, "yours": list, "shared": dict, "boards": dict, "option": list, "tools": dict, "commands": dict,
     "memories": bool, "model": str, "sources_only": bool, "assembly_in_c": bool, "zip": dict, "program": str,
-    "app": dict,
+    "app": dict, "code_in": str,
 }
 _APP = {"yours": list, "shared": dict, "server": str}
 _BOARDS = {"startup": list, "name": str, "vendor": str, "except": dict}
@@ -75,6 +75,7 @@ class Template:
     sources_only: bool = False  # only headers and sources there, where everything else would be in the way
     assembly_in_c: bool = False  # where files of assembly are not built with the flags of C
     zip: Mapping[str, str] = field(default_factory=dict)  # archive: folder that is in it
+    code_in: str | None = None  # the environment in which a memory must have a name to put code into it
     memories: bool = False  # whether it can put code, weights and arena into memories of one's choice
 
     def reason_against(self, board: Board) -> str | None:
@@ -98,6 +99,10 @@ class Template:
                 f"the template {self.name} does not take {board.name}: {reason}",
                 hint=f"`pilotlight boards --template {self.name}` lists those that it takes", kind="usage",
             )
+
+    def takes_code_in(self, memory: Memory) -> bool:
+        """Whether start-up puts the model's code into a memory."""
+        return self.memories or (self.code_in is not None and getattr(memory.names, self.code_in) is not None)
 
     def application(self, name: str) -> Application:
         """One of the template's applications, with the files that all of them have."""
@@ -192,6 +197,7 @@ def _parse(name: str, path: Path) -> Template:
         sources_only=data.get("sources_only", False),
         assembly_in_c=data.get("assembly_in_c", False),
         zip=data.get("zip", {}),
+        code_in=data.get("code_in"),
         memories=data.get("memories", False),
     )
 
