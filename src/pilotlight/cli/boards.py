@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from pilotlight import boards
-from pilotlight.boards import Board
+from pilotlight.boards import Board, BoardNames, MemoryNames
 from pilotlight.cli.options import common
 from pilotlight.cli.talk import Talk
 from pilotlight.projects.template import load_template
@@ -47,9 +47,13 @@ def as_dict(board: Board) -> dict[str, Any]:
         "cpu": board.cpu,
         "clock_hz": board.clock_hz,
         "runs": "host" if board.is_host else "emulated" if board.runnable else None,
-        "memories": [vars(memory) for memory in board.memories],
+        "memories": [{**vars(memory), "names": _known(memory.names)} for memory in board.memories],
         "cycles": board.cycles,
-        "names": {key: name for key, name in vars(board.names).items() if name},
+        "names": _known(board.names),
         "usb": list(board.usb),
         "file": str(board.path) if board.path else None,
     }
+
+
+def _known(names: BoardNames | MemoryNames) -> dict[str, str]:
+    return {key: name for key, name in vars(names).items() if name}
