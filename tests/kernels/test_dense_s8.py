@@ -85,7 +85,7 @@ def test_kernels_are_clean_under_sanitizers(name: str, tmp_path: Path) -> None:
     [
         (Conv2dShape(1, 25, 5, 64, 25, 5, 64, 1, 1), 0, 0),  # in place
         (Conv2dShape(1, 10, 10, 8, 10, 10, 16, 1, 1), -768, -384),  # grows: groups of 48 pixels
-        (Conv2dShape(1, 8, 8, 16, 8, 8, 16, 3, 3, pt=1, pl=1), -9 * 16, 9 * 16),  # a row and a pixel after the input
+        (Conv2dShape(1, 8, 8, 16, 8, 8, 16, 3, 3, top=1, left=1), -9 * 16, 9 * 16),  # a row and a pixel after the input
     ],
     ids=str,
 )
@@ -96,7 +96,7 @@ def test_distance_of_known_layers(shape: Conv2dShape, distance: int, reverse: in
 
 
 def test_wide_weights_are_taken_only_where_the_bound_fails() -> None:
-    layer, _ = dense.random_layer(2, Conv2dShape(1, 4, 4, 8, 4, 4, 6, 3, 3, pt=1, pl=1))
+    layer, _ = dense.random_layer(2, Conv2dShape(1, 4, 4, 8, 4, 4, 6, 3, 3, top=1, left=1))
     assert not any("_w" in name for name in DSP.plan(layer).micro)
     bias = layer.bias.copy()
     bias[3] = 1 << 24

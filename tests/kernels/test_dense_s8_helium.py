@@ -49,7 +49,7 @@ def remainders() -> list[Conv2dShape]:
         shapes.append(Conv2dShape(1, 6, 21, channels, oh, ow, 6, 3, 3, stride, stride, 1, 1, groups=groups))
         shapes.append(Conv2dShape(1, 2, 3, channels, 3, 8, 6, 4, 2, 1, 1, 2, 4, groups=groups))
     for channels, (kh, kw) in product((3, 8, 15, 16, 17, 40), ((2, 5), (5, 5))):
-        shapes.append(Conv2dShape(1, 5, 6, channels, 5, 6, channels, kh, kw, pt=2, pl=2, groups=channels))
+        shapes.append(Conv2dShape(1, 5, 6, channels, 5, 6, channels, kh, kw, top=2, left=2, groups=channels))
     return shapes
 
 

@@ -132,7 +132,7 @@ def test_what_could_leave_32_bits_is_refused() -> None:
 
 def test_it_is_chosen_where_it_pays() -> None:
     large = Conv2dShape(1, 8, 8, 16, 8, 8, 16, 3, 3, 1, 1, 1, 1)
-    small = replace(large, ih=3, iw=3, oh=1, ow=1, pt=0, pl=0)  # one pixel of two tiles
+    small = replace(large, ih=3, iw=3, oh=1, ow=1, top=0, left=0)  # one pixel of two tiles
     offered = {size: candidates(layer_of(shape), M4) for size, shape in (("small", small), ("large", large))}
     assert fastest(offered["small"]).driver == "pl_conv_dsp_s8"
     assert fastest(offered["large"]).driver == "pl_winograd_dsp_s8"

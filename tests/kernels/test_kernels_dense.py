@@ -41,9 +41,9 @@ def torch_layer(shape: Shape, x: np.ndarray, w: np.ndarray, bias: np.ndarray | N
     if isinstance(shape, LinearShape):
         return F.linear(inputs, weights, offset).numpy()
     s = shape
-    pb = max(0, (s.oh - 1) * s.sh + (s.kh - 1) * s.dh + 1 - s.ih - s.pt)
-    pr = max(0, (s.ow - 1) * s.sw + (s.kw - 1) * s.dw + 1 - s.iw - s.pl)
-    padded = F.pad(inputs.permute(0, 3, 1, 2), (s.pl, pr, s.pt, pb))
+    pb = max(0, (s.oh - 1) * s.sh + (s.kh - 1) * s.dh + 1 - s.ih - s.top)
+    pr = max(0, (s.ow - 1) * s.sw + (s.kw - 1) * s.dw + 1 - s.iw - s.left)
+    padded = F.pad(inputs.permute(0, 3, 1, 2), (s.left, pr, s.top, pb))
     y = F.conv2d(padded, weights.permute(0, 3, 1, 2), offset, (s.sh, s.sw), 0, (s.dh, s.dw), s.groups)
     return y.permute(0, 2, 3, 1)[:, : s.oh, : s.ow].numpy()
 
@@ -75,8 +75,8 @@ def test_drivers_match_pytorch_on_random_shapes(library: ctypes.CDLL, seed: int)
         Conv2dShape(1, 7, 5, 12, 4, 3, 9, 1, 1, 2, 2),
         Conv2dShape(1, 1, 30, 5, 1, 26, 7, 1, 3, dw=2),
         Conv2dShape(1, 3, 3, 2, 3, 3, 3, 7, 7, 1, 1, 3, 3),
-        Conv2dShape(1, 25, 5, 64, 25, 5, 64, 3, 3, pt=1, pl=1, groups=64),
-        Conv2dShape(1, 5, 5, 4, 5, 5, 8, 3, 3, pt=1, pl=1, groups=4),
+        Conv2dShape(1, 25, 5, 64, 25, 5, 64, 3, 3, top=1, left=1, groups=64),
+        Conv2dShape(1, 5, 5, 4, 5, 5, 8, 3, 3, top=1, left=1, groups=4),
         LinearShape(1, 640, 128),
         LinearShape(3, 17, 15),
     ],
@@ -170,7 +170,7 @@ def test_a_table_takes_the_cheapest_activation(limits: tuple[float, float], endi
 def test_micro_kernels_name_what_a_layer_needs() -> None:
     assert micro_kernels(LinearShape(1, 64, 12)) == {"mac_f32_1x8", "mac_f32_1x4"}
     assert micro_kernels(Conv2dShape(1, 25, 5, 64, 25, 5, 64, 1, 1)) == {"mac_f32_2x8", "mac_f32_1x8"}
-    assert micro_kernels(Conv2dShape(1, 8, 8, 6, 8, 8, 6, 3, 3, pt=1, pl=1, groups=6)) == {
+    assert micro_kernels(Conv2dShape(1, 8, 8, 6, 8, 8, 6, 3, 3, top=1, left=1, groups=6)) == {
         "dw_f32_2x4",
         "dw_f32_2x2",
         "dw_f32_1x4",

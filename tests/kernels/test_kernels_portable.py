@@ -208,7 +208,7 @@ def pools(draw: st.DrawFn) -> dict[str, int]:
     shape = {"n": draw(st.integers(1, 2)), "ih": draw(st.integers(7, 12)), "iw": draw(st.integers(7, 12))}
     shape |= {"c": draw(sizes), "oh": 0, "ow": 0, "kh": kh, "kw": kw}
     shape |= {"sh": draw(st.integers(1, 4)), "sw": draw(st.integers(1, 4))}
-    shape |= {"pt": draw(st.integers(0, kh // 2)), "pl": draw(st.integers(0, kw // 2))}
+    shape |= {"top": draw(st.integers(0, kh // 2)), "left": draw(st.integers(0, kw // 2))}
     return shape | {"dh": 1, "dw": 1}
 
 
@@ -219,7 +219,7 @@ def test_max_pool(s: dict[str, int], dh: int, dw: int, ceil: bool, seed: int, na
     x = rng.integers(-9, 9, (s["n"], s["ih"], s["iw"], s["c"])).astype(np.float32)
     x[rng.random(x.shape) < nans] = np.nan
     t = torch.from_numpy(x).permute(0, 3, 1, 2)
-    window = ((s["kh"], s["kw"]), (s["sh"], s["sw"]), (s["pt"], s["pl"]), (dh, dw))
+    window = ((s["kh"], s["kw"]), (s["sh"], s["sw"]), (s["top"], s["left"]), (dh, dw))
     y, at = F.max_pool2d(t, *window, ceil, return_indices=True)
     shape = {**s, "oh": y.shape[2], "ow": y.shape[3], "dh": dh, "dw": dw, "count_padding": 0, "divisor": 0}
     got, where = np.empty(nhwc(y).shape, np.float32), np.empty(nhwc(y).shape, np.int64)
@@ -235,7 +235,7 @@ def test_max_pool(s: dict[str, int], dh: int, dw: int, ceil: bool, seed: int, na
 @given(pools(), st.booleans(), st.booleans(), st.sampled_from([0, 3]), seeds)
 def test_avg_pool(s: dict[str, int], ceil: bool, count_padding: bool, divisor: int, seed: int) -> None:
     x = floats(rng_of(seed), s["n"], s["ih"], s["iw"], s["c"])
-    rest = ((s["kh"], s["kw"]), (s["sh"], s["sw"]), (s["pt"], s["pl"]), ceil, count_padding, divisor or None)
+    rest = ((s["kh"], s["kw"]), (s["sh"], s["sw"]), (s["top"], s["left"]), ceil, count_padding, divisor or None)
     t = double(x).permute(0, 3, 1, 2)
     reference = nhwc(F.avg_pool2d(t, *rest))
     shape = {**s, "oh": reference.shape[1], "ow": reference.shape[2]}
@@ -248,7 +248,7 @@ def test_avg_pool(s: dict[str, int], ceil: bool, count_padding: bool, divisor: i
 @given(st.integers(1, 2), st.integers(1, 12), st.integers(1, 12), sizes, sizes, sizes, seeds)
 def test_adaptive_pool(n: int, h: int, w: int, c: int, oh: int, ow: int, seed: int) -> None:
     x = floats(rng_of(seed), n, h, w, c)
-    unused = dict.fromkeys(["kh", "kw", "sh", "sw", "pt", "pl", "dh", "dw", "count_padding", "divisor"], 0)
+    unused = dict.fromkeys(["kh", "kw", "sh", "sw", "top", "left", "dh", "dw", "count_padding", "divisor"], 0)
     shape = {"n": n, "ih": h, "iw": w, "c": c, "oh": oh, "ow": ow, **unused}
     y, t = np.empty((n, oh, ow, c), np.float32), double(x).permute(0, 3, 1, 2)
     call("pl_adaptive_avg_pool2d_f32", shape, x, y)
@@ -316,7 +316,7 @@ def test_conv_transpose(
     terms = F.conv_transpose2d(t.abs(), weight.double().abs(), None if tb is None else tb.abs(), *arguments)
     oh, ow = reference.shape[1:3]
     shape = {"n": 2, "ih": h, "iw": w, "ic": groups * icg, "oh": oh, "ow": ow, "oc": groups * ocg}
-    shape |= {"kh": kernel[0], "kw": kernel[1], "sh": sh, "sw": sw, "pt": pad[0], "pl": pad[1]}
+    shape |= {"kh": kernel[0], "kw": kernel[1], "sh": sh, "sw": sw, "top": pad[0], "left": pad[1]}
     shape |= {"dh": dh, "dw": dw, "groups": groups, "reverse": seed >> 1 & 1}
     y = np.empty(reference.shape, np.float32)
     call("pl_conv_transpose2d_f32", shape, x, packed(weight, (sh, sw), (dh, dw), groups), bias, y)

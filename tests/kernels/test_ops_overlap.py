@@ -53,7 +53,7 @@ class Direct(Step):
 
 FIELDS = {
     "pl_pool2d_t": [
-        "n", "ih", "iw", "c", "oh", "ow", "kh", "kw", "sh", "sw", "pt", "pl", "dh", "dw", "count_padding", "divisor",
+        "n", "ih", "iw", "c", "oh", "ow", "kh", "kw", "sh", "sw", "top", "left", "dh", "dw", "count_padding", "divisor",
     ],
     "pl_resize2d_t": ["n", "ih", "iw", "c", "oh", "ow", "align_corners", "sh", "sw"],
 }

@@ -30,10 +30,10 @@ GUARD = 0x5A
 def reference(layer: Int8Layer, x: np.ndarray) -> np.ndarray:
     """The layer in int64."""
     s = layer.shape
-    below = max(0, (s.oh - 1) * s.sh + (s.kh - 1) * s.dh + 1 - s.ih - s.pt)
-    right = max(0, (s.ow - 1) * s.sw + (s.kw - 1) * s.dw + 1 - s.iw - s.pl)
+    below = max(0, (s.oh - 1) * s.sh + (s.kh - 1) * s.dh + 1 - s.ih - s.top)
+    right = max(0, (s.ow - 1) * s.sw + (s.kw - 1) * s.dw + 1 - s.iw - s.left)
     padded = np.pad(
-        x.astype(np.int64), ((0, 0), (s.pt, below), (s.pl, right), (0, 0)), constant_values=layer.zx
+        x.astype(np.int64), ((0, 0), (s.top, below), (s.left, right), (0, 0)), constant_values=layer.zx
     )
     icg, ocg = s.ic // s.groups, s.oc // s.groups
     acc = np.zeros((s.n, s.oh, s.ow, s.oc), np.int64) + layer.bias

@@ -85,15 +85,11 @@ def element(dtype: DType, data: np.ndarray) -> str:
 
 def position(names: Sequence[str], strides: Sequence[int], offset: int) -> str:
     """The element that a strided operand reads, as C: the loops' variables times their strides."""
-    parts = []
-    for name, stride in zip(names, strides, strict=True):
-        if stride == 1:
-            parts.append(name)
-        elif stride:
-            parts.append(f"{name} * {stride}" if stride > 0 else f"{name} * ({stride})")
+    walked = [(name, stride) for name, stride in zip(names, strides, strict=True) if stride]
+    parts = [name if stride == 1 else f"{name} * {stride}" for name, stride in walked]
     if offset or not parts:
         parts.append(str(offset))
-    return " + ".join(parts)
+    return parts[0] if len(parts) == 1 else " + ".join(f"({part})" if " " in part else part for part in parts)
 
 
 def nest(c: Step, sizes: Sequence[int], body: Sequence[str], reverse: bool = False) -> list[str]:

@@ -114,7 +114,7 @@ def pointer(ctype: str, base: str, offset: int) -> str:
     -Wcast-align cannot know."""
     kind = ctype.removeprefix("const ")
     between = "" if kind in ("uint8_t", "int8_t") else f"({'const ' if kind != ctype else ''}void *)"
-    return f"({ctype} *){between}({base} + {offset})"
+    return f"({ctype} *){between}&{base}[{offset}]"
 
 
 def initializer(fields: Fields) -> str:

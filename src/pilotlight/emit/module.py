@@ -216,7 +216,7 @@ def _part(steps: list[str]) -> dict[str, Any]:
     """Steps that are one function of the generated code, and the pointers they use."""
     body = "\n".join(steps)
     return {
-        "body": body, "uses_arena": "(a +" in body, "uses_weights": "(w +" in body, "uses_state": "(s +" in body,
+        "body": body, "uses_arena": "&a[" in body, "uses_weights": "&w[" in body, "uses_state": "&s[" in body,
     }
 
 
@@ -230,9 +230,9 @@ def _reset(plans: Iterable[Plan], weights: Weights, collected: _Collected) -> st
         if state.initial.any():
             at = weights.add(state.initial)
             size = state.value.bytes
-            lines.append(f"    pl_copy(m->state + {offset}, m->weights + {at}, {size}); /* {name} */")
+            lines.append(f"    pl_copy(&m->state[{offset}], &m->weights[{at}], {size}); /* {name} */")
         else:
-            lines.append(f"    pl_zero(m->state + {offset}, {state.value.bytes}); /* {name} */")
+            lines.append(f"    pl_zero(&m->state[{offset}], {state.value.bytes}); /* {name} */")
     return "\n".join(lines or ["    (void)m;"])
 
 

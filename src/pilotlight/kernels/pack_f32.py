@@ -39,8 +39,8 @@ class Conv2dShape:
     kw: int
     sh: int = 1
     sw: int = 1
-    pt: int = 0
-    pl: int = 0
+    top: int = 0
+    left: int = 0
     dh: int = 1
     dw: int = 1
     groups: int = 1
@@ -59,7 +59,7 @@ class Conv2dShape:
 
     def flattened(self) -> Conv2dShape:
         """A 1x1 convolution that touches every pixel once, as one long row; any other shape as it is."""
-        touches = (self.kh, self.kw, self.sh, self.sw, self.pt, self.pl) == (1, 1, 1, 1, 0, 0)
+        touches = (self.kh, self.kw, self.sh, self.sw, self.top, self.left) == (1, 1, 1, 1, 0, 0)
         if not touches or (self.ih, self.iw) != (self.oh, self.ow):
             return self
         pixels = self.n * self.oh * self.ow
@@ -174,8 +174,8 @@ def filter_blocks(filters: int) -> Iterator[tuple[int, int]]:
 
 def _inside(s: Conv2dShape) -> tuple[int, int]:
     """The pixels of a row whose kernel columns are all inside the input, as `pl_inside` finds them."""
-    first = min(s.ow, -(-s.pl // s.sw))
-    last = (s.iw - 1 - (s.kw - 1) * s.dw + s.pl) // s.sw
+    first = min(s.ow, -(-s.left // s.sw))
+    last = (s.iw - 1 - (s.kw - 1) * s.dw + s.left) // s.sw
     return first, max(first, min(s.ow, last + 1))
 
 
@@ -236,9 +236,9 @@ class _PackWalk:
         images, rows = np.arange(s.n)[:, None, None], np.arange(s.oh)
         if reverse:
             images, rows = images[::-1], rows[::-1]
-        top, bottom = _inside_input(rows * s.sh - s.pt, s.kh, s.dh, s.ih)
-        left, _ = _inside_input(groups[:, 0] * s.sw - s.pl, s.kw, s.dw, s.iw)
-        _, right = _inside_input(groups[:, 1] * s.sw - s.pl, s.kw, s.dw, s.iw)
+        top, bottom = _inside_input(rows * s.sh - s.top, s.kh, s.dh, s.ih)
+        left, _ = _inside_input(groups[:, 0] * s.sw - s.left, s.kw, s.dw, s.iw)
+        _, right = _inside_input(groups[:, 1] * s.sw - s.left, s.kw, s.dw, s.iw)
         nothing = (top > bottom)[None, :, None] | (left > right)[None, None, :] | (images < 0)
 
         def positions(row: Positions, column: Positions, none: int) -> Positions:

@@ -72,7 +72,7 @@ class Cond(Control):
 
     def emit(self, node: Node, c: Step) -> None:
         pred, *operands = node.inputs
-        for head, name, tag in ((f"if (*{c.read(pred)})", "then", "t"), ("else", "otherwise", "e")):
+        for head, name, tag in ((f"if (*{c.read(pred)} != 0u)", "then", "t"), ("else", "otherwise", "e")):
             with c.block(head):
                 inner = Inner(c, tag, node.attrs["plans"][name], _places(c, node.attrs[name], operands))
                 inner.write_steps()
@@ -107,7 +107,7 @@ class While(Control):
         with c.block("for (;;)"):
             test = Inner(c, "t", node.attrs["plans"]["test"], _places(c, node.attrs["test"], values))
             test.write_steps()
-            with c.block(f"if (!*{test.read(test.plan.graph.outputs[0].value, 'uint8_t')})"):
+            with c.block(f"if (*{test.read(test.plan.graph.outputs[0].value, 'uint8_t')} == 0u)"):
                 c.line("break;")
             body = Inner(c, "b", node.attrs["plans"]["body"], _places(c, node.attrs["body"], values))
             body.write_steps()
@@ -151,14 +151,14 @@ class ScanLoop(Control):
             for k, port in enumerate(inner.inputs[count : count + sliced]):
                 base, offset = places[port.value]
                 name = f"x{c.index}_{k}"
-                c.line(f"const uint8_t *const {name} = ({base} + {offset}) + {turn} * {port.value.bytes};")
+                c.line(f"const uint8_t *const {name} = &{base}[{offset} + ({turn} * {port.value.bytes})];")
                 places[port.value] = (name, 0)
             body = Inner(c, "b", node.attrs["plans"]["body"], places)
             body.write_steps()
 
             def target(k: int) -> str:
                 start = _bytes(c, node.outputs[k])
-                return start if k < count else f"{start} + {turn} * {inner.outputs[k].value.bytes}"
+                return start if k < count else f"{start} + ({turn} * {inner.outputs[k].value.bytes})"
 
             body.copy_out(target)
 

@@ -113,10 +113,10 @@ class Patches(Op):
         def pointer(value: Value, kind: str, k: int) -> str:
             base, offset = c.locate(value)
             start, steps = cut.address(value, kind, k, runs)
-            moves = "".join(f" + {name} * {step}" for name, step in zip(names, steps, strict=True) if step)
+            moves = "".join(f" + ({name} * {step})" for name, step in zip(names, steps, strict=True) if step)
             name = f"{kind}_{c.index}_{k}"
             constant = "const " if kind == "from" else ""
-            c.line(f"{constant}uint8_t *const {name} = ({base} + {offset + start}){moves};")
+            c.line(f"{constant}uint8_t *const {name} = &{base}[{offset + start}{moves}];")
             return name
 
         for k, (value, port) in enumerate(zip(node.inputs, tile.graph.inputs, strict=True)):
@@ -137,7 +137,7 @@ class Patches(Op):
         pixel = part.shape[3] * part.dtype.size
         run, pitch, line = part.shape[2] * pixel, out.shape[2] * pixel, f"line_{c.index}"
         with c.block(f"for (int32_t {line} = 0; {line} < {part.shape[1]}; {line}++)"):
-            c.call("pl_copy", f"{target} + {line} * {pitch}", f"{source} + {line} * {run}", run)
+            c.call("pl_copy", f"{target} + ({line} * {pitch})", f"{source} + ({line} * {run})", run)
 
 
 def _reads_first(tile: Subgraph, plan: Subplan, source: int, target: int) -> bool:

@@ -21,7 +21,7 @@ from pilotlight.ops.quantizing import SHARED
 _FLOAT = {"set": "{1}", "sum": "{0} + {1}", "prod": "{0} * {1}", "amax": "pl_max_f32({0}, {1})",
           "amin": "pl_min_f32({0}, {1})"}
 _INTEGER = {"set": "{1}", "sum": "({T})(({U}){0} + ({U}){1})", "prod": "({T})(({U}){0} * ({U}){1})",
-            "amax": "{0} > {1} ? {0} : {1}", "amin": "{0} < {1} ? {0} : {1}"}
+            "amax": "({0} > {1}) ? {0} : {1}", "amin": "({0} < {1}) ? {0} : {1}"}
 _BOOL = {"set": "{1}", "sum": "({T})({0} | {1})", "prod": "({T})({0} & {1})", "amax": "({T})({0} | {1})",
          "amin": "({T})({0} & {1})"}
 
@@ -33,8 +33,10 @@ def _skipping(shape: Shape, at: int) -> tuple[int, ...]:
 
 def _indexed(ids: str, shape: Shape, at: int, rest: str) -> str:
     step = loops.contiguous(shape)[at]
-    first = f"pl_index({ids}, {shape[at]})" + (f" * {step}" if step != 1 else "")
-    return first if rest == "0" else f"{first} + {rest}"
+    first = f"pl_index({ids}, {shape[at]})"
+    if rest == "0":
+        return first if step == 1 else f"{first} * {step}"
+    return f"{first} + {rest}" if step == 1 else f"({first} * {step}) + {rest}"
 
 
 @register

@@ -36,8 +36,9 @@ void pl_put_u32(uint8_t *p, uint32_t v)
 }
 
 /* CRC-32 as zlib's, four bits at a time. */
-static uint32_t crc(uint32_t value, const uint8_t *data, uint32_t bytes)
+static uint32_t crc(uint32_t value_start, const uint8_t *data, uint32_t bytes)
 {
+    uint32_t value = value_start;
     static const uint32_t table[16] = {
         0x00000000u, 0x1DB71064u, 0x3B6E20C8u, 0x26D930ACu, 0x76DC4190u, 0x6B6B51F4u, 0x4DB26158u, 0x5005713Cu,
         0xEDB88320u, 0xF00F9344u, 0xD6D6A3E8u, 0xCB61B38Cu, 0x9B64C2B0u, 0x86D3D2D4u, 0xA00AE278u, 0xBDBDF21Cu,
@@ -160,8 +161,9 @@ static void close_block(void)
     fill++; /* the code of the next one */
 }
 
-static void stuff(const uint8_t *data, uint32_t bytes)
+static void stuff(const uint8_t *data_start, uint32_t bytes)
 {
+    const uint8_t *data = data_start;
     const uint8_t *const end = data + bytes;
     while (data < end) {
         uint32_t at = fill;

@@ -37,14 +37,15 @@ uint32_t pl_io_read(void *data, uint32_t bytes)
 
 void pl_io_write(const void *data, uint32_t bytes)
 {
+    uint32_t left = bytes;
     const char *from = (const char *)data;
-    while (bytes != 0u) {
-        const count_t put = write(OUTPUT, from, bytes);
+    while (left != 0u) {
+        const count_t put = write(OUTPUT, from, left);
         if (put <= 0) {
             exit(1);
         }
         from = &from[put];
-        bytes -= (uint32_t)put;
+        left -= (uint32_t)put;
     }
 }
 

@@ -47,15 +47,16 @@ uint32_t pl_io_read(void *data, uint32_t bytes)
 
 void pl_io_write(const void *data, uint32_t bytes)
 {
+    uint32_t missing = bytes;
     const uint8_t *from = (const uint8_t *)data;
-    while (bytes != 0u) {
-        const uintptr_t block[3] = {from_board, (uintptr_t)from, bytes};
+    while (missing != 0u) {
+        const uintptr_t block[3] = {from_board, (uintptr_t)from, missing};
         const uint32_t left = pl_semihost(SYS_WRITE, block);
-        if (left >= bytes) {
+        if (left >= missing) {
             pl_io_exit(1);
         }
-        from = &from[bytes - left];
-        bytes = left;
+        from = &from[missing - left];
+        missing = left;
     }
 }
 

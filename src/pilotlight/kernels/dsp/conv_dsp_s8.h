@@ -24,9 +24,11 @@ static inline void pl_conv_block_s8(int32_t kind, int32_t pixels, const pl_dsp_c
 static inline void pl_widen_s8(const int8_t *x, int16_t *y, int32_t n);
 
 /* One kernel row of a run of columns; row is null outside the image. Columns go into the patch `column` apart. */
-static inline void pl_gather_row_s16(const pl_conv_dsp_t *d, const pl_run_s8_t *t, int32_t at, const int8_t *row,
-                                     int16_t *to, int32_t column)
+static inline void pl_gather_row_s16(const pl_conv_dsp_t *d, const pl_run_s8_t *t, int32_t at_start, const int8_t *row,
+                                     int16_t *to_start, int32_t column)
 {
+    int32_t at = at_start;
+    int16_t *to = to_start;
     const pl_conv_s8_t *s = &d->s;
     const int32_t channels = s->icg;
     const int32_t step = t->step;
@@ -88,15 +90,16 @@ static inline void pl_gather_row_s16(const pl_conv_dsp_t *d, const pl_run_s8_t *
 
 /* Copies what a group of pixels sees of one group of channels; x is the image, at the first of those channels. */
 static inline void pl_gather_s16(const pl_conv_dsp_t *d, const pl_group_s8_t *g,
-                                 const int8_t *x, // (ih, iw, ic)
-                                 int16_t *patch)  // (columns, column), or (pixels, stride)
+                                 const int8_t *x,      // (ih, iw, ic)
+                                 int16_t *patch_start) // (columns, column), or (pixels, stride)
 {
+    int16_t *patch = patch_start;
     const pl_conv_s8_t *s = &d->s;
     pl_run_s8_t t;
     pl_runs_s8(s, g, &t);
     const int32_t column = (t.each_a_pixel != 0) ? d->stride : d->column;
     for (int32_t i = 0; i < t.runs; i++) {
-        int32_t row = (g->row * s->sh) - s->pt;
+        int32_t row = (g->row * s->sh) - s->top;
         for (int32_t r = 0; r < s->kh; r++) {
             const int8_t *from = ((row >= 0) && (row < s->ih)) ? (x + (row * s->iw * s->ic)) : NULL;
             pl_gather_row_s16(d, &t, t.at + (i * t.at_run), from, patch + (r * s->icg), column);
@@ -107,9 +110,12 @@ static inline void pl_gather_s16(const pl_conv_dsp_t *d, const pl_group_s8_t *g,
 }
 
 /* All filters of one group of channels at one group of pixels. The last of an odd number goes through spare memory. */
-static inline void pl_filters_dsp_s8(const pl_conv_dsp_t *d, int32_t pixels, const int16_t *patch, const int32_t *w,
-                                     int8_t *y)
+static inline void pl_filters_dsp_s8(const pl_conv_dsp_t *d, int32_t pixels_start, const int16_t *patch_start,
+                                     const int32_t *w, int8_t *y_start)
 {
+    int32_t pixels = pixels_start;
+    const int16_t *patch = patch_start;
+    int8_t *y = y_start;
     const pl_conv_s8_t *s = &d->s;
     const int32_t pairs = (int32_t)((uint32_t)s->ocg >> 1);
     pl_dsp_conv_t t;

@@ -31,7 +31,7 @@ def winograd(s: Conv2dShape, unroll: int) -> int:
     place = 11 * steps + (3 * turns + 4 if turns > 1 else 0)
     four = 16 * place + (426 if turns > 1 else 392)
     across, down = -(-s.ow // 4), -(-s.oh // 2)
-    inside = max(0, (s.iw + s.pl - 6) // 4 + 1 - (s.pl > 0)) * max(0, (s.ih + s.pt - 4) // 2 + 1 - (s.pt > 0))
+    inside = max(0, (s.iw + s.left - 6) // 4 + 1 - (s.left > 0)) * max(0, (s.ih + s.top - 4) // 2 + 1 - (s.top > 0))
     border = max(0, across * down - inside) * 24 * (s.ic + 14)
     return s.n * (across * down * (fours * four + s.ic // 4 * 276 + 220) + border)
 

@@ -96,15 +96,16 @@ static inline void pl_fill_columns_s8(int32_t *patch, int32_t first, int32_t end
 /* Some pixels of one or two output rows, all channels. Columns of the patch that lie outside the image hold the zero
  * point. */
 static inline void pl_depthwise_group_s8(const pl_depthwise_dsp_t *d, const pl_group_s8_t *g, int32_t rows,
-                                         const int8_t *x,  // (ih, iw, ic)
-                                         const int32_t *w, // (ic, 8)
-                                         int8_t *y,        // (oh, ow, ic)
-                                         int32_t *patch)   // (columns, 4, 2)
+                                         const int8_t *x_start, // (ih, iw, ic)
+                                         const int32_t *w,      // (ic, 8)
+                                         int8_t *y,             // (oh, ow, ic)
+                                         int32_t *patch)        // (columns, 4, 2)
 {
+    const int8_t *x = x_start;
     const pl_conv_s8_t *s = &d->s;
     const int32_t columns = ((g->pixels - 1) * s->sw) + 3;
-    const int32_t at = (g->col * s->sw) - s->pl;
-    const int32_t top = (g->row * s->sh) - s->pt;
+    const int32_t at = (g->col * s->sw) - s->left;
+    const int32_t top = (g->row * s->sh) - s->top;
     const int32_t first = (at < 0) ? (((at + columns) < 0) ? columns : -at) : 0;
     const int32_t end = ((at + columns) < s->iw) ? columns : (s->iw - at);
     int8_t *out = y + (((g->row * s->ow) + g->col) * s->ic);

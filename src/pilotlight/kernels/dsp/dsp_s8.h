@@ -117,9 +117,11 @@ static inline void pl_row_twin_s8(const pl_dsp_row_t *t, int32_t filters, int32_
 }
 
 /* Four inputs at a time as 16-bit numbers, in the order 0, 2, 1, 3. */
-static inline void pl_widen_twin_s8(const int8_t *x, int16_t *y, int32_t n)
+static inline void pl_widen_twin_s8(const int8_t *x_start, int16_t *y_start, int32_t n)
 {
-    for (; n > 0; n -= 4) {
+    const int8_t *x = x_start;
+    int16_t *y = y_start;
+    for (int32_t left = n; left > 0; left -= 4) {
         y[0] = x[0];
         y[1] = x[2];
         y[2] = x[1];

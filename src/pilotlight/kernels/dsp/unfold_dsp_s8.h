@@ -32,8 +32,9 @@ static inline int32_t pl_folded16(int32_t a, int32_t b, int32_t c, int32_t place
 }
 
 /* One filter's weights of four channels, those of one half, at all places. */
-static inline void pl_unfold_half_s8(const int8_t *g, int32_t ic, int32_t *to)
+static inline void pl_unfold_half_s8(const int8_t *g, int32_t ic, int32_t *to_start)
 {
+    int32_t *to = to_start;
     for (int32_t place = 0; place < 16; place++) { // column place / 4, row place % 4
         const int32_t c = place >> 2;
         const int32_t a = pl_folded16(pl_pair16(g, 0), pl_pair16(g, 4), pl_pair16(g, 8), c);

@@ -56,9 +56,11 @@ static inline void pl_tiles_s8(const pl_dsp_tiles_t *t);
 static inline void pl_winograd_block_s8(int32_t kind, int32_t filters, pl_dsp_winograd_t *t);
 
 /* n times four bytes to places 96 bytes apart. */
-static inline void pl_spread_twin_s8(const int8_t *x, int8_t *y, int32_t n)
+static inline void pl_spread_twin_s8(const int8_t *x_start, int8_t *y_start, int32_t n)
 {
-    for (; n > 0; n--) {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
+    for (int32_t left = n; left > 0; left--) {
         y[0] = x[0];
         y[1] = x[1];
         y[2] = x[2];
@@ -124,10 +126,12 @@ static inline void pl_tiles_twin_s8(const pl_dsp_tiles_t *t)
 }
 
 /* The sum of products of one filter's weights and one tile's inputs at one of the 16 places. */
-static inline uint32_t pl_place_s8(const int32_t *v, const int32_t *w, int32_t steps)
+static inline uint32_t pl_place_s8(const int32_t *v_start, const int32_t *w_start, int32_t steps)
 {
+    const int32_t *v = v_start;
+    const int32_t *w = w_start;
     uint32_t sum = 0;
-    for (; steps > 0; steps--) {
+    for (int32_t left = steps; left > 0; left--) {
         sum += (uint32_t)((pl_low16(*v) * pl_low16(*w)) + (pl_high16(*v) * pl_high16(*w)));
         v = &v[32];
         w = &w[4];
@@ -203,8 +207,8 @@ static inline void pl_winograd_inputs_s8(const pl_conv_s8_t *s, int32_t row, int
                                          const int8_t *x, // (ih, iw, ic)
                                          int32_t *v)      // (pairs of channels, 16, 2 tiles)
 {
-    const int32_t top = row - s->pt;
-    const int32_t left = col - s->pl;
+    const int32_t top = row - s->top;
+    const int32_t left = col - s->left;
     const int32_t fours = (int32_t)((uint32_t)s->ic >> 2);
     pl_dsp_tiles_t t;
     t.v_end = v + (16 * s->ic);

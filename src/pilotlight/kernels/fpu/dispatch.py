@@ -37,8 +37,8 @@ def _choice(blocks: list[Block], prefix: str) -> str:
     if len(kinds) == 1:
         lines.append("    (void)depthwise;")
     for i, block in enumerate(blocks):
-        which = "" if len(kinds) == 1 else "depthwise && " if block.kind == "dw" else "!depthwise && "
+        which = "" if len(kinds) == 1 else f"(depthwise {'!=' if block.kind == 'dw' else '=='} 0) && "
         word = "if" if i == 0 else "} else if"
-        lines.append(f"    {word} ({which}pixels == {block.pixels} && filters == {block.filters}) {{")
+        lines.append(f"    {word} ({which}(pixels == {block.pixels}) && (filters == {block.filters})) {{")
         lines.append(f"        {prefix}_{block.name}(a);")
-    return "\n".join([*lines, "    }", "}", ""])
+    return "\n".join([*lines, "    } else {", "        /* no other block is asked for */", "    }", "}", ""])

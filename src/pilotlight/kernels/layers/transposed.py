@@ -13,7 +13,7 @@ from pilotlight.kernels.pack_f32 import Conv2dShape
 class TransposedLayer:
     """acc = bias + Σ (x - zx)·w over the taps that reach a pixel; integers then become y as `out` says."""
 
-    shape: Conv2dShape  # `pt` and `pl` are what is cut off at the start
+    shape: Conv2dShape  # `top` and `left` are what is cut off at the start
     w: Array  # float (I, KH, KW, O / groups); int8 (O, KH, KW, I / groups)
     bias: Array  # (O)
     m: Array | None = None  # integers: multipliers (O)

@@ -27,10 +27,10 @@ class Walk:
         self.input_size, self.output_size = s.n * s.ih * s.iw * s.ic, s.n * s.oh * s.ow * s.oc
         first, col = np.arange(0, s.oh, rows), np.arange(0, s.ow, pixels)
         last, end = np.minimum(first + rows, s.oh) - 1, np.minimum(col + pixels, s.ow) - 1
-        top = np.maximum(0, first * s.sh - s.pt)
-        bottom = np.minimum(s.ih - 1, last * s.sh - s.pt + (s.kh - 1) * s.dh)
-        left = np.maximum(0, col * s.sw - s.pl)
-        right = np.minimum(s.iw - 1, end * s.sw - s.pl + (s.kw - 1) * s.dw)
+        top = np.maximum(0, first * s.sh - s.top)
+        bottom = np.minimum(s.ih - 1, last * s.sh - s.top + (s.kh - 1) * s.dh)
+        left = np.maximum(0, col * s.sw - s.left)
+        right = np.minimum(s.iw - 1, end * s.sw - s.left + (s.kw - 1) * s.dw)
         image, part = np.arange(s.n)[:, None, None, None], np.arange(groups)
         inputs, outputs = s.ic // groups, s.oc // groups
         nothing = ((top > bottom)[:, None] | (left > right)[None, :])[None, :, :, None]

@@ -182,9 +182,10 @@ static inline void pl_window_c_mve(const pl_window_mve_t *a)
     }
 }
 
-static inline void pl_fill_c_mve(int8_t *y, int32_t bytes, int32_t value)
+static inline void pl_fill_c_mve(int8_t *y_start, int32_t bytes, int32_t value)
 {
-    for (; bytes > 0; bytes--) {
+    int8_t *y = y_start;
+    for (int32_t left = bytes; left > 0; left--) {
         PL_BARRIER(y);
         *y = (int8_t)value;
         y++;

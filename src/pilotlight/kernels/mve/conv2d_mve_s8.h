@@ -18,8 +18,8 @@ typedef struct {
     int32_t kw;
     int32_t sh; // stride
     int32_t sw;
-    int32_t pt; // padding above and to the left
-    int32_t pl;
+    int32_t top; // padding above and to the left
+    int32_t left;
     int32_t dh; // dilation
     int32_t dw;
     int32_t groups; // of channels
@@ -82,7 +82,7 @@ static inline void pl_patches_mve(const pl_conv2d_mve_t *s, const int8_t *x, int
             run = ((s->end < (col + count)) ? (s->end - col) : count) - done;
         } else {
             run = 1;
-            cols = pl_clip_mve((at * s->sw) - s->pl, s->kw, s->dw, s->iw);
+            cols = pl_clip_mve((at * s->sw) - s->left, s->kw, s->dw, s->iw);
         }
         if (cols.end > cols.first) {
             pl_part_mve(s, x, from + (done * s->sw * s->ic), rows, cols, run, patches + (done * s->depth));
@@ -97,7 +97,7 @@ static inline void pl_columns_mve(const pl_conv2d_mve_t *s, const int8_t *x, int
 {
     const int32_t column = s->kh * s->icg;
     const int32_t width = ((count - 1) * s->sw) + s->kw;
-    const int32_t left = (col * s->sw) - s->pl;
+    const int32_t left = (col * s->sw) - s->left;
     const int32_t first = (left < 0) ? -left : 0;
     const int32_t end = ((left + width) > s->iw) ? (s->iw - left) : width;
     if (((rows.end - rows.first) < s->kh) || (first > 0) || (end < width)) {
@@ -143,12 +143,12 @@ pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
     int32_t image = (s->reverse != 0) ? (s->n - 1) : 0;
     int32_t row = (s->reverse != 0) ? (s->oh - 1) : 0;
     for (int32_t i = 0; i < (s->n * s->oh); i++) {
-        const int32_t top = (row * s->sh) - s->pt;
+        const int32_t top = (row * s->sh) - s->top;
         const pl_taps_mve_t rows = pl_clip_mve(top, s->kh, s->dh, s->ih);
         for (int32_t done = 0; done <= s->last; done += s->pixels) {
             const int32_t col = (s->reverse != 0) ? (s->last - done) : done;
             const int32_t count = ((s->ow - col) < s->pixels) ? (s->ow - col) : s->pixels;
-            int32_t from = ((((image * s->ih) + top) * s->iw) + (col * s->sw) - s->pl) * s->ic;
+            int32_t from = ((((image * s->ih) + top) * s->iw) + (col * s->sw) - s->left) * s->ic;
             int8_t *to = y + (((((image * s->oh) + row) * s->ow) + col) * s->oc);
             a.w = w;
             a.bias = bias;

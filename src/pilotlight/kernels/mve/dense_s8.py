@@ -99,7 +99,7 @@ def _depthwise(layer: Int8Layer) -> Candidate:
     walk = HeliumWalk(s, 1, LANES, LANES)
     numbers = {
         "n": s.n, "ih": s.ih, "iw": s.iw, "c": s.ic, "oh": s.oh, "ow": s.ow, "kh": s.kh, "kw": s.kw, "sh": s.sh,
-        "sw": s.sw, "pt": s.pt, "pl": s.pl, "dh": s.dh, "dw": s.dw, **_inside(s),
+        "sw": s.sw, "top": s.top, "left": s.left, "dh": s.dh, "dw": s.dw, **_inside(s),
     }
     return Candidate(
         name="mve.depthwise",
@@ -121,8 +121,8 @@ def _depthwise(layer: Int8Layer) -> Candidate:
 
 def _inside(s: Conv2dShape) -> dict[str, int]:
     """The pixels of a row whose columns are all inside the input: from `first` up to `end`."""
-    first = min(s.ow, -(-s.pl // s.sw))
-    last = (s.iw - 1 - (s.kw - 1) * s.dw + s.pl) // s.sw
+    first = min(s.ow, -(-s.left // s.sw))
+    last = (s.iw - 1 - (s.kw - 1) * s.dw + s.left) // s.sw
     return {"first": first, "end": max(first, min(s.ow, last + 1))}
 
 

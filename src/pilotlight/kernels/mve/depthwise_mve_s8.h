@@ -17,8 +17,8 @@ typedef struct {
     int32_t kw;
     int32_t sh; // stride
     int32_t sw;
-    int32_t pt; // padding above and to the left
-    int32_t pl;
+    int32_t top; // padding above and to the left
+    int32_t left;
     int32_t dh; // dilation
     int32_t dw;
     int32_t first; // pixels of a row from first up to end have all their columns inside the input
@@ -71,7 +71,7 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
     int32_t row = (s->reverse != 0) ? (s->oh - 1) : 0;
     for (int32_t i = 0; i < (s->n * s->oh); i++) {
         const int32_t line = (image * s->oh) + row;
-        const int32_t top = (row * s->sh) - s->pt;
+        const int32_t top = (row * s->sh) - s->top;
         const bool whole = (top >= 0) && ((top + ((s->kh - 1) * s->dh)) < s->ih);
         int32_t run = 1;
         for (int32_t done = 0; done < s->ow; done += run) {
@@ -82,7 +82,7 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
             }
             a.pixels = run;
             window.top = top;
-            window.left = (col * s->sw) - s->pl;
+            window.left = (col * s->sw) - s->left;
             window.at = ((((image * s->ih) + top) * s->iw) + window.left) * s->c;
             pl_window_mve(&window);
             window.taps[taps] = window.taps[0]; // beyond nine taps an odd number is made even by one of weight zero

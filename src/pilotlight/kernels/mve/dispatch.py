@@ -54,9 +54,9 @@ def dispatch(names: set[str], prefix: str) -> str:
     structs = [DOT if isinstance(b, Dot) else DW for b in blocks] + [_STRUCTS[n] for n in copies if n in _STRUCTS]
     lines = ["#if PL_MVE_ASM", *checks(structs).splitlines(), *declared, "#else", *twins, "#endif", ""]
     for function, chosen in (("pl_dot_mve", many), ("pl_dot_one_mve", one)):
-        lines += [f"static inline void {function}(pl_dot_mve_t *a, int32_t kind)", "{", "    (void)a, (void)kind;"]
-        lines += [*_choice(chosen, prefix, "    "), "}", ""]
-    lines += ["static inline void pl_dw_mve(pl_dw_mve_t *a, int32_t kind)", "{", "    (void)a, (void)kind;"]
+        lines += [f"static inline void {function}(pl_dot_mve_t *a, int32_t kind)", "{"]
+        lines += ["    (void)a;", "    (void)kind;", *_choice(chosen, prefix, "    "), "}", ""]
+    lines += ["static inline void pl_dw_mve(pl_dw_mve_t *a, int32_t kind)", "{", "    (void)a;", "    (void)kind;"]
     lines += [*_choice(depthwise, prefix, "    "), "}", ""]
     for name in COPIES:
         call = f"{prefix}_{name}({_VALUES[name]})" if name in names else _portable(name)

@@ -24,7 +24,7 @@ class HeliumWalk:
         line, column = np.arange(s.n * s.oh), np.arange(0, s.ow, pixels)
         last = np.minimum(column + pixels, s.ow) - 1
         block = np.arange(-(-s.oc // outputs))
-        top, left, right = line % s.oh * s.sh - s.pt, column * s.sw - s.pl, last * s.sw - s.pl + (s.kw - 1) * s.dw
+        top, left, right = line % s.oh * s.sh - s.top, column * s.sw - s.left, last * s.sw - s.left + (s.kw - 1) * s.dw
         bottom = top + (s.kh - 1) * s.dh
         nothing = ((bottom < 0) | (top >= s.ih))[:, None] | ((right < 0) | (left >= s.iw))[None, :]
 

@@ -4,8 +4,10 @@
 #include <stdint.h>
 
 /* Where the smallest is along an axis: the first of equals. x (outer, axis, inner) -> y (outer, inner). */
-static inline void pl_argmin_i8(const int8_t *x, int64_t *y, int32_t outer, int32_t axis, int32_t inner)
+static inline void pl_argmin_i8(const int8_t *x_start, int64_t *y_start, int32_t outer, int32_t axis, int32_t inner)
 {
+    const int8_t *x = x_start;
+    int64_t *y = y_start;
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
             const int8_t *lane = x + i;

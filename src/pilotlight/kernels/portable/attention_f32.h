@@ -40,9 +40,10 @@ typedef struct {
 } pl_attention_t;
 
 /* scores (keys) = scale * q . k, four keys at a time. */
-static inline void pl_attention_scores_f32(const pl_attention_t *s, const float *q, const float *k, float *scores,
+static inline void pl_attention_scores_f32(const pl_attention_t *s, const float *q, const float *k_start, float *scores,
                                            int32_t keys)
 {
+    const float *k = k_start;
     const int32_t fours = keys & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
     for (int32_t j = 0; j < fours; j += 4) {
         const float *k1 = k + s->k_row;

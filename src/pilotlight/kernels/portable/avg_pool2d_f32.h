@@ -52,16 +52,18 @@ static inline void pl_avg_window_f32(const float *x, float *y, const pl_span_t *
 
 /* Average pooling. A window that reaches beyond the padding, as the last ones may, does not count that part.
  * Walks output pixels forward. */
-static inline void pl_avg_pool2d_f32(const pl_pool2d_t *s, const float *x, float *y)
+static inline void pl_avg_pool2d_f32(const pl_pool2d_t *s, const float *x_start, float *y_start)
 {
+    const float *x = x_start;
+    float *y = y_start;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const int32_t top = (oy * s->sh) - s->pt;
-            const int32_t bottom = ((top + s->kh) < (s->ih + s->pt)) ? (top + s->kh) : (s->ih + s->pt);
+            const int32_t top = (oy * s->sh) - s->top;
+            const int32_t bottom = ((top + s->kh) < (s->ih + s->top)) ? (top + s->kh) : (s->ih + s->top);
             const pl_span_t v = pl_pool_span(top, s->kh, 1, s->ih);
             for (int32_t ox = 0; ox < s->ow; ox++) {
-                const int32_t left = (ox * s->sw) - s->pl;
-                const int32_t right = ((left + s->kw) < (s->iw + s->pl)) ? (left + s->kw) : (s->iw + s->pl);
+                const int32_t left = (ox * s->sw) - s->left;
+                const int32_t right = ((left + s->kw) < (s->iw + s->left)) ? (left + s->kw) : (s->iw + s->left);
                 const pl_span_t h = pl_pool_span(left, s->kw, 1, s->iw);
                 int32_t count = s->divisor;
                 if (count == 0) {
@@ -77,8 +79,10 @@ static inline void pl_avg_pool2d_f32(const pl_pool2d_t *s, const float *x, float
 }
 
 /* Adaptive average pooling of (n, ih, iw, c) to (n, oh, ow, c); the other fields do not matter. */
-static inline void pl_adaptive_avg_pool2d_f32(const pl_pool2d_t *s, const float *x, float *y)
+static inline void pl_adaptive_avg_pool2d_f32(const pl_pool2d_t *s, const float *x_start, float *y_start)
 {
+    const float *x = x_start;
+    float *y = y_start;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const pl_span_t v = pl_adaptive_span(oy, s->ih, s->oh);

@@ -19,8 +19,8 @@ typedef struct {
     int32_t kw;
     int32_t sh; // stride
     int32_t sw;
-    int32_t pt; // padding above and to the left; below and to the right it follows from oh and ow
-    int32_t pl;
+    int32_t top; // padding above and to the left; below and to the right it follows from oh and ow
+    int32_t left;
     int32_t dh; // dilation
     int32_t dw;
     int32_t groups; // of channels; 1 when depthwise
@@ -56,10 +56,10 @@ static inline pl_range_t pl_clip_taps(int32_t at, int32_t taps, int32_t dilation
 static inline pl_range_t pl_inside(const pl_conv2d_t *s)
 {
     pl_range_t t = {0, s->ow};
-    while ((t.first < s->ow) && ((t.first * s->sw) < s->pl)) {
+    while ((t.first < s->ow) && ((t.first * s->sw) < s->left)) {
         t.first++;
     }
-    while ((t.end > t.first) && ((((t.end - 1) * s->sw) - s->pl + ((s->kw - 1) * s->dw)) >= s->iw)) {
+    while ((t.end > t.first) && ((((t.end - 1) * s->sw) - s->left + ((s->kw - 1) * s->dw)) >= s->iw)) {
         t.end--;
     }
     return t;
@@ -84,7 +84,7 @@ static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_r
         const int32_t ahead = (s->reverse != 0) ? (col + 1 - inside.first) : (inside.end - col);
         const int32_t free = ((col >= inside.first) && (col < inside.end)) ? ahead : 0;
         const int32_t pixels = (free >= 2) ? 2 : 1;
-        const int32_t at = (col * s->sw) - s->pl;
+        const int32_t at = (col * s->sw) - s->left;
         const pl_range_t taps = pl_clip_taps(at, s->kw, s->dw, s->iw);
         const int32_t cols = taps.end - taps.first;
         a.rows = (cols > 0) ? (rows.end - rows.first) : 0;
@@ -119,7 +119,7 @@ static inline void pl_conv2d_f32(const pl_conv2d_t *s,
         const int32_t image = (s->reverse != 0) ? (s->n - 1 - i) : i;
         for (int32_t j = 0; j < s->oh; j++) {
             const int32_t row = (s->reverse != 0) ? (s->oh - 1 - j) : j;
-            const int32_t top = (row * s->sh) - s->pt;
+            const int32_t top = (row * s->sh) - s->top;
             const pl_range_t rows = pl_clip_taps(top, s->kh, s->dh, s->ih);
             const int32_t first = (rows.end > rows.first) ? ((image * s->ih) + top + (rows.first * s->dh)) : 0;
             pl_conv2d_row_f32(s, rows, inside, x + (first * s->iw * s->ic), w, bias,

@@ -7,9 +7,11 @@
 #include "patch_s8.h"
 
 /* One kernel row of a run of columns; row is null outside the image. Columns go into the patch `column` apart. */
-static inline void pl_gather_row_s8(const pl_conv_s8_t *s, const pl_run_s8_t *t, int32_t at, const int8_t *row,
-                                    int8_t *to, int32_t column)
+static inline void pl_gather_row_s8(const pl_conv_s8_t *s, const pl_run_s8_t *t, int32_t at_start, const int8_t *row,
+                                    int8_t *to_start, int32_t column)
 {
+    int32_t at = at_start;
+    int8_t *to = to_start;
     const int32_t channels = s->icg;
     const int32_t step = t->step;
     const int32_t end = (row != NULL) ? s->iw : 0;
@@ -35,14 +37,15 @@ static inline void pl_gather_row_s8(const pl_conv_s8_t *s, const pl_run_s8_t *t,
 
 /* Copies what a group of pixels sees of one group of channels; x is the image, at the first of those channels. */
 static inline void pl_gather_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g,
-                                const int8_t *x, // (ih, iw, ic)
-                                int8_t *patch)   // (columns, kh, icg)
+                                const int8_t *x,     // (ih, iw, ic)
+                                int8_t *patch_start) // (columns, kh, icg)
 {
+    int8_t *patch = patch_start;
     pl_run_s8_t t;
     pl_runs_s8(s, g, &t);
     const int32_t column = s->kh * s->icg;
     for (int32_t i = 0; i < t.runs; i++) {
-        int32_t row = (g->row * s->sh) - s->pt;
+        int32_t row = (g->row * s->sh) - s->top;
         for (int32_t r = 0; r < s->kh; r++) {
             const int8_t *from = ((row >= 0) && (row < s->ih)) ? (x + (row * s->iw * s->ic)) : NULL;
             pl_gather_row_s8(s, &t, t.at + (i * t.at_run), from, patch + (r * s->icg), column);
@@ -59,8 +62,12 @@ static inline void pl_gather_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g,
     a1 += v * w[(4 * (i)) + 1];                                                                                        \
     a2 += v * w[(4 * (i)) + 2];                                                                                        \
     a3 += v * w[(4 * (i)) + 3];
-static inline void pl_dot1_s8(const int8_t *x, const int8_t *w, const int32_t *bias, int32_t k, int32_t *acc)
+static inline void pl_dot1_s8(const int8_t *x_start, const int8_t *w_start, const int32_t *bias, int32_t k_start,
+                              int32_t *acc)
 {
+    const int8_t *x = x_start;
+    const int8_t *w = w_start;
+    int32_t k = k_start;
     int32_t a0 = bias[0];
     int32_t a1 = bias[1];
     int32_t a2 = bias[2];
@@ -101,9 +108,12 @@ enum { PL_PIXELS_S8 = 2 };
     PL_BARRIER(w);                                                                                                     \
     PL_BARRIER(x);                                                                                                     \
     PL_BARRIER(z);
-static inline void pl_half_s8(const int8_t *x, int32_t step, const int8_t *w, const int32_t *bias, int32_t k,
-                              int32_t *acc)
+static inline void pl_half_s8(const int8_t *x_start, int32_t step, const int8_t *w_start, const int32_t *bias,
+                              int32_t k_start, int32_t *acc)
 {
+    const int8_t *x = x_start;
+    const int8_t *w = w_start;
+    int32_t k = k_start;
     const int8_t *z = x + step;
     int32_t a0 = bias[0];
     int32_t a1 = bias[1];
@@ -168,9 +178,13 @@ enum { PL_PIXELS_S8 = 3 };
     PL_BARRIER(x);                                                                                                     \
     PL_BARRIER(x1);                                                                                                    \
     PL_BARRIER(x2);
-static inline void pl_dots_s8(const int8_t *x, int32_t step, const int8_t *w, const int32_t *bias, int32_t k,
+static inline void pl_dots_s8(const int8_t *x_start, int32_t step, const int8_t *w_start, const int32_t *bias,
+                              int32_t k_start,
                               int32_t *acc) // (3, 4)
 {
+    const int8_t *x = x_start;
+    const int8_t *w = w_start;
+    int32_t k = k_start;
     const int8_t *x1 = x + step;
     const int8_t *x2 = x1 + step;
     int32_t a0 = bias[0];
@@ -223,10 +237,11 @@ static inline void pl_dots_s8(const int8_t *x, int32_t step, const int8_t *w, co
 #endif
 
 /* All filters of one group of channels at one group of pixels. */
-static inline void pl_filters_s8(const pl_conv_s8_t *s, int32_t pixels, const int8_t *patch, const int8_t *w,
+static inline void pl_filters_s8(const pl_conv_s8_t *s, int32_t pixels, const int8_t *patch, const int8_t *w_start,
                                  const int32_t *bias, const int32_t *m,
                                  int8_t *y) // (pixels, oc)
 {
+    const int8_t *w = w_start;
     const int32_t k = s->kw * s->kh * s->icg;
     const int32_t step = s->step * s->kh * s->icg;
     const int32_t oc = s->oc;

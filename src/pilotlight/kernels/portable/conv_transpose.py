@@ -100,7 +100,7 @@ def pack_int8(weight: Array, groups: int) -> Array:
 def _input_rows(s: pack_f32.Conv2dShape) -> tuple[Array, Array]:
     """For each output row of each image, the bytes that its taps may read, from and to: rows are written one after
     another, each while the input rows under its taps are read."""
-    under = np.arange(s.oh) + s.pt  # the place of the first tap, times the stride
+    under = np.arange(s.oh) + s.top  # the place of the first tap, times the stride
     top = np.clip(-((s.dh * (s.kh - 1) - under) // s.sh), 0, s.ih)
     bottom = np.minimum(under // s.sh + 1, s.ih)
     images, row = np.arange(s.n)[:, None] * s.ih, pack_f32.FLOAT * s.iw * s.ic

@@ -18,8 +18,8 @@ typedef struct {
     int32_t kw;
     int32_t sh; // stride
     int32_t sw;
-    int32_t pt; // padding cut off above and to the left
-    int32_t pl;
+    int32_t top; // padding cut off above and to the left
+    int32_t left;
     int32_t dh; // dilation
     int32_t dw;
     int32_t groups;  // of channels
@@ -89,21 +89,21 @@ static inline void pl_conv_transpose2d_f32(const pl_conv_transpose2d_t *s,
         const int32_t at = (s->reverse != 0) ? ((s->n * s->oh) - 1 - i) : i;
         const int32_t image = at / s->oh;
         const int32_t row = at % s->oh;
-        const int32_t rest = (row + s->pt) % s->sh;
+        const int32_t rest = (row + s->top) % s->sh;
         const float *from = w + (pl_taps_before(rest, s->kh, s->sh, s->dh) * s->kw * c.icg * s->oc);
         pl_phase_t rows;
         pl_phase_t cols;
-        pl_phase(&rows, rest, s->oh, s->kh, s->sh, s->pt, s->dh);
+        pl_phase(&rows, rest, s->oh, s->kh, s->sh, s->top, s->dh);
         c.kh = rows.taps;
         c.dh = rows.dilation;
         const int32_t top = rows.at + ((row - rows.first) / s->sh);
         const pl_range_t reached = pl_clip_taps(top, c.kh, c.dh, s->ih);
         for (int32_t h = 0; h < s->sw; h++) {
-            pl_phase(&cols, h, s->ow, s->kw, s->sw, s->pl, s->dw);
+            pl_phase(&cols, h, s->ow, s->kw, s->sw, s->left, s->dw);
             c.kw = cols.taps;
             c.dw = cols.dilation;
             c.ow = cols.count;
-            c.pl = -cols.at;
+            c.left = -cols.at;
             pl_range_t taps = reached;
             pl_range_t inside = pl_inside(&c);
             const bool seen = (taps.end > taps.first) && (c.kw > 0);

@@ -6,9 +6,11 @@
 
 /* x (outer, n, inner) and z (times, n, inner), which repeats -> y (outer, inner): the products of lanes, each divided
  * by its length or by eps. A lane is read before its result is written. */
-static inline void pl_cosine_similarity_f32(const float *x, const float *z, float *y, int32_t outer, int32_t times,
-                                            int32_t n, int32_t inner, float eps)
+static inline void pl_cosine_similarity_f32(const float *x_start, const float *z, float *y_start, int32_t outer,
+                                            int32_t times, int32_t n, int32_t inner, float eps)
 {
+    const float *x = x_start;
+    float *y = y_start;
     for (int32_t o = 0; o < outer; o++) {
         const float *other = z + (o % times * n * inner);
         for (int32_t i = 0; i < inner; i++) {

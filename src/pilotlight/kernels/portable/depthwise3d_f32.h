@@ -19,8 +19,9 @@ static inline void pl_add_row_f32(const float *x, int32_t step, float w, float *
 
 /* One channel of a convolution that sees one channel of the input: x (id, ih, iw), w (kd, kh, kw), y (od, oh, ow).
  * Row by row: every tap adds a run of inputs to a run of outputs, so that there is nothing to gather. */
-static inline void pl_depthwise3d_f32(const pl_volume_t *s, const float *x, const float *w, float bias, float *y)
+static inline void pl_depthwise3d_f32(const pl_volume_t *s, const float *x, const float *w, float bias, float *y_start)
 {
+    float *y = y_start;
     for (int32_t at = 0; at < (s->od * s->oh); at++, y = &y[s->ow]) {
         for (int32_t u = 0; u < s->ow; u++) {
             y[u] = bias;

@@ -6,9 +6,10 @@
 
 #include "patch_s8.h"
 
-static inline int8_t *pl_fill_s8(int8_t *to, int32_t bytes, int32_t value)
+static inline int8_t *pl_fill_s8(int8_t *to_start, int32_t bytes, int32_t value)
 {
-    for (; bytes > 0; bytes--) {
+    int8_t *to = to_start;
+    for (int32_t left = bytes; left > 0; left--) {
         PL_BARRIER(to);
         *to = (int8_t)value;
         to++;
@@ -18,15 +19,16 @@ static inline int8_t *pl_fill_s8(int8_t *to, int32_t bytes, int32_t value)
 
 /* Copies what a group of pixels sees of all channels. */
 static inline void pl_gather_channels_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g,
-                                         const int8_t *x, // (ih, iw, ic)
-                                         int8_t *patch)   // (kh, columns, ic)
+                                         const int8_t *x,     // (ih, iw, ic)
+                                         int8_t *patch_start) // (kh, columns, ic)
 {
+    int8_t *patch = patch_start;
     const int32_t columns = ((g->pixels - 1) * s->sw) + ((s->kw - 1) * s->dw) + 1;
-    const int32_t at = (g->col * s->sw) - s->pl;
+    const int32_t at = (g->col * s->sw) - s->left;
     const int32_t before = (at < 0) ? (((at + columns) < 0) ? columns : -at) : 0;
     const int32_t end = ((at + columns) < s->iw) ? (at + columns) : s->iw;
     const int32_t inside = ((at + before) < end) ? (end - at - before) : 0;
-    int32_t row = (g->row * s->sh) - s->pt;
+    int32_t row = (g->row * s->sh) - s->top;
     for (int32_t r = 0; r < s->kh; r++) {
         if ((row >= 0) && (row < s->ih) && (inside > 0)) {
             patch = pl_fill_s8(patch, before * s->ic, s->zx);
@@ -40,9 +42,11 @@ static inline void pl_gather_channels_s8(const pl_conv_s8_t *s, const pl_group_s
 }
 
 /* One channel along a row, 3x3 and stride 1: each column is loaded once, and goes into three sums. */
-static inline void pl_depthwise3_s8(const pl_conv_s8_t *s, int32_t pixels, int32_t row, const int8_t *x,
-                                    const int8_t *w, int32_t bias, int32_t m, int8_t *y)
+static inline void pl_depthwise3_s8(const pl_conv_s8_t *s, int32_t pixels, int32_t row, const int8_t *x_start,
+                                    const int8_t *w, int32_t bias, int32_t m, int8_t *y_start)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     const pl_requantize_t q = {s->q.zy, s->q.shift, s->q.lo, s->q.hi}; // a store to y might change what s points to
     const int32_t ic = s->ic;
     const int8_t *x1 = x + row;
@@ -68,7 +72,7 @@ static inline void pl_depthwise3_s8(const pl_conv_s8_t *s, int32_t pixels, int32
     c = *x2;
     int32_t second = first + (a * w01) + (b * w11) + (c * w21); // two of three columns
     first = bias + (a * w00) + (b * w10) + (c * w20);           // one of three
-    for (; pixels > 0; pixels--) {
+    for (int32_t left = pixels; left > 0; left--) {
         x = &x[ic];
         x1 = &x1[ic];
         x2 = &x2[ic];
@@ -83,16 +87,18 @@ static inline void pl_depthwise3_s8(const pl_conv_s8_t *s, int32_t pixels, int32
 }
 
 /* One channel along a row, any kernel. */
-static inline void pl_depthwise_any_s8(const pl_conv_s8_t *s, int32_t pixels, int32_t row, const int8_t *x,
-                                       const int8_t *w, int32_t bias, int32_t m, int8_t *y)
+static inline void pl_depthwise_any_s8(const pl_conv_s8_t *s, int32_t pixels, int32_t row, const int8_t *x_start,
+                                       const int8_t *w, int32_t bias, int32_t m, int8_t *y_start)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     const pl_requantize_t q = {s->q.zy, s->q.shift, s->q.lo, s->q.hi};
     const int32_t ic = s->ic;
     const int32_t step = s->dw * ic;
     const int32_t kh = s->kh;
     const int32_t kw = s->kw;
     const int32_t next = s->sw * ic;
-    for (; pixels > 0; pixels--) {
+    for (int32_t left = pixels; left > 0; left--) {
         const int8_t *from = x;
         const int8_t *v = w;
         int32_t acc = bias;

@@ -8,8 +8,9 @@
 /* The derivative of log(gamma(x)). Its error is a few units in the last place of the terms it is made of: smaller
  * arguments are shifted up to where an asymptotic series holds, negative ones are reflected. NaN where they are whole,
  * infinite at zero. */
-static inline float pl_digamma_f32(float x)
+static inline float pl_digamma_f32(float x_start)
 {
+    float x = x_start;
     float y = 0.0f;
     if (x == 0.0f) {
         return pl_copysign_f32(pl_inf(), -x);

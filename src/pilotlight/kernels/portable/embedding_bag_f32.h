@@ -20,8 +20,9 @@ typedef struct {
 
 /* x (rows, width), ids (count), offsets (ends), weights (count) or 0 -> y (bags, width) */
 static inline void pl_embedding_bag_f32(const pl_embedding_bag_t *s, const float *x, const int64_t *ids,
-                                        const int64_t *offsets, const float *weights, float *y)
+                                        const int64_t *offsets, const float *weights, float *y_start)
 {
+    float *y = y_start;
     for (int32_t b = 0; b < s->bags; b++, y = &y[s->width]) {
         const int64_t from = (offsets[b] < 0) ? 0 : offsets[b];
         const int64_t next = ((b + 1) < s->ends) ? offsets[b + 1] : s->count;

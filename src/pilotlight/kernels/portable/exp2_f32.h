@@ -16,8 +16,9 @@ static inline float pl_exp2_near_f32(float r)
 }
 
 /* 2^x, at most 1.2 ulp from the exact value. */
-static inline float pl_exp2_f32(float x)
+static inline float pl_exp2_f32(float x_start)
 {
+    float x = x_start;
     float shifted;
     x = (x > 129.0f) ? 129.0f : x;
     x = (x < -151.0f) ? -151.0f : x;

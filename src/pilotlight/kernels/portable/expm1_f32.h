@@ -4,8 +4,9 @@
 #include "exp_f32.h"
 
 /* e^x - 1, at most 1.7 ulp from the exact value. */
-static inline float pl_expm1_f32(float x)
+static inline float pl_expm1_f32(float x_start)
 {
+    float x = x_start;
     float shifted;
     float p;
     int32_t n;

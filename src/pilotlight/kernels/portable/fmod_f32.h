@@ -4,8 +4,9 @@
 #include "abs_f32.h"
 
 /* The mantissa with its leading bit in place, for denormals too; moves the exponent `*e` with it. */
-static inline uint32_t pl_mantissa(uint32_t u, int32_t *e)
+static inline uint32_t pl_mantissa(uint32_t u_start, int32_t *e)
 {
+    uint32_t u = u_start;
     *e = (int32_t)(u >> 23);
     if (*e != 0) {
         return (u & 0x007fffffu) | 0x00800000u;

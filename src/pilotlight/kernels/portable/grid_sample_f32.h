@@ -26,8 +26,9 @@ typedef struct {
 } pl_grid_sample_t;
 
 /* A coordinate moved inside, as the padding says. */
-static inline float pl_grid_inside(const pl_grid_sample_t *s, float at, int32_t size)
+static inline float pl_grid_inside(const pl_grid_sample_t *s, float at_start, int32_t size)
 {
+    float at = at_start;
     const float last = (float)(size - 1);
     if (s->padding == 2) {
         const float low = (s->align_corners != 0) ? 0.0f : -0.5f;
@@ -105,8 +106,12 @@ static inline float pl_grid_nearest(const pl_grid_sample_t *s, const float *x, c
     return pl_grid_pixel(s, x, z, (int32_t)pl_round_f32(at[1]), (int32_t)pl_round_f32(at[0]));
 }
 
-static inline void pl_grid_sample_f32(const pl_grid_sample_t *s, const float *x, const float *grid, float *y)
+static inline void pl_grid_sample_f32(const pl_grid_sample_t *s, const float *x_start, const float *grid_start,
+                                      float *y_start)
 {
+    const float *x = x_start;
+    const float *grid = grid_start;
+    float *y = y_start;
     const int32_t sizes[3] = {s->w, s->h, s->d};
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t p = 0; p < s->points; p++) {

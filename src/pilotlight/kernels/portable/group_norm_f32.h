@@ -9,9 +9,11 @@
 /* x (n, s, c) in `groups` groups of neighbouring channels, each group of an image to mean 0 and variance 1, then
  * times w (c) plus b (c), each of which may be null. groups == c is instance norm. stats (groups, 2) is scratch.
  * An image's statistics come first, then it is walked forward: y may be x. */
-static inline void pl_group_norm_f32(const float *x, const float *w, const float *b, float *stats, float *y, int32_t n,
-                                     int32_t s, int32_t c, int32_t groups, float eps)
+static inline void pl_group_norm_f32(const float *x_start, const float *w, const float *b, float *stats, float *y_start,
+                                     int32_t n, int32_t s, int32_t c, int32_t groups, float eps)
 {
+    const float *x = x_start;
+    float *y = y_start;
     const int32_t width = c / groups;
     const float count = (float)s * (float)width;
     for (int32_t image = 0; image < n; image++) {

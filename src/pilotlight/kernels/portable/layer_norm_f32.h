@@ -8,9 +8,11 @@
 
 /* Every row of x (rows, n) to mean 0 and variance 1, then times w (n) plus b (n), each of which may be null.
  * Row by row; y may be x. */
-static inline void pl_layer_norm_f32(const float *x, const float *w, const float *b, float *y, int32_t rows, int32_t n,
-                                     float eps)
+static inline void pl_layer_norm_f32(const float *x_start, const float *w, const float *b, float *y_start, int32_t rows,
+                                     int32_t n, float eps)
 {
+    const float *x = x_start;
+    float *y = y_start;
     for (int32_t r = 0; r < rows; r++) {
         const float mean = pl_sum_f32(x, n, 1) / (float)n;
         const float variance = pl_sum_squares_f32(x, n, 1, mean) / (float)n;

@@ -25,8 +25,9 @@ static inline float pl_lgamma_middle_f32(float t)
 
 /* The same for every positive x: a logarithm shifts smaller ones up and those below 8 down, Stirling's series has the
  * rest. */
-static inline float pl_lgamma_positive_f32(float x)
+static inline float pl_lgamma_positive_f32(float x_start)
 {
+    float x = x_start;
     if (x < 1.0f) {
         return pl_lgamma_middle_f32(x - 1.0f) - pl_log_f32(x);
     }

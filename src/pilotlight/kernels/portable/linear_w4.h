@@ -59,9 +59,11 @@ static inline int32_t pl_weight_w4(const pl_linear_w4_t *s, const uint32_t *w, c
     } while (0)
 
 /* Adds a chunk to the sums of four outputs: x (n), w (n / 2) words, n a multiple of 4 and not 0, step (4). */
-PL_Q_APART void pl_four_w4(const int32_t *x, const uint32_t *w, int32_t n, const uint16_t *step, int32_t shift,
-                           int64_t *sum)
+PL_Q_APART void pl_four_w4(const int32_t *x_start, const uint32_t *w_start, int32_t n, const uint16_t *step,
+                           int32_t shift, int64_t *sum)
 {
+    const int32_t *x = x_start;
+    const uint32_t *w = w_start;
     int32_t a = 0;
     int32_t b = 0;
     int32_t c = 0;
@@ -80,9 +82,10 @@ PL_Q_APART void pl_four_w4(const int32_t *x, const uint32_t *w, int32_t n, const
 }
 
 /* Four outputs over a row: q (width) integers and, after them, a shift for each chunk. */
-static inline void pl_sums_w4(const pl_linear_w4_t *s, const int32_t *q, const uint32_t *w, const uint16_t *step,
+static inline void pl_sums_w4(const pl_linear_w4_t *s, const int32_t *q, const uint32_t *w, const uint16_t *step_start,
                               int64_t *sum)
 {
+    const uint16_t *step = step_start;
     const int32_t *shift = q + s->width;
     int32_t left = s->per;
     for (int32_t k = 0; k < s->width; k += s->chunk) {

@@ -87,8 +87,10 @@ typedef int32_t __attribute__((__may_alias__)) pl_pair_w8;
 
 /* Adds n inputs, a multiple of 4 and not 0, to the sums of two outputs: x (n / 2, 4), w (n / 2, 4). a and b sum the
  * high halves, c and d the low ones. */
-PL_Q_APART void pl_two_w8(const int16_t *x, const int8_t *w, int32_t n, int64_t *sum)
+PL_Q_APART void pl_two_w8(const int16_t *x_start, const int8_t *w_start, int32_t n, int64_t *sum)
 {
+    const int16_t *x = x_start;
+    const int8_t *w = w_start;
     int32_t a = 0;
     int32_t b = 0;
     int32_t c = 0;

@@ -67,9 +67,11 @@ static inline void pl_limit_f32(int32_t act, float lo, float hi, float *y, int32
 }
 
 /* One block of `filters` filters at one pixel: the sum over its window. */
-static inline void pl_mac_pixel_f32(const pl_mac_t *a, const float *x, const float *w, const float *bias, float *y,
-                                    int32_t filters)
+static inline void pl_mac_pixel_f32(const pl_mac_t *a, const float *x_start, const float *w_start, const float *bias,
+                                    float *y, int32_t filters)
 {
+    const float *x = x_start;
+    const float *w = w_start;
     float acc[8]; // (filters)
     for (int32_t f = 0; f < filters; f++) {
         PL_BARRIER(bias);
@@ -100,9 +102,11 @@ static inline void pl_mac_pixel_f32(const pl_mac_t *a, const float *x, const flo
 }
 
 /* One block of `channels` channels at one pixel, each with its own filter. */
-static inline void pl_dw_pixel_f32(const pl_mac_t *a, const float *x, const float *w, const float *bias, float *y,
-                                   int32_t channels)
+static inline void pl_dw_pixel_f32(const pl_mac_t *a, const float *x_start, const float *w_start, const float *bias,
+                                   float *y, int32_t channels)
 {
+    const float *x = x_start;
+    const float *w = w_start;
     float acc[8]; // (channels)
     for (int32_t f = 0; f < channels; f++) {
         PL_BARRIER(bias);

@@ -4,8 +4,10 @@
 #include "matmul.h"
 
 /* Four rows by four columns. */
-static inline void pl_matmul_4x4_f32(const pl_matmul_t *s, const float *a, const float *b, float *y)
+static inline void pl_matmul_4x4_f32(const pl_matmul_t *s, const float *a, const float *b_start, float *y_start)
 {
+    const float *b = b_start;
+    float *y = y_start;
     const float *a1 = a + s->a_row;
     const float *a2 = a1 + s->a_row;
     const float *a3 = a2 + s->a_row;
@@ -75,8 +77,9 @@ static inline void pl_matmul_4x4_f32(const pl_matmul_t *s, const float *a, const
 }
 
 /* One row by four columns. */
-static inline void pl_matmul_1x4_f32(const pl_matmul_t *s, const float *a, const float *b, float *y)
+static inline void pl_matmul_1x4_f32(const pl_matmul_t *s, const float *a, const float *b_start, float *y)
 {
+    const float *b = b_start;
     const int32_t next = s->b_col;
     float c0 = 0.0f;
     float c1 = 0.0f;
@@ -97,8 +100,9 @@ static inline void pl_matmul_1x4_f32(const pl_matmul_t *s, const float *a, const
 }
 
 /* One element. */
-static inline float pl_matmul_1x1_f32(const pl_matmul_t *s, const float *a, const float *b)
+static inline float pl_matmul_1x1_f32(const pl_matmul_t *s, const float *a, const float *b_start)
 {
+    const float *b = b_start;
     float c = 0.0f;
     for (int32_t p = 0; p < s->k; p++) {
         c += a[p] * b[0];
@@ -108,8 +112,10 @@ static inline float pl_matmul_1x1_f32(const pl_matmul_t *s, const float *a, cons
 }
 
 /* One matrix of the batch, in blocks of four rows by four columns. */
-static inline void pl_matmul_one_f32(const pl_matmul_t *s, const float *a, const float *b, float *y)
+static inline void pl_matmul_one_f32(const pl_matmul_t *s, const float *a_start, const float *b, float *y_start)
 {
+    const float *a = a_start;
+    float *y = y_start;
     const int32_t fours = s->n & ~3; // a constant once inlined, so that the compiler sees how often the rest runs
     int32_t rows;
     for (int32_t i = 0; i < s->m; i += rows) {

@@ -13,8 +13,10 @@ typedef float pl_wide_t __attribute__((vector_size(32), aligned(4), __may_alias_
 enum { PL_WIDE = 8, PL_WIDE_COLUMNS = 16 };
 
 /* Four rows by sixteen neighbouring columns. */
-static inline void pl_wide_4x16_f32(const pl_matmul_t *s, const float *a, const float *b, float *y)
+static inline void pl_wide_4x16_f32(const pl_matmul_t *s, const float *a, const float *b_start, float *y_start)
 {
+    const float *b = b_start;
+    float *y = y_start;
     const float *a1 = a + s->a_row;
     const float *a2 = a1 + s->a_row;
     const float *a3 = a2 + s->a_row;
@@ -49,8 +51,9 @@ static inline void pl_wide_4x16_f32(const pl_matmul_t *s, const float *a, const 
 }
 
 /* One row by sixteen neighbouring columns. */
-static inline void pl_wide_1x16_f32(const pl_matmul_t *s, const float *a, const float *b, float *y)
+static inline void pl_wide_1x16_f32(const pl_matmul_t *s, const float *a, const float *b_start, float *y)
 {
+    const float *b = b_start;
     pl_wide_t c0 = {0};
     pl_wide_t c1 = {0};
     for (int32_t p = 0; p < s->k; p++) {

@@ -44,13 +44,15 @@ static inline void pl_max_window_f32(const float *x, float *y, const pl_span_t *
 }
 
 /* Max pooling; padding never wins. Walks output pixels forward. */
-static inline void pl_max_pool2d_f32(const pl_pool2d_t *s, const float *x, float *y)
+static inline void pl_max_pool2d_f32(const pl_pool2d_t *s, const float *x_start, float *y_start)
 {
+    const float *x = x_start;
+    float *y = y_start;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const pl_span_t v = pl_pool_span((oy * s->sh) - s->pt, s->kh, s->dh, s->ih);
+            const pl_span_t v = pl_pool_span((oy * s->sh) - s->top, s->kh, s->dh, s->ih);
             for (int32_t ox = 0; ox < s->ow; ox++) {
-                const pl_span_t h = pl_pool_span((ox * s->sw) - s->pl, s->kw, s->dw, s->iw);
+                const pl_span_t h = pl_pool_span((ox * s->sw) - s->left, s->kw, s->dw, s->iw);
                 pl_max_window_f32(x, y, &v, &h, s->iw, s->c);
                 y = &y[s->c];
             }
@@ -60,8 +62,10 @@ static inline void pl_max_pool2d_f32(const pl_pool2d_t *s, const float *x, float
 }
 
 /* Adaptive max pooling of (n, ih, iw, c) to (n, oh, ow, c); the other fields do not matter. */
-static inline void pl_adaptive_max_pool2d_f32(const pl_pool2d_t *s, const float *x, float *y)
+static inline void pl_adaptive_max_pool2d_f32(const pl_pool2d_t *s, const float *x_start, float *y_start)
 {
+    const float *x = x_start;
+    float *y = y_start;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const pl_span_t v = pl_adaptive_span(oy, s->ih, s->oh);

@@ -14,8 +14,9 @@ typedef uint8_t pl_word;
 #endif
 
 /* Copies `bytes` from x to y; the two may overlap in either direction. */
-static inline void pl_copy(void *y, const void *x, int32_t bytes)
+static inline void pl_copy(void *y, const void *x, int32_t bytes_start)
 {
+    int32_t bytes = bytes_start;
     const uint8_t *from = (const uint8_t *)x;
     uint8_t *to = (uint8_t *)y;
     if (to == from) {
@@ -50,7 +51,7 @@ static inline void pl_copy(void *y, const void *x, int32_t bytes)
 static inline void pl_zero(void *y, int32_t bytes)
 {
     uint8_t *to = (uint8_t *)y;
-    for (; bytes > 0; bytes--) {
+    for (int32_t left = bytes; left > 0; left--) {
         PL_BARRIER(to);
         *to = 0u;
         to++;

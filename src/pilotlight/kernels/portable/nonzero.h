@@ -7,8 +7,9 @@
 
 /* The rows of x (rows, bytes) where mask (rows) is not 0, one after another in y (rows, bytes), zeros after them;
  * returns their number. y may be x. */
-static inline int64_t pl_compress(const uint8_t *x, const uint8_t *mask, uint8_t *y, int32_t rows, int32_t bytes)
+static inline int64_t pl_compress(const uint8_t *x_start, const uint8_t *mask, uint8_t *y, int32_t rows, int32_t bytes)
 {
+    const uint8_t *x = x_start;
     int32_t count = 0;
     uint8_t *to = y;
     for (int32_t r = 0; r < rows; r++) {
@@ -27,9 +28,12 @@ static inline int64_t pl_compress(const uint8_t *x, const uint8_t *mask, uint8_t
 }
 
 /* Overwrites the rows of y (rows, bytes) where mask (rows) is not 0 with those of x (given, bytes), in order. */
-static inline void pl_place(const uint8_t *x, const uint8_t *mask, uint8_t *y, int32_t rows, int32_t given,
-                            int32_t bytes)
+static inline void pl_place(const uint8_t *x_start, const uint8_t *mask, uint8_t *y_start, int32_t rows,
+                            int32_t given_start, int32_t bytes)
 {
+    const uint8_t *x = x_start;
+    uint8_t *y = y_start;
+    int32_t given = given_start;
     for (int32_t r = 0; (r < rows) && (given > 0); r++) {
         if (mask[r] != 0) {
             pl_copy(y, x, bytes);

@@ -22,8 +22,8 @@ typedef struct {
     int32_t kw;
     int32_t sh; // stride
     int32_t sw;
-    int32_t pt; // padding above and to the left; below and to the right it follows from oh and ow
-    int32_t pl;
+    int32_t top; // padding above and to the left; below and to the right it follows from oh and ow
+    int32_t left;
     int32_t dh; // dilation
     int32_t dw;
     int32_t groups; // of channels
@@ -70,7 +70,7 @@ static inline void pl_runs_s8(const pl_conv_s8_t *s, const pl_group_s8_t *g, pl_
     const bool alone = (s->kw != 1) && (s->step == s->kw);
     t->runs = alone ? g->pixels : 1;
     t->count = (s->kw == 1) ? g->pixels : alone ? s->kw : (((g->pixels - 1) * s->step) + s->kw);
-    t->at = (g->col * s->sw) - s->pl;
+    t->at = (g->col * s->sw) - s->left;
     t->at_run = s->sw;
     t->step = (s->kw == 1) ? s->sw : alone ? s->dw : 1;
     t->each_a_pixel = (s->kw == 1) ? 1 : 0;

@@ -15,8 +15,8 @@ typedef struct {
     int32_t kw;
     int32_t sh; // stride
     int32_t sw;
-    int32_t pt; // padding above and below, left and right
-    int32_t pl;
+    int32_t top; // padding above and below, left and right
+    int32_t left;
     int32_t dh; // dilation, of maxima only
     int32_t dw;
     int32_t count_padding; // averages count padded elements

@@ -4,8 +4,10 @@
 #include "number_i64.h"
 
 /* a to the power of b, wrapping around; a negative power is 0 except for 1 and -1. */
-static inline int64_t pl_pow_i64(int64_t a, int64_t b)
+static inline int64_t pl_pow_i64(int64_t a_start, int64_t b_start)
 {
+    int64_t a = a_start;
+    int64_t b = b_start;
     int64_t result = 1;
     if (b < 0) {
         return ((a == 1) || ((a == -1) && ((b % 2) == 0))) ? 1 : (a == -1) ? -1 : 0;

@@ -78,9 +78,10 @@ PL_Q_APART void pl_q_attention_dot(pl_q_scores_t *a, const int8_t *q, const int8
 
 /* Scores of one query q (width) with the keys k (keys, width), four at a time; hidden ones are the lowest integer.
  * Returns the largest. */
-static inline int32_t pl_q_attention_scores(const pl_q_attention_t *s, const int8_t *q, const int8_t *k,
+static inline int32_t pl_q_attention_scores(const pl_q_attention_t *s, const int8_t *q, const int8_t *k_start,
                                             const uint8_t *keep, int32_t *scores, int32_t keys)
 {
+    const int8_t *k = k_start;
     int32_t top = INT32_MIN;
     int32_t begin = -s->width * s->zq;
     int32_t four;
@@ -169,9 +170,11 @@ static inline void pl_q_attention_mix(const pl_q_attention_t *s, const int32_t *
 /* One query row at a time. q (batch, heads, rows, width), k (batch, kv_heads, keys, width), v (batch, kv_heads, keys,
  * depth), y (batch, heads, rows, depth). keep, 0 where a key is hidden, may be null. scratch (keys). A row that sees
  * no key gives zeros. */
-static inline void pl_q_attention(const pl_q_attention_t *s, const int8_t *q, const int8_t *k, const int8_t *v,
-                                  const uint8_t *keep, int32_t *scratch, int8_t *y)
+static inline void pl_q_attention(const pl_q_attention_t *s, const int8_t *q_start, const int8_t *k, const int8_t *v,
+                                  const uint8_t *keep, int32_t *scratch, int8_t *y_start)
 {
+    const int8_t *q = q_start;
+    int8_t *y = y_start;
     const int32_t share = s->heads / s->kv_heads;
     for (int32_t b = 0; b < s->batch; b++) {
         for (int32_t h = 0; h < s->heads; h++) {

@@ -24,9 +24,11 @@ static inline int32_t pl_q_attention_add(const pl_q_attention_bias_t *s, const i
 }
 
 /* As pl_q_attention; bias is int16 in units of 2^-10 and repeats as the mask there. */
-static inline void pl_q_attention_bias(const pl_q_attention_bias_t *t, const int8_t *q, const int8_t *k,
-                                       const int8_t *v, const int16_t *bias, int32_t *scratch, int8_t *y)
+static inline void pl_q_attention_bias(const pl_q_attention_bias_t *t, const int8_t *q_start, const int8_t *k,
+                                       const int8_t *v, const int16_t *bias, int32_t *scratch, int8_t *y_start)
 {
+    const int8_t *q = q_start;
+    int8_t *y = y_start;
     const pl_q_attention_t *s = &t->attention;
     const int32_t share = s->heads / s->kv_heads;
     for (int32_t b = 0; b < s->batch; b++) {

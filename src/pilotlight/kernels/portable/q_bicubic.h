@@ -6,9 +6,11 @@
 
 /* Bicubic: rows (oh, 8) and columns (ow, 8) name four neighbours and then their weights, of 2048 in all along a row's
  * own axis and of 4096 along a column's. Lines are kept in units of 2^-10. Walks output pixels forward. */
-static inline void pl_q_resize_bicubic(const pl_q_resize_t *s, const int8_t *x, const int16_t *rows,
-                                       const int16_t *columns, int8_t *y)
+static inline void pl_q_resize_bicubic(const pl_q_resize_t *s, const int8_t *x_start, const int16_t *rows,
+                                       const int16_t *columns, int8_t *y_start)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const int16_t *v = rows + (8 * oy);

@@ -42,9 +42,13 @@ static inline int8_t pl_q_top8(int32_t v)
 }
 
 /* n sums of operands that lie s0 and s1 elements apart, each 0 or 1; y may be either of them. */
-static inline void pl_q_add(const pl_q_add_t *t, const int8_t *x0, const int8_t *x1, int8_t *y, int32_t n, int32_t s0,
-                            int32_t s1)
+static inline void pl_q_add(const pl_q_add_t *t, const int8_t *x0_start, const int8_t *x1_start, int8_t *y_start,
+                            int32_t n_start, int32_t s0, int32_t s1)
 {
+    const int8_t *x0 = x0_start;
+    const int8_t *x1 = x1_start;
+    int8_t *y = y_start;
+    int32_t n = n_start;
     const bool limited = (t->lo != -128) || (t->hi != 127);
     int32_t a = t->a;
     int32_t b = t->b;
@@ -86,15 +90,18 @@ static inline void pl_q_add(const pl_q_add_t *t, const int8_t *x0, const int8_t 
 }
 
 /* n products likewise. */
-static inline void pl_q_mul(const pl_q_mul_t *t, const int8_t *x0, const int8_t *x1, int8_t *y, int32_t n, int32_t s0,
-                            int32_t s1)
+static inline void pl_q_mul(const pl_q_mul_t *t, const int8_t *x0_start, const int8_t *x1_start, int8_t *y_start,
+                            int32_t n, int32_t s0, int32_t s1)
 {
+    const int8_t *x0 = x0_start;
+    const int8_t *x1 = x1_start;
+    int8_t *y = y_start;
     const int32_t shift = t->shift;
     int32_t a = t->a;
     int32_t c = t->c;
     PL_BARRIER(a);
     PL_BARRIER(c);
-    for (; n > 0; n--) {
+    for (int32_t left = n; left > 0; left--) {
         const int32_t v = (((*x0 - t->z0) * (*x1 - t->z1) * a) + c) >> shift;
         *y = (int8_t)pl_q_clamp(pl_q_sat8(v), t->lo, t->hi);
         y++;

@@ -21,16 +21,19 @@ typedef struct {
 } pl_q_mul_s16_t;
 
 /* n sums of operands that lie s0 and s1 elements apart, each 0 or 1; y may be either of them. */
-static inline void pl_q_add_s16(const pl_q_add_s16_t *t, const int16_t *x0, const int16_t *x1, int16_t *y, int32_t n,
-                                int32_t s0, int32_t s1)
+static inline void pl_q_add_s16(const pl_q_add_s16_t *t, const int16_t *x0_start, const int16_t *x1_start,
+                                int16_t *y_start, int32_t n, int32_t s0, int32_t s1)
 {
+    const int16_t *x0 = x0_start;
+    const int16_t *x1 = x1_start;
+    int16_t *y = y_start;
     const int32_t fraction = t->fraction;
     const int32_t half = (int32_t)(1u << fraction) >> 1;
     int32_t a = t->a;
     int32_t b = t->b;
     PL_BARRIER(a); /* keeps them in registers */
     PL_BARRIER(b);
-    for (; n > 0; n--) {
+    for (int32_t left = n; left > 0; left--) {
         const int32_t v = pl_rhmul(*x0 * 65536, a) + pl_rhmul(*x1 * 65536, b) + half;
         *y = (int16_t)pl_q_clamp(v >> fraction, t->lo, t->hi);
         y++;
@@ -40,10 +43,13 @@ static inline void pl_q_add_s16(const pl_q_add_s16_t *t, const int16_t *x0, cons
 }
 
 /* n products likewise. */
-static inline void pl_q_mul_s16(const pl_q_mul_s16_t *t, const int16_t *x0, const int16_t *x1, int16_t *y, int32_t n,
-                                int32_t s0, int32_t s1)
+static inline void pl_q_mul_s16(const pl_q_mul_s16_t *t, const int16_t *x0_start, const int16_t *x1_start,
+                                int16_t *y_start, int32_t n, int32_t s0, int32_t s1)
 {
-    for (; n > 0; n--) {
+    const int16_t *x0 = x0_start;
+    const int16_t *x1 = x1_start;
+    int16_t *y = y_start;
+    for (int32_t left = n; left > 0; left--) {
         *y = pl_requantize_s16(&t->out, *x0 * *x1, t->m);
         y++;
         x0 = &x0[s0];

@@ -10,8 +10,9 @@
 #define PL_Q_APART static inline
 #endif
 
-static inline int32_t pl_q_clamp(int32_t v, int32_t lo, int32_t hi)
+static inline int32_t pl_q_clamp(int32_t v_start, int32_t lo, int32_t hi)
 {
+    int32_t v = v_start;
     v = (v < lo) ? lo : v;
     return (v > hi) ? hi : v;
 }

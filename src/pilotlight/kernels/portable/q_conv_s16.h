@@ -40,8 +40,13 @@ typedef struct {
     PL_BARRIER(w);                                                                                                     \
     PL_BARRIER(x);                                                                                                     \
     PL_BARRIER(z);
-PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w, int32_t k, int32_t *acc)
+PL_Q_APART void pl_dots_s16(const int16_t *x_start, const int16_t *z_start, const int8_t *w_start, int32_t k_start,
+                            int32_t *acc)
 {
+    const int16_t *x = x_start;
+    const int16_t *z = z_start;
+    const int8_t *w = w_start;
+    int32_t k = k_start;
     int32_t a0 = 0;
     int32_t a1 = 0;
     int32_t b0 = 0;
@@ -74,8 +79,13 @@ PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w,
     t = z[i];                                                                                                          \
     b0 += t * w[at];                                                                                                   \
     b1 += t * w[(at) + 4];
-PL_Q_APART void pl_dots_s16(const int16_t *x, const int16_t *z, const int8_t *w, int32_t k, int32_t *acc)
+PL_Q_APART void pl_dots_s16(const int16_t *x_start, const int16_t *z_start, const int8_t *w_start, int32_t k_start,
+                            int32_t *acc)
 {
+    const int16_t *x = x_start;
+    const int16_t *z = z_start;
+    const int8_t *w = w_start;
+    int32_t k = k_start;
     int32_t a0 = 0;
     int32_t a1 = 0;
     int32_t b0 = 0;
@@ -138,9 +148,10 @@ static inline void pl_sums_s16(const pl_conv_s16_t *s, const int16_t *x, const i
 }
 
 /* All filters of one group of channels at one group of pixels, into y (pixels, oc) from element `first` on. */
-static inline void pl_filters_s16(const pl_conv_s16_t *s, int32_t pixels, const int16_t *patch, const int8_t *w,
+static inline void pl_filters_s16(const pl_conv_s16_t *s, int32_t pixels, const int16_t *patch, const int8_t *w_start,
                                   const int32_t *bias, const int32_t *m, void *y, int32_t first)
 {
+    const int8_t *w = w_start;
     const int32_t k = s->c.kw * s->c.kh * (s->c.icg >> 1);
     const int32_t step = s->c.step * s->c.kh * (s->c.icg >> 1);
     const int32_t oc = s->c.oc;

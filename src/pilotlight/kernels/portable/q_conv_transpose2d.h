@@ -17,8 +17,8 @@ typedef struct {
     int32_t kw;
     int32_t sh; // stride
     int32_t sw;
-    int32_t pt; // padding cut off above and to the left
-    int32_t pl;
+    int32_t top; // padding cut off above and to the left
+    int32_t left;
     int32_t dh; // dilation
     int32_t dw;
     int32_t groups; // of channels
@@ -43,9 +43,11 @@ typedef struct {
 } pl_q_transposed_t;
 
 /* a += one tap's channels p (n) times t (n, width) for four filters, of which those beyond `width` repeat the last. */
-PL_Q_APART void pl_q_transposed_tap4(pl_q_transposed_t *a, const int8_t *p, const int8_t *t, int32_t n, int32_t width,
-                                     int32_t zx)
+PL_Q_APART void pl_q_transposed_tap4(pl_q_transposed_t *a, const int8_t *p_start, const int8_t *t_start, int32_t n,
+                                     int32_t width, int32_t zx)
 {
+    const int8_t *p = p_start;
+    const int8_t *t = t_start;
     const int8_t *t1 = t + (width > 1);
     const int8_t *t2 = t1 + (width > 2);
     const int8_t *t3 = t2 + (width > 3);
@@ -53,7 +55,7 @@ PL_Q_APART void pl_q_transposed_tap4(pl_q_transposed_t *a, const int8_t *p, cons
     int32_t a1 = a->a1;
     int32_t a2 = a->a2;
     int32_t a3 = a->a3;
-    for (; n > 0; n--) {
+    for (int32_t left = n; left > 0; left--) {
         const int32_t v = *p++ - zx;
         a0 += v * *t;
         a1 += v * *t1;
@@ -76,9 +78,9 @@ static inline void pl_q_transposed_block(const pl_q_conv_transpose2d_t *s, const
 {
     const int32_t icg = s->ic / s->groups;
     for (int32_t r = 0; r < s->kh; r++) {
-        const int32_t iy = pl_q_transposed_tap(oy, r, s->sh, s->pt, s->dh, s->ih);
+        const int32_t iy = pl_q_transposed_tap(oy, r, s->sh, s->top, s->dh, s->ih);
         for (int32_t q = 0; (iy >= 0) && (q < s->kw); q++) {
-            const int32_t ix = pl_q_transposed_tap(ox, q, s->sw, s->pl, s->dw, s->iw);
+            const int32_t ix = pl_q_transposed_tap(ox, q, s->sw, s->left, s->dw, s->iw);
             if (ix >= 0) {
                 const int8_t *p = x + (((iy * s->iw) + ix) * s->ic); // (icg)
                 pl_q_transposed_tap4(a, p, w + (((r * s->kw) + q) * icg * width), icg, width, s->zx);
@@ -89,9 +91,11 @@ static inline void pl_q_transposed_block(const pl_q_conv_transpose2d_t *s, const
 
 /* Gathered: every output pixel sums the taps that reach it. w holds in each group blocks of 4 filters, the last one
  * narrower where 4 does not divide them, each (kh, kw, ic / groups, width). bias and m (oc). */
-static inline void pl_q_conv_transpose2d(const pl_q_conv_transpose2d_t *s, const int8_t *x, const int8_t *w,
-                                         const int32_t *bias, const int32_t *m, int8_t *y)
+static inline void pl_q_conv_transpose2d(const pl_q_conv_transpose2d_t *s, const int8_t *x_start, const int8_t *w,
+                                         const int32_t *bias, const int32_t *m, int8_t *y_start)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     const int32_t icg = s->ic / s->groups;
     const int32_t ocg = s->oc / s->groups;
     for (int32_t n = 0; n < s->n; n++) {

@@ -19,9 +19,11 @@ typedef struct {
 
 /* x (outer, n, inner) and z (times, n, inner), which repeats -> y (outer, inner): the product of two lanes divided by
  * the root of their squares. A lane is read before its result is written. */
-static inline void pl_q_cosine_similarity(const pl_q_cosine_similarity_t *s, const int8_t *x, const int8_t *z,
-                                          int8_t *y)
+static inline void pl_q_cosine_similarity(const pl_q_cosine_similarity_t *s, const int8_t *x_start, const int8_t *z,
+                                          int8_t *y_start)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     const int32_t step = s->inner;
     for (int32_t o = 0; o < s->outer; o++) {
         const int8_t *other = z + (o % s->times * s->n * step);

@@ -41,8 +41,11 @@ static inline void pl_line_put_s16(const pl_line_s16_t *t, int32_t sum, void *y,
 }
 
 /* 3x3 and stride 1: each column is loaded once, and goes into three sums. */
-PL_Q_APART void pl_depthwise3_s16(const pl_line_s16_t *line, const int16_t *x, const int8_t *w, void *y, int32_t at)
+PL_Q_APART void pl_depthwise3_s16(const pl_line_s16_t *line, const int16_t *x_start, const int8_t *w, void *y,
+                                  int32_t at_start)
 {
+    const int16_t *x = x_start;
+    int32_t at = at_start;
     pl_line_s16_t t;
     pl_line_copy_s16(&t, line);
     const int32_t n = t.channels;
@@ -79,9 +82,11 @@ PL_Q_APART void pl_depthwise3_s16(const pl_line_s16_t *line, const int16_t *x, c
 }
 
 /* Any kernel: w (kh, kw, channels) at the channel, `across` elements from a tap to the next. */
-PL_Q_APART void pl_depthwise_any_s16(const pl_line_s16_t *line, const pl_conv_s8_t *c, const int16_t *x,
-                                     const int8_t *w, void *y, int32_t at)
+PL_Q_APART void pl_depthwise_any_s16(const pl_line_s16_t *line, const pl_conv_s8_t *c, const int16_t *x_start,
+                                     const int8_t *w, void *y, int32_t at_start)
 {
+    const int16_t *x = x_start;
+    int32_t at = at_start;
     pl_line_s16_t t;
     pl_line_copy_s16(&t, line);
     const int32_t across = c->dw * t.channels;

@@ -16,10 +16,13 @@ typedef struct {
 } pl_q_div_t;
 
 /* n numbers; x0 and x1 move by step0 and step1, which are 0 or 1. y may be x0 or x1. */
-static inline void pl_q_div(const pl_q_div_t *s, const int8_t *x0, const int8_t *x1, int8_t *y, int32_t n,
-                            int32_t step0, int32_t step1)
+static inline void pl_q_div(const pl_q_div_t *s, const int8_t *x0_start, const int8_t *x1_start, int8_t *y_start,
+                            int32_t n, int32_t step0, int32_t step1)
 {
-    for (; n > 0; n--) {
+    const int8_t *x0 = x0_start;
+    const int8_t *x1 = x1_start;
+    int8_t *y = y_start;
+    for (int32_t left = n; left > 0; left--) {
         const int32_t over = (*x0 - s->z0) * s->a;
         const int32_t under = *x1 - s->z1;
         int32_t v = ((over == 0) ? s->c : ((over / ((under != 0) ? under : 1)) + s->c)) >> s->shift;

@@ -22,9 +22,11 @@ typedef struct {
 
 /* x (samples, pixels, channels) -> y, w and b (channels), scratch (groups). The statistics of a sample first, then
  * its numbers in order; y may be x. */
-static inline void pl_q_group_norm(const pl_q_group_norm_t *g, const int8_t *x, const int32_t *w, const int32_t *b,
-                                   pl_q_group_t *scratch, int8_t *y)
+static inline void pl_q_group_norm(const pl_q_group_norm_t *g, const int8_t *x_start, const int32_t *w,
+                                   const int32_t *b, pl_q_group_t *scratch, int8_t *y_start)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     const pl_q_norm_t *s = &g->norm;
     const int32_t width = g->channels / g->groups;
     for (int32_t sample = 0; sample < s->rows; sample++) {

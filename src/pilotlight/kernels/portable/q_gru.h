@@ -15,8 +15,12 @@ typedef struct {
 } pl_q_gru_gates_t;
 
 /* a += x (n) times w (n, 3), three gates at once; the numbers of x are `step` apart, 0 repeats one. */
-PL_Q_APART void pl_q_gru_dot(pl_q_gru_gates_t *a, const int8_t *x, const int8_t *w, int32_t n, int32_t step)
+PL_Q_APART void pl_q_gru_dot(pl_q_gru_gates_t *a, const int8_t *x_start, const int8_t *w_start, int32_t n_start,
+                             int32_t step)
 {
+    const int8_t *x = x_start;
+    const int8_t *w = w_start;
+    int32_t n = n_start;
     int32_t r = a->r;
     int32_t z = a->z;
     int32_t c = a->n;

@@ -10,8 +10,9 @@ typedef struct {
 } pl_q_inverse_t;
 
 /* The sum, which is at least 2^bits, is halved until it is below 2^16, rounding up; the first halvings are one shift. */
-static inline pl_q_inverse_t pl_q_inverse(uint32_t sum, int32_t bits)
+static inline pl_q_inverse_t pl_q_inverse(uint32_t sum_start, int32_t bits)
 {
+    uint32_t sum = sum_start;
     const int32_t first = (bits > 15) ? (bits - 15) : 0;
     pl_q_inverse_t v = {0, first + 15 - bits};
     sum = (sum + (1u << first) - 1u) >> first;

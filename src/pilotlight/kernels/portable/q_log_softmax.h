@@ -5,8 +5,9 @@
 #include "rhmul.h"
 
 /* log2(v) in units of 2^-16, v > 0: a polynomial for the fraction, exact at powers of two and within 2e-5. */
-static inline int32_t pl_q_log2(uint32_t v)
+static inline int32_t pl_q_log2(uint32_t v_start)
 {
+    uint32_t v = v_start;
     int32_t whole = 31;
     int32_t f;
     int32_t p = 47506355;

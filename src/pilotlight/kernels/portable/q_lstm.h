@@ -16,13 +16,16 @@ typedef struct {
 } pl_q_lstm_sums_t;
 
 /* a += x (n) times w (n, 4), four gates at once; the numbers of x are `step` apart, 0 repeats one. */
-PL_Q_APART void pl_q_lstm_dot(pl_q_lstm_sums_t *a, const int8_t *x, const int8_t *w, int32_t n, int32_t step)
+PL_Q_APART void pl_q_lstm_dot(pl_q_lstm_sums_t *a, const int8_t *x_start, const int8_t *w_start, int32_t n,
+                              int32_t step)
 {
+    const int8_t *x = x_start;
+    const int8_t *w = w_start;
     int32_t i = a->i;
     int32_t f = a->f;
     int32_t g = a->g;
     int32_t o = a->o;
-    for (; n > 0; n--) {
+    for (int32_t left = n; left > 0; left--) {
         const int32_t v = *x;
         i += v * w[0];
         f += v * w[1];

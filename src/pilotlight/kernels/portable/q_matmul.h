@@ -46,8 +46,10 @@ typedef struct {
     int32_t c11;
 } pl_q_block_t;
 
-PL_Q_APART void pl_q_matmul_2x2(pl_q_block_t *t, const int8_t *a, const int8_t *b)
+PL_Q_APART void pl_q_matmul_2x2(pl_q_block_t *t, const int8_t *a_start, const int8_t *b_start)
 {
+    const int8_t *a = a_start;
+    const int8_t *b = b_start;
     const int8_t *a1 = a + t->row;
     const int8_t *b1 = b + t->column;
     const int8_t *end = a + t->k;
@@ -76,8 +78,11 @@ PL_Q_APART void pl_q_matmul_2x2(pl_q_block_t *t, const int8_t *a, const int8_t *
 }
 
 /* y (batch, m, n), in blocks of two rows by two columns; an odd last one repeats its first row or column. */
-static inline void pl_q_matmul(const pl_q_matmul_t *s, const int8_t *a, const int8_t *b, int8_t *y)
+static inline void pl_q_matmul(const pl_q_matmul_t *s, const int8_t *a_start, const int8_t *b_start, int8_t *y_start)
 {
+    const int8_t *a = a_start;
+    const int8_t *b = b_start;
+    int8_t *y = y_start;
     const int32_t k = s->k;
     const int32_t n = s->n;
     const int32_t column = (s->transposed != 0) ? k : 1;

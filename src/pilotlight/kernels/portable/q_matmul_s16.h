@@ -20,10 +20,12 @@ typedef struct {
 } pl_q_matmul_s16_t;
 
 /* The sum of k products, `along` elements from one of b to the next. */
-PL_Q_APART int64_t pl_q_dot_s16(const int16_t *a, const int16_t *b, int32_t k, int32_t along)
+PL_Q_APART int64_t pl_q_dot_s16(const int16_t *a_start, const int16_t *b_start, int32_t k, int32_t along)
 {
+    const int16_t *a = a_start;
+    const int16_t *b = b_start;
     int64_t sum = 0;
-    for (; k > 0; k--) {
+    for (int32_t left = k; left > 0; left--) {
         sum += *a++ * *b;
         b = &b[along];
     }
@@ -31,8 +33,12 @@ PL_Q_APART int64_t pl_q_dot_s16(const int16_t *a, const int16_t *b, int32_t k, i
 }
 
 /* y (batch, m, n) */
-static inline void pl_q_matmul_s16(const pl_q_matmul_s16_t *s, const int16_t *a, const int16_t *b, int16_t *y)
+static inline void pl_q_matmul_s16(const pl_q_matmul_s16_t *s, const int16_t *a_start, const int16_t *b_start,
+                                   int16_t *y_start)
 {
+    const int16_t *a = a_start;
+    const int16_t *b = b_start;
+    int16_t *y = y_start;
     const int32_t k = s->k;
     const int32_t n = s->n;
     const int32_t column = (s->transposed != 0) ? k : 1;

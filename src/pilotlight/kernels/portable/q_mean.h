@@ -6,9 +6,11 @@
 
 /* Means along the middle of x (outer, axis, inner) -> y (outer, inner), four lanes at a time: the sum, which begins
  * with `begin`, requantized with m. A lane is read before its result is written, so y may be x. */
-static inline void pl_q_mean(const pl_requantize_t *q, const int8_t *x, int8_t *y, int32_t outer, int32_t axis,
-                             int32_t inner, int32_t begin, int32_t m)
+static inline void pl_q_mean(const pl_requantize_t *q, const int8_t *x_start, int8_t *y_start, int32_t outer,
+                             int32_t axis, int32_t inner, int32_t begin, int32_t m)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     for (int32_t o = 0; o < outer; o++) {
         const int32_t fours = inner & ~3;
         for (int32_t i = 0; i < fours; i += 4) {

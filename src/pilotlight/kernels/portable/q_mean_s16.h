@@ -5,9 +5,11 @@
 
 /* Means along the middle of x (outer, axis, inner) -> y (outer, inner): the sum requantized with m. A lane is read
  * before its result is written, so y may be x. */
-static inline void pl_q_mean_s16(const pl_requantize_t *q, const int16_t *x, int16_t *y, int32_t outer, int32_t axis,
-                                 int32_t inner, int32_t m)
+static inline void pl_q_mean_s16(const pl_requantize_t *q, const int16_t *x_start, int16_t *y_start, int32_t outer,
+                                 int32_t axis, int32_t inner, int32_t m)
 {
+    const int16_t *x = x_start;
+    int16_t *y = y_start;
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
             const int16_t *p = x + i;

@@ -25,8 +25,9 @@ typedef struct {
     int32_t j;
 } pl_q_rsqrt_t;
 
-static inline pl_q_rsqrt_t pl_q_rsqrt(uint64_t v)
+static inline pl_q_rsqrt_t pl_q_rsqrt(uint64_t v_start)
 {
+    uint64_t v = v_start;
     pl_q_rsqrt_t result = {0, 0};
     uint32_t rest;
     uint32_t root = 0u;
@@ -54,8 +55,11 @@ static inline pl_q_rsqrt_t pl_q_rsqrt(uint64_t v)
 
 /* x (rows, n) -> y: deviations d = n * v - sum, normalized z = d / sqrt(n * squares - sum^2 + eps), then
  * clamp((rhmul(z, w) + b) >> fraction). w and b (n). Row by row; y may be x. */
-static inline void pl_q_norm(const pl_q_norm_t *s, const int8_t *x, const int32_t *w, const int32_t *b, int8_t *y)
+static inline void pl_q_norm(const pl_q_norm_t *s, const int8_t *x_start, const int32_t *w, const int32_t *b,
+                             int8_t *y_start)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     const int32_t n = s->n;
     for (int32_t row = 0; row < s->rows; row++) {
         int32_t sum = 0;

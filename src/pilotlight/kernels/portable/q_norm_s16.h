@@ -5,8 +5,11 @@
 #include "rhmul.h"
 
 /* x (rows, n) -> y as in pl_q_norm; the sums have 64 bits, and eps has no fraction bits. */
-static inline void pl_q_norm_s16(const pl_q_norm_t *s, const int16_t *x, const int32_t *w, const int32_t *b, int16_t *y)
+static inline void pl_q_norm_s16(const pl_q_norm_t *s, const int16_t *x_start, const int32_t *w, const int32_t *b,
+                                 int16_t *y_start)
 {
+    const int16_t *x = x_start;
+    int16_t *y = y_start;
     const int32_t n = s->n;
     for (int32_t row = 0; row < s->rows; row++) {
         int32_t sum = 0;

@@ -53,18 +53,20 @@ PL_Q_APART void pl_q_avg_window(const pl_requantize_t *q, const int8_t *x, int8_
 
 /* Average pooling. A window that reaches beyond the padding, as the last ones may, does not count that part.
  * Walks output pixels forward. */
-static inline void pl_q_avg_pool2d(const pl_q_pool2d_t *q, const int8_t *x, const int32_t *m, int8_t *y)
+static inline void pl_q_avg_pool2d(const pl_q_pool2d_t *q, const int8_t *x_start, const int32_t *m, int8_t *y_start)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     const pl_pool2d_t *s = &q->pool;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const int32_t top = (oy * s->sh) - s->pt;
-            const int32_t bottom = ((top + s->kh) < (s->ih + s->pt)) ? (top + s->kh) : (s->ih + s->pt);
+            const int32_t top = (oy * s->sh) - s->top;
+            const int32_t bottom = ((top + s->kh) < (s->ih + s->top)) ? (top + s->kh) : (s->ih + s->top);
             const pl_span_t v =
                 (q->adaptive != 0) ? pl_adaptive_span(oy, s->ih, s->oh) : pl_pool_span(top, s->kh, 1, s->ih);
             for (int32_t ox = 0; ox < s->ow; ox++) {
-                const int32_t left = (ox * s->sw) - s->pl;
-                const int32_t right = ((left + s->kw) < (s->iw + s->pl)) ? (left + s->kw) : (s->iw + s->pl);
+                const int32_t left = (ox * s->sw) - s->left;
+                const int32_t right = ((left + s->kw) < (s->iw + s->left)) ? (left + s->kw) : (s->iw + s->left);
                 const pl_span_t h =
                     (q->adaptive != 0) ? pl_adaptive_span(ox, s->iw, s->ow) : pl_pool_span(left, s->kw, 1, s->iw);
                 int32_t count = s->divisor;
@@ -82,8 +84,11 @@ static inline void pl_q_avg_pool2d(const pl_q_pool2d_t *q, const int8_t *x, cons
 
 /* y (4) = the largest of four neighbouring channels over rows by columns pixels, `step` elements from a pixel and
  * `row` from a row to the next. With the DSP extension four bytes are compared at once. */
-PL_Q_APART void pl_q_max4(const int8_t *x, int8_t *y, int32_t rows, int32_t columns, int32_t step, int32_t row)
+PL_Q_APART void pl_q_max4(const int8_t *x_start, int8_t *y, int32_t rows_start, int32_t columns, int32_t step,
+                          int32_t row)
 {
+    const int8_t *x = x_start;
+    int32_t rows = rows_start;
 #if defined(__GNUC__) && defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_UNALIGNED)
     typedef struct {
         uint32_t four;
@@ -159,16 +164,18 @@ static inline void pl_q_max_window(const pl_requantize_t *q, const int8_t *x, in
 }
 
 /* Max pooling; padding never wins. Walks output pixels forward. */
-static inline void pl_q_max_pool2d(const pl_q_pool2d_t *q, const int8_t *x, int8_t *y)
+static inline void pl_q_max_pool2d(const pl_q_pool2d_t *q, const int8_t *x_start, int8_t *y_start)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     const pl_pool2d_t *s = &q->pool;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const pl_span_t v = (q->adaptive != 0) ? pl_adaptive_span(oy, s->ih, s->oh)
-                                                   : pl_pool_span((oy * s->sh) - s->pt, s->kh, s->dh, s->ih);
+                                                   : pl_pool_span((oy * s->sh) - s->top, s->kh, s->dh, s->ih);
             for (int32_t ox = 0; ox < s->ow; ox++) {
                 const pl_span_t h = (q->adaptive != 0) ? pl_adaptive_span(ox, s->iw, s->ow)
-                                                       : pl_pool_span((ox * s->sw) - s->pl, s->kw, s->dw, s->iw);
+                                                       : pl_pool_span((ox * s->sw) - s->left, s->kw, s->dw, s->iw);
                 pl_q_max_window(&q->out, x, y, &v, &h, s->iw, s->c);
                 y = &y[s->c];
             }

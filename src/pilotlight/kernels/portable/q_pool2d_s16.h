@@ -22,17 +22,20 @@ static inline pl_span_t pl_q_window_s16(const pl_q_pool2d_s16_t *q, int32_t o, i
 
 /* Average pooling. A window that reaches beyond the padding, as the last ones may, does not count that part.
  * Walks output pixels forward. */
-static inline void pl_q_avg_pool2d_s16(const pl_q_pool2d_s16_t *q, const int16_t *x, const int32_t *m, int16_t *y)
+static inline void pl_q_avg_pool2d_s16(const pl_q_pool2d_s16_t *q, const int16_t *x_start, const int32_t *m,
+                                       int16_t *y_start)
 {
+    const int16_t *x = x_start;
+    int16_t *y = y_start;
     const pl_pool2d_t *s = &q->pool;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const int32_t top = (oy * s->sh) - s->pt;
-            const int32_t bottom = ((top + s->kh) < (s->ih + s->pt)) ? (top + s->kh) : (s->ih + s->pt);
+            const int32_t top = (oy * s->sh) - s->top;
+            const int32_t bottom = ((top + s->kh) < (s->ih + s->top)) ? (top + s->kh) : (s->ih + s->top);
             const pl_span_t v = pl_q_window_s16(q, oy, top, s->kh, 1, s->ih, s->oh);
             for (int32_t ox = 0; ox < s->ow; ox++) {
-                const int32_t left = (ox * s->sw) - s->pl;
-                const int32_t right = ((left + s->kw) < (s->iw + s->pl)) ? (left + s->kw) : (s->iw + s->pl);
+                const int32_t left = (ox * s->sw) - s->left;
+                const int32_t right = ((left + s->kw) < (s->iw + s->left)) ? (left + s->kw) : (s->iw + s->left);
                 const pl_span_t h = pl_q_window_s16(q, ox, left, s->kw, 1, s->iw, s->ow);
                 int32_t count = s->divisor;
                 if (count == 0) {
@@ -56,14 +59,16 @@ static inline void pl_q_avg_pool2d_s16(const pl_q_pool2d_s16_t *q, const int16_t
 }
 
 /* Max pooling; padding never wins. Walks output pixels forward. */
-static inline void pl_q_max_pool2d_s16(const pl_q_pool2d_s16_t *q, const int16_t *x, int16_t *y)
+static inline void pl_q_max_pool2d_s16(const pl_q_pool2d_s16_t *q, const int16_t *x_start, int16_t *y_start)
 {
+    const int16_t *x = x_start;
+    int16_t *y = y_start;
     const pl_pool2d_t *s = &q->pool;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
-            const pl_span_t v = pl_q_window_s16(q, oy, (oy * s->sh) - s->pt, s->kh, s->dh, s->ih, s->oh);
+            const pl_span_t v = pl_q_window_s16(q, oy, (oy * s->sh) - s->top, s->kh, s->dh, s->ih, s->oh);
             for (int32_t ox = 0; ox < s->ow; ox++) {
-                const pl_span_t h = pl_q_window_s16(q, ox, (ox * s->sw) - s->pl, s->kw, s->dw, s->iw, s->ow);
+                const pl_span_t h = pl_q_window_s16(q, ox, (ox * s->sw) - s->left, s->kw, s->dw, s->iw, s->ow);
                 for (int32_t k = 0; k < s->c; k++) {
                     int32_t a = -32768;
                     for (int32_t r = v.first; r < v.end; r += v.step) {

@@ -5,8 +5,9 @@
 
 /* rint(v), ties to even, of lo <= v <= hi within +-2^22: adding 1.5 * 2^23 leaves the integer in the low bits. The
  * clamp comes between the multiply and the add, so that no compiler fuses them. NaN gives lo. */
-static inline int32_t pl_q_round(float v, float lo, float hi)
+static inline int32_t pl_q_round(float v_start, float lo, float hi)
 {
+    float v = v_start;
     union {
         float f;
         int32_t i;

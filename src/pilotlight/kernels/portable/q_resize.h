@@ -18,9 +18,11 @@ typedef struct {
 } pl_q_resize_t;
 
 /* Nearest neighbour: rows (oh) and columns (ow) of the input under each pixel. Walks output pixels forward. */
-static inline void pl_q_resize_nearest(const pl_q_resize_t *s, const int8_t *x, const int16_t *rows,
-                                       const int16_t *columns, int8_t *y)
+static inline void pl_q_resize_nearest(const pl_q_resize_t *s, const int8_t *x_start, const int16_t *rows,
+                                       const int16_t *columns, int8_t *y_start)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const int8_t *row = x + (rows[oy] * s->iw * s->c); // (iw, c)
@@ -35,9 +37,11 @@ static inline void pl_q_resize_nearest(const pl_q_resize_t *s, const int8_t *x, 
 
 /* Bilinear: rows (oh, 3) and columns (ow, 3) name two neighbours and the weight of the second, of 2048 in all.
  * Walks output pixels forward. */
-static inline void pl_q_resize_bilinear(const pl_q_resize_t *s, const int8_t *x, const int16_t *rows,
-                                        const int16_t *columns, int8_t *y)
+static inline void pl_q_resize_bilinear(const pl_q_resize_t *s, const int8_t *x_start, const int16_t *rows,
+                                        const int16_t *columns, int8_t *y_start)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const int16_t *v = rows + (3 * oy);

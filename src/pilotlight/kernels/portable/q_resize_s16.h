@@ -6,9 +6,11 @@
 
 /* Bilinear resizing of int16: rows (oh, 3) and columns (ow, 3) name two neighbours and the weight of the second, of
  * 2048 in all. Between the two directions a number keeps four fraction bits. Walks output pixels forward. */
-static inline void pl_q_resize_bilinear_s16(const pl_q_resize_t *s, const int16_t *x, const int16_t *rows,
-                                            const int16_t *columns, int16_t *y)
+static inline void pl_q_resize_bilinear_s16(const pl_q_resize_t *s, const int16_t *x_start, const int16_t *rows,
+                                            const int16_t *columns, int16_t *y_start)
 {
+    const int16_t *x = x_start;
+    int16_t *y = y_start;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const int16_t *v = rows + (3 * oy);

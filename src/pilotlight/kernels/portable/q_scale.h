@@ -19,9 +19,11 @@ typedef struct {
 
 /* y = clamp(((x - zero) * line + begin) >> shift), the line chosen by the sign of x - zero. x (outer, count, inner)
  * -> y, lines (count). Element by element; y may be x. */
-static inline void pl_q_scale(const pl_q_scale_t *s, const int8_t *x, const pl_q_lines_t *lines, int8_t *y,
+static inline void pl_q_scale(const pl_q_scale_t *s, const int8_t *x_start, const pl_q_lines_t *lines, int8_t *y_start,
                               int32_t outer, int32_t count, int32_t inner)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t c = 0; c < count; c++) {
             const int32_t below = lines[c].below;

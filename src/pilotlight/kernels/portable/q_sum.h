@@ -14,8 +14,10 @@ typedef struct {
 
 /* s += four channels of n pixels that are `step` elements apart. With the DSP extension two 16-bit sums share a
  * register, for 256 pixels at most: -128 * 256 just fits. */
-PL_Q_APART void pl_q_sum4(pl_q_sums_t *s, const int8_t *x, int32_t n, int32_t step)
+PL_Q_APART void pl_q_sum4(pl_q_sums_t *s, const int8_t *x_start, int32_t n_start, int32_t step)
 {
+    const int8_t *x = x_start;
+    int32_t n = n_start;
 #if defined(__ARM_FEATURE_MVE)
     int32x4_t sum = vldrwq_s32(s->a);
     for (; n > 0; n--) {

@@ -18,8 +18,9 @@ static inline uint32_t pl_two_over_pi_bits(int32_t at)
 /* a = n pi/2 + r with |r| <= pi/4, for finite a >= pi/4; returns r, correctly rounded but for 2^-7 ulp, and
  * n modulo 4. The mantissa times those 96 bits of 2/pi that make the quadrant and its fraction; bits of
  * 2/pi above them add multiples of four quadrants. Right for every float, in integers. */
-static inline float pl_quadrant_f32(float a, uint32_t *n)
+static inline float pl_quadrant_f32(float a_start, uint32_t *n)
 {
+    float a = a_start;
     const uint32_t u = pl_bits(a);
     const uint32_t m = (u & 0x007fffffu) | 0x00800000u;
     const int32_t at = (int32_t)(u >> 23) - 120;
@@ -30,7 +31,7 @@ static inline float pl_quadrant_f32(float a, uint32_t *n)
     part = (uint64_t)(m * pl_two_over_pi_bits(at)) << 32;
     part += (uint64_t)m * pl_two_over_pi_bits(at + 32);
     part += ((uint64_t)m * pl_two_over_pi_bits(at + 64)) >> 32;
-    *n = (uint32_t)((part + (1ull << 61)) >> 62) & 3u;
+    *n = (uint32_t)((part + (UINT64_C(1) << 61)) >> 62) & 3u;
     part -= (uint64_t)*n << 62;
     negative = (uint32_t)(part >> 63);
     part = (negative != 0u) ? (0u - part) : part;

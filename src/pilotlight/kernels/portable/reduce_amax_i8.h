@@ -5,8 +5,10 @@
 
 /* The largest along an axis. x (outer, axis, inner) -> y (outer, inner), walked in y's order: a lane is read before its
  * result is written, so y may lie on x. */
-static inline void pl_reduce_amax_i8(const int8_t *x, int8_t *y, int32_t outer, int32_t axis, int32_t inner)
+static inline void pl_reduce_amax_i8(const int8_t *x_start, int8_t *y_start, int32_t outer, int32_t axis, int32_t inner)
 {
+    const int8_t *x = x_start;
+    int8_t *y = y_start;
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
             const int8_t *lane = x + i;

@@ -22,8 +22,10 @@ static inline void pl_cubic_at(int32_t o, float scale, int32_t align_corners, pl
 static inline int32_t pl_clip_index(int32_t i, int32_t size) { return (i < 0) ? 0 : (i < size) ? i : (size - 1); }
 
 /* Cubic in both directions; pixels outside repeat the border. Walks output pixels forward. */
-static inline void pl_resize_bicubic_f32(const pl_resize2d_t *s, const float *x, float *y)
+static inline void pl_resize_bicubic_f32(const pl_resize2d_t *s, const float *x_start, float *y_start)
 {
+    const float *x = x_start;
+    float *y = y_start;
     pl_cubic_t v; // down and across
     pl_cubic_t h;
     for (int32_t n = 0; n < s->n; n++) {

@@ -24,8 +24,10 @@ static inline pl_lerp_t pl_lerp_at(int32_t o, float scale, int32_t align_corners
 }
 
 /* Linear in both directions. Walks output pixels forward. */
-static inline void pl_resize_bilinear_f32(const pl_resize2d_t *s, const float *x, float *y)
+static inline void pl_resize_bilinear_f32(const pl_resize2d_t *s, const float *x_start, float *y_start)
 {
+    const float *x = x_start;
+    float *y = y_start;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const pl_lerp_t v = pl_lerp_at(oy, s->sh, s->align_corners, s->ih);

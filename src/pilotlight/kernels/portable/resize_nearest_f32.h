@@ -12,8 +12,10 @@ static inline int32_t pl_nearest(int32_t o, float scale, float half, int32_t siz
 }
 
 /* Nearest neighbour. Walks output pixels forward. */
-static inline void pl_resize_nearest_f32(const pl_resize2d_t *s, const float *x, float *y, float half)
+static inline void pl_resize_nearest_f32(const pl_resize2d_t *s, const float *x_start, float *y_start, float half)
 {
+    const float *x = x_start;
+    float *y = y_start;
     for (int32_t n = 0; n < s->n; n++) {
         for (int32_t oy = 0; oy < s->oh; oy++) {
             const float *row = x + (pl_nearest(oy, s->sh, half, s->ih) * s->iw * s->c); // (iw, c)

@@ -5,8 +5,10 @@
 
 /* The sum of n floats, `stride` apart: blocks of 32 in four lanes, then blocks of 32 of those, so that the error
  * grows like n / 1024 and not like n. */
-static inline float pl_sum_f32(const float *x, int32_t n, int32_t stride)
+static inline float pl_sum_f32(const float *x_start, int32_t n_start, int32_t stride)
 {
+    const float *x = x_start;
+    int32_t n = n_start;
     float total = 0.0f;
     float part = 0.0f;
     int32_t blocks = 0;
@@ -39,8 +41,10 @@ static inline float pl_sum_f32(const float *x, int32_t n, int32_t stride)
 }
 
 /* The sum of (x - mean)^2, summed the same way. */
-static inline float pl_sum_squares_f32(const float *x, int32_t n, int32_t stride, float mean)
+static inline float pl_sum_squares_f32(const float *x_start, int32_t n_start, int32_t stride, float mean)
 {
+    const float *x = x_start;
+    int32_t n = n_start;
     float total = 0.0f;
     float part = 0.0f;
     int32_t blocks = 0;

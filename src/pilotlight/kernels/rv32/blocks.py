@@ -243,7 +243,7 @@ def dispatch(names: set[str], prefix: str) -> str:
         for name in some:
             found = _PATTERN.fullmatch(name)
             assert found is not None
-            test = f"kind == {variant(name)}" + (f" && pixels == {found[1]}" if found[1] else "")
+            test = f"(kind == {variant(name)}) && (pixels == {found[1]})" if found[1] else f"kind == {variant(name)}"
             text += f"    if ({test}) {{\n        {prefix}_{name}(t);\n    }}\n"
         text += "}\n"
     return text

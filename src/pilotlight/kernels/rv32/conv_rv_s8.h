@@ -59,9 +59,12 @@ static inline void pl_rv_conv_twin_s8(const pl_rv_conv_t *t, int32_t pixels, int
 }
 
 /* All filters of one group of channels at one group of pixels; what is left of them goes through spare memory. */
-static inline void pl_filters_rv_s8(const pl_conv_rv_t *d, int32_t pixels, const int8_t *patch, const int32_t *w,
-                                    int8_t *y)
+static inline void pl_filters_rv_s8(const pl_conv_rv_t *d, int32_t pixels_start, const int8_t *patch_start,
+                                    const int32_t *w, int8_t *y_start)
 {
+    int32_t pixels = pixels_start;
+    const int8_t *patch = patch_start;
+    int8_t *y = y_start;
     const pl_conv_s8_t *s = &d->s;
     const int32_t whole = s->ocg & ~3;
     const int32_t words = 8 + d->taps;

@@ -65,7 +65,8 @@ class QConcat(Op):
                 run, step = math.prod(x.shape[at:]), math.prod(out.shape[at:])
                 c.use("q_table")
                 c.line(f"for (int32_t i = 0; i < {math.prod(x.shape[:at])}; i++) {{")
-                source, target = f"{c.read(x)} + i * {run}", f"{c.write(out)} + (i * {step} + {start * strides[at]})"
+                source = f"{c.read(x)} + (i * {run})"
+                target = f"{c.write(out)} + ((i * {step}) + {start * strides[at]})"
                 c.line(f"    pl_q_table({source}, {c.read(node.inputs[len(tables) + t])}, {target}, {run});")
                 c.line("}")
             start += x.shape[at]

@@ -86,19 +86,19 @@ ROWS = [
         quantized=or_function(OWN)),
     Row("div", "{0} / {1}", torch.div, ("div.Tensor", "div.Scalar"), arity=2, compute="float",
         quantized=or_function(OWN)),
-    Row("maximum", "({0} > {1} || {0} != {0}) ? {0} : {1}", torch.maximum, ("maximum.default",), arity=2,
-        ci="{0} > {1} ? {0} : {1}", quantized=or_function(SHARED)),
-    Row("minimum", "({0} < {1} || {0} != {0}) ? {0} : {1}", torch.minimum, ("minimum.default",), arity=2,
-        ci="{0} < {1} ? {0} : {1}", quantized=or_function(SHARED)),
-    Row("fmax", "({0} >= {1} || {1} != {1}) ? {0} : {1}", torch.fmax, ("fmax.default",), arity=2,
-        ci="{0} > {1} ? {0} : {1}", quantized=or_function(SHARED)),
-    Row("fmin", "({0} <= {1} || {1} != {1}) ? {0} : {1}", torch.fmin, ("fmin.default",), arity=2,
-        ci="{0} < {1} ? {0} : {1}", quantized=or_function(SHARED)),
-    Row("clamp_min", "{0} < {1} ? {1} : {0}", torch.maximum, arity=2),
-    Row("clamp_max", "{0} > {1} ? {1} : {0}", torch.minimum, arity=2),
+    Row("maximum", "(({0} > {1}) || ({0} != {0})) ? {0} : {1}", torch.maximum, ("maximum.default",), arity=2,
+        ci="({0} > {1}) ? {0} : {1}", quantized=or_function(SHARED)),
+    Row("minimum", "(({0} < {1}) || ({0} != {0})) ? {0} : {1}", torch.minimum, ("minimum.default",), arity=2,
+        ci="({0} < {1}) ? {0} : {1}", quantized=or_function(SHARED)),
+    Row("fmax", "(({0} >= {1}) || ({1} != {1})) ? {0} : {1}", torch.fmax, ("fmax.default",), arity=2,
+        ci="({0} > {1}) ? {0} : {1}", quantized=or_function(SHARED)),
+    Row("fmin", "(({0} <= {1}) || ({1} != {1})) ? {0} : {1}", torch.fmin, ("fmin.default",), arity=2,
+        ci="({0} < {1}) ? {0} : {1}", quantized=or_function(SHARED)),
+    Row("clamp_min", "({0} < {1}) ? {1} : {0}", torch.maximum, arity=2),
+    Row("clamp_max", "({0} > {1}) ? {1} : {0}", torch.minimum, arity=2),
     Row("neg", "-{0}", torch.neg, ("neg.default",), ci="({T})(0 - ({U}){0})"),
     Row("abs", "pl_abs_f32({0})", torch.abs, ("abs.default",), needs=("abs_f32",),
-        ci="({T})(pl_negative({0}) ? 0u - ({U}){0} : ({U}){0})", ci_needs=("negative",)),
+        ci="({T})(pl_negative({0}) ? (0u - ({U}){0}) : ({U}){0})", ci_needs=("negative",)),
     Row("square", "{0} * {0}", torch.square, ("square.default",), ci="({T})(({U}){0} * ({U}){0})"),
     Row("reciprocal", "1.0f / {0}", torch.reciprocal, ("reciprocal.default",), compute="float"),
     Row("rsqrt", "1.0f / pl_sqrt_f32({0})", torch.rsqrt, ("rsqrt.default",), compute="float", needs=("sqrt_f32",)),
@@ -135,11 +135,11 @@ ROWS = [
     _f("mish", F.mish),
     _f("gelu", F.gelu, aten=""),
     _f("gelu_tanh", lambda x: F.gelu(x, approximate="tanh"), aten=""),
-    Row("hardswish", "{0} * ({0} <= -3.0f ? 0.0f : ({0} >= 3.0f ? 1.0f : ({0} + 3.0f) * (1.0f / 6.0f)))",
+    Row("hardswish", "{0} * (({0} <= -3.0f) ? 0.0f : (({0} >= 3.0f) ? 1.0f : (({0} + 3.0f) * (1.0f / 6.0f))))",
         F.hardswish, ("hardswish.default",)),
-    Row("hardsigmoid", "{0} <= -3.0f ? 0.0f : ({0} >= 3.0f ? 1.0f : ({0} + 3.0f) * (1.0f / 6.0f))",
+    Row("hardsigmoid", "({0} <= -3.0f) ? 0.0f : (({0} >= 3.0f) ? 1.0f : (({0} + 3.0f) * (1.0f / 6.0f)))",
         F.hardsigmoid, ("hardsigmoid.default",)),
-    Row("leaky_relu", "{0} > 0.0f ? {0} : {0} * {1}", lambda x, slope: torch.where(x > 0, x, x * slope),
+    Row("leaky_relu", "({0} > 0.0f) ? {0} : ({0} * {1})", lambda x, slope: torch.where(x > 0, x, x * slope),
         arity=2),
     Row("pow", "pl_pow_f32({0}, {1})", torch.pow, arity=2, needs=("pow_f32",), ci="pl_pow_i64({0}, {1})",
         ci_needs=("pow_i64",)),
@@ -152,47 +152,48 @@ ROWS = [
     Row("atan2", "pl_atan2_f32({0}, {1})", torch.atan2, ("atan2.default",), 2, compute="float",
         needs=("atan2_f32",)),
     Row("fmod", "pl_fmod_f32({0}, {1})", torch.fmod, ("fmod.Tensor", "fmod.Scalar"), 2, needs=("fmod_f32",),
-        ci="{1} == 0 ? 0 : {0} % {1}"),
+        ci="({1} == 0) ? 0 : ({0} % {1})"),
     Row("remainder", "pl_remainder_f32({0}, {1})", torch.remainder,
         ("remainder.Tensor", "remainder.Scalar"), 2, needs=("remainder_f32",),
-        ci="{1} == 0 ? 0 : {0} % {1} + ({0} % {1} != 0 && pl_negative({0}) != pl_negative({1}) ? {1} : 0)",
+        ci="({1} == 0) ? 0 : (({0} % {1}) + "
+        "(((({0} % {1}) != 0) && (pl_negative({0}) != pl_negative({1}))) ? {1} : 0))",
         ci_needs=("negative",)),
     Row("floor_divide", "pl_floor_divide_f32({0}, {1})", torch.floor_divide,
         ("floor_divide.default", "floor_divide.Scalar"), 2, needs=("floor_divide_f32",),
-        ci="{1} == 0 ? 0 : {0} / {1} - ({0} % {1} != 0 && pl_negative({0}) != pl_negative({1}))",
+        ci="({1} == 0) ? 0 : (({0} / {1}) - (((({0} % {1}) != 0) && (pl_negative({0}) != pl_negative({1}))) ? 1 : 0))",
         ci_needs=("negative",)),
     Row("trunc_divide", "pl_trunc_f32({0} / {1})", lambda x, y: torch.div(x, y, rounding_mode="trunc"), arity=2,
-        needs=("trunc_f32",), ci="{1} == 0 ? 0 : {0} / {1}"),
-    Row("sign", "(float)(({0} > 0.0f) - ({0} < 0.0f))", torch.sign,
-        ("sign.default", "sgn.default"), ci="({0} != 0) - 2 * pl_negative({0})", ci_needs=("negative",)),
+        needs=("trunc_f32",), ci="({1} == 0) ? 0 : ({0} / {1})"),
+    Row("sign", "({0} > 0.0f) ? 1.0f : (({0} < 0.0f) ? -1.0f : 0.0f)", torch.sign,
+        ("sign.default", "sgn.default"), ci="pl_negative({0}) ? -1 : (({0} != 0) ? 1 : 0)", ci_needs=("negative",)),
     Row("copysign", "pl_copysign_f32({0}, {1})", torch.copysign, ("copysign.Tensor", "copysign.Scalar"), 2,
         compute="float", needs=("bits_f32",)),
     Row("hypot", "pl_hypot_f32({0}, {1})", torch.hypot, ("hypot.default",), 2, compute="float",
         needs=("hypot_f32",)),
-    Row("signbit", "pl_bits({0}) >> 31 != 0u", torch.signbit, ("signbit.default",), result="bool", needs=("bits_f32",),
-        ci="pl_negative({0})", ci_needs=("negative",)),
+    Row("signbit", "(pl_bits({0}) >> 31) != 0u", torch.signbit, ("signbit.default",), result="bool",
+        needs=("bits_f32",), ci="pl_negative({0})", ci_needs=("negative",)),
     Row("isnan", "{0} != {0}", torch.isnan, ("isnan.default",), result="bool", ci="({0} & 0) != 0"),
-    Row("isinf", "{0} - {0} != 0.0f && {0} == {0}", torch.isinf, ("isinf.default",), result="bool",
+    Row("isinf", "(({0} - {0}) != 0.0f) && ({0} == {0})", torch.isinf, ("isinf.default",), result="bool",
         ci="({0} & 0) != 0"),
-    Row("where", "{0} ? {1} : {2}", torch.where, arity=3, quantized=or_function(SHARED)),
+    Row("where", "({0} != 0u) ? {1} : {2}", torch.where, arity=3, quantized=or_function(SHARED)),
     Row("eq", "{0} == {1}", torch.eq, ("eq.Tensor", "eq.Scalar"), arity=2, result="bool", quantized=TEST),
     Row("ne", "{0} != {1}", torch.ne, ("ne.Tensor", "ne.Scalar"), arity=2, result="bool", quantized=TEST),
     Row("lt", "{0} < {1}", torch.lt, ("lt.Tensor", "lt.Scalar"), arity=2, result="bool", quantized=TEST),
     Row("le", "{0} <= {1}", torch.le, ("le.Tensor", "le.Scalar"), arity=2, result="bool", quantized=TEST),
     Row("gt", "{0} > {1}", torch.gt, ("gt.Tensor", "gt.Scalar"), arity=2, result="bool", quantized=TEST),
     Row("ge", "{0} >= {1}", torch.ge, ("ge.Tensor", "ge.Scalar"), arity=2, result="bool", quantized=TEST),
-    Row("logical_and", "{0} && {1}", torch.logical_and, ("logical_and.default",), 2, "bool", "bool"),
-    Row("logical_or", "{0} || {1}", torch.logical_or, ("logical_or.default",), 2, "bool", "bool"),
+    Row("logical_and", "({0} != 0u) && ({1} != 0u)", torch.logical_and, ("logical_and.default",), 2, "bool", "bool"),
+    Row("logical_or", "({0} != 0u) || ({1} != 0u)", torch.logical_or, ("logical_or.default",), 2, "bool", "bool"),
     Row("logical_xor", "{0} != {1}", torch.logical_xor, ("logical_xor.default",), 2, "bool", "bool"),
-    Row("logical_not", "!{0}", torch.logical_not, ("logical_not.default",), 1, "bool", "bool",
+    Row("logical_not", "{0} == 0u", torch.logical_not, ("logical_not.default",), 1, "bool", "bool",
         quantized=FUNCTION),
     Row("bitwise_and", "{0} & {1}", torch.bitwise_and, ("bitwise_and.Tensor", "bitwise_and.Scalar"), arity=2),
     Row("bitwise_or", "{0} | {1}", torch.bitwise_or, ("bitwise_or.Tensor", "bitwise_or.Scalar"), arity=2),
     Row("bitwise_xor", "{0} ^ {1}", torch.bitwise_xor, ("bitwise_xor.Tensor", "bitwise_xor.Scalar"), arity=2),
     Row("left_shift", "", torch.bitwise_left_shift, _shifts("left"), 2,
-        ci="pl_negative({1}) || {1} >= {bits} ? 0 : ({T})(({U}){0} << {1})", ci_needs=("negative",)),
+        ci="(pl_negative({1}) || ({1} >= {bits})) ? 0 : ({T})(({U}){0} << {1})", ci_needs=("negative",)),
     Row("right_shift", "", torch.bitwise_right_shift, _shifts("right"), 2,
-        ci="{0} >> (pl_negative({1}) || {1} > {most} ? {most} : {1})", ci_needs=("negative",)),
+        ci="{0} >> ((pl_negative({1}) || ({1} > {most})) ? {most} : {1})", ci_needs=("negative",)),
 ]
 BY_NAME = {row.name: row for row in ROWS}
 
@@ -222,6 +223,8 @@ class Pointwise(Op):
         expression = self.row.ci if self.row.ci and compute.kind != "f" else self.row.c
         if compute.kind == "b" and self.row.cb:
             expression = self.row.cb
+        if self.row.result == "bool":
+            expression = f"({expression}) ? 1u : 0u"
         return loops.Instruction(expression, operands, compute, result)
 
     def part(self, node: Node, area: Area) -> AreaPart | None:
@@ -258,7 +261,8 @@ class Cast(Pointwise):
     def instruction(self, operands: tuple[tuple[str, int], ...], compute: DType, result: DType) -> loops.Instruction:
         number = f"pl_from_{_SHORT[compute.name]}({{0}})" if compute.kind == "h" else "{0}"
         if result.kind == "b":
-            expression = f"{number} != 0"
+            zero = "0.0f" if compute.kind in "fh" else "0u" if compute.kind in "ub" else "0"
+            expression = f"({number} != {zero}) ? 1u : 0u"
         elif result.kind == "h":
             expression = f"pl_to_{_SHORT[result.name]}({number if compute.kind in 'fh' else '(float){0}'})"
         elif result.kind == "f":

@@ -54,7 +54,7 @@ class Binary(Op):
         run = sizes.pop() if sizes else 1
         steps = [s.pop() if s else 1 for s in strides]
         names = loops.index_names(len(sizes))
-        at = [" + ".join(f"{n} * {s}" for n, s in zip(names, row, strict=True) if s) for row in strides]
+        at = [" + ".join(f"({n} * {s})" for n, s in zip(names, row, strict=True) if s) for row in strides]
         pointers = (c.write(out), *map(c.read, node.inputs))
         y, x0, x1 = (f"{p} + ({a})" if a else p for p, a in zip(pointers, at, strict=True))
         c.use(self.header)

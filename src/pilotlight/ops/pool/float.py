@@ -99,7 +99,7 @@ class Pool(Op):
         a = node.attrs
         fields = {"n": n, "ih": ih, "iw": iw, "c": channels, "oh": a["size"][0], "ow": a["size"][1]}
         if not self.kind.startswith("adaptive"):
-            names = (("kh", "kw"), ("sh", "sw"), ("pt", "pl"), ("dh", "dw"))
+            names = (("kh", "kw"), ("sh", "sw"), ("top", "left"), ("dh", "dw"))
             for keys, attr in zip(names, ("kernel", "stride", "pad", "dilation"), strict=True):
                 fields |= dict(zip(keys, a[attr], strict=True))
             fields |= {"count_padding": int(a["count_padding"]), "divisor": a["divisor"]}

@@ -118,7 +118,7 @@ class QPool(Op):
         a = node.attrs
         shape = (*node.inputs[0].shape, *a["size"])
         fields = dict(zip(("n", "ih", "iw", "c", "oh", "ow"), shape, strict=True))
-        names = (("kh", "kw"), ("sh", "sw"), ("pt", "pl"), ("dh", "dw"))
+        names = (("kh", "kw"), ("sh", "sw"), ("top", "left"), ("dh", "dw"))
         for keys, attr in zip(names, ("kernel", "stride", "pad", "dilation"), strict=True):
             fields |= dict(zip(keys, (1, 1) if self.adaptive else a[attr], strict=True))
         return fields | {"count_padding": int(a.get("count_padding", 0)), "divisor": a.get("divisor", 0)}

@@ -17,7 +17,7 @@
 
 void gate_reset(const gate_t *m)
 {
-    pl_zero(m->state + 0, 16); /* level */
+    pl_zero(&m->state[0], 16); /* level */
 }
 
 void gate_run(const gate_t *m)
@@ -28,9 +28,9 @@ void gate_run(const gate_t *m)
     /* 0: abs + mul + mul + add, (4), (4) -> (4); golden_models.py:19 */
     PL_STEP(0);
     {
-        const float *x0 = (const float *)(const void *)(a + 0); // (4)
-        const float *x1 = (const float *)(const void *)(s + 0); // (4)
-        float *y = (float *)(void *)(s + 0); // (4)
+        const float *x0 = (const float *)(const void *)&a[0]; // (4)
+        const float *x1 = (const float *)(const void *)&s[0]; // (4)
+        float *y = (float *)(void *)&s[0]; // (4)
         for (int32_t i = 0; i < 4; i++) {
             const float v0 = x0[i];
             const float t0 = pl_abs_f32(v0);
@@ -44,20 +44,20 @@ void gate_run(const gate_t *m)
     /* 1: mul + tanh + gt + where, (4), (4) -> (4); golden_models.py:20 */
     PL_STEP(1);
     {
-        const float *x0 = (const float *)(const void *)(a + 0); // (4)
-        const float *x1 = (const float *)(const void *)(s + 0); // (4)
-        float *y = (float *)(void *)(a + 0); // (4)
+        const float *x0 = (const float *)(const void *)&a[0]; // (4)
+        const float *x1 = (const float *)(const void *)&s[0]; // (4)
+        float *y = (float *)(void *)&a[0]; // (4)
         for (int32_t i = 0; i < 4; i++) {
             const float v0 = x0[i];
             const float t0 = v0 * 0.125f;
             const float t1 = pl_tanh_f32(v0);
             const float v1 = x1[i];
-            const uint8_t t2 = (uint8_t)(v1 > 0.5f);
-            y[i] = t2 ? t1 : t0;
+            const uint8_t t2 = (uint8_t)((v1 > 0.5f) ? 1u : 0u);
+            y[i] = (t2 != 0u) ? t1 : t0;
         }
     }
 
     /* 2: argmax, (4) -> (1); golden_models.py:21 */
     PL_STEP(2);
-    pl_argmax_f32((const float *)(const void *)(a + 0), (int64_t *)(void *)(a + 16), 1, 4, 1);
+    pl_argmax_f32((const float *)(const void *)&a[0], (int64_t *)(void *)&a[16], 1, 4, 1);
 }

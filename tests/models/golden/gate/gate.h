@@ -45,19 +45,19 @@ typedef struct {
 /* Input 0, "x": float32 (4). */
 static inline float *gate_input_x(const gate_t *m)
 {
-    return (float *)(void *)(m->arena + 0);
+    return (float *)(void *)&m->arena[0];
 }
 
 /* Output 0: float32 (4). */
 static inline const float *gate_output_0(const gate_t *m)
 {
-    return (const float *)(const void *)(m->arena + 0);
+    return (const float *)(const void *)&m->arena[0];
 }
 
 /* Output 1: int64 (). */
 static inline const int64_t *gate_output_1(const gate_t *m)
 {
-    return (const int64_t *)(const void *)(m->arena + 16);
+    return (const int64_t *)(const void *)&m->arena[16];
 }
 
 /* Puts the state back to where the model starts from. */

@@ -18,10 +18,10 @@
 /* ---- image ----------------------------------------------------------------------------------------- */
 
 static const pl_conv2d_t conv_0 = {.n = 1, .ih = 6, .iw = 6, .ic = 2, .oh = 3, .ow = 3, .oc = 4, .kh = 3,
-    .kw = 3, .sh = 2, .sw = 2, .pt = 1, .pl = 1, .dh = 1, .dw = 1, .groups = 1, .icg = 2, .ocg = 4,
+    .kw = 3, .sh = 2, .sw = 2, .top = 1, .left = 1, .dh = 1, .dw = 1, .groups = 1, .icg = 2, .ocg = 4,
     .depthwise = 0, .reverse = 1, .act = PL_ACT_RELU, .lo = 0.0f, .hi = 0.0f};
 static const pl_conv2d_t conv_1 = {.n = 1, .ih = 3, .iw = 3, .ic = 4, .oh = 3, .ow = 3, .oc = 4, .kh = 3,
-    .kw = 3, .sh = 1, .sw = 1, .pt = 1, .pl = 1, .dh = 1, .dw = 1, .groups = 1, .icg = 1, .ocg = 4,
+    .kw = 3, .sh = 1, .sw = 1, .top = 1, .left = 1, .dh = 1, .dw = 1, .groups = 1, .icg = 1, .ocg = 4,
     .depthwise = 1, .reverse = 0, .act = PL_ACT_LIMIT, .lo = 0.0f, .hi = 6.0f};
 static const pl_linear_t linear_3 = {.n = 1, .i = 4, .o = 3, .reverse = 0, .act = PL_ACT_NONE, .lo = 0.0f,
     .hi = 0.0f};
@@ -38,24 +38,24 @@ void image_run(const image_t *m)
 
     /* 0: conv2d 3x3 stride 2 + relu, (6, 6, 2) -> (3, 3, 4); conv, golden_models.py:35 */
     PL_STEP(0);
-    pl_conv2d_f32(&conv_0, (const float *)(const void *)(a + 0), (const float *)(const void *)(w + 0),
-        (const float *)(const void *)(w + 288), (float *)(void *)(a + 144));
+    pl_conv2d_f32(&conv_0, (const float *)(const void *)&a[0], (const float *)(const void *)&w[0],
+        (const float *)(const void *)&w[288], (float *)(void *)&a[144]);
 
     /* 1: depthwise conv2d 3x3 + relu6, (3, 3, 4) -> (3, 3, 4); depthwise, golden_models.py:36 */
     PL_STEP(1);
-    pl_conv2d_f32(&conv_1, (const float *)(const void *)(a + 144), (const float *)(const void *)(w + 304),
-        (const float *)(const void *)(w + 448), (float *)(void *)(a + 0));
+    pl_conv2d_f32(&conv_1, (const float *)(const void *)&a[144], (const float *)(const void *)&w[304],
+        (const float *)(const void *)&w[448], (float *)(void *)&a[0]);
 
     /* 2: mean, (3, 3, 4) -> (4); golden_models.py:37 */
     PL_STEP(2);
-    pl_reduce_mean_f32((const float *)(const void *)(a + 0), (float *)(void *)(a + 0), 1, 9, 4);
+    pl_reduce_mean_f32((const float *)(const void *)&a[0], (float *)(void *)&a[0], 1, 9, 4);
 
     /* 3: linear, (4) -> (3); head, golden_models.py:37 */
     PL_STEP(3);
-    pl_linear_f32(&linear_3, (const float *)(const void *)(a + 0), (const float *)(const void *)(w + 464),
-        (const float *)(const void *)(w + 512), (float *)(void *)(a + 16));
+    pl_linear_f32(&linear_3, (const float *)(const void *)&a[0], (const float *)(const void *)&w[464],
+        (const float *)(const void *)&w[512], (float *)(void *)&a[16]);
 
     /* 4: softmax, (3) -> (3); golden_models.py:37 */
     PL_STEP(4);
-    pl_softmax_f32((const float *)(const void *)(a + 16), (float *)(void *)(a + 0), 1, 3, 1);
+    pl_softmax_f32((const float *)(const void *)&a[16], (float *)(void *)&a[0], 1, 3, 1);
 }

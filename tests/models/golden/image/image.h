@@ -43,13 +43,13 @@ extern const uint8_t image_weights[IMAGE_WEIGHTS_SIZE];
 /* Input 0, "x": float32 (1, 6, 6, 2), PyTorch's (1, 2, 6, 6) with its dimensions in the order [0, 2, 3, 1]: channels last. */
 static inline float *image_input_x(const image_t *m)
 {
-    return (float *)(void *)(m->arena + 0);
+    return (float *)(void *)&m->arena[0];
 }
 
 /* Output 0: float32 (1, 3). */
 static inline const float *image_output_0(const image_t *m)
 {
-    return (const float *)(const void *)(m->arena + 0);
+    return (const float *)(const void *)&m->arena[0];
 }
 
 /* Puts the state back to where the model starts from; this model has none. */

@@ -34,11 +34,11 @@ void perceptron_run(const perceptron_t *m)
 
     /* 0: linear + relu, (4) -> (3); 0 */
     PL_STEP(0);
-    pl_linear_f32(&linear_0, (const float *)(const void *)(a + 0), (const float *)(const void *)(w + 0),
-        (const float *)(const void *)(w + 48), (float *)(void *)(a + 16));
+    pl_linear_f32(&linear_0, (const float *)(const void *)&a[0], (const float *)(const void *)&w[0],
+        (const float *)(const void *)&w[48], (float *)(void *)&a[16]);
 
     /* 1: linear, (3) -> (2); 2 */
     PL_STEP(1);
-    pl_linear_f32(&linear_1, (const float *)(const void *)(a + 16), (const float *)(const void *)(w + 60),
-        (const float *)(const void *)(w + 84), (float *)(void *)(a + 0));
+    pl_linear_f32(&linear_1, (const float *)(const void *)&a[16], (const float *)(const void *)&w[60],
+        (const float *)(const void *)&w[84], (float *)(void *)&a[0]);
 }

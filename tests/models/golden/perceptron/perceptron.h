@@ -43,13 +43,13 @@ extern const uint8_t perceptron_weights[PERCEPTRON_WEIGHTS_SIZE];
 /* Input 0, "input": float32 (1, 4). */
 static inline float *perceptron_input_input(const perceptron_t *m)
 {
-    return (float *)(void *)(m->arena + 0);
+    return (float *)(void *)&m->arena[0];
 }
 
 /* Output 0: float32 (1, 2). */
 static inline const float *perceptron_output_0(const perceptron_t *m)
 {
-    return (const float *)(const void *)(m->arena + 0);
+    return (const float *)(const void *)&m->arena[0];
 }
 
 /* Puts the state back to where the model starts from; this model has none. */
