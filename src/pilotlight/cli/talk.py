@@ -59,6 +59,12 @@ class Talk:
             else:
                 self.out.print(item)
 
+    def show(self, item: RenderableType) -> None:
+        """A part of the result as soon as it is there, for people; programs get the whole at the end."""
+        if not self.as_json:
+            self.out.print(Text(item) if isinstance(item, str) else item, soft_wrap=isinstance(item, str))
+            self.out.file.flush()
+
     def note(self, text: str) -> None:
         self.err.print(Text(text, style="dim"))
 

@@ -198,9 +198,14 @@ def connect(
     where: str, model: ModelFolder | None = None, timeout: float = 10.0, baud: int = 115200, patience: float = 1.0
 ) -> LineDevice:
     """The board on a serial port or at tcp://HOST:PORT; `model` is what it should hold, by default what it says."""
-    if where.startswith(_TCP):
+    if is_address(where):
         return LineDevice(where, lambda: TcpChannel(where, timeout), model, timeout, patience)
     return LineDevice(where, lambda: SerialChannel(where, baud), model, timeout, patience)
+
+
+def is_address(where: str) -> bool:
+    """Whether it is tcp://HOST:PORT, and not a serial port."""
+    return where.startswith(_TCP)
 
 
 def port_of(board: Board) -> str:

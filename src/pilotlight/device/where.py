@@ -12,18 +12,23 @@ from pilotlight.toolchain.sizes import functions
 _ADDRESS = re.compile(r"\b(pc|from)=0x([0-9a-f]{8})")
 
 
+def code_at(image: Path, address: int, returns: bool = False) -> str | None:
+    """The function and the source line that an address of code lies in, such as `main+0x12, main.c:30`; one that a
+    function `returns` to is that after the call. The lowest bit says Thumb."""
+    address &= ~1
+    for name, (start, size) in functions(image).items():
+        if start <= address < start + size:
+            line = source_line(image, address - 1 if returns else address)
+            return f"{name}+{address - start:#x}{f', {line}' if line else ''}"
+    return None
+
+
 def name_addresses(image: Path, text: str) -> str:
     """Text with every code address (pc=0x..., from=0x...) followed by the function and the source line it lies in."""
-    known = functions(image) if _ADDRESS.search(text) else {}
 
     def named(match: re.Match[str]) -> str:
-        address = int(match[2], 16)
-        for name, (start, size) in known.items():
-            if start <= address < start + size:
-                call = match[1] == "from"  # the address after it
-                line = source_line(image, address - 1 if call else address)
-                return f"{match[0]} ({name}+{address - start:#x}{f', {line}' if line else ''})"
-        return match[0]
+        place = code_at(image, int(match[2], 16), returns=match[1] == "from")
+        return f"{match[0]} ({place})" if place else match[0]
 
     return _ADDRESS.sub(named, text)
 
