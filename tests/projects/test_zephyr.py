@@ -1,10 +1,12 @@
 """Projects of the template zephyr: the files as Zephyr's own tools read them, and the sources by the board's compiler.
 
-Zephyr is in no registry, so its headers are stood in for; docs/projects/zephyr.md says what was built with it.
+Zephyr is in no registry, so its headers are stood in for. Where ZEPHYR_BASE names a Zephyr in a west workspace,
+`make projects` also builds projects with west and boots them in QEMU.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -13,9 +15,14 @@ import pytest
 import yaml
 
 from pilotlight import boards
+from pilotlight.projects.boot import boot_project, project_program
+from pilotlight.projects.manifest import read_manifest
 from pilotlight.toolchain.find import compiler
+from support import booted_projects
+from support.booted_projects import ask_and_compare, built, printed
 from support.command_line import call_error, call_json
 from support.paths import FIXTURES
+from support.programs import path_of
 
 NET = """
 import torch
@@ -26,6 +33,11 @@ def net():
 """
 CONFIG = ["-DCONFIG_SRAM_BASE_ADDRESS=0x20000000", "-DCONFIG_SRAM_SIZE=192"]
 ARM = ["-DCONFIG_ARM", "-DCONFIG_CPU_CORTEX_M", "-DCONFIG_ARMV7_M_ARMV8_M_MAINLINE"]
+
+needs_zephyr = pytest.mark.skipif(
+    not {"ZEPHYR_BASE", "PILOTLIGHT_ALL_BOARDS"} <= set(os.environ),
+    reason="ZEPHYR_BASE names no Zephyr in a west workspace, or this is not `make projects`: not run",
+)
 
 
 @pytest.mark.parametrize(("name", "app"), [("nucleo-wb55rg", "run"), ("riscv32-virt", "run"), ("mps2-an386", "server")])
@@ -42,7 +54,7 @@ def test_files_and_sources(name: str, app: str, tmp_path: Path) -> None:
     settings = dict(re.findall(r"^CONFIG_(\w+)=(\S+)$", (node / "prj.conf").read_text(), re.MULTILINE))
     assert settings["PILOTLIGHT_NET"] == "y" and int(settings["MAIN_STACK_SIZE"]) >= 2048
     assert ("FPU" in settings) == ("fpu32" in board.isa)
-    assert (settings.get("UART_INTERRUPT_DRIVEN"), settings.get("UART_CONSOLE")) == (
+    assert (settings.get("UART_INTERRUPT_DRIVEN"), settings.get("CONSOLE")) == (
         ("y", "n") if app == "server" else (None, None)
     )
     lines = [line for line in (node / "prj.conf").read_text().splitlines() if line and not line.startswith("#")]
@@ -83,3 +95,62 @@ def test_code_in_another_memory(tmp_path: Path) -> None:
     error = call_error("new", tmp_path / "other", source, *choices, "--code-in", "ram")
     assert error["message"] == "the template zephyr cannot put the code of a project for teensy41 into ram"
     assert error["hint"] == "omit --code-in, or choose itcm" and not (tmp_path / "other").exists()
+
+
+def west_build(node: Path, board: boards.Board, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """By Debian's compilers; that for RISC-V has to be told which of its libraries is the one for 32 bits."""
+    gcc = Path(path_of(compiler(board)))
+    if board.startup == "riscv":
+        command = [gcc, *board.flags, "-print-libgcc-file-name"]
+        library = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
+        monkeypatch.setenv("ZEPHYR_TOOLCHAIN_VARIANT", "cross-compile")
+        monkeypatch.setenv("CROSS_COMPILE", str(gcc).removesuffix("gcc"))
+        monkeypatch.setenv("LDFLAGS", f"-L{library.parent}")
+    else:
+        monkeypatch.setenv("ZEPHYR_TOOLCHAIN_VARIANT", "gnuarmemb")
+        monkeypatch.setenv("GNUARMEMB_TOOLCHAIN_PATH", str(gcc.parent.parent))
+    assert call_json("build", node)["ran"]
+    return project_program(node, read_manifest(node))
+
+
+@needs_zephyr
+@pytest.mark.parametrize("name", ["mps2-an386", "riscv32-virt"])
+def test_a_project_prints_what_the_bare_one_prints(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, board = tmp_path / "net.py", boards.load(name)
+    source.write_text(booted_projects.NET)
+    for template in ("cmake", "zephyr"):
+        choices = ["--board", name, "--template", template, "--option", "interval=20"]
+        call_json("new", tmp_path / template, f"{source}:net", *choices)
+    expected = _outputs(printed(board, built(tmp_path / "cmake", f"-DRUNS={booted_projects.RUNS}")))
+    program = west_build(tmp_path / "zephyr", board, monkeypatch)
+    assert board.emulator is not None
+    command = [board.emulator.program, "-M", board.emulator.machine, *board.emulator.args, "-nographic", "-kernel"]
+    lines: list[str] = []
+    with subprocess.Popen([*command, program], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as emulator:
+        assert emulator.stdout is not None
+        while sum(" cycles; stack " in line for line in lines) < booted_projects.RUNS:
+            lines.append(emulator.stdout.readline())
+            assert lines[-1], "it ended"
+        emulator.kill()
+    assert len(expected) > 10 and _outputs("".join(lines)) == expected
+
+
+@needs_zephyr
+@pytest.mark.parametrize(("name", "more"), [("mps2-an386", ["--code-in", "ram"]), ("riscv32-virt", [])])
+def test_a_project_answers(name: str, more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, board = tmp_path / "net.py", boards.load(name)
+    source.write_text(booted_projects.NET)
+    choices = ["--board", name, "--template", "zephyr", "--app", "server", *more]
+    call_json("new", tmp_path / "node", f"{source}:net", *choices)
+    program = west_build(tmp_path / "node", board, monkeypatch)
+    if more:
+        names = subprocess.run(["arm-none-eabi-nm", program], capture_output=True, text=True, check=True).stdout
+        (address,) = re.findall(r"^([0-9a-f]{8}) T net_run$", names, re.MULTILINE)
+        assert int(address, 16) >= board.memory("ram").base
+    with boot_project(tmp_path / "node") as device:
+        ask_and_compare(device, source)
+
+
+def _outputs(text: str) -> list[str]:
+    """The lines of the outputs, without what a run cost."""
+    return [line for line in text.splitlines() if re.match(r"output |  \d+: ", line)]
