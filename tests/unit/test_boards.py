@@ -164,6 +164,7 @@ def test_a_board_of_the_user_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ('stack = "ram"\n', "", "place.stack: missing"),
         ("[place]", '[names]\narm = "x"\n[place]', "names.arm: unknown key; known: zephyr, mbed"),
         ("[place]", '[names]\nplatformio = "x"\n[place]', "names.platformio_platform: missing; expected text"),
+        ("[place]", '[names]\nmicropython = "x"\n[place]', "names.micropython: expected PORT/BOARD"),
         ("[place]", "[names]\nmbed = 1\n[place]", "names.mbed: expected text, got 1"),
         ("[place]", '[flashing]\nopenocd = "board/x.cfg"\n[place]', "flashing.openocd: expected a list"),
         ("[place]", "[flashing]\nwest = [1]\n[place]", "flashing.west: expected a list of texts"),

@@ -70,6 +70,7 @@ class BoardNames:
     arduino: str | None = None  # fully qualified board name
     platformio: str | None = None
     platformio_platform: str | None = None  # name or address of the platform that has the board; both or none
+    micropython: str | None = None  # port of MicroPython and its board, PORT/BOARD
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,10 @@ _UART_MORE = {"clock_hz": int, "tx": int, "rx": int}
 UART_KINDS = ("cmsdk", "ns16550", "nrf", "stm32")
 _EMULATOR = {"program": str, "package": str, "machine": str, "startup": str}
 _MICROPYTHON = {"heap": str, "irq": int}
-_NAMES = {"zephyr": str, "mbed": str, "idf": str, "arduino": str, "platformio": str, "platformio_platform": str}
+_NAMES = {
+    "zephyr": str, "mbed": str, "idf": str, "arduino": str, "platformio": str, "platformio_platform": str,
+    "micropython": str,
+}
 _FLASHING = {"pyocd": str, "openocd": list, "esptool": str, "uf2": str, "uf2_family": int, "west": list}
 _WORDS = {str: "text", int: "a whole number", list: "a list", dict: "a table", bool: "true or false"}
 
@@ -186,6 +189,8 @@ def _micropython(path: Path, data: dict[str, Any], memories: tuple[Memory, ...])
 
 def _names(path: Path, row: dict[str, Any]) -> BoardNames:
     _check(path, "names.", row, {}, _NAMES)
+    if "micropython" in row and not re.fullmatch(r"\w+/\w+", row["micropython"]):
+        raise _bad(path, "names.micropython", f"expected PORT/BOARD, such as rp2/RPI_PICO, got {row['micropython']!r}")
     for key, other in (("platformio", "platformio_platform"), ("platformio_platform", "platformio")):
         if key in row and other not in row:
             raise _bad(path, f"names.{other}", f"missing; expected text, as there is names.{key}")
