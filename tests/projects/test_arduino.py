@@ -10,9 +10,11 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from pilotlight import boards
 from pilotlight.toolchain.find import compiler
-from support.command_line import call_json
+from support.command_line import call_error, call_json
 from support.paths import FIXTURES
 
 NET = """
@@ -28,10 +30,11 @@ CATEGORIES = ["Display", "Communication", "Signal Input/Output", "Sensors", "Dev
               "Data Processing", "Other"]
 
 
-def test_library_sketch_and_archive(tmp_path: Path) -> None:
+@pytest.mark.parametrize("app", ["run", "server"])
+def test_library_sketch_and_archive(app: str, tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(NET)
     node, board = tmp_path / "node", boards.load("arduino-nano-33-ble")
-    choices = ["--board", board.name, "--template", "arduino"]
+    choices = ["--board", board.name, "--template", "arduino", "--app", app]
     call_json("new", node, f"{tmp_path / 'net.py'}:net", *choices)
 
     rows = dict(line.split("=", 1) for line in (node / "library" / "library.properties").read_text().splitlines())
@@ -49,7 +52,8 @@ def test_library_sketch_and_archive(tmp_path: Path) -> None:
     there = [path for path in (node / "library").rglob("*") if path.is_file()]
     assert inside == {f"net/{path.relative_to(node / 'library').as_posix()}": path.read_bytes() for path in there}
 
-    sketch = node / "library" / "examples" / "run"
+    sketch = node / "library" / "examples" / app
+    assert (sketch / f"{app}.ino").is_file()
     for path in sorted([*sketch.iterdir(), *source.glob("*.c")]):
         if path.suffix == ".h":
             continue
@@ -63,3 +67,16 @@ def test_library_sketch_and_archive(tmp_path: Path) -> None:
 
     (command_line,) = call_json("build", node, "--dry-run")["commands"]
     assert command_line.startswith("arduino-cli compile --fqbn arduino:mbed_nano:nano33ble --library library ")
+    assert command_line.endswith(f" library/examples/{app}")
+
+
+def test_code_in_another_memory(tmp_path: Path) -> None:
+    """Teensy's core copies all code into the ITCM; other cores have no place for it."""
+    (tmp_path / "net.py").write_text(NET)
+    source = f"{tmp_path / 'net.py'}:net"
+    call_json("new", tmp_path / "node", source, "--template", "arduino", "--board", "teensy41", "--code-in", "itcm")
+    assert "The code runs from ITCM" in (tmp_path / "node" / "README.md").read_text()
+    choices = ["--template", "arduino", "--board", "arduino-nano-33-ble", "--code-in", "ram"]
+    error = call_error("new", tmp_path / "other", source, *choices)
+    assert error["message"] == "the template arduino cannot put the code of a project for arduino-nano-33-ble into ram"
+    assert error["hint"] == "omit --code-in"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import time
@@ -18,6 +19,7 @@ from pilotlight.projects.boot import boot_project
 from pilotlight.projects.manifest import read_manifest
 from support.booted_projects import BOARDS, NET, ask_and_compare, built
 from support.command_line import call, call_error, call_json
+from support.paths import ROOT
 
 
 def made(folder: Path, board: str, *more: str) -> Path:
@@ -29,6 +31,17 @@ def made(folder: Path, board: str, *more: str) -> Path:
 @pytest.mark.parametrize("name", [name for name in BOARDS if name != "mps2-an386"])  # which is below
 def test_a_project_answers(name: str, tmp_path: Path) -> None:
     node = made(tmp_path, name)
+    built(node)
+    with boot_project(node) as device:
+        ask_and_compare(device, tmp_path / "net.py")
+
+
+def test_a_board_without_a_line_uses_pipes(tmp_path: Path) -> None:
+    """The board of docs/adding-a-board.md."""
+    text = re.search(r"```toml\n(.*?)```", (ROOT / "docs" / "adding-a-board.md").read_text(), re.DOTALL)
+    assert text is not None
+    (tmp_path / "lm3s6965evb.toml").write_text(text[1])
+    node = made(tmp_path, str(tmp_path / "lm3s6965evb.toml"))
     built(node)
     with boot_project(node) as device:
         ask_and_compare(device, tmp_path / "net.py")
