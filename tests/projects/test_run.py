@@ -80,6 +80,21 @@ def test_a_model_that_changed_is_refused(emulated: Path, tmp_path: Path) -> None
     assert error["hint"] == f"`pilotlight build {copy}`, then `pilotlight flash {copy}`"
 
 
+@pytest.mark.skipif(shutil.which("gdb-multiarch") is None, reason="gdb-multiarch is not installed")
+def test_gdb_stops_in_main_with_its_source(emulated: Path, tmp_path: Path) -> None:
+    """In a copy at another place, too."""
+    copy = tmp_path / "node"
+    shutil.copytree(emulated, copy)
+    for node in (emulated, copy):
+        out = tmp_path / f"{node.parent.name}.txt"
+        script = [f"set logging file {out}", "set logging redirect on", "set logging enabled on", "bt", "list main"]
+        words = [word for line in (*script, "break net_run", "info breakpoints") for word in ("-ex", line)]
+        assert call("debug", node, "--", "-batch", *words).exit_code == 0
+        said = out.read_text(encoding="utf-8")
+        assert "#0  main () at " in said and "pl_serve();" in said
+        assert "net.c:" in said
+
+
 # ---- a board on a line ----
 
 

@@ -27,7 +27,7 @@ from pilotlight.version import __version__
 
 _COMMANDS = (
     "demo", "boards", "inspect", "compile", "run", "profile", "compare", "report", "new", "update", "build", "flash",
-    "monitor", "repl", "micropython", "doctor",
+    "monitor", "debug", "repl", "micropython", "doctor",
 )
 _INTERRUPTED = 130
 

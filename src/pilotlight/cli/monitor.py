@@ -29,7 +29,9 @@ _LOOK = 0.2
 @common
 @click.pass_obj
 def command(talk: Talk, folder: Path, port: str | None, baud: int, seconds: float | None) -> int:
-    """Show what the board of a project says, until Ctrl-C: its own lines of text and the device server's log.
+    """Show what the board of a project says, until Ctrl-C.
+
+    That is its own lines of text and the log of the device server.
 
     A fault is explained: its cause in words, function and source line, registers. The emulated board of a project is
     booted. Exits with 1 if there was a fault.

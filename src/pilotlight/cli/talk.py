@@ -45,8 +45,10 @@ class Talk:
     @classmethod
     def from_arguments(cls, args: Sequence[str]) -> Talk:
         """Read before the arguments are parsed, so that a mistake in them is reported the way the user wants."""
+        command = shlex.join(["pilotlight", *args])
+        args = [*args, "--"][: [*args, "--"].index("--")]  # what comes after it is somebody else's
         loud = [len(arg) - 1 for arg in args if re.fullmatch("-v+", arg)]
-        return cls("--json" in args, sum(loud) + list(args).count("--verbose"), shlex.join(["pilotlight", *args]))
+        return cls("--json" in args, sum(loud) + args.count("--verbose"), command)
 
     def result(self, data: dict[str, Any], *shown: RenderableType) -> None:
         """The one object for programs, or tables for people."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import re
+import shlex
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +19,7 @@ from pilotlight.compiler import Build
 from pilotlight.errors import PilotlightError
 from pilotlight.programs import ProgramBuild
 from pilotlight.projects.assembly import assembly_as_c
+from pilotlight.projects.editor import editor_values
 from pilotlight.projects.model import ProjectModel, project_model
 from pilotlight.projects.server import SOURCES, server_files
 from pilotlight.projects.template import DEFAULT_APPLICATION, SHARED, SHIPPED, Application, Template
@@ -61,6 +64,9 @@ def render(
         "code_in": code_in, "compiler": compiler(board), "stack_bytes": _stack(model), "app": app,
         "server_sources": [f"{application.server}/{source}" for source in SOURCES] if application.server else [],
     }
+    commands = _commands(template, values)
+    program = None if template.program is None else _text(template.program, values)
+    values |= {"commands": commands, "image": program, **editor_values(board, commands, program)}
     files = {f"{template.model}/{path}": _bytes(text) for path, text in _model_files(template, build, model).items()}
     if application.server is not None:
         files |= {f"{application.server}/{path}": text.encode() for path, text in server_files(info.folder).items()}
@@ -75,9 +81,7 @@ def render(
             kind="bad-template",
         )
     return Rendered(
-        template, board, options, code_in, app, application.yours,
-        None if template.program is None else _text(template.program, values), files, _commands(template, values),
-        _tools(template, board),
+        template, board, options, code_in, app, application.yours, program, files, commands, _tools(template, board)
     )
 
 
@@ -112,6 +116,10 @@ def _rendered(template: Template, application: Application, values: dict[str, An
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined,
         autoescape=False,
     )
+    environment.filters |= {
+        "json": lambda value: json.dumps(value, ensure_ascii=False),
+        "shell": lambda commands: " && ".join(shlex.join(command) for command in commands),
+    }
     own = template.path / "files"
     sources = {str(path.relative_to(own).as_posix()): path.relative_to(own).as_posix()
                for path in sorted(own.rglob("*")) if path.is_file()}
