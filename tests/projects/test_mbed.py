@@ -37,6 +37,16 @@ def configured(folder: Path, mbed: str, *more: str) -> subprocess.CompletedProce
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, "MBED_OS": mbed})
 
 
+def built_names(folder: Path, *more: str) -> set[str]:
+    """Functions of the program that CMake makes."""
+    done = configured(folder, str(FIXTURES / "mbed"), *more)
+    assert done.returncode == 0, done.stderr
+    built = subprocess.run([path_of("cmake"), "--build", "build"], cwd=folder, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    names = subprocess.run(["arm-none-eabi-nm", "build/node.elf"], cwd=folder, capture_output=True, text=True).stdout
+    return set(re.findall(r" T (\w+)$", names, re.MULTILINE))
+
+
 def test_files_and_sources(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(NET)
     node, board = tmp_path / "node", boards.load("nucleo-wb55rg")
@@ -53,11 +63,7 @@ def test_files_and_sources(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert f"target=NUCLEO_WB55RG pyocd=TRUE:{board.flashing.pyocd}:4000k" in done.stdout
     assert "openocd=TRUE:-f;board/st_nucleo_wb55.cfg" in done.stdout
-    built = subprocess.run([path_of("cmake"), "--build", "build"], cwd=node, capture_output=True, text=True)
-    assert built.returncode == 0, built.stdout + built.stderr
-    names = subprocess.run(["arm-none-eabi-nm", "build/node.elf"], cwd=node, capture_output=True, text=True).stdout
-    assert re.search(r" T main$", names, re.MULTILINE) and re.search(r" T net_run$", names, re.MULTILINE)
-
+    assert built_names(node, "-DRUNS=1") >= {"main", "net_run", "board_ram_left"}
     assert call_json("build", node, "--dry-run")["commands"] == [
         "cmake -S . -B build -GNinja -DCMAKE_BUILD_TYPE=Develop", "cmake --build build",
     ]
@@ -65,6 +71,18 @@ def test_files_and_sources(tmp_path: Path) -> None:
     (node / "src" / "input.c").write_text("/* mine */\n")
     assert call_json("update", node)["written"] == []
     assert (node / "src" / "main.cpp").read_text() == "// mine\n"
+
+
+def test_a_program_that_answers(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET)
+    node = tmp_path / "node"
+    choices = ["--board", "nucleo-f746zg", "--template", "mbed", "--app", "server"]
+    call_json("new", node, f"{tmp_path / 'net.py'}:net", *choices)
+    settings = json5((node / "mbed_app.json5").read_text())["target_overrides"]["*"]
+    assert settings["drivers.uart-serial-rxbuf-size"] >= 1024 and settings["platform.stack-stats-enabled"] is True
+    names = built_names(node)
+    assert names >= {"main", "net_run", "pl_serve", "pl_io_read", "pl_io_write", "pl_io_stack", "pl_step"}
+    assert call_json("update", node)["written"] == []
 
 
 def test_boards() -> None:

@@ -25,15 +25,18 @@ def net():
 """
 
 
-@pytest.fixture(scope="module")
-def cube(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(top: Path, *more: str) -> Path:
     """A project of CubeMX with the folder in it."""
-    top = tmp_path_factory.mktemp("stm32cube")
     (top / "net.py").write_text(NET)
     shutil.copytree(FIXTURES / "stm32cube", top / "cube")
-    choices = ["--board", "nucleo-l4r5zi", "--template", "stm32cube", "--option", "uart=hlpuart1"]
+    choices = ["--board", "nucleo-l4r5zi", "--template", "stm32cube", "--option", "uart=hlpuart1", *more]
     call_json("new", top / "cube" / "node", f"{top / 'net.py'}:net", *choices)
     return top / "cube"
+
+
+@pytest.fixture(scope="module")
+def cube(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made(tmp_path_factory.mktemp("stm32cube"))
 
 
 def symbols(program: Path) -> dict[str, str]:
@@ -41,19 +44,28 @@ def symbols(program: Path) -> dict[str, str]:
     return {line.split()[-1]: line.split()[-2] for line in names.splitlines()}
 
 
-@pytest.mark.parametrize(
-    ("commands", "program"),
-    [([["cmake", "-S", ".", "-B", "build"], ["cmake", "--build", "build"]], "build/cube"),
-     ([["make"]], "made/cube.elf")],
-    ids=["cmake", "make"],
-)
-def test_the_folder_builds_in_a_project(cube: Path, commands: list[list[str]], program: str) -> None:
-    for command in commands:
+def built(cube: Path, way: str) -> Path:
+    ways = {"cmake": [["cmake", "-S", ".", "-B", "build"], ["cmake", "--build", "build"]], "make": [["make"]]}
+    for command in ways[way]:
         done = subprocess.run([path_of(command[0]), *command[1:]], cwd=cube, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-    found = symbols(cube / program)
+    return cube / ("build/cube" if way == "cmake" else "made/cube.elf")
+
+
+@pytest.mark.parametrize("way", ["cmake", "make"])
+def test_the_folder_builds_in_a_project(cube: Path, way: str) -> None:
+    found = symbols(built(cube, way))
     assert all(found[name] == "T" for name in ("main", "application_step", "net_run", "board_sleep"))
     assert found["hlpuart1"] == "B"
+
+
+def test_a_folder_that_answers(tmp_path: Path) -> None:
+    """Steps are counted with CMake, which can give a file options of its own."""
+    cube = made(tmp_path, "--app", "server")
+    counted, plain = symbols(built(cube, "cmake")), symbols(built(cube, "make"))
+    for found in (counted, plain):
+        assert all(found[name] == "T" for name in ("main", "net_run", "pl_serve", "pl_io_read", "pl_io_cycles"))
+    assert "pl_step" in counted and counted["board_reset"] == "T"
 
 
 def test_one_main_and_no_command(cube: Path) -> None:
