@@ -95,7 +95,7 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("faulty")
     (folder / "net.py").write_text(NET, encoding="utf-8")
     node = folder / "node"
-    call_json("new", node, f"{folder / 'net.py'}:net", "--board", "mps2-an386", "--option", "interval=700")
+    call_json("new", node, f"{folder / 'net.py'}:net", "--board", "mps2-an386", "--option", "interval=300")
     text = (node / "input.c").read_text(encoding="utf-8")
     assert "example_net_offset[i]" in text
     text = re.sub(r"(for \(\w+ i = 0)", r"static int calls;\n    calls += 1;\n    \1", text, count=1)

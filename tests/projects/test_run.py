@@ -28,7 +28,7 @@ def made(folder: Path, board: str, *more: str) -> Path:
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     node = made(tmp_path_factory.mktemp("emulated"), "mps2-an386")
-    built(node)
+    built(node, "-DWATCH_BYTES=256")
     return node
 
 
@@ -56,15 +56,23 @@ def test_a_project_is_run_and_compared(emulated: Path) -> None:
     rows = found["operators"]
     assert {row["module"] for row in rows} >= {"conv", "linear"} and rows[1]["source"].startswith("net.py:")
     assert all(row["cycles"] > 0 for row in rows) and sum(row["cycles"] for row in rows) <= found["cycles"]
-    shown = call("run", emulated).stdout
-    assert "conv2d 3x3 + relu" in shown and "cycles" in shown and "qemu-system-arm" in shown
 
 
-def test_given_inputs_are_run(emulated: Path, tmp_path: Path) -> None:
+def test_given_inputs_are_run_and_shown(emulated: Path, tmp_path: Path) -> None:
     data = tmp_path / "data.npz"
     random = np.random.default_rng(0)
     np.savez(data, image=random.standard_normal((3, 1, 2, 4, 5)).astype(np.float32), offset=np.ones((3, 5), np.int64))
-    assert call_json("run", emulated, "--inputs", data)["runs"] == 3
+    shown = call("run", emulated, "--inputs", data)
+    assert shown.exit_code == 0 and "3 runs" in shown.stdout and "qemu-system-arm" in shown.stdout
+    assert "conv2d 3x3 + relu" in shown.stdout and "cycles" in shown.stdout
+
+
+def test_layers_on_the_device_of_a_project(emulated: Path) -> None:
+    found = call_json("compare", emulated)
+    assert found["match"] and found["runs"] == 3 and found["board"] == "mps2-an386"
+    assert all(row["match"] for row in found["steps"])
+    alone = [row["op"] for row in found["steps"] if row["against"] != "PyTorch"]
+    assert alone == ["cast"]  # which PyTorch does inside of its sum
 
 
 def test_a_model_that_changed_is_refused(emulated: Path, tmp_path: Path) -> None:
@@ -117,6 +125,9 @@ def test_a_board_on_a_line_is_run_and_compared(real: tuple[Path, Path], line: tu
     assert found["match"] and found["runs"] == 8 and found["board"] == "nucleo-wb55rg"
     assert found["device"] == f"the board on {line[0]}" and found["emulator"] is None
     assert found["operators"] is None and found["cycles"] is None  # this computer counts nothing
+    error = call_error("compare", real[0], "--port", line[0])
+    assert error["message"] == f"the program of {real[0]} does not show what is inside a run"
+    assert "-DWATCH_BYTES=" in error["hint"]
 
 
 def test_boards_that_do_not_answer(real: tuple[Path, Path]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
 
+from pilotlight.cli.connected import is_project, project_model
 from pilotlight.cli.options import DIFFERENT, Request, Seconds, model_command
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
@@ -19,14 +21,20 @@ SAMPLES = 16
               help="Run the samples in a file, one after another: one array per input, samples along the first axis.")
 @click.option("--timeout", type=Seconds(), default=120.0, show_default=True, metavar="SECONDS",
               help="How long the board may take to answer.")
-def command(talk: Talk, request: Request, data: Path | None, timeout: float) -> int:
+@click.option("--port", metavar="PORT",
+              help="Of a project: the board's serial port, or tcp://HOST:PORT; default: found by its USB id.")
+def command(talk: Talk, request: Request, data: Path | None, timeout: float, port: str | None) -> int:
     """Run a model on the board, read what every layer leaves in memory, and show where it parts from PyTorch.
 
     A float layer is compared with the tensor that the module itself computes there; a quantized one must give the
     bytes of the integer reference, and its signal over noise against the float model is shown. Runs the example, a
     model with state three times. Exits with 1 if a layer or an output is not what it should be.
+
+    MODEL may also be the folder of a project whose application is the server, built with WATCH_BYTES: then the device
+    that runs it is asked.
     """
-    found = request.compile_graphs(talk, to_run=True)
+    folder = Path(request.model) if is_project(request, port) else None
+    found = request.compile_graphs(talk, to_run=True) if folder is None else project_model(talk, request)
     if not isinstance(found, tuple):
         raise PilotlightError(
             f"comparing layers is not supported for {found.name}, which has the entry points "
@@ -34,6 +42,7 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float) -> 
         )
     build, graphs = found
     from pilotlight.passes.pipeline import optimize
+    from pilotlight.projects.connect import connect_project
     from pilotlight.quantize.fallbacks import fallback_costs
     from pilotlight.quantize.layers import layer_snr
     from pilotlight.report.comparison import layers_table, layers_text
@@ -45,10 +54,12 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float) -> 
         inputs, _ = read_inputs(data, build.graph.inputs)
     elif graphs.samples and not build.graph.states:
         inputs = graphs.samples[:1]
-    with talk.stage(f"compiling for {build.board.name}"):
-        _ = build.info
-    with talk.stage(f"comparing layers on {build.board.name}") as stage:
-        comparison = compare_layers(build, inputs, timeout=timeout, progress=stage.done)
+    if folder is None:
+        with talk.stage(f"compiling for {build.board.name}"):
+            _ = build.info
+    there = None if folder is None else connect_project(folder, build, port, timeout, look=True)
+    with there or contextlib.nullcontext() as device, talk.stage(f"comparing layers on {build.board.name}") as stage:
+        comparison = compare_layers(build, inputs, connected=device, timeout=timeout, progress=stage.done)
     more = {}
     if graphs.samples:
         with talk.stage("comparing with the float model"):

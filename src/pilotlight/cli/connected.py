@@ -1,30 +1,45 @@
-"""`pilotlight run` on a project: the device that runs it is asked."""
+"""Commands on a project that ask the device that runs it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
 from pilotlight import boards
 from pilotlight.cli.entries import refuse_options
-from pilotlight.cli.options import DIFFERENT, Request, chosen_inputs
+from pilotlight.cli.options import DIFFERENT, Graphs, Request, chosen_inputs
 from pilotlight.cli.project import stored_arguments, stored_request
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 from pilotlight.projects.manifest import MANIFEST, read_manifest
 
+if TYPE_CHECKING:
+    from pilotlight.compiler import Build
+    from pilotlight.programs import ProgramBuild
 
-def run_project(
-    talk: Talk, request: Request, data: Path | None, timeout: float, port: str | None, report: Path | None
-) -> int:
-    """The model of a project on the device that runs it."""
+
+def is_project(request: Request, port: str | None) -> bool:
+    """Whether the user names a folder instead of a model; a port is for these alone."""
+    if Path(request.model).is_dir():
+        return True
+    if port is not None:
+        raise PilotlightError(
+            "--port is for projects, whose device is there already", hint="give the folder of one instead of a model",
+            kind="usage",
+        )
+    return False
+
+
+def project_model(talk: Talk, request: Request, **others: object) -> tuple[Build, Graphs] | ProgramBuild:
+    """The model of a project, compiled as its manifest says; options of one's own are refused."""
     folder = Path(request.model)
     manifest = read_manifest(folder)
     given = [name for name in stored_arguments(request, folder) if name != "model"]
     given += ["board"] if request.board != boards.default_board() else []
-    given += ["report"] if report is not None else []
+    given += [name for name, value in others.items() if value is not None]
     if given:
         raise PilotlightError(
             f"--{given[0].replace('_', '-')} is not for a project, which has its own",
@@ -34,7 +49,14 @@ def run_project(
 
     need_server(folder, manifest)
     stored = replace(stored_request(manifest.arguments, manifest.board, folder), source=manifest.arguments["model"])
-    found = stored.compile_graphs(talk)
+    return stored.compile_graphs(talk)
+
+
+def run_project(
+    talk: Talk, request: Request, data: Path | None, timeout: float, port: str | None, report: Path | None
+) -> int:
+    """The model of a project on the device that runs it."""
+    found, folder = project_model(talk, request, report=report), Path(request.model)
     build = found[0] if isinstance(found, tuple) else found
     if not isinstance(found, tuple):
         refuse_options(found, inputs=data)

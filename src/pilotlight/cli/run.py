@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pilotlight.cli.connected import run_project
+from pilotlight.cli.connected import is_project, run_project
 from pilotlight.cli.entries import refuse_options, run_entries
 from pilotlight.cli.options import DIFFERENT, Request, Seconds, check_writable, chosen_inputs, model_command
 from pilotlight.cli.talk import Talk
-from pilotlight.errors import PilotlightError
 
 if TYPE_CHECKING:
     from pilotlight.programs import ProgramBuild
@@ -41,13 +40,8 @@ def command(
     are run again after a reset; quantized ones run 16 calibration samples, or up to 512 if these have labels,
     and must give the same bytes as the integer reference. Exits with 1 if the outputs differ.
     """
-    if Path(request.model).is_dir():
+    if is_project(request, port):
         return run_project(talk, request, data, timeout, port, report)
-    if port is not None:
-        raise PilotlightError(
-            "--port is for projects, whose device is there already", hint="give the folder of one instead of a model",
-            kind="usage",
-        )
     if report is not None:
         check_writable(report, "--report")
     found = request.compile_graphs(talk, to_run=True)

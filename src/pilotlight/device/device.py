@@ -101,6 +101,12 @@ class Device:
             pieces = range(first, first + count, _STEPS_AT_ONCE)
             return [n for at in pieces for n in client.steps(at, min(_STEPS_AT_ONCE, first + count - at))]
 
+    @property
+    def watch_bytes(self) -> int:
+        """How many bytes of what a step leaves can be read in one run; 0 in a release build."""
+        with self._talk() as client:
+            return client.facts.watch
+
     def save_state(self) -> bytes:
         """The model's state as it is now."""
         with self._talk() as client:

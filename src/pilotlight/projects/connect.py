@@ -15,9 +15,11 @@ _METADATA = "metadata.json"
 _FIRST_ANSWER = 10.0  # seconds that a device may take to answer at all
 
 
-def connect_project(folder: Path, build: Image, port: str | None = None, timeout: float = 10.0) -> Device:
+def connect_project(
+    folder: Path, build: Image, port: str | None = None, timeout: float = 10.0, look: bool = False
+) -> Device:
     """`build` is the project's model, compiled again. An emulated board is booted unless a port is named; a real one is
-    looked for by its USB id. What runs there must be the project's model."""
+    looked for by its USB id. What runs there must be the project's model, and with `look` tell what is inside a run."""
     manifest = read_manifest(folder)
     need_server(folder, manifest)
     check_current(folder, build)
@@ -31,6 +33,12 @@ def connect_project(folder: Path, build: Image, port: str | None = None, timeout
     except OtherModelError as error:
         error.hint = f"`pilotlight build {folder}`, then `pilotlight flash {folder}`"
         raise
+    if look and not device.watch_bytes:
+        device.close()
+        raise PilotlightError(
+            f"the program of {folder} does not show what is inside a run",
+            hint=f"build it so, and flash it: cmake -S {folder} -B {folder / 'build'} -DWATCH_BYTES=1024", kind="usage",
+        )
     device.wait_longer(timeout)
     return device
 

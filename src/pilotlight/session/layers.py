@@ -8,6 +8,7 @@ bytes of the integer reference at every step; how far that is from the float mod
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,8 +21,9 @@ from pilotlight import device
 from pilotlight.capture.recording import RecordedReference, record
 from pilotlight.capture.reference import ExportedReference, one_thread, variations
 from pilotlight.compiler import Build
+from pilotlight.device import Device
 from pilotlight.figures.record import FORMAT, hardware
-from pilotlight.graph import Node, Value
+from pilotlight.graph import Value
 from pilotlight.graph.arithmetic import Arithmetic, arithmetic
 from pilotlight.graph.dtypes import to_torch
 from pilotlight.graph.evaluate import trace
@@ -35,8 +37,12 @@ from pilotlight.session.matching import INTEGER_REFERENCE, PYTORCH, ROUNDING, co
 CALLS = 3  # of a model with state; the others are called once
 SAME = 1e-3  # of the largest element: how near two ways to compute one tensor are
 GRAPH = "the graph"
+_ONLY_PLANNED = "only the plan has it"
 _LEAST_WATCH, _SPARE = 1024, 1 << 15  # bytes that a run keeps; bytes for the server
 _MOST_DIMENSIONS = 4  # whose orders are all tried
+
+
+Runs = list[torch.Tensor]  # one tensor in several runs
 
 
 @dataclass
@@ -51,12 +57,23 @@ class LayerMatch:
     source: str
     against: str | None = None
     match: bool | None = None
-    max_abs_error: float | None = None
-    limit: float | None = None
+    max_abs_error: float = 0.0
+    limit: float = 0.0
     elements: int = 0
     differing: int | None = None
     snr_db: float | None = None
     reason: str | None = None
+
+    def take(self, against: str, found: OutputMatch, got: Runs, want: Runs) -> None:
+        """One of its results; figures are those of the worst."""
+        apart = found.max_abs_error - found.limit
+        if self.match is None or (self.match and not found.match) or apart > self.max_abs_error - self.limit:
+            self.against, self.max_abs_error, self.limit = against, found.max_abs_error, found.limit
+        self.match = found.match and self.match is not False
+        self.elements += sum(x.numel() for x in got)
+        if not got[0].is_floating_point():
+            same_shape = [(a, b) for a, b in zip(got, want, strict=True) if a.shape == b.shape]
+            self.differing = (self.differing or 0) + sum(int((a != b).sum()) for a, b in same_shape)
 
 
 @dataclass
@@ -106,17 +123,18 @@ class LayerComparison:
 
 
 def compare_layers(
-    build: Build, inputs: list[list[torch.Tensor]] | None = None, *, timeout: float = 120.0,
-    progress: Callable[[int, int], None] | None = None,
+    build: Build, inputs: list[list[torch.Tensor]] | None = None, *, connected: Device | None = None,
+    timeout: float = 120.0, progress: Callable[[int, int], None] | None = None,
 ) -> LayerComparison:
     """Run the example, or the given inputs one after another, and compare every step. A model with state is called
-    three times."""
+    three times. A debug build is made and booted, unless a device with one is `connected`."""
     example = build.graph.truth.example
     if inputs is None:
         inputs = [example, *variations(example, CALLS - 1)] if build.graph.states else [example]
     with one_thread():
         traced = _traced(build, inputs)
-    found = _read_steps(build, inputs, timeout, progress)
+    with contextlib.nullcontext(connected) if connected is not None else _booted(build, timeout) as dev:
+        found = _read_results(build, dev, inputs, progress)
     names = [port.name for port in build.graph.outputs if not port.is_size]
     outputs, other = compare_outputs(build, Truth(build.graph.truth, inputs), inputs, found.outputs, names)
     layers = [
@@ -124,78 +142,92 @@ def compare_layers(
         for index, node in enumerate(build.plan.steps)
     ]
     judge = _in_integers if other == INTEGER_REFERENCE else _in_floats
-    judge(build, inputs, layers, found.steps, traced)
+    judge(build, inputs, layers, found.results, traced)
     return LayerComparison(build, layers, outputs, len(inputs), other, found.emulator)
 
 
-Runs = list[torch.Tensor]  # one tensor in several runs
+@dataclass(frozen=True)
+class _Result:
+    """A tensor that a step computes."""
+
+    step: int
+    value: Value
+    name: str  # in the graph: planning adds copies of states, which have the name of what is copied there
+
+    @property
+    def bytes(self) -> int:
+        return self.value.bytes
+
+
+def _results(build: Build) -> list[_Result]:
+    found = []
+    for step, node in enumerate(build.plan.steps):
+        copies = node.op == "copy" and not node.place.source
+        found += [_Result(step, value, node.inputs[0].name if copies else value.name) for value in node.outputs]
+    return [result for result in found if result.bytes]
 
 
 @dataclass
 class _Found:
-    """What the board computed: the first result of each step, None where it cannot be read; outputs run by run."""
+    """What the board computed: each result, and the outputs run by run."""
 
-    steps: list[Runs | None]
+    results: list[Runs]
     outputs: list[list[torch.Tensor]]
     emulator: str | None
 
 
 def _traced(build: Build, inputs: list[list[torch.Tensor]]) -> list[Runs | None]:
-    """The first result of each step as the compiled graph has it on this computer."""
+    """Each result as the compiled graph has it on this computer; None for one that only the plan has."""
     carried: dict[str, torch.Tensor] = {}
     runs = []
     for row in inputs:
         values = trace(build.lowered, row, carried)[0]
         carried = {state.name: values[state.next].clone() for state in build.lowered.states}
         runs.append({value.name: tensor for value, tensor in values.items()})
-    names = [_traced_name(node) for node in build.plan.steps]
+    names = [result.name for result in _results(build)]
     return [[run[name] for run in runs] if name in runs[0] else None for name in names]
 
 
-def _traced_name(node: Node) -> str:
-    """Planning adds copies of states, which the graph has under the name of what is copied."""
-    return (node.inputs if node.op == "copy" and not node.place.source else node.outputs)[0].name
-
-
-def _read_steps(
-    build: Build, inputs: list[list[torch.Tensor]], timeout: float, progress: Callable[[int, int], None] | None
-) -> _Found:
-    """Every step of every run, from a debug build; one run for each piece that the board can keep."""
-    values = [node.outputs[0] if node.outputs and node.outputs[0].bytes else None for node in build.plan.steps]
-    steps: list[Runs | None] = [None if value is None else [] for value in values]
-    outputs = []
-    info = build.build_for(build.board, harness=True, watch=_watch(build, values))
+@contextlib.contextmanager
+def _booted(build: Build, timeout: float) -> Iterator[Device]:
+    info = build.build_for(build.board, harness=True, watch=_watch(build))
     with device.open(build.board, info, timeout, False, build.options.emulator) as dev:
-        dev.reset()
-        for number, row in enumerate(inputs):
-            given = with_lengths(build.lowered.inputs, row)
-            arrays = [to_memory(port, x) for port, x in zip(build.lowered.inputs, given, strict=True)]
-            for step, value in enumerate(values):
-                if value is not None and build.plan.locate(value)[0] == "arena":
-                    data = dev.intermediate(arrays, step, build.plan.locate(value)[1], value.bytes)
-                    _append(steps, step, value, data)
-                if progress is not None:
-                    progress(number * len(values) + step + 1, len(inputs) * len(values))
-            written = dev.run(arrays)
-            after = dev.save_state() if build.plan.state_size else b""
-            for step, value in enumerate(values):
-                if value is not None and build.plan.locate(value)[0] == "state":
-                    at = build.plan.locate(value)[1]
-                    _append(steps, step, value, after[at : at + value.bytes])
-            found = [from_memory(port, array) for port, array in zip(build.lowered.outputs, written, strict=True)]
-            outputs.append(visible(build.lowered.outputs, found))
-    return _Found(steps, outputs, dev.emulator)
+        yield dev
 
 
-def _append(steps: list[Runs | None], step: int, value: Value, data: bytes) -> None:
-    runs = steps[step]
-    assert runs is not None
-    runs.append(to_torch(np.frombuffer(data, value.dtype.numpy).copy()).reshape(value.shape))
+def _read_results(
+    build: Build, dev: Device, inputs: list[list[torch.Tensor]], progress: Callable[[int, int], None] | None
+) -> _Found:
+    """Every result of every run; one run for each piece that the board can keep. State is read after the run."""
+    wanted = [(result, *build.plan.locate(result.value)) for result in _results(build)]
+    results: list[Runs] = [[] for _ in wanted]
+    outputs = []
+    dev.reset()
+    for number, row in enumerate(inputs):
+        given = with_lengths(build.lowered.inputs, row)
+        arrays = [to_memory(port, x) for port, x in zip(build.lowered.inputs, given, strict=True)]
+        for k, (result, place, at) in enumerate(wanted):
+            if place == "arena":
+                results[k].append(_tensor(result.value, dev.intermediate(arrays, result.step, at, result.bytes)))
+            if progress is not None:
+                progress(number * len(wanted) + k + 1, len(inputs) * len(wanted))
+        written = dev.run(arrays)
+        after = dev.save_state() if build.plan.state_size else b""
+        for k, (result, place, at) in enumerate(wanted):
+            if place == "state":
+                results[k].append(_tensor(result.value, after[at : at + result.bytes]))
+        found = [from_memory(port, array) for port, array in zip(build.lowered.outputs, written, strict=True)]
+        outputs.append(visible(build.lowered.outputs, found))
+    return _Found(results, outputs, dev.emulator)
 
 
-def _watch(build: Build, values: Sequence[Value | None]) -> int:
+def _tensor(value: Value, data: bytes) -> torch.Tensor:
+    return to_torch(np.frombuffer(data, value.dtype.numpy).copy()).reshape(value.shape)
+
+
+def _watch(build: Build) -> int:
     """How many bytes a run should keep: the largest result, as far as there is room for it."""
-    largest = max((value.bytes for value in values if value is not None), default=0)
+    largest = max((result.bytes for result in _results(build)), default=0)
     if build.board.is_host:
         return max(largest, _LEAST_WATCH)
     assert build.info.place is not None
@@ -204,15 +236,17 @@ def _watch(build: Build, values: Sequence[Value | None]) -> int:
 
 
 def _in_integers(
-    build: Build, inputs: list[list[torch.Tensor]], layers: list[LayerMatch], steps: list[Runs | None],
+    build: Build, inputs: list[list[torch.Tensor]], layers: list[LayerMatch], got: list[Runs],
     traced: list[Runs | None],
 ) -> None:
-    """Against the integer reference; a step that is computed in float may differ by rounding."""
+    """Against the integer reference; what is computed in float may differ by rounding."""
     kinds = {value.name: kind for value, kind in arithmetic(build.lowered).items()}
-    for row, got, want in _comparable(layers, steps, traced):
-        kind = kinds.get(_traced_name(build.plan.steps[row.index]), Arithmetic.EXACT)
-        _judged(row, INTEGER_REFERENCE, _by_kind(kind, got, want))
-        _count_differing(row, got, want)
+    for result, board, want in zip(_results(build), got, traced, strict=True):
+        if want is None:
+            layers[result.step].reason = _ONLY_PLANNED
+        else:
+            kind = kinds.get(result.name, Arithmetic.EXACT)
+            layers[result.step].take(INTEGER_REFERENCE, _by_kind(kind, board, want), board, want)
 
 
 def _by_kind(kind: Arithmetic, got: Runs, want: Runs) -> OutputMatch:
@@ -222,56 +256,33 @@ def _by_kind(kind: Arithmetic, got: Runs, want: Runs) -> OutputMatch:
 
 
 def _in_floats(
-    build: Build, inputs: list[list[torch.Tensor]], layers: list[LayerMatch], steps: list[Runs | None],
+    build: Build, inputs: list[list[torch.Tensor]], layers: list[LayerMatch], got: list[Runs],
     traced: list[Runs | None],
 ) -> None:
-    """Against the tensors of the user's module, and where a step is none of them, against the graph."""
+    """Against the tensors of the user's module; what is none of them, against the graph."""
     quantization, reference = build.lowered.quantization, build.graph.truth
     if quantization is not None:
         reference = ExportedReference(quantization.program, bool(build.graph.states))
     with one_thread():
         recording = record(reference, inputs)
-    places: dict[int, tuple[int, tuple[int, ...]]] = {}
-    for row, got, want in _comparable(layers, steps, traced):
-        place = _tensor_of(want, recording.runs)
+    found: list[tuple[LayerMatch, Runs, int]] = []  # with the place of the module's tensor
+    for result, board, want in zip(_results(build), got, traced, strict=True):
+        row = layers[result.step]
+        place = None if want is None else _tensor_of(want, recording.runs)
         if place is not None:
-            places[row.index] = place
+            found.append((row, _like_module(board, recording.runs, *place), place[0]))
+        elif want is None:
+            row.reason = _ONLY_PLANNED
         elif any(port.sizes for port in (*build.graph.inputs, *build.graph.outputs)):
             row.reason = "what is after the last row counts for nothing"
         else:
-            _judged(row, GRAPH, same_numbers("", got, want, SAME if want[0].is_floating_point() else 0.0))
-            _count_differing(row, got, want)
-    order = list(places)
-    truth = Truth(RecordedReference(reference, recording, [places[index][0] for index in order]), inputs)
-    seen = [_like_module(steps[index], recording.runs, *places[index]) for index in order]
-    by_run = [list(tensors) for tensors in zip(*seen, strict=True)] if seen else [[] for _ in inputs]
-    for index, found, got in zip(order, truth.compare(by_run, ["" for _ in order]), seen, strict=True):
-        _judged(layers[index], PYTORCH, found)
-        _count_differing(layers[index], got, [run[places[index][0]] for run in recording.runs])
-
-
-def _comparable(
-    layers: list[LayerMatch], steps: list[Runs | None], traced: list[Runs | None]
-) -> Iterator[tuple[LayerMatch, Runs, Runs]]:
-    """Steps with what the board computed and what the graph gives on this computer."""
-    for row, got, want in zip(layers, steps, traced, strict=True):
-        if not got:
-            row.reason = "it has no elements"
-        elif want is None:
-            row.reason = "it is a detail of the plan"
-        else:
-            yield row, got, want
-
-
-def _judged(row: LayerMatch, against: str, found: OutputMatch) -> None:
-    row.against, row.match = against, found.match
-    row.max_abs_error, row.limit = found.max_abs_error, found.limit
-
-
-def _count_differing(row: LayerMatch, got: Runs, want: Runs) -> None:
-    row.elements = sum(x.numel() for x in got)
-    if not got[0].is_floating_point():
-        row.differing = sum(int((a != b).sum()) for a, b in zip(got, want, strict=True) if a.shape == b.shape)
+            tolerance = SAME if want[0].is_floating_point() else 0.0
+            row.take(GRAPH, same_numbers("", board, want, tolerance), board, want)
+    places = [place for _, _, place in found]
+    truth = Truth(RecordedReference(reference, recording, places), inputs)
+    by_run = [[tensors[run] for _, tensors, _ in found] for run in range(len(inputs))]
+    for (row, tensors, at), match in zip(found, truth.compare(by_run, [""] * len(found)), strict=True):
+        row.take(PYTORCH, match, tensors, [run[at] for run in recording.runs])
 
 
 def _tensor_of(want: Runs, recorded: list[Runs]) -> tuple[int, tuple[int, ...]] | None:
@@ -319,9 +330,8 @@ def _orders(shape: torch.Size) -> Iterator[tuple[int, ...]]:
         yield (0, *range(2, len(shape)), 1)
 
 
-def _like_module(got: Runs | None, recorded: list[Runs], place: int, order: tuple[int, ...]) -> Runs:
-    """A step's result in the order of dimensions that the module has."""
-    assert got is not None
+def _like_module(got: Runs, recorded: list[Runs], place: int, order: tuple[int, ...]) -> Runs:
+    """A result in the order of dimensions that the module has."""
     back = [order.index(axis) for axis in range(len(order))]
     shapes = [[run[place].shape[axis] for axis in order] for run in recorded]
     return [x.reshape(shape).permute(back) for x, shape in zip(got, shapes, strict=True)]
