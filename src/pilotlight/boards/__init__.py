@@ -21,14 +21,15 @@ from pilotlight.boards.board import (
     MemoryNames,
     MicroPython,
     Placement,
+    RegisterChange,
     Uart,
 )
 from pilotlight.boards.parse import parse_board
 from pilotlight.errors import PilotlightError
 
 __all__ = [
-    "Board", "BoardNames", "Emulator", "Flashing", "Memory", "MemoryNames", "MicroPython", "Placement", "Uart",
-    "all_boards", "default_board", "known_boards", "load", "parse_board",
+    "Board", "BoardNames", "Emulator", "Flashing", "Memory", "MemoryNames", "MicroPython", "Placement",
+    "RegisterChange", "Uart", "all_boards", "default_board", "known_boards", "load", "parse_board",
 ]
 
 

@@ -39,6 +39,16 @@ class Placement:
 
 
 @dataclass(frozen=True)
+class RegisterChange:
+    """Bits of a register that are cleared and set, and what that does."""
+
+    what: str
+    address: int
+    set: int
+    clear: int = 0
+
+
+@dataclass(frozen=True)
 class Uart:
     """A serial line: where its registers are, and whose they are (UART_KINDS of parse.py)."""
 
@@ -47,6 +57,7 @@ class Uart:
     clock_hz: int | None = None  # that its baud rate is divided from; by default the core's
     tx: int | None = None  # pins, where the line has to be told
     rx: int | None = None
+    set_up: tuple[RegisterChange, ...] = ()  # the clocks and pins of the line, in order
 
 
 @dataclass(frozen=True)

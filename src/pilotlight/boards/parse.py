@@ -17,6 +17,7 @@ from pilotlight.boards.board import (
     MemoryNames,
     MicroPython,
     Placement,
+    RegisterChange,
     Uart,
 )
 from pilotlight.errors import PilotlightError
@@ -42,8 +43,9 @@ _MEMORY = {"name": str, "kind": str, "base": int, "size": int}
 _MEMORY_NAMES = {"zephyr": str, "idf": str, "arduino": str}
 _PLACE = {"code": str, "weights": str, "arena": str, "stack": str}
 _UART = {"base": int, "kind": str}
-_UART_MORE = {"clock_hz": int, "tx": int, "rx": int}
-UART_KINDS = ("cmsdk", "ns16550", "nrf", "stm32")
+_UART_MORE = {"clock_hz": int, "tx": int, "rx": int, "set_up": list}
+_CHANGE = {"what": str, "address": int, "set": int}
+UART_KINDS = ("cmsdk", "ns16550", "nrf", "stm32", "stm32v2", "stm32lp")
 _EMULATOR = {"program": str, "package": str, "machine": str, "startup": str}
 _MICROPYTHON = {"heap": str, "irq": int}
 _NAMES = {
@@ -161,7 +163,12 @@ def _uart(path: Path, row: dict[str, Any] | None) -> Uart | None:
     _check(path, "uart.", row, _UART, _UART_MORE)
     if row["kind"] not in UART_KINDS:
         raise _bad(path, "uart.kind", f"expected one of {', '.join(UART_KINDS)}, got {row['kind']!r}")
-    return Uart(**row)
+    changes = row.get("set_up", [])
+    for index, change in enumerate(changes):
+        if not isinstance(change, dict):
+            raise _bad(path, f"uart.set_up[{index}]", "expected a table ([[uart.set_up]])")
+        _check(path, f"uart.set_up[{index}].", change, _CHANGE, {"clear": int})
+    return Uart(**{**row, "set_up": tuple(RegisterChange(**change) for change in changes)})
 
 
 def _emulator(path: Path, row: dict[str, Any] | None) -> Emulator | None:

@@ -62,6 +62,7 @@ def render(
             build.options.weights_in, build.options.arena_in
         ),
         "code_in": code_in, "compiler": compiler(board), "stack_bytes": _stack(model), "app": app,
+        "console": "serial" if board.uart is not None and board.emulator is None else "semihosting",
         "server_sources": [f"{application.server}/{source}" for source in SOURCES] if application.server else [],
     }
     commands = _commands(template, values)
@@ -70,18 +71,20 @@ def render(
     files = {f"{template.model}/{path}": _bytes(text) for path, text in _model_files(template, build, model).items()}
     if application.server is not None:
         files |= {f"{application.server}/{path}": text.encode() for path, text in server_files(info.folder).items()}
-    files |= {path: text.encode() for path, text in _rendered(template, application, values).items()}
+    rendered = _rendered(template, application, values)
+    files |= {path: text.encode() for path, text in rendered.items() if text.strip()}
     for archive, inside in template.zip.items():
         name = _text(archive, values)
         files[name] = _zipped(files, inside, name.removesuffix(".zip"))
-    missing = [path for path in application.yours if path not in files]
+    missing = [path for path in application.yours if path not in rendered]
     if missing:
         raise PilotlightError(
             f"yours: the template has no file {missing[0]}", where=str(template.path / "template.toml"),
             kind="bad-template",
         )
+    yours = tuple(path for path in application.yours if path in files)
     return Rendered(
-        template, board, options, code_in, app, application.yours, program, files, commands, _tools(template, board)
+        template, board, options, code_in, app, yours, program, files, commands, _tools(template, board)
     )
 
 
@@ -133,8 +136,7 @@ def _rendered(template: Template, application: Application, values: dict[str, An
             raise PilotlightError(
                 f"cannot be rendered: {error}", where=str(Path(template.name) / source), kind="bad-template"
             ) from error
-        if text.strip():
-            files[name] = text
+        files[name] = text
     return files
 
 
