@@ -71,8 +71,8 @@ def test_accumulators_of_both_widths_are_tried() -> None:
 MUTATIONS = {
     "conv": ("(i == 1) ? 2", "(i == 1) ? 1"),
     "linear": ("t * w[(at) + 4]", "t * w[(at) + 3]"),
-    "matmul": ("(uint32_t)product >> 31", "(uint32_t)product >> 31 & 0u"),
-    "add": ("1u << fraction) >> 1", "1u << fraction) >> 2"),
+    "matmul": ("(uint32_t)bits >> 31", "(uint32_t)bits >> 31 & 0u"),
+    "add": ("(uint32_t)fraction) >> 1", "(uint32_t)fraction) >> 2"),
     "table": ("* (v & mask)) + half", "* (v & mask))"),
     "softmax": ("inverse.r * 16384", "inverse.r * 16383"),
     "norm": ("inverse.r * 16384", "inverse.r * 16383"),

@@ -69,7 +69,7 @@ def test_c_is_the_reference(name: str, tmp_path: Path) -> None:
 
 
 MUTATIONS = {
-    "matmul": ("(uint32_t)product >> 31", "(uint32_t)product >> 31 & 0u"),
+    "matmul": ("(uint32_t)bits >> 31", "(uint32_t)bits >> 31 & 0u"),
     "mean": ("(uint32_t)acc <<", "(uint32_t)(acc + 1) <<"),
     "softmax": ("inverse.r * 16384", "inverse.r * 16383"),
     "norm": ("inverse.r * 16384", "inverse.r * 16383"),
@@ -140,8 +140,8 @@ def test_boards_give_the_same_bytes_in_one_boot(board: str) -> None:
         ("mps2-an386", "add", "#8, %0, asr #16", "#8, %0, asr #15"),
         ("mps2-an386", "matmul", "smmulr", "smmul"),
         ("mps3-an547", "add", "vshrq_n_s32(v, 16)", "vrshrq_n_s32(v, 16)"),
-        ("mps2-an385", "matmul", "(uint32_t)product >> 31", "(uint32_t)product >> 31 & 0u"),
-        ("riscv32-virt", "matmul", "(uint32_t)product >> 31", "(uint32_t)product >> 31 & 0u"),
+        ("mps2-an385", "matmul", "(uint32_t)bits >> 31", "(uint32_t)bits >> 31 & 0u"),
+        ("riscv32-virt", "matmul", "(uint32_t)bits >> 31", "(uint32_t)bits >> 31 & 0u"),
         ("microbit", "matmul", "+ 0x8000", "+ 0x7f00"),
     ],
 )

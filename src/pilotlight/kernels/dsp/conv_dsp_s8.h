@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "dsp_s8.h"
+#include "integer.h"
 #include "patch_s8.h"
 
 /* A convolution over a patch of 16-bit numbers, (columns, column): a column is kh * icg values and may be padded. */
@@ -117,7 +118,7 @@ static inline void pl_filters_dsp_s8(const pl_conv_dsp_t *d, int32_t pixels_star
     const int16_t *patch = patch_start;
     int8_t *y = y_start;
     const pl_conv_s8_t *s = &d->s;
-    const int32_t pairs = (int32_t)((uint32_t)s->ocg >> 1);
+    const int32_t pairs = pl_signed((uint32_t)s->ocg >> 1);
     pl_dsp_conv_t t;
     t.steps = d->steps;
     t.zy = s->q.zy;
@@ -160,7 +161,7 @@ static inline void pl_conv_dsp_s8(const pl_conv_dsp_t *d,
 {
     int16_t *const patch = (int16_t *)scratch;
     const pl_conv_s8_t *s = &d->s;
-    const int32_t words = (int32_t)((uint32_t)(s->ocg + 1) >> 1) * d->pair_words;
+    const int32_t words = pl_signed(pl_unsigned(s->ocg + 1) >> 1) * d->pair_words;
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
             for (int32_t k = 0; k < s->in_row; k++) {

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "dsp_s8.h"
+#include "integer.h"
 #include "patch_s8.h"
 
 /* A 3x3 convolution of each channel with one filter of its own, four channels and one or two output rows at a time.
@@ -46,7 +47,7 @@ static inline void pl_depthwise_block_s8(int32_t kind, int32_t rows, const pl_ds
 
 static inline int32_t pl_word16(int32_t low, int32_t high)
 {
-    return (int32_t)(((uint32_t)low & 0xffffu) | ((uint32_t)high << 16));
+    return pl_signed(((uint32_t)low & 0xffffu) | ((uint32_t)high << 16));
 }
 
 static inline void pl_pairs_twin_s8(const pl_dsp_pairs_t *t)
@@ -146,7 +147,7 @@ static inline void pl_depthwise_dsp_s8(const pl_depthwise_dsp_t *d,
                                        void *scratch)    // the patch
 {
     const pl_conv_s8_t *s = &d->s;
-    const int32_t in_rows = (d->rows == 2) ? (int32_t)((uint32_t)(s->oh + 1) >> 1) : s->oh;
+    const int32_t in_rows = (d->rows == 2) ? pl_signed(pl_unsigned(s->oh + 1) >> 1) : s->oh;
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < in_rows; j++) {
             for (int32_t k = 0; k < s->in_row; k++) {

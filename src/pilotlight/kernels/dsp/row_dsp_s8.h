@@ -22,7 +22,7 @@ static inline void pl_row_dsp_s8(const pl_row_dsp_t *d,
                                  const int32_t *w,
                                  int8_t *y) // (oc)
 {
-    const int32_t steps = (int32_t)((uint32_t)d->ic >> 2); // of one filter
+    const int32_t steps = pl_signed((uint32_t)d->ic >> 2); // of one filter
     const int32_t words = steps + 2;
     const int32_t by_eight = d->oc & ~7;
     const int32_t by_two = d->oc & ~1;

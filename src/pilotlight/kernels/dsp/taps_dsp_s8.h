@@ -65,7 +65,7 @@ static inline void pl_taps_dsp_s8(const pl_taps_dsp_t *d,
 {
     const pl_conv_s8_t *s = &d->s;
     const int32_t words = 8 + (2 * s->kh * s->kw);
-    const int32_t fours = (int32_t)((uint32_t)s->ic >> 2);
+    const int32_t fours = pl_signed((uint32_t)s->ic >> 2);
     int8_t *const patch = (int8_t *)scratch; // (kh, columns, ic)
     pl_dsp_taps_t t = {patch, s->kh, s->kw, s->dw * s->ic, 0, w, w, y, s->q.zy, s->q.lo, s->q.hi};
     for (int32_t i = 0; i < s->n; i++) {

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "integer.h"
 #include "winograd_dsp_s8.h"
 
 /* A 3x3 convolution in Winograd's form whose weights are brought into that form here, four filters at a time: flash
@@ -36,7 +37,7 @@ static inline void pl_unfold_half_s8(const int8_t *g, int32_t ic, int32_t *to_st
 {
     int32_t *to = to_start;
     for (int32_t place = 0; place < 16; place++) { // column place / 4, row place % 4
-        const int32_t c = place >> 2;
+        const int32_t c = (place / 4);
         const int32_t a = pl_folded16(pl_pair16(g, 0), pl_pair16(g, 4), pl_pair16(g, 8), c);
         const int32_t b = pl_folded16(pl_pair16(g, 12), pl_pair16(g, 16), pl_pair16(g, 20), c);
         const int32_t d = pl_folded16(pl_pair16(g, 24), pl_pair16(g, 28), pl_pair16(g, 32), c);
@@ -66,7 +67,7 @@ static inline void pl_unfold_dsp_s8(const pl_unfold_dsp_t *d,
                                     void *scratch) // u, each v, a stream, and (oc) where the output has odd sizes
 {
     const pl_conv_s8_t *s = &d->d.s;
-    const int32_t down = (int32_t)((uint32_t)(s->oh + 1) >> 1);
+    const int32_t down = pl_signed(pl_unsigned(s->oh + 1) >> 1);
     const int32_t tiles = d->tall * s->in_row;
     const int32_t words = 16 * s->ic;
     pl_dsp_winograd_t t;

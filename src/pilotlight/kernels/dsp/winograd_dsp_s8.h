@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "dsp_s8.h"
+#include "integer.h"
 #include "patch_s8.h"
 
 /* A 3x3 convolution of stride 1 by Winograd's F(2x2, 3x3) in integers: two tiles side by side, 2x2 outputs each, four
@@ -73,20 +74,20 @@ static inline void pl_spread_twin_s8(const int8_t *x_start, int8_t *y_start, int
 /* The sum and the difference of both halves of words. */
 static inline int32_t pl_add16(int32_t a, int32_t b)
 {
-    return (int32_t)((((uint32_t)a & 0xffffu) + (uint32_t)b) & 0xffffu)
-           | (int32_t)(((uint32_t)a & 0xffff0000u) + ((uint32_t)b & 0xffff0000u));
+    return pl_signed((((uint32_t)a & 0xffffu) + (uint32_t)b) & 0xffffu)
+           | pl_signed(((uint32_t)a & 0xffff0000u) + ((uint32_t)b & 0xffff0000u));
 }
 
 static inline int32_t pl_subtract16(int32_t a, int32_t b)
 {
-    return (int32_t)((((uint32_t)a & 0xffffu) - (uint32_t)b) & 0xffffu)
-           | (int32_t)(((uint32_t)a & 0xffff0000u) - ((uint32_t)b & 0xffff0000u));
+    return pl_signed((((uint32_t)a & 0xffffu) - (uint32_t)b) & 0xffffu)
+           | pl_signed(((uint32_t)a & 0xffff0000u) - ((uint32_t)b & 0xffff0000u));
 }
 
 /* Channels k and k + 2 as a word. */
 static inline int32_t pl_pair16(const int8_t *x, int32_t k)
 {
-    return (int32_t)(((uint32_t)x[k] & 0xffffu) | ((uint32_t)x[k + 2] << 16));
+    return pl_signed(((uint32_t)x[k] & 0xffffu) | ((uint32_t)x[k + 2] << 16));
 }
 
 static inline void pl_tiles_twin_s8(const pl_dsp_tiles_t *t)
@@ -96,8 +97,8 @@ static inline void pl_tiles_twin_s8(const pl_dsp_tiles_t *t)
     for (int32_t n = t->fours; n > 0; n--) {
         v = &v[-64];
         for (int32_t i = 0; i < 12; i++) { // column i / 2, channels of half i % 2
-            const int8_t *from = x + ((i >> 1) * t->column);
-            int32_t *to = v + (8 * (i >> 1)) + (i & 1); // rows 1, 2, 0, 3
+            const int8_t *from = x + ((i / 2) * t->column);
+            int32_t *to = v + (8 * (i / 2)) + (i & 1); // rows 1, 2, 0, 3
             const int32_t d0 = pl_pair16(from, i & 1);
             const int32_t d1 = pl_pair16(from + t->row, i & 1);
             const int32_t d2 = pl_pair16(from + (2 * t->row), i & 1);
@@ -110,11 +111,11 @@ static inline void pl_tiles_twin_s8(const pl_dsp_tiles_t *t)
         for (int32_t row = 0; row < 4; row++) {
             int32_t d[12]; // (6 columns, 2)
             for (int32_t i = 0; i < 12; i++) {
-                d[i] = v[(8 * (i >> 1)) + (2 * row) + (i & 1)];
+                d[i] = v[(8 * (i / 2)) + (2 * row) + (i & 1)];
             }
             for (int32_t i = 0; i < 4; i++) { // half i / 2, tile i % 2
-                const int32_t *at = d + (4 * (i & 1)) + (i >> 1);
-                int32_t *to = v + (32 * (i >> 1)) + (2 * row) + (i & 1); // columns 1, 2, 0, 3
+                const int32_t *at = d + (4 * (i & 1)) + (i / 2);
+                int32_t *to = v + (32 * (i / 2)) + (2 * row) + (i & 1); // columns 1, 2, 0, 3
                 to[0] = pl_add16(at[2], at[4]);
                 to[8] = pl_subtract16(at[4], at[2]);
                 to[16] = pl_subtract16(at[0], at[4]);
@@ -132,7 +133,7 @@ static inline uint32_t pl_place_s8(const int32_t *v_start, const int32_t *w_star
     const int32_t *w = w_start;
     uint32_t sum = 0;
     for (int32_t left = steps; left > 0; left--) {
-        sum += (uint32_t)((pl_low16(*v) * pl_low16(*w)) + (pl_high16(*v) * pl_high16(*w)));
+        sum += pl_unsigned((pl_low16(*v) * pl_low16(*w)) + (pl_high16(*v) * pl_high16(*w)));
         v = &v[32];
         w = &w[4];
     }
@@ -146,8 +147,8 @@ static inline void pl_winograd_twin_s8(pl_dsp_winograd_t *t, int32_t shift)
     const int32_t words = (16 * place) + 8;
     for (const int32_t *w = t->w; w != t->w_end; w = &w[words]) {
         for (int32_t i = 0; i < 32; i++) { // column i / 8, tile i / 4 % 2, filter i % 4
-            const int32_t column = i >> 3;
-            const int32_t *v = t->v + (column * 8) + ((i >> 2) & 1);
+            const int32_t column = (i / 8);
+            const int32_t *v = t->v + (column * 8) + ((i / 4) & 1);
             const int32_t *g = w + (column * 4 * place) + (i & 3);
             const uint32_t one = pl_place_s8(v, g, t->steps);
             const uint32_t two = pl_place_s8(v + 2, g + place, t->steps);
@@ -158,19 +159,19 @@ static inline void pl_winograd_twin_s8(pl_dsp_winograd_t *t, int32_t shift)
                 const uint32_t before = (column == 0) ? 0u : (uint32_t)*left;
                 if (column < 2) {
                     *right = (int32_t)((column == 0) ? sum : (before - sum));
-                    *left = (int32_t)(before + sum);
+                    *left = pl_signed(before + sum);
                 } else if (column == 2) {
-                    *left = (int32_t)(before + (2u * sum));
+                    *left = pl_signed(before + (2u * sum));
                 } else {
-                    *right = (int32_t)((uint32_t)*right + (2u * sum));
+                    *right = pl_signed((uint32_t)*right + (2u * sum));
                 }
                 sum = one - two + ((row == 0) ? pl_place_s8(v + 6, g + (3 * place), t->steps) : 0u);
             }
         }
         for (int32_t i = 0; i < 16; i++) { // row i / 8, tile i / 4 % 2, filter i % 4
             const int32_t *u = t->u + i;
-            const int32_t *end = w + words - 8 + (((i >> 1) & 1) * 4) + (i & 1);
-            int8_t **y = t->y + ((i >> 2) * 2);
+            const int32_t *end = w + words - 8 + (((i / 2) & 1) * 4) + (i & 1);
+            int8_t **y = t->y + ((i / 4) * 2);
             *y[0]++ = pl_requantize_s8(&q, end[0] + (u[0] / 4), end[2]);
             *y[1]++ = pl_requantize_s8(&q, end[0] + (u[16] / 4), end[2]);
         }
@@ -182,8 +183,8 @@ static inline void pl_border_s8(const pl_conv_s8_t *s, int32_t top, int32_t left
                                 const int8_t *x, // (ih, iw, ic)
                                 int32_t *to)
 {
-    const int32_t fours = (int32_t)((uint32_t)s->ic >> 2);
-    const int32_t outside = (int32_t)(((uint32_t)s->zx & 0xffu) * 0x01010101u);
+    const int32_t fours = pl_signed((uint32_t)s->ic >> 2);
+    const int32_t outside = pl_signed(((uint32_t)s->zx & 0xffu) * 0x01010101u);
     for (int32_t r = 0; r < 4; r++) {
         const int32_t row = top + r;
         const bool inside = (row >= 0) && (row < s->ih);
@@ -209,7 +210,7 @@ static inline void pl_winograd_inputs_s8(const pl_conv_s8_t *s, int32_t row, int
 {
     const int32_t top = row - s->top;
     const int32_t left = col - s->left;
-    const int32_t fours = (int32_t)((uint32_t)s->ic >> 2);
+    const int32_t fours = pl_signed((uint32_t)s->ic >> 2);
     pl_dsp_tiles_t t;
     t.v_end = v + (16 * s->ic);
     t.fours = fours;
@@ -235,12 +236,12 @@ static inline void pl_winograd_outputs_s8(const pl_conv_s8_t *s, int32_t row, in
                                           int8_t *spare, // (oc)
                                           pl_dsp_winograd_t *t)
 {
-    t->steps = (int32_t)((uint32_t)s->ic >> 1);
+    t->steps = pl_signed((uint32_t)s->ic >> 1);
     t->zy = s->q.zy;
     t->lo = s->q.lo;
     t->hi = s->q.hi;
     for (int32_t i = 0; i < 8; i++) {
-        const int32_t r = row + (i >> 2);
+        const int32_t r = row + (i / 4);
         const int32_t c = col + (i & 3);
         t->y[i] = (((r < s->oh) && (c < s->ow)) ? (y + (((r * s->ow) + c) * s->oc)) : spare) + filter;
     }
@@ -255,8 +256,8 @@ static inline void pl_winograd_dsp_s8(const pl_winograd_dsp_t *d,
                                       void *scratch) // u, v, and (oc) where the output has odd sizes
 {
     const pl_conv_s8_t *s = &d->s;
-    const int32_t in_column = (int32_t)((uint32_t)(s->oh + 1) >> 1);
-    const int32_t fours = (int32_t)((uint32_t)s->oc >> 2);
+    const int32_t in_column = pl_signed(pl_unsigned(s->oh + 1) >> 1);
+    const int32_t fours = pl_signed((uint32_t)s->oc >> 2);
     pl_dsp_winograd_t t;
     t.u = (int32_t *)scratch;
     int32_t *const v = t.u + PL_WINOGRAD_SPARE;

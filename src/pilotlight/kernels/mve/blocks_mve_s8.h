@@ -2,8 +2,10 @@
 #define PL_BLOCKS_MVE_S8_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "integer.h"
 #include "mem.h"
 #include "requantize.h"
 
@@ -97,7 +99,7 @@ static inline void pl_dot_pixel_mve(const pl_dot_mve_t *a, const int8_t *x, cons
     for (int32_t f = 0; f < filters; f++) {
         int32_t acc = bias[f];
         for (int32_t i = 0; i < a->depth; i++) {
-            acc += x[i] * w[((i >> 4) * 64) + (f * 16) + (i & 15)];
+            acc += x[i] * w[(pl_shr(i, 4) * 64) + (f * 16) + (i & 15)];
         }
         y[f] = pl_requantize_s8(&a->q, acc, bias[4 + f]);
     }
@@ -106,13 +108,15 @@ static inline void pl_dot_pixel_mve(const pl_dot_mve_t *a, const int8_t *x, cons
 /* What NAME_dot_s8_... computes; `pixels` is 1, 2, or 0 for any number. */
 static inline void pl_dot_c_mve(const pl_dot_mve_t *a, int32_t pixels)
 {
-    const int32_t blocks = (int32_t)(a->end - a->bias) >> 3;
+    const ptrdiff_t words = a->end - a->bias;
+    const int32_t blocks = pl_shr((int32_t)words, 3);
     const int32_t pair = a->step + ((blocks - 1) * 4);
     const int32_t count = (pixels == 1) ? 1 : a->pixels;
     for (int32_t p = 0; p < count; p++) {
         const int8_t *w = a->w;
         const int8_t *x = a->x0 + (p * a->x_pixel);
-        int8_t *y = (pixels == 2) ? ((((p & 1) != 0) ? a->y1 : a->y0) + ((p >> 1) * pair)) : (a->y0 + (p * a->step));
+        int8_t *y =
+            (pixels == 2) ? ((((p & 1) != 0) ? a->y1 : a->y0) + (pl_shr(p, 1) * pair)) : (a->y0 + (p * a->step));
         for (const int32_t *bias = a->bias; bias != a->end; bias = &bias[8]) {
             pl_dot_pixel_mve(a, x, w, bias, y, ((bias + 8) == a->end) ? a->last : 4);
             w = &w[((a->depth + 15) & ~15) * 4];
@@ -130,8 +134,8 @@ static inline void pl_dw_block_mve(const pl_dw_mve_t *a, const int32_t *w, int32
     const int32_t step = a->x_pixel + ((a->taps <= 9) ? (((a->blocks * 16) + a->rest + 15) & ~15) : 0);
     const int32_t spread = (width == 8) ? 2 : 1;
     for (int32_t c = 0; c < count; c++) {
-        const int32_t vector = (width == 8) ? (c & 1) : (((c & 1) * 2) + ((c >> 1) & 1));
-        const int32_t lane = (vector * 4) + ((width == 8) ? (c >> 1) : (c >> 2));
+        const int32_t vector = (width == 8) ? (c & 1) : (((c & 1) * 2) + (pl_shr(c, 1) & 1));
+        const int32_t lane = (vector * 4) + ((width == 8) ? pl_shr(c, 1) : pl_shr(c, 2));
         int32_t acc = w[lane];
         for (int32_t t = 0; t < a->taps; t++) {
             acc += a->x[t][(pixel * step) + at + c] * weights[(t * 16) + (c * spread)];

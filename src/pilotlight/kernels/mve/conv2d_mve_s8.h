@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "blocks_mve_s8.h"
+#include "integer.h"
 
 typedef struct {
     int32_t n; // input (n, ih, iw, ic)
@@ -134,7 +135,7 @@ pl_conv2d_mve_s8(const pl_conv2d_mve_t *s,
     a.depth = s->depth;
     a.x_pixel = s->x_pixel;
     a.last = s->ocg - ((s->blocks - 1) * 4);
-    a.pairs = s->depth >> 5;
+    a.pairs = pl_shr(s->depth, 5);
     a.step = any ? s->oc : ((2 * s->oc) - ((s->blocks - 1) * 4));
     a.q.zy = s->q.zy; // one by one: a copy of the whole may become a call of memcpy
     a.q.shift = s->q.shift;

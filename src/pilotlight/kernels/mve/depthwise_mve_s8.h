@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "blocks_mve_s8.h"
+#include "integer.h"
 
 typedef struct {
     int32_t n; // input (n, ih, iw, c)
@@ -52,11 +53,11 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
     window.x_col = s->dw * s->c;
     window.dh = s->dh;
     window.dw = s->dw;
-    int8_t *padding = (int8_t *)scratch + ((uint32_t)(taps + 1) * sizeof(const int8_t *));
+    int8_t *padding = (int8_t *)scratch + (pl_unsigned(taps + 1) * sizeof(const int8_t *));
     pl_dw_mve_t a;
     a.x = window.taps;
     a.w = w;
-    a.blocks = s->c >> 4;
+    a.blocks = pl_shr(s->c, 4);
     a.rest = s->c & 15;
     a.x_pixel = (((s->reverse != 0) ? -s->sw : s->sw) * s->c) - ((taps > 9) ? 0 : ((s->c + 15) & ~15));
     a.y_pixel = ((s->reverse != 0) ? -s->c : s->c) - (s->c & ~15);
@@ -90,7 +91,7 @@ static inline void pl_depthwise_mve_s8(const pl_depthwise_mve_t *s,
             if ((s->run > 0) && (s->reverse == 0) && ((run * s->c) >= 16)) {
                 a.w = w + s->run_w;
                 a.pixels = 1;
-                a.blocks = (run * s->c) >> 4;
+                a.blocks = pl_shr(run * s->c, 4);
                 a.rest = 0;
                 pl_dw_mve(&a, s->run);
                 run = a.blocks * s->run_pixels;

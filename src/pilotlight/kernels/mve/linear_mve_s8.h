@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "blocks_mve_s8.h"
+#include "integer.h"
 
 typedef struct {
     int32_t i; // inputs, outputs
@@ -19,7 +20,7 @@ static inline void pl_linear_mve_s8(const pl_linear_mve_t *s,
                                     const int32_t *bias, // (blocks, 2, 4)
                                     int8_t *y)           // (o)
 {
-    const int32_t blocks = (s->o + 3) >> 2;
+    const int32_t blocks = pl_shr(s->o + 3, 2);
     pl_dot_mve_t a;
     a.x0 = x;
     a.x1 = x;

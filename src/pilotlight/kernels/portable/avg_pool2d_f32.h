@@ -1,6 +1,7 @@
 #ifndef PL_AVG_POOL2D_F32_H
 #define PL_AVG_POOL2D_F32_H
 
+#include "integer.h"
 #include "pool2d.h"
 
 /* The sum of a window for one pixel's channels, four at a time, divided by `count`; each row of the window has a sum
@@ -88,7 +89,7 @@ static inline void pl_adaptive_avg_pool2d_f32(const pl_pool2d_t *s, const float 
             const pl_span_t v = pl_adaptive_span(oy, s->ih, s->oh);
             for (int32_t ox = 0; ox < s->ow; ox++) {
                 const pl_span_t h = pl_adaptive_span(ox, s->iw, s->ow);
-                pl_avg_window_f32(x, y, &v, &h, s->iw, s->c, (float)((v.end - v.first) * (h.end - h.first)));
+                pl_avg_window_f32(x, y, &v, &h, s->iw, s->c, pl_float((v.end - v.first) * (h.end - h.first)));
                 y = &y[s->c];
             }
         }

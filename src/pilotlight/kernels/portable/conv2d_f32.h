@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "filters_f32.h"
+#include "integer.h"
 
 typedef struct {
     int32_t n; // input (n, ih, iw, ic)
@@ -94,7 +95,7 @@ static inline void pl_conv2d_row_f32(const pl_conv2d_t *s, pl_range_t rows, pl_r
         a.x_row = (((s->dh * s->iw) - (a.cols * s->dw)) * s->ic) + ((s->depthwise != 0) ? 0 : a.x_col);
         a.w_row = (s->kw - cols) * s->icg;
         a.w_block = (s->kh - a.rows) * s->kw * s->icg;
-        a.groups = ((free >= 2) && (s->groups == 1) && pl_one_size(s->ocg)) ? (free >> 1) : 1;
+        a.groups = ((free >= 2) && (s->groups == 1) && pl_one_size(s->ocg)) ? pl_shr(free, 1) : 1;
         step = a.groups * pixels;
         const int32_t skip = (a.rows > 0) ? (((rows.first * s->kw) + taps.first) * s->icg) : 0;
         const float *from = (a.rows > 0) ? (x + ((at + (taps.first * s->dw)) * s->ic)) : x;

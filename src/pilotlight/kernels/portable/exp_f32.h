@@ -2,6 +2,7 @@
 #define PL_EXP_F32_H
 
 #include "bits_f32.h"
+#include "integer.h"
 
 #if defined(__GNUC__)
 #define PL_COLD __attribute__((noinline, cold))
@@ -26,12 +27,12 @@ static inline float pl_exp_reduced(float x, float *shifted)
 }
 
 /* The integer that a sum with 1.5 * 2^23 holds. */
-static inline int32_t pl_shifted_integer(float shifted) { return (int32_t)(pl_bits(shifted) - 0x4b400000u); }
+static inline int32_t pl_shifted_integer(float shifted) { return pl_signed(pl_bits(shifted) - 0x4b400000u); }
 
 /* a * 2^n in two factors, so that the result may be infinite, zero or denormal, rounded once. */
 static inline float pl_scale_f32(float a, int32_t n)
 {
-    const int32_t half = n >> 1;
+    const int32_t half = pl_shr(n, 1);
     return (a * pl_pow2(half)) * pl_pow2(n - half);
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "integer.h"
 #include "mac_f32.h"
 
 /* Calls the block of `pixels` pixels by `filters` filters; written for each model. */
@@ -23,8 +24,8 @@ static inline void pl_mac_filters_f32(pl_mac_t *a, int32_t depthwise, int32_t pi
 {
     int32_t done = 0;
     for (uint32_t log2 = 3; done < filters; log2--) {
-        const int32_t size = (int32_t)(1u << log2);
-        a->blocks = (int32_t)((uint32_t)(filters - done) >> log2);
+        const int32_t size = pl_signed(1u << log2);
+        a->blocks = pl_signed(pl_unsigned(filters - done) >> log2);
         if (a->blocks > 0) {
             a->x = (depthwise != 0) ? (x + done) : x;
             a->w = w + (done * k) + (skip * size);

@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "integer.h"
 #include "mem.h"
 
 typedef union {
@@ -30,12 +31,12 @@ static inline int32_t pl_fixed_exponent(const float *x, int32_t n)
 static inline int32_t pl_fixed(float x, int32_t e, int32_t bits)
 {
     const pl_fixed_bits v = {x};
-    const int32_t stored = (int32_t)((v.u >> 23) & 255u);
+    const int32_t stored = pl_signed((v.u >> 23) & 255u);
     const uint32_t hidden = (stored != 0) ? 0x20000000u : 0u;
     const uint32_t size = hidden | ((v.u & 0x7fffffu) << 6); // in units of 2^(exponent - 156)
     const int32_t shift = e - ((stored != 0) ? stored : 1) + 30 - bits;
-    const uint32_t half = (shift < 31) ? ((1u << shift) >> 1) : 0u;
-    const int32_t rounded = (shift < 31) ? (int32_t)((size + half) >> shift) : 0;
+    const uint32_t half = (shift < 31) ? ((1u << (uint32_t)shift) >> 1) : 0u;
+    const int32_t rounded = (shift < 31) ? pl_signed((size + half) >> (uint32_t)shift) : 0;
     return ((v.u >> 31) != 0u) ? -rounded : rounded;
 }
 
@@ -70,13 +71,13 @@ static inline float pl_fixed_float(int64_t sum, int32_t power)
     shift = __builtin_clz(high);
 #else
     for (int32_t step = 16; step > 0; step >>= 1) {
-        if (((high << shift) >> (32 - step)) == 0u) {
+        if (((high << (uint32_t)shift) >> pl_unsigned(32 - step)) == 0u) {
             shift += step;
         }
     }
 #endif
     if (shift > 0) {
-        high = (high << shift) | (low >> (32 - shift));
+        high = (high << (uint32_t)shift) | (low >> pl_unsigned(32 - shift));
         low <<= shift;
     }
     e -= shift;

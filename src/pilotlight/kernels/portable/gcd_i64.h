@@ -21,7 +21,7 @@ static inline int64_t pl_lcm_i64(int64_t a, int64_t b)
 {
     const int64_t g = pl_gcd_i64(a, b);
     const int64_t y = (g == 0) ? 0 : pl_mul_i64(a / g, b);
-    return (y < 0) ? (int64_t)(0u - (uint64_t)y) : y;
+    return (y < 0) ? pl_signed64(0u - (uint64_t)y) : y;
 }
 
 #endif

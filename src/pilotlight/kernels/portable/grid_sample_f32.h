@@ -8,6 +8,7 @@
 #include "cubic_f32.h"
 #include "floor_f32.h"
 #include "fmod_f32.h"
+#include "integer.h"
 #include "round_f32.h"
 
 /* x (n, d, h, w, c), d = 1 for images; grid (n, points, dims), dims 2 or 3: x, y and z in -1..1; y (n, points, c).
@@ -29,7 +30,7 @@ typedef struct {
 static inline float pl_grid_inside(const pl_grid_sample_t *s, float at_start, int32_t size)
 {
     float at = at_start;
-    const float last = (float)(size - 1);
+    const float last = pl_float(size - 1);
     if (s->padding == 2) {
         const float low = (s->align_corners != 0) ? 0.0f : -0.5f;
         const float span = (s->align_corners != 0) ? last : (float)size;
@@ -51,7 +52,7 @@ static inline float pl_grid_inside(const pl_grid_sample_t *s, float at_start, in
 /* Pixels from the left border for a coordinate of the grid. */
 static inline float pl_grid_at(const pl_grid_sample_t *s, float at, int32_t size)
 {
-    return (s->align_corners != 0) ? ((at + 1.0f) / 2.0f * (float)(size - 1))
+    return (s->align_corners != 0) ? ((at + 1.0f) / 2.0f * pl_float(size - 1))
                                    : ((((at + 1.0f) * (float)size) - 1.0f) / 2.0f);
 }
 
@@ -72,10 +73,10 @@ static inline float pl_grid_cubic(const pl_grid_sample_t *s, const float *x, con
     pl_cubic_weights(at[0] - fx, wx);
     pl_cubic_weights(at[1] - fy, wy);
     for (int32_t r = 0; r < 4; r++) {
-        const int32_t row = (int32_t)pl_grid_inside(s, fy + (float)(r - 1), s->h);
+        const int32_t row = (int32_t)pl_grid_inside(s, fy + pl_float(r - 1), s->h);
         float line = 0.0f;
         for (int32_t q = 0; q < 4; q++) {
-            line += wx[q] * pl_grid_pixel(s, x, 0, row, (int32_t)pl_grid_inside(s, fx + (float)(q - 1), s->w));
+            line += wx[q] * pl_grid_pixel(s, x, 0, row, (int32_t)pl_grid_inside(s, fx + pl_float(q - 1), s->w));
         }
         sum += wy[r] * line;
     }
@@ -90,8 +91,8 @@ static inline float pl_grid_linear(const pl_grid_sample_t *s, const float *x, co
     float sum = 0.0f;
     for (int32_t corner = 0; corner < 8; corner++) {
         const int32_t dx = corner & 1;
-        const int32_t dy = (corner >> 1) & 1;
-        const int32_t dz = corner >> 2;
+        const int32_t dy = pl_shr(corner, 1) & 1;
+        const int32_t dz = pl_shr(corner, 2);
         const float wx = (dx != 0) ? (at[0] - fx) : (fx + 1.0f - at[0]);
         const float wy = (dy != 0) ? (at[1] - fy) : (fy + 1.0f - at[1]);
         const float wz = (dz != 0) ? (at[2] - fz) : (fz + 1.0f - at[2]);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "filters_f32.h"
+#include "integer.h"
 
 typedef struct {
     int32_t n; // rows, inputs, outputs
@@ -37,7 +38,7 @@ static inline void pl_linear_f32(const pl_linear_t *s,
         const int32_t rest = s->n - done;
         const int32_t row = (s->reverse != 0) ? (rest - 1) : done;
         const int32_t pixels = (rest >= 2) ? 2 : 1;
-        a.groups = (pl_one_size(s->o) && (rest >= 2)) ? (rest >> 1) : 1;
+        a.groups = (pl_one_size(s->o) && (rest >= 2)) ? pl_shr(rest, 1) : 1;
         step = a.groups * pixels;
         pl_mac_filters_f32(&a, 0, pixels, s->o, x + (row * s->i), w, s->i, 0, bias, y + (row * s->o));
     }

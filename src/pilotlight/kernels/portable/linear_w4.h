@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "fixed_row_f32.h"
+#include "integer.h"
 #include "mac_f32.h"
 #include "q_clamp.h"
 
@@ -31,15 +32,18 @@ typedef struct {
 } pl_linear_w4_t;
 
 /* Number j of a word of eight. */
-static inline int32_t pl_nibble(uint32_t word, int32_t j) { return (int32_t)(word << (28 - (4 * j))) >> 28; }
+static inline int32_t pl_nibble(uint32_t word, int32_t j)
+{
+    return pl_shr(pl_signed(word << pl_unsigned(28 - (4 * j))), 28);
+}
 
 /* Weight k of output r, times its step. */
 static inline int32_t pl_weight_w4(const pl_linear_w4_t *s, const uint32_t *w, const uint16_t *step, int32_t r,
                                    int32_t k)
 {
     const int32_t group = k / (s->per * s->chunk);
-    const uint32_t word = w[(((r >> 2) * s->width) + k) >> 1];
-    return pl_nibble(word, ((k & 1) * 4) + (r & 3)) * step[((((r >> 2) * s->groups) + group) * 4) + (r & 3)];
+    const uint32_t word = w[pl_shr((pl_shr(r, 2) * s->width) + k, 1)];
+    return pl_nibble(word, ((k & 1) * 4) + (r & 3)) * step[(((pl_shr(r, 2) * s->groups) + group) * 4) + (r & 3)];
 }
 
 /* Inputs 2j and 2j + 1 of four outputs; written out, because compilers leave such loops alone at -O2. */
@@ -75,10 +79,10 @@ PL_Q_APART void pl_four_w4(const int32_t *x_start, const uint32_t *w_start, int3
         x = &x[4];
         w = &w[2];
     } while (x != end);
-    sum[0] += (int64_t)a * (int32_t)((uint32_t)step[0] << shift);
-    sum[1] += (int64_t)b * (int32_t)((uint32_t)step[1] << shift);
-    sum[2] += (int64_t)c * (int32_t)((uint32_t)step[2] << shift);
-    sum[3] += (int64_t)d * (int32_t)((uint32_t)step[3] << shift);
+    sum[0] += (int64_t)a * pl_signed((uint32_t)step[0] << (uint32_t)shift);
+    sum[1] += (int64_t)b * pl_signed((uint32_t)step[1] << (uint32_t)shift);
+    sum[2] += (int64_t)c * pl_signed((uint32_t)step[2] << (uint32_t)shift);
+    sum[3] += (int64_t)d * pl_signed((uint32_t)step[3] << (uint32_t)shift);
 }
 
 /* Four outputs over a row: q (width) integers and, after them, a shift for each chunk. */
@@ -89,7 +93,8 @@ static inline void pl_sums_w4(const pl_linear_w4_t *s, const int32_t *q, const u
     const int32_t *shift = q + s->width;
     int32_t left = s->per;
     for (int32_t k = 0; k < s->width; k += s->chunk) {
-        pl_four_w4(q + k, w + (k >> 1), ((s->width - k) < s->chunk) ? (s->width - k) : s->chunk, step, *shift++, sum);
+        pl_four_w4(q + k, w + pl_shr(k, 1), ((s->width - k) < s->chunk) ? (s->width - k) : s->chunk, step, *shift++,
+                   sum);
         if (--left == 0) {
             left = s->per;
             step = &step[4];
@@ -150,7 +155,8 @@ static inline void pl_linear_w4(const pl_linear_w4_t *s,
             for (int32_t r = 0; r < s->o; r += 4) {
                 int64_t sum[4]; // (outputs)
                 pl_fixed_clear(sum, 4);
-                pl_sums_w4(s, (const int32_t *)(const void *)q, w + ((r * s->width) >> 3), step + (r * s->groups), sum);
+                pl_sums_w4(s, (const int32_t *)(const void *)q, w + pl_shr(r * s->width, 3), step + (r * s->groups),
+                           sum);
                 for (int32_t f = 0; (f < 4) && ((r + f) < s->o); f++) {
                     to[r + f] = pl_fixed_output(pl_fixed_float(sum[f], power) * scale[r + f], bias[r + f], relu);
                 }

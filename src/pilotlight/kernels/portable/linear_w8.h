@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "fixed_row_f32.h"
+#include "integer.h"
 #include "mac_f32.h"
 #include "q_clamp.h"
 
@@ -29,7 +30,7 @@ enum { PL_BITS_W8 = 29, PL_PART_W8 = 256 };
 /* Weight k of output r. */
 static inline int32_t pl_weight_w8(const int8_t *w, int32_t width, int32_t r, int32_t k)
 {
-    return w[((((r >> 1) * width) + (k & ~1)) * 2) + ((k & 1) * 2) + (r & 1)];
+    return w[(((pl_shr(r, 1) * width) + (k & ~1)) * 2) + ((k & 1) * 2) + (r & 1)];
 }
 
 /* Four inputs, x (2, high 2 and low 2), times two outputs' weights; x and w move on. Written out, because compilers
@@ -119,8 +120,8 @@ static inline void pl_row_w8(const pl_linear_w8_t *s, const float *x, int32_t e,
     pl_zero(q + (2 * (s->width - 4)), 16);
     for (int32_t k = 0; k < s->i; k++) {
         const int32_t v = pl_fixed(x[k], e, PL_BITS_W8);
-        int16_t *const to = q + (4 * (k >> 1)) + (k & 1);
-        to[0] = (int16_t)(v >> 15);
+        int16_t *const to = q + (4 * pl_shr(k, 1)) + (k & 1);
+        to[0] = (int16_t)pl_shr(v, 15);
         to[2] = (int16_t)(v & 0x7fff);
     }
 }

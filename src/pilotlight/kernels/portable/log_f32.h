@@ -2,6 +2,7 @@
 #define PL_LOG_F32_H
 
 #include "bits_f32.h"
+#include "integer.h"
 
 /* x = 2^k * m with sqrt(1/2) <= m < sqrt(2); returns m - 1. Wants 0 < x < infinity. */
 static inline float pl_log_reduced(float x, int32_t *k)
@@ -13,7 +14,7 @@ static inline float pl_log_reduced(float x, int32_t *k)
         u = pl_bits(x * 8388608.0f);
         shift = 23;
     }
-    e = (int32_t)(u - 0x3f3504f3u) >> 23;
+    e = pl_shr(pl_signed(u - 0x3f3504f3u), 23);
     *k = e - shift;
     return pl_from_bits(u - ((uint32_t)e << 23)) - 1.0f;
 }

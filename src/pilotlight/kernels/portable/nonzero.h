@@ -13,7 +13,7 @@ static inline int64_t pl_compress(const uint8_t *x_start, const uint8_t *mask, u
     int32_t count = 0;
     uint8_t *to = y;
     for (int32_t r = 0; r < rows; r++) {
-        if (mask[r] != 0) {
+        if (mask[r] != 0u) {
             count++;
             for (int32_t i = 0; i < bytes; i++) {
                 PL_BARRIER(to);
@@ -35,7 +35,7 @@ static inline void pl_place(const uint8_t *x_start, const uint8_t *mask, uint8_t
     uint8_t *y = y_start;
     int32_t given = given_start;
     for (int32_t r = 0; (r < rows) && (given > 0); r++) {
-        if (mask[r] != 0) {
+        if (mask[r] != 0u) {
             pl_copy(y, x, bytes);
             x = &x[bytes];
             given--;
@@ -51,7 +51,7 @@ static inline int64_t pl_nonzero(const uint8_t *mask, int64_t *y, const int32_t 
     int64_t *to = y;
     int64_t count = 0;
     for (int32_t e = 0; e < elements; e++) {
-        if (mask[e] != 0) {
+        if (mask[e] != 0u) {
             int32_t rest = e;
             count++;
             for (int32_t d = rank - 1; d >= 0; d--) {
@@ -61,7 +61,7 @@ static inline int64_t pl_nonzero(const uint8_t *mask, int64_t *y, const int32_t 
             to = &to[rank];
         }
     }
-    pl_zero(to, (int32_t)((y + (elements * rank)) - to) * (int32_t)sizeof(int64_t));
+    pl_zero(to, ((elements - (int32_t)count) * rank) * (int32_t)sizeof(int64_t));
     return count;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "integer.h"
 #include "q_clamp.h"
 #include "q_inverse.h"
 #include "requantize.h"
@@ -36,12 +37,12 @@ typedef struct {
 /* 2^-u for u in units of 2^-16, in units of 2^-30: a cubic for the fraction, exact at 0 and within 1.5e-4. */
 static inline int32_t pl_q_exp2(int32_t u)
 {
-    const int32_t f = (int32_t)((uint32_t)(u & 0xffff) << 15); // 0 <= f < 1 in units of 2^-31
+    const int32_t f = (int32_t)(pl_unsigned(u & 0xffff) << 15); // 0 <= f < 1 in units of 2^-31
     int32_t p = -41891888;
     p = 247053520 + (2 * pl_rhmul(p, f));
     p = -742032536 + (2 * pl_rhmul(p, f));
     p = 1073741824 + (2 * pl_rhmul(p, f));
-    return p >> (u >> 16);
+    return pl_shr_by(p, pl_shr(u, 16));
 }
 
 /* Sums of a query with four keys. */
@@ -111,21 +112,21 @@ static inline int32_t pl_q_attention_scores(const pl_q_attention_t *s, const int
 /* Scores to probabilities in units of 2^-20, in place. */
 static inline void pl_q_attention_weights(const pl_q_attention_t *s, int32_t *scores, int32_t keys, int32_t top)
 {
-    const int32_t up = (int32_t)(1u << (30 - s->bits));
+    const int32_t up = (int32_t)(1u << pl_unsigned(30 - s->bits));
     pl_q_inverse_t inverse;
     uint32_t sum = 0u;
     for (int32_t j = 0; j < keys; j++) {
         int32_t e = 0;
         if ((scores[j] != INT32_MIN) && ((top - scores[j]) < s->reach)) {
-            e = pl_q_exp2(pl_rhmul((top - scores[j]) * s->up, s->factor)) >> (30 - s->bits);
+            e = pl_shr_by(pl_q_exp2(pl_rhmul((top - scores[j]) * s->up, s->factor)), 30 - s->bits);
         }
         scores[j] = e;
         sum += (uint32_t)e;
     }
     inverse = pl_q_inverse(sum, s->bits);
     for (int32_t j = 0; j < keys; j++) {
-        const int32_t share = pl_rhmul(scores[j] * up, inverse.r * 16384) >> inverse.h;
-        scores[j] = (share + 128) >> 8;
+        const int32_t share = pl_shr_by(pl_rhmul(scores[j] * up, inverse.r * 16384), inverse.h);
+        scores[j] = pl_shr(share + 128, 8);
     }
 }
 

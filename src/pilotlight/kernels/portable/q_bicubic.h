@@ -1,6 +1,7 @@
 #ifndef PL_Q_BICUBIC_H
 #define PL_Q_BICUBIC_H
 
+#include "integer.h"
 #include "q_resize.h"
 #include "requantize.h"
 
@@ -24,7 +25,7 @@ static inline void pl_q_resize_bicubic(const pl_q_resize_t *s, const int8_t *x_s
                         for (int32_t q = 0; q < 4; q++) {
                             line += h[4 + q] * (row[h[q] * s->c] - s->zx);
                         }
-                        sum += v[4 + r] * (line >> 2);
+                        sum += v[4 + r] * pl_shr(line, 2);
                     }
                     *y = pl_requantize_s8(&s->out, sum, s->m);
                     y++;

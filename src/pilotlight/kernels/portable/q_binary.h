@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "integer.h"
 #include "mem.h"
 #include "q_clamp.h"
 
@@ -37,7 +38,7 @@ static inline int8_t pl_q_top8(int32_t v)
     __asm__("ssat %0, #8, %0, asr #16" : "+r"(v));
     return (int8_t)v;
 #else
-    return (int8_t)pl_q_clamp(v >> 16, -128, 127);
+    return (int8_t)pl_q_clamp(pl_shr(v, 16), -128, 127);
 #endif
 }
 
@@ -82,7 +83,7 @@ static inline void pl_q_add(const pl_q_add_t *t, const int8_t *x0_start, const i
         }
     }
     for (; n > 0; n--) {
-        *y = (int8_t)pl_q_clamp(((c + (a * *x0)) + (b * *x1)) >> 16, t->lo, t->hi);
+        *y = (int8_t)pl_q_clamp(pl_shr((c + (a * *x0)) + (b * *x1), 16), t->lo, t->hi);
         y++;
         x0 = &x0[s0];
         x1 = &x1[s1];
@@ -102,7 +103,7 @@ static inline void pl_q_mul(const pl_q_mul_t *t, const int8_t *x0_start, const i
     PL_BARRIER(a);
     PL_BARRIER(c);
     for (int32_t left = n; left > 0; left--) {
-        const int32_t v = (((*x0 - t->z0) * (*x1 - t->z1) * a) + c) >> shift;
+        const int32_t v = pl_shr_by(((*x0 - t->z0) * (*x1 - t->z1) * a) + c, shift);
         *y = (int8_t)pl_q_clamp(pl_q_sat8(v), t->lo, t->hi);
         y++;
         x0 = &x0[s0];

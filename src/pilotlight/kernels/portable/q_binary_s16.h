@@ -1,6 +1,7 @@
 #ifndef PL_Q_BINARY_S16_H
 #define PL_Q_BINARY_S16_H
 
+#include "integer.h"
 #include "mem.h"
 #include "q_clamp.h"
 #include "requantize_s16.h"
@@ -28,14 +29,14 @@ static inline void pl_q_add_s16(const pl_q_add_s16_t *t, const int16_t *x0_start
     const int16_t *x1 = x1_start;
     int16_t *y = y_start;
     const int32_t fraction = t->fraction;
-    const int32_t half = (int32_t)(1u << fraction) >> 1;
+    const int32_t half = pl_signed((1u << (uint32_t)fraction) >> 1);
     int32_t a = t->a;
     int32_t b = t->b;
     PL_BARRIER(a); /* keeps them in registers */
     PL_BARRIER(b);
     for (int32_t left = n; left > 0; left--) {
         const int32_t v = pl_rhmul(*x0 * 65536, a) + pl_rhmul(*x1 * 65536, b) + half;
-        *y = (int16_t)pl_q_clamp(v >> fraction, t->lo, t->hi);
+        *y = (int16_t)pl_q_clamp(pl_shr_by(v, fraction), t->lo, t->hi);
         y++;
         x0 = &x0[s0];
         x1 = &x1[s1];

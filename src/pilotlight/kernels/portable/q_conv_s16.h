@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "conv_s8.h"
+#include "integer.h"
 #include "q_clamp.h"
 #include "q_dense_s16.h"
 #include "requantize_s16.h"
@@ -152,8 +153,8 @@ static inline void pl_filters_s16(const pl_conv_s16_t *s, int32_t pixels, const 
                                   const int32_t *bias, const int32_t *m, void *y, int32_t first)
 {
     const int8_t *w = w_start;
-    const int32_t k = s->c.kw * s->c.kh * (s->c.icg >> 1);
-    const int32_t step = s->c.step * s->c.kh * (s->c.icg >> 1);
+    const int32_t k = s->c.kw * s->c.kh * pl_shr(s->c.icg, 1);
+    const int32_t step = s->c.step * s->c.kh * pl_shr(s->c.icg, 1);
     const int32_t oc = s->c.oc;
     const int32_t ocg = s->c.ocg;
     const pl_put_s16_t put = pl_put_of_s16(s);
@@ -192,7 +193,7 @@ static inline void pl_conv_s16(const pl_conv_s16_t *s,
 {
     const pl_conv_s8_t *c = &s->c;
     const int32_t filled = (c->ocg + 1) & ~1;
-    const int32_t taps = ((c->kw * c->kh * (c->icg >> 1)) + 3) & ~3;
+    const int32_t taps = ((c->kw * c->kh * pl_shr(c->icg, 1)) + 3) & ~3;
     for (int32_t i = 0; i < c->n; i++) {
         for (int32_t j = 0; j < c->oh; j++) {
             for (int32_t k = 0; k < c->in_row; k++) {

@@ -1,6 +1,7 @@
 #ifndef PL_Q_COSINE_SIMILARITY_H
 #define PL_Q_COSINE_SIMILARITY_H
 
+#include "integer.h"
 #include "q_norm.h"
 #include "requantize.h"
 
@@ -44,7 +45,8 @@ static inline void pl_q_cosine_similarity(const pl_q_cosine_similarity_t *s, con
             zz = (zz < s->least_z) ? s->least_z : zz;
             inverse = pl_q_rsqrt((uint64_t)(uint32_t)xx * (uint32_t)zz);
             shift = inverse.j - 14;
-            dot = (shift > 0) ? ((dot + (1 << (shift - 1))) >> shift) : (dot * (1 << -shift));
+            dot = (shift > 0) ? pl_shr_by(dot + pl_signed(1u << pl_unsigned(shift - 1)), shift)
+                              : (dot * pl_signed(1u << pl_unsigned(-shift)));
             *y = pl_requantize_s8(&s->out, pl_rhmul(dot, inverse.r * 16384), s->m);
             y++;
         }

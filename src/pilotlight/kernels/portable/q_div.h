@@ -1,6 +1,7 @@
 #ifndef PL_Q_DIV_H
 #define PL_Q_DIV_H
 
+#include "integer.h"
 #include "q_clamp.h"
 
 /* clamp(((x0 - z0) * a / (x1 - z1) + c) >> shift), the quotient toward zero; division by zero gives the limit of
@@ -25,7 +26,7 @@ static inline void pl_q_div(const pl_q_div_t *s, const int8_t *x0_start, const i
     for (int32_t left = n; left > 0; left--) {
         const int32_t over = (*x0 - s->z0) * s->a;
         const int32_t under = *x1 - s->z1;
-        int32_t v = ((over == 0) ? s->c : ((over / ((under != 0) ? under : 1)) + s->c)) >> s->shift;
+        int32_t v = pl_shr_by((over == 0) ? s->c : ((over / ((under != 0) ? under : 1)) + s->c), s->shift);
         v = ((under == 0) && (over != 0)) ? ((over < 0) ? s->lo : s->hi) : v;
         *y = (int8_t)pl_q_clamp(v, s->lo, s->hi);
         y++;

@@ -1,6 +1,7 @@
 #ifndef PL_Q_GROUP_NORM_H
 #define PL_Q_GROUP_NORM_H
 
+#include "integer.h"
 #include "q_norm.h"
 #include "rhmul.h"
 
@@ -39,11 +40,11 @@ static inline void pl_q_group_norm(const pl_q_group_norm_t *g, const int8_t *x_s
             for (int32_t p = 0; p < g->pixels; p++) {
                 for (int32_t c = 0; c < width; c++) {
                     sum += v[c];
-                    squares += (uint32_t)(v[c] * v[c]);
+                    squares += pl_unsigned(v[c] * v[c]);
                 }
                 v = &v[g->channels];
             }
-            spread = ((uint64_t)squares * (uint32_t)s->n) - (uint64_t)((int64_t)sum * sum);
+            spread = ((uint64_t)squares * (uint32_t)s->n) - pl_unsigned64((int64_t)sum * sum);
             inverse = pl_q_rsqrt((spread << 16) + (((uint64_t)s->eps_hi << 32) | s->eps_lo));
             scratch[k].sum = sum;
             scratch[k].r = inverse.r * 16384;
@@ -53,9 +54,10 @@ static inline void pl_q_group_norm(const pl_q_group_norm_t *g, const int8_t *x_s
             for (int32_t c = 0; c < g->channels; c++) {
                 const pl_q_group_t *of = scratch + (c / width);
                 const int32_t t = pl_rhmul(((s->n * x[c]) - of->sum) * s->up, of->r);
-                const int32_t z = (of->shift > 0) ? ((t + (int32_t)(1u << (of->shift - 1))) >> of->shift)
-                                                  : (t * (int32_t)(1u << -of->shift));
-                y[c] = (int8_t)pl_q_clamp((pl_rhmul(z, w[c]) + b[c]) >> s->fraction, s->lo, s->hi);
+                const int32_t z = (of->shift > 0)
+                                      ? pl_shr_by(t + pl_signed(1u << pl_unsigned(of->shift - 1)), of->shift)
+                                      : (t * pl_signed(1u << pl_unsigned(-of->shift)));
+                y[c] = (int8_t)pl_q_clamp(pl_shr_by(pl_rhmul(z, w[c]) + b[c], s->fraction), s->lo, s->hi);
             }
             x = &x[g->channels];
             y = &y[g->channels];

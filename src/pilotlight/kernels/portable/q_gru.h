@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "integer.h"
 #include "mem.h"
 #include "q_recurrent.h"
 #include "rhmul.h"
@@ -72,11 +73,11 @@ static inline void pl_q_gru(const pl_q_recurrent_t *s, const int8_t *x, const in
                 update = pl_rhmul(a.z * s->up_x, g[1].m_x) + pl_rhmul(b.z * s->up_h, g[1].m_h);
                 update = pl_q_curve(curves, pl_q_sat16(update));
                 fresh = pl_q_clamp(pl_rhmul(b.n * s->up_h, g[2].m_h), -65535, 65535);
-                fresh = ((reset * fresh) + 16384) >> 15;
+                fresh = pl_shr((reset * fresh) + 16384, 15);
                 fresh = pl_q_sat16(fresh + pl_rhmul(a.n * s->up_x, g[2].m_x));
                 fresh = pl_q_curve(curves + 257, fresh);
-                kept = ((update * scratch[j]) + 16384) >> 15;
-                kept = pl_q_sat16(kept + ((((32768 - update) * fresh) + 32768) >> 16));
+                kept = pl_shr((update * scratch[j]) + 16384, 15);
+                kept = pl_q_sat16(kept + pl_shr(((32768 - update) * fresh) + 32768, 16));
                 scratch[j] = (int16_t)kept;
                 out[j] = pl_q_hidden(s, kept);
             }

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "integer.h"
+
 /* 2^bits / sum as r * 2^-(16 + h), 2^15 <= r <= 2^16, h >= 0. */
 typedef struct {
     int32_t r;
@@ -15,14 +17,14 @@ static inline pl_q_inverse_t pl_q_inverse(uint32_t sum_start, int32_t bits)
     uint32_t sum = sum_start;
     const int32_t first = (bits > 15) ? (bits - 15) : 0;
     pl_q_inverse_t v = {0, first + 15 - bits};
-    sum = (sum + (1u << first) - 1u) >> first;
+    sum = (sum + (1u << (uint32_t)first) - 1u) >> (uint32_t)first;
     for (; sum >= 0x10000u; v.h++) {
         sum = (sum + 1u) >> 1;
     }
     for (; (bits < 15) && (sum < 0x8000u); v.h--) {
         sum <<= 1;
     }
-    v.r = (int32_t)(0x80000000u / sum);
+    v.r = pl_signed(0x80000000u / sum);
     return v;
 }
 

@@ -1,6 +1,7 @@
 #ifndef PL_Q_LOG_SOFTMAX_H
 #define PL_Q_LOG_SOFTMAX_H
 
+#include "integer.h"
 #include "q_clamp.h"
 #include "rhmul.h"
 
@@ -14,12 +15,12 @@ static inline int32_t pl_q_log2(uint32_t v_start)
     for (; v < 0x80000000u; whole--) {
         v <<= 1;
     }
-    f = (int32_t)(v & 0x7fffffffu); // 0 <= f < 1 in units of 2^-31
+    f = pl_signed(v & 0x7fffffffu); // 0 <= f < 1 in units of 2^-31
     p = -205366558 + (2 * pl_rhmul(p, f));
     p = 444051355 + (2 * pl_rhmul(p, f));
     p = -760608807 + (2 * pl_rhmul(p, f));
     p = 1548159479 + (2 * pl_rhmul(p, f));
-    return (whole * 65536) + (((2 * pl_rhmul(p, f)) + 8192) >> 14);
+    return (whole * 65536) + pl_shr((2 * pl_rhmul(p, f)) + 8192, 14);
 }
 
 /* How a distance from the largest and the logarithm of the sum become an int8:
@@ -54,7 +55,7 @@ static inline void pl_q_log_softmax(const pl_q_log_softmax_t *q, const int8_t *x
         begin = q->begin - pl_rhmul((pl_q_log2(sum) - (bits * 65536)) * q->up, q->m);
         for (int32_t k = 0; k < axis; k++) {
             const int32_t d = top - p[k * inner];
-            y[at + (k * inner)] = (int8_t)pl_q_clamp((begin - (d * q->step)) >> 16, q->lo, q->hi);
+            y[at + (k * inner)] = (int8_t)pl_q_clamp(pl_shr(begin - (d * q->step), 16), q->lo, q->hi);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "integer.h"
 #include "mem.h"
 #include "q_recurrent.h"
 #include "rhmul.h"
@@ -55,7 +56,7 @@ static inline void pl_q_lstm(const pl_q_recurrent_t *s, const int8_t *x, const i
 {
     const int8_t empty = (int8_t)s->zh;
     const int32_t hidden = s->hidden;
-    const int32_t half = (int32_t)(1u << (29 - s->state));
+    const int32_t half = (int32_t)(1u << pl_unsigned(29 - s->state));
     if (c0 != NULL) {
         pl_copy(cn, c0, s->batch * hidden * 2);
     } else {
@@ -84,9 +85,10 @@ static inline void pl_q_lstm(const pl_q_recurrent_t *s, const int8_t *x, const i
                 f = pl_q_curve(curves, pl_q_lstm_gate(s, g + 1, a.f, b.f));
                 u = pl_q_curve(curves + 257, pl_q_lstm_gate(s, g + 2, a.g, b.g));
                 o = pl_q_curve(curves, pl_q_lstm_gate(s, g + 3, a.o, b.o));
-                cell = pl_q_sat16((((f * c[j]) + 16384) >> 15) + (((i * u) + half) >> (30 - s->state)));
+                cell = pl_q_sat16(pl_shr((f * c[j]) + 16384, 15) + pl_shr_by((i * u) + half, 30 - s->state));
                 c[j] = (int16_t)cell;
-                out[j] = pl_q_hidden(s, ((o * pl_q_curve(curves + 257, pl_q_sat16(cell * s->state_up))) + 16384) >> 15);
+                out[j] =
+                    pl_q_hidden(s, pl_shr((o * pl_q_curve(curves + 257, pl_q_sat16(cell * s->state_up))) + 16384, 15));
             }
             h = out;
             moves = 1;

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "integer.h"
 #include "q_inverse.h"
 #include "requantize.h"
 
@@ -13,7 +14,7 @@ static inline void pl_q_masked_softmax(const pl_requantize_t *q, const int8_t *x
                                        const int32_t *table, int8_t *y, int32_t outer, int32_t axis, int32_t inner,
                                        int32_t period, int32_t length, int32_t bits, int32_t m)
 {
-    const int32_t up = (int32_t)(1u << (30 - bits));
+    const int32_t up = pl_signed(1u << pl_unsigned(30 - bits));
     for (int32_t lane = 0; lane < (outer * inner); lane++) {
         const int32_t at = (lane / inner * axis * inner) + (lane % inner);
         const int8_t *p = x + at;
@@ -35,7 +36,7 @@ static inline void pl_q_masked_softmax(const pl_requantize_t *q, const int8_t *x
             const int32_t d = (none != 0) ? 0 : (top - p[k * inner]);
             const bool seen = (none != 0) || (hidden[(at + (k * inner)) % period] == 0u);
             const int32_t e = (seen && (d < length)) ? (table[d] * up) : 0;
-            y[at + (k * inner)] = pl_requantize_s8(q, pl_rhmul(e, inverse.r * 16384) >> inverse.h, m);
+            y[at + (k * inner)] = pl_requantize_s8(q, pl_shr_by(pl_rhmul(e, inverse.r * 16384), inverse.h), m);
         }
     }
 }

@@ -1,6 +1,7 @@
 #ifndef PL_Q_NORM_H
 #define PL_Q_NORM_H
 
+#include "integer.h"
 #include "q_clamp.h"
 #include "rhmul.h"
 
@@ -33,14 +34,16 @@ static inline pl_q_rsqrt_t pl_q_rsqrt(uint64_t v_start)
     uint32_t root = 0u;
     uint32_t bit = 0x40000000u;
     v = (v != 0u) ? v : 1u;
-    for (; v >> 32; result.j++) {
+    while ((v >> 32) != 0u) {
         v >>= 2;
+        result.j++;
     }
-    for (; v < 0x40000000u; result.j--) {
+    while (v < 0x40000000u) {
         v <<= 2;
+        result.j--;
     }
     rest = (uint32_t)v;
-    for (; bit; bit >>= 2) { // the integer square root, two bits of v per turn
+    for (; bit != 0u; bit >>= 2) { // the integer square root, two bits of v per turn
         if (rest >= (root + bit)) {
             rest -= root + bit;
             root = (root >> 1) + bit;
@@ -49,7 +52,7 @@ static inline pl_q_rsqrt_t pl_q_rsqrt(uint64_t v_start)
         }
     }
     root += (rest > root) ? 1u : 0u; // to the nearest
-    result.r = (int32_t)(0x80000000u / root);
+    result.r = pl_signed(0x80000000u / root);
     return result;
 }
 
@@ -70,19 +73,19 @@ static inline void pl_q_norm(const pl_q_norm_t *s, const int8_t *x_start, const 
         for (int32_t k = 0; k < n; k++) {
             const int32_t v = x[k] - s->zero;
             sum += v;
-            squares += (uint32_t)(v * v);
+            squares += pl_unsigned(v * v);
         }
         sum = (s->center != 0) ? sum : 0;
-        spread = ((uint64_t)squares * (uint32_t)n) - (uint64_t)((int64_t)sum * sum);
+        spread = ((uint64_t)squares * (uint32_t)n) - pl_unsigned64((int64_t)sum * sum);
         spread = (spread << 16) + (((uint64_t)s->eps_hi << 32) | s->eps_lo);
         inverse = pl_q_rsqrt(spread);
         shift = inverse.j + s->shift;
         for (int32_t k = 0; k < n; k++) {
             const int32_t d = (n * (x[k] - s->zero)) - sum;
             const int32_t t = pl_rhmul(d * s->up, inverse.r * 16384);
-            const int32_t z =
-                (shift > 0) ? ((t + (int32_t)(1u << (shift - 1))) >> shift) : (t * (int32_t)(1u << -shift));
-            y[k] = (int8_t)pl_q_clamp((pl_rhmul(z, w[k]) + b[k]) >> s->fraction, s->lo, s->hi);
+            const int32_t z = (shift > 0) ? pl_shr_by(t + pl_signed(1u << pl_unsigned(shift - 1)), shift)
+                                          : (t * pl_signed(1u << pl_unsigned(-shift)));
+            y[k] = (int8_t)pl_q_clamp(pl_shr_by(pl_rhmul(z, w[k]) + b[k], s->fraction), s->lo, s->hi);
         }
         x = &x[n];
         y = &y[n];

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "integer.h"
+
 /* rint(v), ties to even, of lo <= v <= hi within +-2^22: adding 1.5 * 2^23 leaves the integer in the low bits. The
  * clamp comes between the multiply and the add, so that no compiler fuses them. NaN gives lo. */
 static inline int32_t pl_q_round(float v_start, float lo, float hi)
@@ -22,8 +24,8 @@ static inline int32_t pl_q_round(float v_start, float lo, float hi)
 static inline void pl_q_quantize_s8(const float *x, int8_t *y, int32_t n, float inverse, int32_t zero, int32_t lo,
                                     int32_t hi)
 {
-    const float least = (float)(lo - zero);
-    const float most = (float)(hi - zero);
+    const float least = pl_float(lo - zero);
+    const float most = pl_float(hi - zero);
     for (int32_t i = 0; i < n; i++) {
         y[i] = (int8_t)(pl_q_round(x[i] * inverse, least, most) + zero);
     }
@@ -33,8 +35,8 @@ static inline void pl_q_quantize_s8(const float *x, int8_t *y, int32_t n, float 
 static inline void pl_q_quantize_s16(const float *x, int16_t *y, int32_t n, float inverse, int32_t zero, int32_t lo,
                                      int32_t hi)
 {
-    const float least = (float)(lo - zero);
-    const float most = (float)(hi - zero);
+    const float least = pl_float(lo - zero);
+    const float most = pl_float(hi - zero);
     for (int32_t i = 0; i < n; i++) {
         y[i] = (int16_t)(pl_q_round(x[i] * inverse, least, most) + zero);
     }

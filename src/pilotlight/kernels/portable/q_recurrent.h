@@ -1,6 +1,7 @@
 #ifndef PL_Q_RECURRENT_H
 #define PL_Q_RECURRENT_H
 
+#include "integer.h"
 #include "q_clamp.h"
 
 /* One layer and one direction of a recurrent network of int8. Distances are in elements, from one step or one sequence
@@ -38,13 +39,13 @@ static inline int32_t pl_q_sat16(int32_t v) { return pl_q_clamp(v, -32768, 32767
 /* A function from -8 to 8 by its table (257), linear in between. */
 static inline int32_t pl_q_curve(const int16_t *table, int32_t v)
 {
-    const int16_t *t = table + ((v + 32768) >> 8);
-    return t[0] + ((((t[1] - t[0]) * (v & 255)) + 128) >> 8);
+    const int16_t *t = table + pl_shr(v + 32768, 8);
+    return t[0] + pl_shr(((t[1] - t[0]) * (v & 255)) + 128, 8);
 }
 
 static inline int8_t pl_q_hidden(const pl_q_recurrent_t *s, int32_t h)
 {
-    return (int8_t)pl_q_clamp(((h * s->out) + s->begin) >> s->shift, -128, 127);
+    return (int8_t)pl_q_clamp(pl_shr_by((h * s->out) + s->begin, s->shift), -128, 127);
 }
 
 #endif

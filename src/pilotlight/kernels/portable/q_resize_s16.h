@@ -1,6 +1,7 @@
 #ifndef PL_Q_RESIZE_S16_H
 #define PL_Q_RESIZE_S16_H
 
+#include "integer.h"
 #include "q_resize.h"
 #include "requantize_s16.h"
 
@@ -22,8 +23,8 @@ static inline void pl_q_resize_bilinear_s16(const pl_q_resize_t *s, const int16_
                 const int32_t right = h[1] * s->c;
                 const int32_t t = h[2];
                 for (int32_t k = 0; k < s->c; k++) {
-                    const int32_t a = (((2048 - t) * above[left + k]) + (t * above[right + k]) + 64) >> 7;
-                    const int32_t b = (((2048 - t) * below[left + k]) + (t * below[right + k]) + 64) >> 7;
+                    const int32_t a = pl_shr(((2048 - t) * above[left + k]) + (t * above[right + k]) + 64, 7);
+                    const int32_t b = pl_shr(((2048 - t) * below[left + k]) + (t * below[right + k]) + 64, 7);
                     *y = pl_requantize_s16(&s->out, ((2048 - v[2]) * a) + (v[2] * b), s->m);
                     y++;
                 }

@@ -1,6 +1,7 @@
 #ifndef PL_Q_SCALE_H
 #define PL_Q_SCALE_H
 
+#include "integer.h"
 #include "q_clamp.h"
 
 /* Two straight lines that meet at x = zero, one pair per channel. */
@@ -31,7 +32,7 @@ static inline void pl_q_scale(const pl_q_scale_t *s, const int8_t *x_start, cons
             const int32_t begin = lines[c].begin;
             for (int32_t i = 0; i < inner; i++) {
                 const int32_t d = *x++ - s->zero;
-                *y = (int8_t)pl_q_clamp(((d * ((d < 0) ? below : above)) + begin) >> s->shift, s->lo, s->hi);
+                *y = (int8_t)pl_q_clamp(pl_shr_by((d * ((d < 0) ? below : above)) + begin, s->shift), s->lo, s->hi);
                 y++;
             }
         }

@@ -1,6 +1,7 @@
 #ifndef PL_Q_SOFTMAX_H
 #define PL_Q_SOFTMAX_H
 
+#include "integer.h"
 #include "q_inverse.h"
 #include "requantize.h"
 
@@ -10,7 +11,7 @@
 static inline void pl_q_softmax(const pl_requantize_t *q, const int8_t *x, const int32_t *table, int8_t *y,
                                 int32_t outer, int32_t axis, int32_t inner, int32_t length, int32_t bits, int32_t m)
 {
-    const int32_t up = (int32_t)(1u << (30 - bits));
+    const int32_t up = pl_signed(1u << pl_unsigned(30 - bits));
     for (int32_t lane = 0; lane < (outer * inner); lane++) {
         const int32_t at = (lane / inner * axis * inner) + (lane % inner);
         const int8_t *p = x + at;
@@ -28,7 +29,7 @@ static inline void pl_q_softmax(const pl_requantize_t *q, const int8_t *x, const
         for (int32_t k = 0; k < axis; k++) {
             const int32_t d = top - p[k * inner];
             const int32_t e = (d < length) ? (table[d] * up) : 0;
-            const int32_t share = pl_rhmul(e, inverse.r * 16384) >> inverse.h;
+            const int32_t share = pl_shr_by(pl_rhmul(e, inverse.r * 16384), inverse.h);
             y[at + (k * inner)] = pl_requantize_s8(q, share, m);
         }
     }

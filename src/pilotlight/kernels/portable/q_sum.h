@@ -1,6 +1,7 @@
 #ifndef PL_Q_SUM_H
 #define PL_Q_SUM_H
 
+#include "integer.h"
 #include "q_clamp.h"
 
 #if defined(__ARM_FEATURE_MVE)
@@ -32,17 +33,18 @@ PL_Q_APART void pl_q_sum4(pl_q_sums_t *s, const int8_t *x_start, int32_t n_start
     while (n > 0) {
         uint32_t even = 0u;
         uint32_t odd = 0u;
-        int32_t block = (n < 256) ? n : 256;
-        for (n -= block; block > 0; block--) {
+        const int32_t block = (n < 256) ? n : 256;
+        n -= block;
+        for (int32_t left = block; left > 0; left--) {
             const uint32_t v = ((const pl_word_t *)(const void *)x)->four;
             __asm__("sxtab16 %0, %0, %1" : "+r"(even) : "r"(v));
             __asm__("sxtab16 %0, %0, %1, ror #8" : "+r"(odd) : "r"(v));
             x = &x[step];
         }
-        s->a[0] += (int16_t)(even & 0xffffu);
-        s->a[1] += (int16_t)(odd & 0xffffu);
-        s->a[2] += (int16_t)(even >> 16);
-        s->a[3] += (int16_t)(odd >> 16);
+        s->a[0] += (int16_t)pl_signed(even & 0xffffu);
+        s->a[1] += (int16_t)pl_signed(odd & 0xffffu);
+        s->a[2] += (int16_t)pl_signed(even >> 16);
+        s->a[3] += (int16_t)pl_signed(odd >> 16);
     }
 #else
     int32_t a0 = s->a[0];

@@ -2,6 +2,7 @@
 #define PL_QUADRANT_F32_H
 
 #include "bits_f32.h"
+#include "integer.h"
 
 /* 2/pi in binary after one zero word, as far as the largest float needs it. */
 static const uint32_t pl_two_over_pi[8] = {0x00000000u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
@@ -10,9 +11,10 @@ static const uint32_t pl_two_over_pi[8] = {0x00000000u, 0xa2f9836eu, 0x4e441529u
 /* 32 bits of 2/pi from bit `at` on. */
 static inline uint32_t pl_two_over_pi_bits(int32_t at)
 {
-    const uint32_t high = pl_two_over_pi[at >> 5];
+    const uint32_t high = pl_two_over_pi[pl_shr(at, 5)];
     const int32_t shift = at & 31;
-    return (shift == 0) ? high : ((high << shift) | (pl_two_over_pi[(at >> 5) + 1] >> (32 - shift)));
+    return (shift == 0) ? high
+                        : ((high << (uint32_t)shift) | (pl_two_over_pi[pl_shr(at, 5) + 1] >> pl_unsigned(32 - shift)));
 }
 
 /* a = n pi/2 + r with |r| <= pi/4, for finite a >= pi/4; returns r, correctly rounded but for 2^-7 ulp, and

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "integer.h"
 #include "q_clamp.h"
 #include "rhmul.h"
 
@@ -17,7 +18,7 @@ typedef struct {
 /* One accumulator before it is limited: zy + rhmul(acc << shift, m). */
 static inline int32_t pl_requantize_wide(const pl_requantize_t *q, int32_t acc, int32_t m)
 {
-    return pl_rhmul((int32_t)((uint32_t)acc << q->shift), m) + q->zy;
+    return pl_rhmul(pl_signed((uint32_t)acc << (uint32_t)q->shift), m) + q->zy;
 }
 
 /* One accumulator as an output: clamp(zy + rhmul(acc << shift, m), lo, hi). */

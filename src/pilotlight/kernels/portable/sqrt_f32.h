@@ -2,6 +2,7 @@
 #define PL_SQRT_F32_H
 
 #include "bits_f32.h"
+#include "integer.h"
 
 /* The square root, correctly rounded: the core's own instruction, or one bit of the root at a time.
  * PILOTLIGHT_PORTABLE asks for the latter everywhere. */
@@ -50,7 +51,7 @@ static inline float pl_sqrt_f32(float x)
         e = -24;
     }
     e += (int32_t)(u >> 23) - 127;
-    rest = ((u & 0x007fffffu) | 0x00800000u) << (1 + (e & 1));
+    rest = ((u & 0x007fffffu) | 0x00800000u) << pl_unsigned(1 + (e & 1));
     e = (e - (e & 1)) / 2;
     root = 0u;
     /* 24 bits and one more to round by: root^2 <= mantissa < (root + 1)^2 holds after each bit. */

@@ -1,9 +1,11 @@
 #ifndef PL_CONV_RV_S8_H
 #define PL_CONV_RV_S8_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "conv_s8.h"
+#include "integer.h"
 
 /* int8 convolution with blocks in assembly for 32-bit RISC-V with multiplication: up to four pixels by four filters,
  * whose sums are all in registers. With PILOTLIGHT_PORTABLE, and elsewhere, their C twin computes the same bytes. */
@@ -40,7 +42,8 @@ static inline void pl_rv_conv_block_s8(int32_t kind, int32_t pixels, const pl_rv
 static inline void pl_rv_conv_twin_s8(const pl_rv_conv_t *t, int32_t pixels, int32_t shift)
 {
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
-    const int32_t taps = (int32_t)(t->x_end - t->x);
+    const ptrdiff_t bytes = t->x_end - t->x;
+    const int32_t taps = (int32_t)bytes;
     int8_t *y = t->y;
     for (const int32_t *w = t->w; w != t->w_end; w = &w[8 + taps]) {
         for (int32_t p = 0; p < pixels; p++) {
@@ -78,7 +81,7 @@ static inline void pl_filters_rv_s8(const pl_conv_rv_t *d, int32_t pixels_start,
         t.x = patch;
         t.x_end = patch + d->taps;
         t.w = w;
-        t.w_end = w + ((int32_t)((uint32_t)whole >> 2) * words);
+        t.w_end = w + (pl_signed((uint32_t)whole >> 2) * words);
         t.y = y;
         t.oc = s->oc;
         if (whole > 0) {
@@ -112,7 +115,7 @@ static inline void pl_conv_rv_s8(const pl_conv_rv_t *d,
                                  void *scratch) // the patch
 {
     const pl_conv_s8_t *s = &d->s;
-    const int32_t words = (int32_t)((uint32_t)(s->ocg + 3) >> 2) * (8 + d->taps);
+    const int32_t words = pl_signed(pl_unsigned(s->ocg + 3) >> 2) * (8 + d->taps);
     int8_t *const patch = (int8_t *)scratch; // (columns, kh, icg)
     for (int32_t i = 0; i < s->n; i++) {
         for (int32_t j = 0; j < s->oh; j++) {
