@@ -26,11 +26,12 @@ def net():
 """
 
 
-@pytest.mark.parametrize("name", ["nucleo-wb55rg", "pico"])
-def test_files_and_sources(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "app"), [("nucleo-wb55rg", "run"), ("pico", "run"), ("teensy41", "server")])
+def test_files_and_sources(name: str, app: str, tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(NET)
     node, board = tmp_path / "node", boards.load(name)
-    call_json("new", node, f"{tmp_path / 'net.py'}:net", "--board", name, "--template", "platformio")
+    choices = ["--board", name, "--template", "platformio", "--app", app]
+    call_json("new", node, f"{tmp_path / 'net.py'}:net", *choices)
 
     settings = configparser.ConfigParser()
     settings.read(node / "platformio.ini", encoding="utf-8")
