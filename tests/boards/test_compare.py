@@ -127,6 +127,31 @@ def test_a_pass_that_changes_the_meaning_is_told_from_a_wrong_kernel() -> None:
     assert "which is not the module" in str(layers_text(found.as_dict())[0])
 
 
+class Ranked(nn.Module):
+    """Steps with several results, of floats and of integers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(2)
+        self.lstm = nn.LSTM(4, 5)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y, (h, c) = self.lstm(x)
+        best, where = y.topk(2, 0)
+        return best, where, h, c
+
+
+def test_all_results_of_a_step_are_compared() -> None:
+    made = pl.compile(pl.capture(Ranked().eval(), (torch.randn(6, 1, 4),), "net"))
+    several = [k for k, node in enumerate(made.plan.steps) if len(node.outputs) > 1]
+    assert len(several) >= 2
+    found = made.compare()
+    assert found.match and all(row.match and row.against == "PyTorch" for row in found.layers)
+    for k in several:
+        assert found.layers[k].elements == sum(value.elements for value in made.plan.steps[k].outputs)
+    assert [row.op for row in found.layers if row.differing is not None] == ["topk"]
+
+
 def spoiled(module: str) -> Callable[[compiler.Image], Path]:
     written = compiler.Image.folder.fget
     assert written is not None
