@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from pilotlight import boards
-from support.booted_projects import BOARDS, check_fault, compare_with_pytorch
+from support.booted_projects import BOARDS, check_fault, check_other_memories, compare_with_pytorch
 
 
 @pytest.mark.parametrize("name", BOARDS)
@@ -18,13 +16,7 @@ def test_a_project_prints_what_pytorch_gives(name: str, tmp_path: Path) -> None:
 
 def test_code_weights_and_arena_in_other_memories(tmp_path: Path) -> None:
     """Start-up copies code and weights to where the program's symbols are."""
-    choices = ["--code-in", "psram", "--weights-in", "psram", "--arena-in", "psram"]
-    program = compare_with_pytorch("cmake", "mps2-an386", tmp_path, *choices)
-    names = subprocess.run(["arm-none-eabi-nm", program], capture_output=True, text=True, check=True).stdout
-    at = {line.split()[2]: int(line.split()[0], 16) for line in names.splitlines() if len(line.split()) == 3}
-    psram = boards.load("mps2-an386").memory("psram")
-    assert all(psram.base <= at[name] < psram.base + psram.size for name in ("net_run", "net_weights", "arena"))
-    assert at["main"] < psram.base
+    check_other_memories("cmake", tmp_path)
 
 
 @pytest.mark.parametrize("name", BOARDS)

@@ -11,7 +11,15 @@ import pytest
 from pilotlight import boards
 from pilotlight.projects.boot import boot_project
 from pilotlight.projects.template import load_template
-from support.booted_projects import BOARDS, NET, ask_and_compare, built, check_fault, compare_with_pytorch
+from support.booted_projects import (
+    BOARDS,
+    NET,
+    ask_and_compare,
+    built,
+    check_fault,
+    check_other_memories,
+    compare_with_pytorch,
+)
 from support.command_line import call_json
 
 needs_kernel = pytest.mark.skipif(
@@ -34,6 +42,11 @@ def test_a_task_answers(name: str, tmp_path: Path) -> None:
     built(tmp_path / "node")
     with boot_project(tmp_path / "node") as device:
         ask_and_compare(device, tmp_path / "net.py")
+
+
+@needs_kernel
+def test_code_weights_and_arena_in_other_memories(tmp_path: Path) -> None:
+    check_other_memories("freertos", tmp_path)
 
 
 @needs_kernel

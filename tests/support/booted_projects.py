@@ -154,3 +154,14 @@ def check_fault(template: str, name: str, folder: Path) -> None:
     assert stack.base <= values["sp"] <= stack.base + stack.size
     if "thumb1" not in board.isa:
         assert values["address"] == 0xF0000000
+
+
+def check_other_memories(template: str, folder: Path) -> None:
+    """Code, weights and arena are where they were wanted, and the program gives the same."""
+    choices = ["--code-in", "psram", "--weights-in", "psram", "--arena-in", "psram"]
+    program = compare_with_pytorch(template, "mps2-an386", folder, *choices)
+    names = subprocess.run(["arm-none-eabi-nm", program], capture_output=True, text=True, check=True).stdout
+    at = {line.split()[2]: int(line.split()[0], 16) for line in names.splitlines() if len(line.split()) == 3}
+    psram = boards.load("mps2-an386").memory("psram")
+    assert all(psram.base <= at[name] < psram.base + psram.size for name in ("net_run", "net_weights", "arena"))
+    assert at["main"] < psram.base
