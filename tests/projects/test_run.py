@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from serial.tools import list_ports
 
 from pilotlight.projects.manifest import MANIFEST
 from support.booted_projects import NET, built
@@ -120,8 +122,13 @@ def line(real: tuple[Path, Path]) -> Iterator[tuple[str, Board]]:
         yield found
 
 
-def test_a_board_on_a_line_is_run_and_compared(real: tuple[Path, Path], line: tuple[str, Board]) -> None:
-    found = call_json("run", real[0], "--port", line[0])
+def test_a_board_on_a_line_is_run_and_compared(
+    real: tuple[Path, Path], line: tuple[str, Board], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by its USB id among the serial ports."""
+    ports = [SimpleNamespace(device=line[0], vid=0x0483, pid=0x374B), SimpleNamespace(device="x", vid=None, pid=None)]
+    monkeypatch.setattr(list_ports, "comports", lambda: ports)
+    found = call_json("run", real[0])
     assert found["match"] and found["runs"] == 8 and found["board"] == "nucleo-wb55rg"
     assert found["device"] == f"the board on {line[0]}" and found["emulator"] is None
     assert found["operators"] is None and found["cycles"] is None  # this computer counts nothing
