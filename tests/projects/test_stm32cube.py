@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command_line import call_error, call_json
+from support.command_line import call, call_error, call_json
 from support.paths import FIXTURES
 from support.programs import path_of
 
@@ -76,6 +76,7 @@ def test_one_main_and_no_command(cube: Path) -> None:
     readme = (cube / "node" / "README.md").read_text()
     assert "`hlpuart1`" in readme and "add_subdirectory(node)" in readme
     assert call_json("update", cube / "node")["written"] == []
+    assert call("update", cube / "node").output.endswith(f"next: see {cube / 'node' / 'README.md'}\n")
 
 
 def test_only_boards_of_the_vendor() -> None:

@@ -11,7 +11,7 @@ from pilotlight import boards
 from pilotlight.cli.options import Argument, Request
 from pilotlight.cli.talk import Talk
 from pilotlight.options import Options
-from pilotlight.projects.manifest import Manifest
+from pilotlight.projects.manifest import Manifest, read_manifest
 from pilotlight.projects.template import Template
 from pilotlight.projects.write import Changes, create, digest, update
 
@@ -49,7 +49,8 @@ def show_project(talk: Talk, folder: Path, template: str, board: str, changes: C
     lines = [f"{folder}: {len(changes.written)} files written for {board}, template {template}"]
     lines += [f"removed {name}, which is no longer needed" for name in changes.removed]
     lines += [f"kept {name}, which you have changed; --force writes it anew" for name in changes.kept]
-    lines.append(f"next: pilotlight build {folder}, or see {folder / 'README.md'}")
+    build = f"pilotlight build {folder}, or " if "build" in read_manifest(folder).commands else ""
+    lines.append(f"next: {build}see {folder / 'README.md'}")
     talk.result(data, "\n".join(lines))
 
 
