@@ -125,7 +125,14 @@ static inline void pl_filters_dsp_s8(const pl_conv_dsp_t *d, int32_t pixels_star
     t.lo = s->q.lo;
     t.hi = s->q.hi;
     while (pixels > 0) {
-        const int32_t taken = (pixels == 1) ? 1 : ((pixels == 2) || (pixels == 4)) ? 2 : 3;
+        int32_t taken = 3;
+        if (pixels == 1) {
+            taken = 1;
+        } else if ((pixels == 2) || (pixels == 4)) {
+            taken = 2;
+        } else {
+            /* by three */
+        }
         t.x = (taken == 3) ? (patch + d->stride) : patch;
         t.x_end = t.x + (4 * d->steps);
         t.w = w;

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "dsp_s8.h"
+#include "integer.h"
 
 /* One row of inputs to outputs, read where they are. */
 typedef struct {

@@ -5,6 +5,7 @@
 
 #include "depthwise_s8.h"
 #include "dsp_s8.h"
+#include "integer.h"
 
 /* A depthwise convolution with any kernel, four channels of a pixel at a time. */
 typedef struct {

@@ -172,8 +172,10 @@ static inline void pl_winograd_twin_s8(pl_dsp_winograd_t *t, int32_t shift)
             const int32_t *u = t->u + i;
             const int32_t *end = w + words - 8 + (((i / 2) & 1) * 4) + (i & 1);
             int8_t **y = t->y + ((i / 4) * 2);
-            *y[0]++ = pl_requantize_s8(&q, end[0] + (u[0] / 4), end[2]);
-            *y[1]++ = pl_requantize_s8(&q, end[0] + (u[16] / 4), end[2]);
+            *y[0] = pl_requantize_s8(&q, end[0] + (u[0] / 4), end[2]);
+            *y[1] = pl_requantize_s8(&q, end[0] + (u[16] / 4), end[2]);
+            y[0]++;
+            y[1]++;
         }
     }
 }

@@ -72,22 +72,21 @@ static inline void pl_patches_mve(const pl_conv2d_mve_t *s, const int8_t *x, int
 {
     if (((rows.end - rows.first) < s->kh) || (col < s->first) || ((col + count) > s->end)) {
         pl_fill_mve(patches, count * s->depth, s->zx);
-        if (rows.end <= rows.first) {
-            return;
-        }
     }
-    for (int32_t done = 0, run = 1; done < count; done += run) {
+    int32_t done = (rows.end <= rows.first) ? count : 0; // nothing to copy where no row is inside
+    while (done < count) {
         const int32_t at = col + done;
+        int32_t run = 1;
         pl_taps_mve_t cols = {0, s->kw};
         if ((at >= s->first) && (at < s->end)) {
             run = ((s->end < (col + count)) ? (s->end - col) : count) - done;
         } else {
-            run = 1;
             cols = pl_clip_mve((at * s->sw) - s->left, s->kw, s->dw, s->iw);
         }
         if (cols.end > cols.first) {
             pl_part_mve(s, x, from + (done * s->sw * s->ic), rows, cols, run, patches + (done * s->depth));
         }
+        done += run;
     }
 }
 
@@ -103,21 +102,20 @@ static inline void pl_columns_mve(const pl_conv2d_mve_t *s, const int8_t *x, int
     const int32_t end = ((left + width) > s->iw) ? (s->iw - left) : width;
     if (((rows.end - rows.first) < s->kh) || (first > 0) || (end < width)) {
         pl_fill_mve(patches, width * column, s->zx);
-        if ((rows.end <= rows.first) || (end <= first)) {
-            return;
-        }
     }
-    pl_rows_mve_t a;
-    a.y = patches + ((first * column) + (rows.first * s->icg));
-    a.x_row = s->dh * s->iw * s->ic;
-    a.x = x + (from + (rows.first * a.x_row) + (first * s->ic));
-    a.bytes = s->icg;
-    a.pixels = end - first;
-    a.x_pixel = s->ic;
-    a.y_pixel = column;
-    a.rows = rows.end - rows.first;
-    a.y_row = s->icg;
-    pl_rows_mve(&a);
+    if ((rows.end > rows.first) && (end > first)) {
+        pl_rows_mve_t a;
+        a.y = patches + ((first * column) + (rows.first * s->icg));
+        a.x_row = s->dh * s->iw * s->ic;
+        a.x = x + (from + (rows.first * a.x_row) + (first * s->ic));
+        a.bytes = s->icg;
+        a.pixels = end - first;
+        a.x_pixel = s->ic;
+        a.y_pixel = column;
+        a.rows = rows.end - rows.first;
+        a.y_row = s->icg;
+        pl_rows_mve(&a);
+    }
 }
 
 /* A convolution, some pixels at a time: their input is copied to scratch first, so that the output may overwrite it. */

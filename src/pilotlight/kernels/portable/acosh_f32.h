@@ -8,10 +8,13 @@
 static inline float pl_acosh_f32(float x)
 {
     const float t = x - 1.0f;
+    float y;
     if (x > 1e9f) {
-        return pl_log_f32(x) + 0.693147182f;
+        y = pl_log_f32(x) + 0.693147182f;
+    } else {
+        y = (x < 1.0f) ? pl_nan() : pl_log1p_f32(t + pl_sqrt_f32((2.0f * t) + (t * t)));
     }
-    return (x < 1.0f) ? pl_nan() : pl_log1p_f32(t + pl_sqrt_f32((2.0f * t) + (t * t)));
+    return y;
 }
 
 #endif

@@ -8,7 +8,7 @@ static inline void pl_argmax_i64(const int64_t *x, int64_t *y, int32_t outer, in
 {
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
-            const int64_t *lane = x + ((o * axis * inner) + i);
+            const int64_t *lane = &x[(o * axis * inner) + i];
             int32_t at = 0;
             for (int32_t k = 1; k < axis; k++) {
                 at = (lane[k * inner] > lane[at * inner]) ? k : at;

@@ -12,9 +12,6 @@ static inline float pl_atan2_f32(float y, float x)
     const float ay = pl_abs_f32(y);
     const bool negative = (pl_bits(x) >> 31) != 0u;
     float t;
-    if ((x != x) || (y != y)) {
-        return x + y;
-    }
     if ((ay == 0.0f) || (ax == pl_inf())) {
         t = (ay == pl_inf()) ? 0.785398185f : 0.0f;
     } else if ((ax == 0.0f) || (ay == pl_inf())) {
@@ -22,7 +19,8 @@ static inline float pl_atan2_f32(float y, float x)
     } else {
         t = pl_atan_f32(ay / ax);
     }
-    return pl_copysign_f32(negative ? (3.14159274f - (t + 8.74227766e-8f)) : t, y);
+    t = pl_copysign_f32(negative ? (3.14159274f - (t + 8.74227766e-8f)) : t, y);
+    return ((x != x) || (y != y)) ? (x + y) : t;
 }
 
 #endif

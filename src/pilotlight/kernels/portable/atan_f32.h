@@ -20,6 +20,8 @@ static inline float pl_atan_f32(float x)
         base = 0.785398185f;
         rest = -2.18556941e-8f;
         t = (a - 1.0f) / (a + 1.0f);
+    } else {
+        /* small enough as it is */
     }
     z = t * t;
     p = -6.09055907e-2f;

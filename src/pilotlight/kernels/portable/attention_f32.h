@@ -120,13 +120,12 @@ static inline float pl_attention_weights_f32(float *scores, int32_t keys)
     for (int32_t j = 1; j < keys; j++) {
         top = pl_max_f32(scores[j], top);
     }
-    if (top == -pl_inf()) {
-        return 0.0f;
-    }
-    for (int32_t j = 0; j < keys; j++) {
-        const float below = scores[j] - top;
-        scores[j] = (below < -104.0f) ? 0.0f : pl_exp_f32(below); /* hidden keys cost nothing */
-        sum += scores[j];
+    if (top != -pl_inf()) {
+        for (int32_t j = 0; j < keys; j++) {
+            const float below = scores[j] - top;
+            scores[j] = (below < -104.0f) ? 0.0f : pl_exp_f32(below); /* hidden keys cost nothing */
+            sum += scores[j];
+        }
     }
     return sum;
 }

@@ -8,13 +8,15 @@
 static inline float pl_cosh_f32(float x)
 {
     const float a = pl_abs_f32(x);
+    float y;
     if (a < 9.0f) {
         const float e = pl_exp_f32(a);
-        return (0.5f * e) + (0.5f / e);
+        y = (0.5f * e) + (0.5f / e);
     } else {
         const float h = pl_exp_f32(0.5f * ((a < 200.0f) ? a : 200.0f));
-        return (a == a) ? ((0.5f * h) * h) : a;
+        y = (a == a) ? ((0.5f * h) * h) : a;
     }
+    return y;
 }
 
 #endif

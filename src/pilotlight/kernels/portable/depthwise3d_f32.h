@@ -1,6 +1,8 @@
 #ifndef PL_DEPTHWISE3D_F32_H
 #define PL_DEPTHWISE3D_F32_H
 
+#include <stdbool.h>
+
 #include "volume.h"
 
 /* y (n) += w times n elements of x, `step` apart. */
@@ -22,19 +24,17 @@ static inline void pl_add_row_f32(const float *x, int32_t step, float w, float *
 static inline void pl_depthwise3d_f32(const pl_volume_t *s, const float *x, const float *w, float bias, float *y_start)
 {
     float *y = y_start;
-    for (int32_t at = 0; at < (s->od * s->oh); at++, y = &y[s->ow]) {
+    for (int32_t at = 0; at < (s->od * s->oh); at++) {
         for (int32_t u = 0; u < s->ow; u++) {
             y[u] = bias;
         }
         for (int32_t tap = 0; tap < (s->kd * s->kh); tap++) {
             const int32_t z = (at / s->oh * s->sd) - s->pd + (tap / s->kh * s->dd);
             const int32_t v = (at % s->oh * s->sh) - s->ph + (tap % s->kh * s->dh);
-            if ((z < 0) || (z >= s->id) || (v < 0) || (v >= s->ih)) {
-                continue;
-            }
-            const float *row = x + (((z * s->ih) + v) * s->iw);
+            const bool inside = (z >= 0) && (z < s->id) && (v >= 0) && (v < s->ih);
+            const float *row = x + (inside ? (((z * s->ih) + v) * s->iw) : 0);
             const float *weights = w + (tap * s->kw);
-            for (int32_t e = 0; e < s->kw; e++) {
+            for (int32_t e = 0; inside && (e < s->kw); e++) {
                 const int32_t from = (e * s->dw) - s->pw; // the input under output 0
                 const int32_t first = (from < 0) ? ((s->sw - 1 - from) / s->sw) : 0;
                 int32_t end = (from < s->iw) ? (((s->iw - 1 - from) / s->sw) + 1) : 0;
@@ -44,6 +44,7 @@ static inline void pl_depthwise3d_f32(const pl_volume_t *s, const float *x, cons
                 }
             }
         }
+        y = &y[s->ow];
     }
 }
 

@@ -23,7 +23,7 @@ static inline void pl_embedding_bag_f32(const pl_embedding_bag_t *s, const float
                                         const int64_t *offsets, const float *weights, float *y_start)
 {
     float *y = y_start;
-    for (int32_t b = 0; b < s->bags; b++, y = &y[s->width]) {
+    for (int32_t b = 0; b < s->bags; b++) {
         const int64_t from = (offsets[b] < 0) ? 0 : offsets[b];
         const int64_t next = ((b + 1) < s->ends) ? offsets[b + 1] : s->count;
         const int32_t to = (int32_t)((next < s->count) ? next : s->count);
@@ -32,15 +32,15 @@ static inline void pl_embedding_bag_f32(const pl_embedding_bag_t *s, const float
             int32_t used = 0;
             for (int32_t i = (int32_t)from; i < to; i++) {
                 const int32_t row = pl_index(ids[i], s->rows);
-                if (row == s->padding) {
-                    continue;
+                if (row != s->padding) {
+                    const float v = x[(row * s->width) + k] * ((weights != NULL) ? weights[i] : 1.0f);
+                    sum = (s->mode != 2) ? (sum + v) : ((used == 0) || (v > sum)) ? v : sum;
+                    used++;
                 }
-                const float v = x[(row * s->width) + k] * ((weights != NULL) ? weights[i] : 1.0f);
-                sum = (s->mode != 2) ? (sum + v) : ((used == 0) || (v > sum)) ? v : sum;
-                used++;
             }
             y[k] = ((s->mode == 1) && (used != 0)) ? (sum / (float)used) : sum;
         }
+        y = &y[s->width];
     }
 }
 

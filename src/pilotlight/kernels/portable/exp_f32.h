@@ -39,10 +39,7 @@ static inline float pl_scale_f32(float a, int32_t n)
 /* e^x for |x| >= 87 and NaN from y = e^r and n, kept out of what is inlined everywhere. */
 static PL_COLD float pl_exp_edge_f32(float x, float y, int32_t n)
 {
-    if (x > 89.0f) {
-        return pl_inf();
-    }
-    return (x < -104.0f) ? 0.0f : pl_scale_f32(y, n);
+    return (x > 89.0f) ? pl_inf() : (x < -104.0f) ? 0.0f : pl_scale_f32(y, n);
 }
 
 /* e^x, at most 1.1 ulp from the exact value. Where the result is a normal number, n goes straight into its
@@ -50,11 +47,13 @@ static PL_COLD float pl_exp_edge_f32(float x, float y, int32_t n)
 static inline float pl_exp_f32(float x)
 {
     float shifted;
-    const float y = 1.0f + pl_exp_reduced(x, &shifted);
+    float y = 1.0f + pl_exp_reduced(x, &shifted);
     if ((pl_bits(x) & 0x7fffffffu) >= 0x42ae0000u) {
-        return pl_exp_edge_f32(x, y, pl_shifted_integer(shifted));
+        y = pl_exp_edge_f32(x, y, pl_shifted_integer(shifted));
+    } else {
+        y = pl_from_bits(pl_bits(y) + (pl_bits(shifted) << 23));
     }
-    return pl_from_bits(pl_bits(y) + (pl_bits(shifted) << 23));
+    return y;
 }
 
 /* The same for |x| < 87. */

@@ -4,20 +4,17 @@
 #include "exp_f32.h"
 
 /* e^x - 1, at most 1.7 ulp from the exact value. */
-static inline float pl_expm1_f32(float x_start)
+static inline float pl_expm1_f32(float x)
 {
-    float x = x_start;
-    float shifted;
-    float p;
-    int32_t n;
-    if (x == 0.0f) {
-        return x; /* keeps the sign of zero */
+    float y = x; /* keeps the sign of zero */
+    if (x != 0.0f) {
+        const float low = (x > 89.0f) ? 89.0f : x;
+        float shifted;
+        const float p = pl_exp_reduced((low < -20.0f) ? -20.0f : low, &shifted);
+        const int32_t n = pl_shifted_integer(shifted);
+        y = pl_scale_f32(p + (1.0f - ((n < 100) ? pl_pow2(-n) : 0.0f)), n);
     }
-    x = (x > 89.0f) ? 89.0f : x;
-    x = (x < -20.0f) ? -20.0f : x;
-    p = pl_exp_reduced(x, &shifted);
-    n = pl_shifted_integer(shifted);
-    return pl_scale_f32(p + (1.0f - ((n < 100) ? pl_pow2(-n) : 0.0f)), n);
+    return y;
 }
 
 #endif

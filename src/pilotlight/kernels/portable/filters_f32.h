@@ -23,7 +23,8 @@ static inline void pl_mac_filters_f32(pl_mac_t *a, int32_t depthwise, int32_t pi
                                       const float *w, int32_t k, int32_t skip, const float *bias, float *y)
 {
     int32_t done = 0;
-    for (uint32_t log2 = 3; done < filters; log2--) {
+    uint32_t log2 = 3u;
+    while (done < filters) {
         const int32_t size = pl_signed(1u << log2);
         a->blocks = pl_signed(pl_unsigned(filters - done) >> log2);
         if (a->blocks > 0) {
@@ -34,6 +35,7 @@ static inline void pl_mac_filters_f32(pl_mac_t *a, int32_t depthwise, int32_t pi
             pl_mac_f32(a, depthwise, pixels, size);
             done += a->blocks * size;
         }
+        log2--;
     }
 }
 

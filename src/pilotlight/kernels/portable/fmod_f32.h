@@ -2,18 +2,23 @@
 #define PL_FMOD_F32_H
 
 #include "abs_f32.h"
+#include "integer.h"
 
 /* The mantissa with its leading bit in place, for denormals too; moves the exponent `*e` with it. */
 static inline uint32_t pl_mantissa(uint32_t u_start, int32_t *e)
 {
     uint32_t u = u_start;
-    *e = (int32_t)(u >> 23);
-    if (*e != 0) {
-        return (u & 0x007fffffu) | 0x00800000u;
+    int32_t exponent = (int32_t)(u >> 23);
+    if (exponent != 0) {
+        u = (u & 0x007fffffu) | 0x00800000u;
+    } else {
+        exponent = 1;
+        while (u < 0x00800000u) {
+            u <<= 1;
+            exponent--;
+        }
     }
-    for (*e = 1; u < 0x00800000u; u <<= 1) {
-        --*e;
-    }
+    *e = exponent;
     return u;
 }
 
@@ -22,30 +27,34 @@ static inline float pl_fmod_f32(float a, float b)
 {
     uint32_t ua = pl_bits(pl_abs_f32(a));
     uint32_t ub = pl_bits(pl_abs_f32(b));
-    int32_t ea;
-    int32_t eb;
+    float y = a;
     if ((ua >= 0x7f800000u) || (ub > 0x7f800000u) || (ub == 0u)) {
-        return pl_nan();
-    }
-    if (ua < ub) {
-        return a;
-    }
-    ua = pl_mantissa(ua, &ea);
-    ub = pl_mantissa(ub, &eb);
-    for (; ea > eb; ea--) {
+        y = pl_nan();
+    } else if (ua >= ub) {
+        int32_t ea;
+        int32_t eb;
+        ua = pl_mantissa(ua, &ea);
+        ub = pl_mantissa(ub, &eb);
+        for (; ea > eb; ea--) {
+            ua = (ua >= ub) ? (ua - ub) : ua;
+            ua <<= 1;
+        }
         ua = (ua >= ub) ? (ua - ub) : ua;
-        ua <<= 1;
+        for (; (ua != 0u) && (ua < 0x00800000u) && (eb > 1); eb--) {
+            ua <<= 1;
+        }
+        if (eb < 1) {
+            ua >>= pl_unsigned(1 - eb); /* exact: b was a denormal, so these bits are zero */
+        } else if (ua >= 0x00800000u) {
+            ua = (ua - 0x00800000u) | ((uint32_t)eb << 23);
+        } else {
+            /* a denormal has no exponent */
+        }
+        y = pl_copysign_f32(pl_from_bits(ua), a);
+    } else {
+        /* a is the rest */
     }
-    ua = (ua >= ub) ? (ua - ub) : ua;
-    for (; (ua != 0u) && (ua < 0x00800000u) && (eb > 1); eb--) {
-        ua <<= 1;
-    }
-    if (eb < 1) {
-        ua >>= 1 - eb; /* exact: b was a denormal, so these bits are zero */
-    } else if (ua >= 0x00800000u) {
-        ua = (ua - 0x00800000u) | ((uint32_t)eb << 23);
-    }
-    return pl_copysign_f32(pl_from_bits(ua), a);
+    return y;
 }
 
 #endif

@@ -6,12 +6,15 @@
 /* float16 and bfloat16 are stored as their bits and computed with as float32. Exact. */
 static inline float pl_from_f16(uint16_t h)
 {
-    const uint32_t rest = h & 0x7fffu;
-    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
+    const uint32_t bits = h;
+    const uint32_t rest = bits & 0x7fffu;
+    uint32_t u;
     if (rest < 0x400u) { // zero or denormal: a multiple of 2^-24
-        return pl_from_bits(sign | pl_bits((float)rest * pl_pow2(-24)));
+        u = pl_bits((float)rest * pl_pow2(-24));
+    } else {
+        u = (rest << 13) + ((rest < 0x7c00u) ? 0x38000000u : 0x70000000u);
     }
-    return pl_from_bits(sign | ((rest << 13) + ((rest < 0x7c00u) ? (112u << 23) : (224u << 23))));
+    return pl_from_bits(((bits & 0x8000u) << 16) | u);
 }
 
 /* Rounds to the nearest, ties to even; from 65520 on infinity. */
@@ -25,7 +28,7 @@ static inline uint16_t pl_to_f16(float x)
     } else if (u < 0x38800000u) { // denormal: adding one half leaves a multiple of 2^-24 in the last bits
         u = pl_bits(pl_from_bits(u) + 0.5f) - 0x3f000000u;
     } else {
-        u = (u - (112u << 23) + 0xfffu + ((u >> 13) & 1u)) >> 13;
+        u = (u - 0x38000000u + 0xfffu + ((u >> 13) & 1u)) >> 13;
     }
     return (uint16_t)(sign | u);
 }

@@ -11,20 +11,11 @@ static inline float pl_hypot_f32(float a, float b)
     const float x = pl_abs_f32(a);
     const float y = pl_abs_f32(b);
     const float most = (x > y) ? x : y;
-    if ((x == pl_inf()) || (y == pl_inf())) {
-        return pl_inf();
-    }
-    if (most > pl_pow2(60)) {
-        const float u = x * pl_pow2(-70);
-        const float v = y * pl_pow2(-70);
-        return pl_sqrt_f32((u * u) + (v * v)) * pl_pow2(70);
-    }
-    if (most < pl_pow2(-50)) {
-        const float u = x * pl_pow2(80);
-        const float v = y * pl_pow2(80);
-        return pl_sqrt_f32((u * u) + (v * v)) * pl_pow2(-80);
-    }
-    return pl_sqrt_f32((x * x) + (y * y));
+    const int32_t n = (most > pl_pow2(60)) ? -70 : (most < pl_pow2(-50)) ? 80 : 0; // a power of two that both bear
+    const float u = x * pl_pow2(n);
+    const float v = y * pl_pow2(n);
+    const float root = pl_sqrt_f32((u * u) + (v * v)) * pl_pow2(-n);
+    return ((x == pl_inf()) || (y == pl_inf())) ? pl_inf() : root;
 }
 
 #endif

@@ -25,41 +25,45 @@ static inline float pl_lgamma_middle_f32(float t)
 
 /* The same for every positive x: a logarithm shifts smaller ones up and those below 8 down, Stirling's series has the
  * rest. */
-static inline float pl_lgamma_positive_f32(float x_start)
+static inline float pl_lgamma_positive_f32(float x)
 {
-    float x = x_start;
+    float y;
     if (x < 1.0f) {
-        return pl_lgamma_middle_f32(x - 1.0f) - pl_log_f32(x);
-    }
-    if (x < 8.0f) {
+        y = pl_lgamma_middle_f32(x - 1.0f) - pl_log_f32(x);
+    } else if (x < 8.0f) {
+        float u = x;
         float product = 1.0f;
-        for (; x >= 3.0f; x -= 1.0f) {
-            product *= x - 1.0f;
+        for (int32_t turn = 0; (turn < 6) && (u >= 3.0f); turn++) {
+            product *= u - 1.0f;
+            u -= 1.0f;
         }
-        return pl_lgamma_middle_f32(x - 2.0f) + pl_log_f32(product);
+        y = pl_lgamma_middle_f32(u - 2.0f) + pl_log_f32(product);
+    } else {
+        const float r = 1.0f / x;
+        const float z = r * r;
+        const float series = r * (8.33333358e-2f - (z * (2.77777785e-3f - (z * 7.93650805e-4f))));
+        y = ((x - 0.5f) * (pl_log_f32(x) - 1.0f)) + (4.18938518e-1f + series);
     }
-    const float r = 1.0f / x;
-    const float z = r * r;
-    const float series = r * (8.33333358e-2f - (z * (2.77777785e-3f - (z * 7.93650805e-4f))));
-    return ((x - 0.5f) * (pl_log_f32(x) - 1.0f)) + (4.18938518e-1f + series);
+    return y;
 }
 
 /* The logarithm of the absolute value of the gamma function. Its error is a few units in the last place of the
  * logarithms it is made of; negative numbers are reflected, and infinite where they are whole. */
 static inline float pl_lgamma_f32(float x)
 {
-    if ((x > 0.0f) || (x != x)) {
-        return (x == pl_inf()) ? x : pl_lgamma_positive_f32(x);
-    }
     const float rest = x - pl_round_f32(x);
-    if ((rest == 0.0f) || ((x - x) != 0.0f)) {
-        return pl_inf();
+    float y;
+    if ((x > 0.0f) || (x != x)) {
+        y = (x == pl_inf()) ? x : pl_lgamma_positive_f32(x);
+    } else if ((rest == 0.0f) || ((x - x) != 0.0f)) {
+        y = pl_inf();
+    } else if (x > -1e-30f) { /* where its sine would be rounded to few digits */
+        y = -pl_log_f32(-x);
+    } else {
+        const float sine = pl_sin_f32(3.14159274f * rest);
+        y = 1.14472985f - pl_log_f32((sine < 0.0f) ? -sine : sine) - pl_lgamma_positive_f32(1.0f - x);
     }
-    if (x > -1e-30f) { /* where its sine would be rounded to few digits */
-        return -pl_log_f32(-x);
-    }
-    const float sine = pl_sin_f32(3.14159274f * rest);
-    return 1.14472985f - pl_log_f32((sine < 0.0f) ? -sine : sine) - pl_lgamma_positive_f32(1.0f - x);
+    return y;
 }
 
 #endif

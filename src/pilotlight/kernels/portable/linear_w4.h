@@ -43,7 +43,8 @@ static inline int32_t pl_weight_w4(const pl_linear_w4_t *s, const uint32_t *w, c
 {
     const int32_t group = k / (s->per * s->chunk);
     const uint32_t word = w[pl_shr((pl_shr(r, 2) * s->width) + k, 1)];
-    return pl_nibble(word, ((k & 1) * 4) + (r & 3)) * step[(((pl_shr(r, 2) * s->groups) + group) * 4) + (r & 3)];
+    return pl_nibble(word, ((k & 1) * 4) + (r & 3))
+           * (int32_t)step[(((pl_shr(r, 2) * s->groups) + group) * 4) + (r & 3)];
 }
 
 /* Inputs 2j and 2j + 1 of four outputs; written out, because compilers leave such loops alone at -O2. */
@@ -93,9 +94,10 @@ static inline void pl_sums_w4(const pl_linear_w4_t *s, const int32_t *q, const u
     const int32_t *shift = q + s->width;
     int32_t left = s->per;
     for (int32_t k = 0; k < s->width; k += s->chunk) {
-        pl_four_w4(q + k, w + pl_shr(k, 1), ((s->width - k) < s->chunk) ? (s->width - k) : s->chunk, step, *shift++,
-                   sum);
-        if (--left == 0) {
+        pl_four_w4(q + k, w + pl_shr(k, 1), ((s->width - k) < s->chunk) ? (s->width - k) : s->chunk, step, *shift, sum);
+        shift++;
+        left--;
+        if (left == 0) {
             left = s->per;
             step = &step[4];
         }

@@ -34,26 +34,21 @@ static inline float pl_log_tail(float f)
 }
 
 /* log for what is not positive and finite: -inf at 0, NaN below and for NaN, inf at inf. */
-static inline float pl_log_special(float x)
-{
-    if (x == 0.0f) {
-        return -pl_inf();
-    }
-    return (x < 0.0f) ? pl_nan() : x;
-}
+static inline float pl_log_special(float x) { return (x == 0.0f) ? -pl_inf() : (x < 0.0f) ? pl_nan() : x; }
 
 /* The natural logarithm, at most 0.9 ulp from the exact value. */
 static inline float pl_log_f32(float x)
 {
-    int32_t k;
-    float f;
-    float e;
-    if (!((x > 0.0f) && (x < pl_inf()))) {
-        return pl_log_special(x);
+    float y;
+    if ((x > 0.0f) && (x < pl_inf())) {
+        int32_t k;
+        const float f = pl_log_reduced(x, &k);
+        const float e = (float)k;
+        y = (e * 0.693145752f) + (f + (pl_log_tail(f) + (e * 1.42860677e-6f)));
+    } else {
+        y = pl_log_special(x);
     }
-    f = pl_log_reduced(x, &k);
-    e = (float)k;
-    return (e * 0.693145752f) + (f + (pl_log_tail(f) + (e * 1.42860677e-6f)));
+    return y;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bits_f32.h"
 #include "mem.h"
 
 /* The multiply-accumulate blocks under convolution, depthwise convolution and linear layers.
@@ -47,22 +48,20 @@ enum { PL_ACT_NONE, PL_ACT_RELU, PL_ACT_LIMIT, PL_ACT_CLAMP };
 /* The part of an activation that the blocks leave to do. */
 static inline void pl_limit_f32(int32_t act, float lo, float hi, float *y, int32_t n)
 {
-    union {
-        float f;
-        uint32_t u;
-    } top = {hi}, v;
     if (act == PL_ACT_LIMIT) {
+        const uint32_t top = pl_bits(hi);
         for (int32_t i = 0; i < n; i++) { // no y is negative, so floats compare as integers; NaN is above infinity
-            v.f = y[i];
-            if ((v.u - top.u) <= (0x7f800000u - top.u)) {
+            if ((pl_bits(y[i]) - top) <= (0x7f800000u - top)) {
                 y[i] = hi;
             }
         }
     } else if (act == PL_ACT_CLAMP) {
         for (int32_t i = 0; i < n; i++) {
-            v.f = (y[i] < lo) ? lo : y[i];
-            y[i] = (v.f > hi) ? hi : v.f;
+            const float v = (y[i] < lo) ? lo : y[i];
+            y[i] = (v > hi) ? hi : v;
         }
+    } else {
+        /* the blocks have done it all */
     }
 }
 
@@ -80,7 +79,8 @@ static inline void pl_mac_pixel_f32(const pl_mac_t *a, const float *x_start, con
     for (int32_t r = 0; r < a->rows; r++) {
         for (int32_t c = 0; c < a->cols; c++) {
             for (int32_t k = 0; k < a->len; k++) {
-                const float v = *x++;
+                const float v = *x;
+                x++;
                 for (int32_t f = 0; f < filters; f++) {
                     acc[f] = acc[f] + (v * w[f]);
                 }

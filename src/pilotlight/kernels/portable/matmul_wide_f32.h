@@ -98,8 +98,10 @@ static inline void pl_wide_dots_f32(const pl_matmul_t *s, const float *a, const 
         r2 += a[p] * b2[p];
         r3 += a[p] * b3[p];
     }
-    pl_wide_sum_f32(&c0, r0, y), pl_wide_sum_f32(&c1, r1, y + 1);
-    pl_wide_sum_f32(&c2, r2, y + 2), pl_wide_sum_f32(&c3, r3, y + 3);
+    pl_wide_sum_f32(&c0, r0, y);
+    pl_wide_sum_f32(&c1, r1, y + 1);
+    pl_wide_sum_f32(&c2, r2, y + 2);
+    pl_wide_sum_f32(&c3, r3, y + 3);
 }
 
 /* One matrix of the batch. Columns that fill no block are computed together with some that were computed before: y must

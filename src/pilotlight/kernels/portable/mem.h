@@ -19,30 +19,29 @@ static inline void pl_copy(void *y, const void *x, int32_t bytes_start)
     int32_t bytes = bytes_start;
     const uint8_t *from = (const uint8_t *)x;
     uint8_t *to = (uint8_t *)y;
-    if (to == from) {
-        return;
-    }
-    if (((uintptr_t)to - (uintptr_t)from) >= (uintptr_t)bytes) { // below, where this wraps around, or apart
-        const int32_t word = (int32_t)sizeof(pl_word);
-        if ((((uintptr_t)to | (uintptr_t)from) & (sizeof(pl_word) - 1u)) == 0u) {
-            for (; bytes >= word; bytes -= word) {
-                PL_BARRIER(to);
-                *(pl_word *)(void *)to = *(const pl_word *)(const void *)from;
-                to = &to[word];
-                from = &from[word];
+    if (to != from) {
+        if (((uintptr_t)to - (uintptr_t)from) >= (uintptr_t)bytes) { // below, where this wraps around, or apart
+            const int32_t word = (int32_t)sizeof(pl_word);
+            if ((((uintptr_t)to | (uintptr_t)from) & (sizeof(pl_word) - 1u)) == 0u) {
+                for (; bytes >= word; bytes -= word) {
+                    PL_BARRIER(to);
+                    *(pl_word *)(void *)to = *(const pl_word *)(const void *)from;
+                    to = &to[word];
+                    from = &from[word];
+                }
             }
-        }
-        for (; bytes > 0; bytes--) {
-            PL_BARRIER(to);
-            *to = *from;
-            to++;
-            from++;
-        }
-    } else {
-        while (bytes > 0) {
-            bytes--;
-            PL_BARRIER(to);
-            to[bytes] = from[bytes];
+            for (; bytes > 0; bytes--) {
+                PL_BARRIER(to);
+                *to = *from;
+                to++;
+                from++;
+            }
+        } else {
+            while (bytes > 0) {
+                bytes--;
+                PL_BARRIER(to);
+                to[bytes] = from[bytes];
+            }
         }
     }
 }

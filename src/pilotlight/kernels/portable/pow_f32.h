@@ -25,13 +25,13 @@ static inline pl_pair pl_pair_sum(float a, float b)
 /* a * b exactly, by halves of 12 bits. */
 static inline pl_pair pl_pair_product(float a, float b)
 {
-    const float ah = pl_from_bits(pl_bits(a) & 0xfffff000u);
-    const float al = a - ah;
-    const float bh = pl_from_bits(pl_bits(b) & 0xfffff000u);
-    const float bl = b - bh;
+    const float high_a = pl_from_bits(pl_bits(a) & 0xfffff000u);
+    const float low_a = a - high_a;
+    const float high_b = pl_from_bits(pl_bits(b) & 0xfffff000u);
+    const float low_b = b - high_b;
     pl_pair p;
     p.high = a * b;
-    p.low = ((((ah * bh) - p.high) + (ah * bl)) + (al * bh)) + (al * bl);
+    p.low = ((((high_a * high_b) - p.high) + (high_a * low_b)) + (low_a * high_b)) + (low_a * low_b);
     return p;
 }
 
@@ -78,10 +78,7 @@ static inline pl_pair pl_log2_pair(float x)
 /* |x|^y for what is not finite and positive, given that neither is NaN. */
 static inline float pl_pow_special(float a, float y)
 {
-    if (a == 1.0f) {
-        return 1.0f;
-    }
-    return ((a > 1.0f) == (y > 0.0f)) ? pl_inf() : 0.0f;
+    return (a == 1.0f) ? 1.0f : ((a > 1.0f) == (y > 0.0f)) ? pl_inf() : 0.0f;
 }
 
 /* x^y, at most 1.3 ulp from the exact value, with the special cases of C's pow. */
@@ -92,21 +89,21 @@ static inline float pl_pow_f32(float x, float y)
     bool odd = false;
     bool whole = true;
     float r;
-    if ((y == 0.0f) || (x == 1.0f)) {
-        return 1.0f;
-    }
-    if ((x != x) || (y != y)) {
-        return x + y;
-    }
     if (b < 16777216.0f) {
         const int32_t i = (int32_t)b;
         whole = (float)i == b;
         odd = whole && ((i & 1) != 0);
     }
-    if ((a == 0.0f) || (a == pl_inf()) || (b == pl_inf())) {
+    if ((y == 0.0f) || (x == 1.0f)) {
+        r = 1.0f;
+        odd = false;
+    } else if ((x != x) || (y != y)) {
+        r = x + y;
+        odd = false;
+    } else if ((a == 0.0f) || (a == pl_inf()) || (b == pl_inf())) {
         r = pl_pow_special(a, y);
     } else if (((pl_bits(x) >> 31) != 0u) && !whole) {
-        return pl_nan();
+        r = pl_nan();
     } else {
         const pl_pair l = pl_log2_pair(a);
         const float t = y * l.high;

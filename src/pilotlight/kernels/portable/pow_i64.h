@@ -10,10 +10,10 @@ static inline int64_t pl_pow_i64(int64_t a_start, int64_t b_start)
     int64_t b = b_start;
     int64_t result = 1;
     if (b < 0) {
-        return ((a == 1) || ((a == -1) && ((b % 2) == 0))) ? 1 : (a == -1) ? -1 : 0;
+        result = ((a == 1) || ((a == -1) && ((b % 2) == 0))) ? 1 : (a == -1) ? -1 : 0;
     }
-    for (; b > 0; b >>= 1) {
-        result = ((b & 1) != 0) ? pl_mul_i64(result, a) : result;
+    for (; b > 0; b /= 2) {
+        result = ((b % 2) != 0) ? pl_mul_i64(result, a) : result;
         a = pl_mul_i64(a, a);
     }
     return result;

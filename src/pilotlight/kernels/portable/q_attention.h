@@ -112,7 +112,7 @@ static inline int32_t pl_q_attention_scores(const pl_q_attention_t *s, const int
 /* Scores to probabilities in units of 2^-20, in place. */
 static inline void pl_q_attention_weights(const pl_q_attention_t *s, int32_t *scores, int32_t keys, int32_t top)
 {
-    const int32_t up = (int32_t)(1u << pl_unsigned(30 - s->bits));
+    const int32_t up = pl_signed(1u << pl_unsigned(30 - s->bits));
     pl_q_inverse_t inverse;
     uint32_t sum = 0u;
     for (int32_t j = 0; j < keys; j++) {

@@ -1,6 +1,8 @@
 #ifndef PL_Q_ATTENTION_BIAS_H
 #define PL_Q_ATTENTION_BIAS_H
 
+#include <stddef.h>
+
 #include "q_attention.h"
 
 /* Attention with numbers that are added to the scores. */
@@ -39,7 +41,7 @@ static inline void pl_q_attention_bias(const pl_q_attention_bias_t *t, const int
                 const int32_t keys = ((s->causal != 0) && ((r + 1) < s->keys)) ? (r + 1) : s->keys;
                 const int16_t *row = bias + ((b * s->m_batch) + (h * s->m_head) + (r * s->m_row));
                 int32_t top;
-                pl_q_attention_scores(s, q, k + (group * s->width), 0, scratch, keys);
+                (void)pl_q_attention_scores(s, q, k + (group * s->width), NULL, scratch, keys);
                 top = pl_q_attention_add(t, row, scratch, keys);
                 if (top != INT32_MIN) {
                     pl_q_attention_weights(s, scratch, keys, top);

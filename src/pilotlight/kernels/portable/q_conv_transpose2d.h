@@ -48,15 +48,16 @@ PL_Q_APART void pl_q_transposed_tap4(pl_q_transposed_t *a, const int8_t *p_start
 {
     const int8_t *p = p_start;
     const int8_t *t = t_start;
-    const int8_t *t1 = t + (width > 1);
-    const int8_t *t2 = t1 + (width > 2);
-    const int8_t *t3 = t2 + (width > 3);
+    const int8_t *t1 = t + ((width > 1) ? 1 : 0);
+    const int8_t *t2 = t1 + ((width > 2) ? 1 : 0);
+    const int8_t *t3 = t2 + ((width > 3) ? 1 : 0);
     int32_t a0 = a->a0;
     int32_t a1 = a->a1;
     int32_t a2 = a->a2;
     int32_t a3 = a->a3;
     for (int32_t left = n; left > 0; left--) {
-        const int32_t v = *p++ - zx;
+        const int32_t v = *p - zx;
+        p++;
         a0 += v * *t;
         a1 += v * *t1;
         a2 += v * *t2;

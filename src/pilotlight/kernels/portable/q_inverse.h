@@ -18,11 +18,13 @@ static inline pl_q_inverse_t pl_q_inverse(uint32_t sum_start, int32_t bits)
     const int32_t first = (bits > 15) ? (bits - 15) : 0;
     pl_q_inverse_t v = {0, first + 15 - bits};
     sum = (sum + (1u << (uint32_t)first) - 1u) >> (uint32_t)first;
-    for (; sum >= 0x10000u; v.h++) {
+    while (sum >= 0x10000u) {
         sum = (sum + 1u) >> 1;
+        v.h++;
     }
-    for (; (bits < 15) && (sum < 0x8000u); v.h--) {
+    while ((bits < 15) && (sum < 0x8000u)) {
         sum <<= 1;
+        v.h--;
     }
     v.r = pl_signed(0x80000000u / sum);
     return v;

@@ -12,8 +12,9 @@ static inline int32_t pl_q_log2(uint32_t v_start)
     int32_t whole = 31;
     int32_t f;
     int32_t p = 47506355;
-    for (; v < 0x80000000u; whole--) {
+    while (v < 0x80000000u) {
         v <<= 1;
+        whole--;
     }
     f = pl_signed(v & 0x7fffffffu); // 0 <= f < 1 in units of 2^-31
     p = -205366558 + (2 * pl_rhmul(p, f));

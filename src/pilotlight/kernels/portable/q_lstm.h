@@ -56,7 +56,7 @@ static inline void pl_q_lstm(const pl_q_recurrent_t *s, const int8_t *x, const i
 {
     const int8_t empty = (int8_t)s->zh;
     const int32_t hidden = s->hidden;
-    const int32_t half = (int32_t)(1u << pl_unsigned(29 - s->state));
+    const int32_t half = pl_signed(1u << pl_unsigned(29 - s->state));
     if (c0 != NULL) {
         pl_copy(cn, c0, s->batch * hidden * 2);
     } else {
@@ -78,17 +78,17 @@ static inline void pl_q_lstm(const pl_q_recurrent_t *s, const int8_t *x, const i
                 int32_t f;
                 int32_t u;
                 int32_t o;
-                int32_t cell;
+                int32_t next;
                 pl_q_lstm_dot(&a, in, w_x + (j * s->input * 4), s->input, 1);
                 pl_q_lstm_dot(&b, h, w_h + (j * hidden * 4), hidden, moves);
                 i = pl_q_curve(curves, pl_q_lstm_gate(s, g, a.i, b.i));
                 f = pl_q_curve(curves, pl_q_lstm_gate(s, g + 1, a.f, b.f));
                 u = pl_q_curve(curves + 257, pl_q_lstm_gate(s, g + 2, a.g, b.g));
                 o = pl_q_curve(curves, pl_q_lstm_gate(s, g + 3, a.o, b.o));
-                cell = pl_q_sat16(pl_shr((f * c[j]) + 16384, 15) + pl_shr_by((i * u) + half, 30 - s->state));
-                c[j] = (int16_t)cell;
+                next = pl_q_sat16(pl_shr((f * c[j]) + 16384, 15) + pl_shr_by((i * u) + half, 30 - s->state));
+                c[j] = (int16_t)next;
                 out[j] =
-                    pl_q_hidden(s, pl_shr((o * pl_q_curve(curves + 257, pl_q_sat16(cell * s->state_up))) + 16384, 15));
+                    pl_q_hidden(s, pl_shr((o * pl_q_curve(curves + 257, pl_q_sat16(next * s->state_up))) + 16384, 15));
             }
             h = out;
             moves = 1;

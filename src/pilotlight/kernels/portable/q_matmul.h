@@ -59,15 +59,17 @@ PL_Q_APART void pl_q_matmul_2x2(pl_q_block_t *t, const int8_t *a_start, const in
     int32_t c01 = t->c01;
     int32_t c10 = t->c10;
     int32_t c11 = t->c11;
-    for (; a != end;) {
-        const int32_t v0 = *a++ - za;
-        const int32_t v1 = *a1++ - za;
+    while (a != end) {
+        const int32_t v0 = *a - za;
+        const int32_t v1 = *a1 - za;
         const int32_t b0 = *b;
         const int32_t b2 = *b1;
         c00 += v0 * b0;
         c01 += v0 * b2;
         c10 += v1 * b0;
         c11 += v1 * b2;
+        a++;
+        a1++;
         b = &b[along];
         b1 = &b1[along];
     }
@@ -97,11 +99,13 @@ static inline void pl_q_matmul(const pl_q_matmul_t *s, const int8_t *a_start, co
             begin0 = pl_q_matmul_begin(s, rows);
             begin1 = pl_q_matmul_begin(s, rows + t.row);
             for (int32_t j = 0; j < n; j += 2) {
-                const bool right = (j + 1) < n;
+                const int32_t right = ((j + 1) < n) ? 1 : 0;
                 int8_t *out = y + ((i * n) + j);
-                t.column = right ? column : 0;
-                t.c00 = t.c01 = begin0;
-                t.c10 = t.c11 = begin1;
+                t.column = right * column;
+                t.c00 = begin0;
+                t.c01 = begin0;
+                t.c10 = begin1;
+                t.c11 = begin1;
                 pl_q_matmul_2x2(&t, rows, b + (j * column));
                 out[0] = pl_requantize_s8(&s->out, t.c00, s->factor);
                 out[right] = pl_requantize_s8(&s->out, t.c01, s->factor);

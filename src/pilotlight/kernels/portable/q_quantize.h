@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#include "bits_f32.h"
 #include "integer.h"
 
 /* rint(v), ties to even, of lo <= v <= hi within +-2^22: adding 1.5 * 2^23 leaves the integer in the low bits. The
@@ -10,14 +11,9 @@
 static inline int32_t pl_q_round(float v_start, float lo, float hi)
 {
     float v = v_start;
-    union {
-        float f;
-        int32_t i;
-    } sum;
     v = (v > lo) ? v : lo;
     v = (v < hi) ? v : hi;
-    sum.f = v + 12582912.0f;
-    return sum.i - 0x4b400000;
+    return (int32_t)pl_bits(v + 12582912.0f) - 0x4b400000;
 }
 
 /* y = clamp(rint(x * inverse) + zero, lo, hi) over n numbers; y may be x. */

@@ -31,7 +31,8 @@ static inline void pl_q_scale(const pl_q_scale_t *s, const int8_t *x_start, cons
             const int32_t above = lines[c].above;
             const int32_t begin = lines[c].begin;
             for (int32_t i = 0; i < inner; i++) {
-                const int32_t d = *x++ - s->zero;
+                const int32_t d = *x - s->zero;
+                x++;
                 *y = (int8_t)pl_q_clamp(pl_shr_by((d * ((d < 0) ? below : above)) + begin, s->shift), s->lo, s->hi);
                 y++;
             }

@@ -9,7 +9,7 @@ static inline void pl_reduce_amax_i64(const int64_t *x, int64_t *y, int32_t oute
 {
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
-            const int64_t *lane = x + ((o * axis * inner) + i);
+            const int64_t *lane = &x[(o * axis * inner) + i];
             int64_t top = lane[0];
             for (int32_t k = 1; k < axis; k++) {
                 top = (lane[k * inner] > top) ? lane[k * inner] : top;

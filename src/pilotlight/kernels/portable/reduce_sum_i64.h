@@ -9,7 +9,7 @@ static inline void pl_reduce_sum_i64(const int64_t *x, int64_t *y, int32_t outer
 {
     for (int32_t o = 0; o < outer; o++) {
         for (int32_t i = 0; i < inner; i++) {
-            const int64_t *lane = x + ((o * axis * inner) + i);
+            const int64_t *lane = &x[(o * axis * inner) + i];
             uint64_t total = 0u;
             for (int32_t k = 0; k < axis; k++) {
                 total += (uint64_t)lane[k * inner];

@@ -30,13 +30,18 @@ static inline int32_t pl_requantize(const pl_requantize_t *q, int32_t acc, int32
 /* The same as an int8. Where the compiler knows that the limits are those of the type, one instruction may do. */
 static inline int8_t pl_requantize_s8(const pl_requantize_t *q, int32_t acc, int32_t m)
 {
+    int8_t y;
 #if defined(__GNUC__) && defined(__ARM_FEATURE_SAT)
     const bool whole = (q->lo == -128) && (q->hi == 127);
     if ((__builtin_constant_p(whole) != 0) && whole) {
-        return pl_q_sat8(pl_requantize_wide(q, acc, m));
+        y = pl_q_sat8(pl_requantize_wide(q, acc, m));
+    } else {
+        y = (int8_t)pl_requantize(q, acc, m);
     }
+#else
+    y = (int8_t)pl_requantize(q, acc, m);
 #endif
-    return (int8_t)pl_requantize(q, acc, m);
+    return y;
 }
 
 #endif

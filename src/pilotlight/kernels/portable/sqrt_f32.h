@@ -37,37 +37,36 @@ static inline float pl_sqrt_f32(float x)
 #else
 static inline float pl_sqrt_f32(float x)
 {
-    uint32_t u;
-    uint32_t rest;
-    uint32_t root;
-    uint32_t bit;
-    int32_t e = 0;
-    if (!((x > 0.0f) && (x < pl_inf()))) {
-        return (x < 0.0f) ? pl_nan() : x; /* keeps both zeros, inf and NaN */
-    }
-    u = pl_bits(x);
-    if (u < 0x00800000u) { /* denormal */
-        u = pl_bits(x * 16777216.0f);
-        e = -24;
-    }
-    e += (int32_t)(u >> 23) - 127;
-    rest = ((u & 0x007fffffu) | 0x00800000u) << pl_unsigned(1 + (e & 1));
-    e = (e - (e & 1)) / 2;
-    root = 0u;
-    /* 24 bits and one more to round by: root^2 <= mantissa < (root + 1)^2 holds after each bit. */
-    for (bit = 0x01000000u, u = 0u; bit != 0u; bit >>= 1) {
-        const uint32_t trial = u + bit;
-        if (trial <= rest) {
-            u = trial + bit;
-            rest -= trial;
-            root += bit;
+    float y = (x < 0.0f) ? pl_nan() : x; /* keeps both zeros, inf and NaN */
+    if ((x > 0.0f) && (x < pl_inf())) {
+        uint32_t u = pl_bits(x);
+        uint32_t rest;
+        uint32_t root = 0u;
+        int32_t e = 0;
+        if (u < 0x00800000u) { /* denormal */
+            u = pl_bits(x * 16777216.0f);
+            e = -24;
         }
-        rest <<= 1;
+        e += (int32_t)(u >> 23) - 127;
+        rest = ((u & 0x007fffffu) | 0x00800000u) << pl_unsigned(1 + (e & 1));
+        e = (e - (e & 1)) / 2;
+        u = 0u;
+        /* 24 bits and one more to round by: root^2 <= mantissa < (root + 1)^2 holds after each bit. */
+        for (uint32_t bit = 0x01000000u; bit != 0u; bit >>= 1) {
+            const uint32_t trial = u + bit;
+            if (trial <= rest) {
+                u = trial + bit;
+                rest -= trial;
+                root += bit;
+            }
+            rest <<= 1;
+        }
+        if (rest != 0u) {
+            root += root & 1u; /* never half way between two floats */
+        }
+        y = pl_from_bits((root >> 1) + (((uint32_t)e + 126u) << 23));
     }
-    if (rest != 0u) {
-        root += root & 1u; /* never half way between two floats */
-    }
-    return pl_from_bits((root >> 1) + (((uint32_t)e + 126u) << 23));
+    return y;
 }
 #endif
 

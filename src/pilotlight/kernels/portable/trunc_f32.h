@@ -8,10 +8,11 @@ static inline float pl_trunc_f32(float x)
 {
     const uint32_t u = pl_bits(x);
     const uint32_t e = (u >> 23) & 0xffu;
-    if (e >= 150u) {
-        return x; /* an integer already, infinite or NaN */
+    float y = x; /* an integer already, infinite or NaN */
+    if (e < 150u) {
+        y = pl_from_bits((e < 127u) ? (u & 0x80000000u) : (u & ~(0x007fffffu >> (e - 127u))));
     }
-    return pl_from_bits((e < 127u) ? (u & 0x80000000u) : (u & ~(0x007fffffu >> (e - 127u))));
+    return y;
 }
 
 #endif

@@ -47,13 +47,13 @@ static inline pl_stretch_t pl_stretch(int32_t o, int32_t size, int32_t out, int3
         w.first = o * size / out;
         w.end = (((o + 1) * size) + out - 1) / out;
         w.whole = w.end - w.first;
-        return w;
+    } else {
+        w.first = (o * s) - p;
+        w.end = w.first + ((k - 1) * d) + 1;
+        w.whole = ((w.end < (size + p)) ? w.end : (size + p)) - w.first;
+        w.first += (w.first < 0) ? ((d - 1 - w.first) / d * d) : 0;
+        w.end = (w.end < size) ? w.end : size;
     }
-    w.first = (o * s) - p;
-    w.end = w.first + ((k - 1) * d) + 1;
-    w.whole = ((w.end < (size + p)) ? w.end : (size + p)) - w.first;
-    w.first += (w.first < 0) ? ((d - 1 - w.first) / d * d) : 0;
-    w.end = (w.end < size) ? w.end : size;
     return w;
 }
 
@@ -88,7 +88,8 @@ static inline pl_taps_t pl_taps(int32_t o, int32_t size, int32_t k, int32_t s, i
     for (; (t.first < t.end) && ((t.at < 0) || (t.at >= size)) && ((t.step > 0) == (t.at < 0)); t.first += t.skip) {
         t.at += t.step;
     }
-    for (int32_t e = t.first, at = t.at; e < t.end; e += t.skip) {
+    int32_t at = t.at;
+    for (int32_t e = t.first; e < t.end; e += t.skip) {
         if ((at < 0) || (at >= size)) {
             t.end = e;
         }
