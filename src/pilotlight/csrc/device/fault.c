@@ -15,12 +15,13 @@ static void put(const char *text)
 
 static void hex(const char *name, uint32_t value)
 {
+    static const char digits[] = "0123456789abcdef";
     char text[11];
     text[0] = '0';
     text[1] = 'x';
     for (uint32_t i = 0u; i < 8u; i++) {
         const uint32_t digit = (value >> (28u - (4u * i))) & 15u;
-        text[2u + i] = (char)((digit < 10u) ? ('0' + digit) : ('a' + (digit - 10u)));
+        text[2u + i] = digits[digit];
     }
     text[10] = '\0';
     put(name);

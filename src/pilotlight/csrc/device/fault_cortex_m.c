@@ -21,10 +21,10 @@ void pl_cortex_m_fault(const uint32_t *frame, uint32_t exception)
     cause = *(const volatile uint32_t *)CFSR;
     address = *(const volatile uint32_t *)BFAR;
 #endif
-    if ((frame < pl_stack_low) || ((frame + FRAME_WORDS) > pl_stack_top)) {
+    if ((frame < pl_stack_low) || (&frame[FRAME_WORDS] > pl_stack_top)) {
         pl_fault("stack overflow", cause, 0u, 0u, (uint32_t)(uintptr_t)frame);
-        return;
+    } else {
+        pl_fault((exception == 3u) ? "hard fault" : "unexpected exception", cause, frame[FRAME_PC], frame[FRAME_LR],
+                 address);
     }
-    pl_fault((exception == 3u) ? "hard fault" : "unexpected exception", cause, frame[FRAME_PC], frame[FRAME_LR],
-             address);
 }

@@ -1,5 +1,7 @@
 #include "pl_frame.h"
 
+#include <stdbool.h>
+
 #include "pl_io.h"
 #include "pl_protocol.h"
 
@@ -25,7 +27,7 @@ void pl_copy(uint8_t *to, const uint8_t *from, uint32_t bytes)
 
 uint32_t pl_get_u16(const uint8_t *p) { return (uint32_t)p[0] | ((uint32_t)p[1] << 8); }
 
-uint32_t pl_get_u32(const uint8_t *p) { return pl_get_u16(p) | (pl_get_u16(p + 2) << 16); }
+uint32_t pl_get_u32(const uint8_t *p) { return pl_get_u16(p) | (pl_get_u16(&p[2]) << 16); }
 
 void pl_put_u32(uint8_t *p, uint32_t v)
 {
@@ -56,47 +58,48 @@ static uint32_t unstuff(uint8_t *p, uint32_t bytes)
 {
     uint32_t in = 0u;
     uint32_t out = 0u;
-    while (in < bytes) {
+    bool whole = true;
+    while (whole && (in < bytes)) {
         const uint32_t code = p[in];
         in++;
-        if ((code - 1u) > (bytes - in)) {
-            return 0u;
-        }
-        pl_copy(p + out, p + in, code - 1u);
-        in += code - 1u;
-        out += code - 1u;
-        if ((code != BLOCK) && (in < bytes)) {
-            p[out] = 0u;
-            out++;
+        whole = (code - 1u) <= (bytes - in);
+        if (whole) {
+            pl_copy(&p[out], &p[in], code - 1u);
+            in += code - 1u;
+            out += code - 1u;
+            if ((code != BLOCK) && (in < bytes)) {
+                p[out] = 0u;
+                out++;
+            }
         }
     }
-    return out;
+    return whole ? out : 0u;
 }
 
 static pl_receipt_t read_body(pl_frame_t *frame, uint8_t *body, uint32_t stuffed)
 {
     const uint32_t bytes = unstuff(body, stuffed);
-    if (bytes < (PL_HEADER_BYTES + PL_CHECK_BYTES)) {
-        return PL_UNREADABLE;
+    pl_receipt_t receipt = PL_UNREADABLE;
+    if (bytes >= (PL_HEADER_BYTES + PL_CHECK_BYTES)) {
+        const uint32_t checked = bytes - PL_CHECK_BYTES;
+        if (~crc(0xFFFFFFFFu, body, checked) == pl_get_u32(&body[checked])) {
+            frame->version = body[0];
+            frame->kind = body[1];
+            frame->sequence = (uint16_t)pl_get_u16(&body[2]);
+            frame->session = pl_get_u32(&body[4]);
+            frame->payload = &body[PL_HEADER_BYTES];
+            frame->bytes = checked - PL_HEADER_BYTES;
+            receipt = PL_RECEIVED;
+        }
     }
-    const uint32_t checked = bytes - PL_CHECK_BYTES;
-    if (~crc(0xFFFFFFFFu, body, checked) != pl_get_u32(body + checked)) {
-        return PL_UNREADABLE;
-    }
-    frame->version = body[0];
-    frame->kind = body[1];
-    frame->sequence = (uint16_t)pl_get_u16(body + 2);
-    frame->session = pl_get_u32(body + 4);
-    frame->payload = body + PL_HEADER_BYTES;
-    frame->bytes = checked - PL_HEADER_BYTES;
-    return PL_RECEIVED;
+    return receipt;
 }
 
-/* Makes room at the end of the buffer; returns 0 if one frame fills it. */
-static int make_room(void)
+/* Makes room at the end of the buffer; false if one frame fills it. */
+static bool make_room(void)
 {
     if (start != 0u) {
-        pl_copy(buffer, buffer + start, have - start);
+        pl_copy(buffer, &buffer[start], have - start);
         have -= start;
         start = 0u;
     }
@@ -107,46 +110,55 @@ static int make_room(void)
 pl_receipt_t pl_frame_receive(pl_frame_t *frame)
 {
     uint32_t at = start; /* all before it is not zero */
-    int too_long = 0;
-    for (;;) {
+    bool too_long = false;
+    bool waiting = true;
+    pl_receipt_t receipt = PL_GONE;
+    while (waiting) {
         buffer[have] = 0u;
         while (buffer[at] != 0u) {
             at++;
         }
         if (at < have) {
-            uint8_t *body = buffer + start;
+            uint8_t *body = &buffer[start];
             const uint32_t stuffed = at - start;
             at++;
             start = at;
-            if (too_long != 0) {
-                return PL_OVERLONG;
-            }
-            if (stuffed != 0u) {
-                return read_body(frame, body, stuffed);
+            if (too_long) {
+                receipt = PL_OVERLONG;
+                waiting = false;
+            } else if (stuffed != 0u) {
+                receipt = read_body(frame, body, stuffed);
+                waiting = false;
+            } else {
+                /* zeros between frames */
             }
         } else {
             if (start == have) {
                 start = 0u;
                 have = 0u;
-            } else if ((have == PL_BUFFER_BYTES) && (make_room() == 0)) {
-                too_long = 1;
+            } else if ((have == PL_BUFFER_BYTES) && !make_room()) {
+                too_long = true;
                 have = 0u;
+            } else {
+                /* there is room */
             }
             at = have;
-            const uint32_t got = pl_io_read(buffer + have, PL_BUFFER_BYTES - have);
+            const uint32_t got = pl_io_read(&buffer[have], PL_BUFFER_BYTES - have);
             if ((got == 0u) || (got > (PL_BUFFER_BYTES - have))) {
-                return PL_GONE;
+                waiting = false;
+            } else {
+                have += got;
             }
-            have += got;
         }
     }
+    return receipt;
 }
 
 /* Sends the blocks that are complete; the open one moves to the front. */
 static void flush(void)
 {
     pl_io_write(sent, block);
-    pl_copy(sent, sent + block, fill - block);
+    pl_copy(sent, &sent[block], fill - block);
     fill -= block;
     block = 0u;
 }
@@ -161,29 +173,28 @@ static void close_block(void)
     fill++; /* the code of the next one */
 }
 
-static void stuff(const uint8_t *data_start, uint32_t bytes)
+static void stuff(const uint8_t *data, uint32_t bytes)
 {
-    const uint8_t *data = data_start;
-    const uint8_t *const end = data + bytes;
-    while (data < end) {
+    uint32_t from = 0u;
+    while (from < bytes) {
         uint32_t at = fill;
         const uint32_t block_left = block + BLOCK - at;
-        const uint32_t left = (uint32_t)(end - data);
+        const uint32_t left = bytes - from;
         uint32_t most = (left < block_left) ? left : block_left;
         if (most > (PL_SEND_BYTES - at)) {
             most = PL_SEND_BYTES - at;
         }
-        const uint8_t *const stop = data + most;
-        while ((data < stop) && (*data != 0u)) {
-            sent[at] = *data;
+        const uint32_t stop = from + most;
+        while ((from < stop) && (data[from] != 0u)) {
+            sent[at] = data[from];
             at++;
-            data++;
+            from++;
         }
         fill = at;
         if ((at - block) == BLOCK) {
             close_block();
-        } else if (data < stop) { /* a zero */
-            data++;
+        } else if (from < stop) { /* a zero */
+            from++;
             close_block();
         } else if (at == PL_SEND_BYTES) {
             flush();
@@ -201,7 +212,7 @@ void pl_frame_begin(uint8_t kind, uint16_t sequence, uint32_t session)
     fill = 2u;
     check = 0xFFFFFFFFu;
     pl_put_u32(header, PL_PROTOCOL_VERSION | ((uint32_t)kind << 8) | ((uint32_t)sequence << 16));
-    pl_put_u32(header + 4, session);
+    pl_put_u32(&header[4], session);
     pl_frame_put(header, PL_HEADER_BYTES);
 }
 

@@ -1,5 +1,7 @@
 /* One model with its arena and state, for the server. The build writes pl_ports.h from metadata.json: it
  * includes NAME.h and maps the names used here to the model's, and lists its inputs and outputs. */
+#include <stddef.h>
+
 #if defined(PL_BARE)
 #include "pl_fault.h"
 #endif
@@ -28,7 +30,7 @@ static uint8_t arena[PL_MODEL_ARENA_SIZE] PLACED(".bss.pl_arena");
 #if PL_MODEL_STATE_SIZE > 0
 static uint8_t state[PL_MODEL_STATE_SIZE] PLACED(".bss.pl_state");
 #else
-static uint8_t *const state = 0;
+static uint8_t *const state = NULL;
 #endif
 
 static const pl_model_t model = {PL_MODEL_WEIGHTS, arena, state};
@@ -47,7 +49,7 @@ const uint32_t pl_model_outputs = 0u PL_MODEL_OUTPUTS(COUNT);
 
 #define LINE(text) text,
 static const char *const lines[] = {PL_MODEL_LINES(LINE)};
-const uint32_t pl_model_lines = sizeof lines / sizeof lines[0];
+const uint32_t pl_model_lines = sizeof(lines) / sizeof(lines[0]);
 
 const char *pl_model_line(uint32_t index) { return lines[index]; }
 
@@ -59,7 +61,7 @@ const char *pl_model_line(uint32_t index) { return lines[index]; }
 
 pl_port_t pl_model_input(uint32_t index)
 {
-    pl_port_t port = {0, 0u};
+    pl_port_t port = {NULL, 0u};
     (void)index; /* a model may have none */
     PL_MODEL_INPUTS(PORT)
     return port;
@@ -67,7 +69,7 @@ pl_port_t pl_model_input(uint32_t index)
 
 pl_port_t pl_model_output(uint32_t index)
 {
-    pl_port_t port = {0, 0u};
+    pl_port_t port = {NULL, 0u};
     (void)index; /* a model may have none */
     PL_MODEL_OUTPUTS(PORT)
     return port;
@@ -85,12 +87,12 @@ void pl_model_reset(void) { PL_MODEL_RESET(&model); }
 
 #define ENTRY(number, function)                                                                                        \
     if (index == (number)) {                                                                                           \
-        run = function;                                                                                                \
+        run = (function);                                                                                              \
     }
 
 static pl_run_t *entry_point(uint32_t index)
 {
-    pl_run_t *run = 0;
+    pl_run_t *run = NULL;
     PL_MODEL_ENTRIES(ENTRY)
     return run;
 }
@@ -109,7 +111,7 @@ uint32_t pl_model_run(uint32_t index)
     const uint8_t *top = pl_call_run(&model, pl_stack_low, PAINT, entry_point(index));
     pl_end_steps();
     const volatile uint32_t *low = pl_stack_low;
-    while ((uintptr_t)low < (uintptr_t)top && *low == PAINT) {
+    while (((uintptr_t)low < (uintptr_t)top) && (*low == PAINT)) {
         low++;
     }
     if (low == pl_stack_low) { /* nothing of the paint is left: the stack has run past its end */

@@ -64,22 +64,22 @@
 #define PL_LOG 4u
 #define PL_REFUSE 5u
 
-#define PL_INPUT 'I'
-#define PL_LOAD 'L'
-#define PL_FILL 'F'
-#define PL_START 'Z'
-#define PL_RUN 'R'
-#define PL_LEAVE 'Q'
-#define PL_WATCH 'W'
-#define PL_CODE 'P'
-#define PL_CALL 'K'
-#define PL_OUTPUT 'O'
-#define PL_SAVE 'S'
-#define PL_VIEW 'V'
-#define PL_DESCRIBE 'D'
-#define PL_MARKS 'M'
-#define PL_TIMES 'C'
-#define PL_RESULT 'U'
+#define PL_INPUT 0x49u    /* 'I' */
+#define PL_LOAD 0x4cu     /* 'L' */
+#define PL_FILL 0x46u     /* 'F' */
+#define PL_START 0x5au    /* 'Z' */
+#define PL_RUN 0x52u      /* 'R' */
+#define PL_LEAVE 0x51u    /* 'Q' */
+#define PL_WATCH 0x57u    /* 'W' */
+#define PL_CODE 0x50u     /* 'P' */
+#define PL_CALL 0x4bu     /* 'K' */
+#define PL_OUTPUT 0x4fu   /* 'O' */
+#define PL_SAVE 0x53u     /* 'S' */
+#define PL_VIEW 0x56u     /* 'V' */
+#define PL_DESCRIBE 0x44u /* 'D' */
+#define PL_MARKS 0x4du    /* 'M' */
+#define PL_TIMES 0x43u    /* 'C' */
+#define PL_RESULT 0x55u   /* 'U' */
 
 /* Status of an answer. */
 #define PL_OK 0u

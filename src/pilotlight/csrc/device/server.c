@@ -59,12 +59,12 @@ typedef struct {
 
 static const uint8_t *take(pl_question_t *q, uint32_t bytes)
 {
-    const uint8_t *p = q->at;
-    if (bytes > q->left) {
-        return 0;
+    const uint8_t *p = NULL;
+    if (bytes <= q->left) {
+        p = q->at;
+        q->at = &q->at[bytes];
+        q->left -= bytes;
     }
-    q->at = &q->at[bytes];
-    q->left -= bytes;
     return p;
 }
 
@@ -86,112 +86,122 @@ static void answer_u32(uint32_t value)
 /* What INPUT, LOAD, CODE, OUTPUT, SAVE and VIEW move a part of. */
 static pl_port_t port_of(uint8_t command, uint32_t index)
 {
-    if (command == PL_INPUT) {
-        return pl_model_input(index);
-    }
-    if (command == PL_OUTPUT) {
-        return pl_model_output(index);
-    }
+    pl_port_t port;
+    switch (command) {
+        case PL_INPUT:
+            port = pl_model_input(index);
+            break;
+        case PL_OUTPUT:
+            port = pl_model_output(index);
+            break;
 #if defined(PL_WATCH_BYTES)
-    if (command == PL_VIEW) {
-        return pl_model_watched();
-    }
+        case PL_VIEW:
+            port = pl_model_watched();
+            break;
 #endif
 #if defined(PL_WINDOW_BYTES)
-    if (command == PL_CODE) {
-        return pl_window();
-    }
+        case PL_CODE:
+            port = pl_window();
+            break;
 #endif
-    return pl_model_state();
+        default:
+            port = pl_model_state();
+            break;
+    }
+    return port;
 }
 
 static uint8_t transfer(pl_question_t *q, uint8_t command)
 {
     const uint8_t *args = take(q, 10u);
-    if (args == NULL) {
-        return PL_CUT_SHORT;
-    }
-    const uint32_t index = pl_get_u16(args);
-    const uint32_t offset = pl_get_u32(args + 2);
-    const uint32_t length = pl_get_u32(args + 6);
-    const bool writes = (command == PL_INPUT) || (command == PL_LOAD) || (command == PL_CODE);
-    const uint8_t *data = writes ? take(q, length) : NULL;
-    const uint32_t count = (command == PL_INPUT) ? pl_model_inputs : (command == PL_OUTPUT) ? pl_model_outputs : 1u;
-    if (writes && (data == NULL)) {
-        return PL_CUT_SHORT;
-    }
-    if (index >= count) {
-        return PL_NO_SUCH_INDEX;
-    }
-    const pl_port_t port = port_of(command, index);
-    if ((offset > port.bytes) || (length > (port.bytes - offset))) {
-        return PL_OUTSIDE;
-    }
-    if (!writes) {
-        begin_answer(q);
-        if (length != 0u) {
-            pl_frame_put(port.data + offset, length);
+    uint8_t found = PL_CUT_SHORT;
+    if (args != NULL) {
+        const uint32_t index = pl_get_u16(args);
+        const uint32_t offset = pl_get_u32(&args[2]);
+        const uint32_t length = pl_get_u32(&args[6]);
+        const bool writes = (command == PL_INPUT) || (command == PL_LOAD) || (command == PL_CODE);
+        const uint8_t *data = writes ? take(q, length) : args;
+        const uint32_t count = (command == PL_INPUT) ? pl_model_inputs : (command == PL_OUTPUT) ? pl_model_outputs : 1u;
+        if (data != NULL) {
+            found = PL_NO_SUCH_INDEX;
+            if (index < count) {
+                const pl_port_t port = port_of(command, index);
+                found = ((offset <= port.bytes) && (length <= (port.bytes - offset))) ? PL_OK : PL_OUTSIDE;
+                if ((found == PL_OK) && !writes) {
+                    begin_answer(q);
+                }
+                if ((found == PL_OK) && (length != 0u)) {
+                    if (!writes) {
+                        pl_frame_put(&port.data[offset], length);
+                    } else if (q->repeated == 0u) {
+                        pl_copy(&port.data[offset], data, length);
+                    } else {
+                        /* it is there already */
+                    }
+                }
+            }
         }
-    } else if ((q->repeated == 0u) && (length != 0u)) {
-        pl_copy(port.data + offset, data, length);
     }
-    return PL_OK;
+    return found;
 }
 
 static uint8_t run(pl_question_t *q)
 {
     const uint8_t *args = take(q, 6u);
-    if (args == NULL) {
-        return PL_CUT_SHORT;
-    }
-    const uint32_t entry = pl_get_u16(args);
-    if (entry >= pl_model_entries) {
-        return PL_NO_SUCH_INDEX;
-    }
-    for (uint32_t times = (q->repeated != 0u) ? 0u : pl_get_u32(args + 2); times != 0u; times--) {
-        const uint32_t before = CYCLES();
-        last_stack = pl_model_run(entry);
-        last_cycles = CYCLES() - before;
-        if (last_stack > deepest_stack) {
-            deepest_stack = last_stack;
+    uint8_t found = PL_CUT_SHORT;
+    if (args != NULL) {
+        const uint32_t entry = pl_get_u16(args);
+        found = PL_NO_SUCH_INDEX;
+        if (entry < pl_model_entries) {
+            for (uint32_t times = (q->repeated != 0u) ? 0u : pl_get_u32(&args[2]); times != 0u; times--) {
+                const uint32_t before = CYCLES();
+                last_stack = pl_model_run(entry);
+                last_cycles = CYCLES() - before;
+                if (last_stack > deepest_stack) {
+                    deepest_stack = last_stack;
+                }
+            }
+            found = PL_OK;
         }
     }
-    return PL_OK;
+    return found;
 }
 
 static uint8_t fill_arena(pl_question_t *q)
 {
     const uint8_t *args = take(q, 1u);
     volatile uint8_t *p = pl_model_arena();
-    if (args == NULL) {
-        return PL_CUT_SHORT;
+    uint8_t found = PL_CUT_SHORT;
+    if (args != NULL) {
+        for (uint32_t i = 0u; (q->repeated == 0u) && (i < pl_model_arena_bytes); i++) {
+            p[i] = args[0];
+        }
+        found = PL_OK;
     }
-    for (uint32_t i = 0u; (q->repeated == 0u) && (i < pl_model_arena_bytes); i++) {
-        p[i] = args[0];
-    }
-    return PL_OK;
+    return found;
 }
 
 static uint8_t describe(pl_question_t *q)
 {
     const uint8_t *args = take(q, 2u);
-    uint32_t length = 0u;
-    if (args == NULL) {
-        return PL_CUT_SHORT;
+    uint8_t found = PL_CUT_SHORT;
+    if (args != NULL) {
+        const uint32_t line = pl_get_u16(args);
+        found = PL_NO_SUCH_INDEX;
+        if (line < pl_model_lines) {
+            const char *text = pl_model_line(line);
+            uint32_t length = 0u;
+            while (text[length] != '\0') {
+                length++;
+            }
+            const uint8_t size[2] = {(uint8_t)length, (uint8_t)(length >> 8)};
+            begin_answer(q);
+            pl_frame_put(size, 2u);
+            pl_frame_put(text, length);
+            found = PL_OK;
+        }
     }
-    const uint32_t line = pl_get_u16(args);
-    if (line >= pl_model_lines) {
-        return PL_NO_SUCH_INDEX;
-    }
-    const char *text = pl_model_line(line);
-    while (text[length] != '\0') {
-        length++;
-    }
-    const uint8_t size[2] = {(uint8_t)length, (uint8_t)(length >> 8)};
-    begin_answer(q);
-    pl_frame_put(size, 2u);
-    pl_frame_put(text, length);
-    return PL_OK;
+    return found;
 }
 
 static uint8_t marks(pl_question_t *q)
@@ -207,42 +217,42 @@ static uint8_t marks(pl_question_t *q)
 static uint8_t watch(pl_question_t *q)
 {
     const uint8_t *args = take(q, 10u);
-    if (args == NULL) {
-        return PL_CUT_SHORT;
+    uint8_t found = PL_CUT_SHORT;
+    if (args != NULL) {
+        const uint32_t step = pl_get_u16(args);
+        const uint32_t offset = pl_get_u32(&args[2]);
+        const uint32_t length = pl_get_u32(&args[6]);
+        const bool inside = (offset <= pl_model_arena_bytes) && (length <= (pl_model_arena_bytes - offset));
+        if (step >= pl_model_steps()) {
+            found = PL_NO_SUCH_INDEX;
+        } else if ((length > WATCH_BYTES) || !inside) {
+            found = PL_OUTSIDE;
+        } else {
+            found = PL_OK;
+            if (q->repeated == 0u) {
+                pl_model_watch(step, offset, length);
+            }
+        }
     }
-    const uint32_t step = pl_get_u16(args);
-    const uint32_t offset = pl_get_u32(args + 2);
-    const uint32_t length = pl_get_u32(args + 6);
-    if (step >= pl_model_steps()) {
-        return PL_NO_SUCH_INDEX;
-    }
-    if ((length > WATCH_BYTES) || (offset > pl_model_arena_bytes) || (length > (pl_model_arena_bytes - offset))) {
-        return PL_OUTSIDE;
-    }
-    if (q->repeated == 0u) {
-        pl_model_watch(step, offset, length);
-    }
-    return PL_OK;
+    return found;
 }
 #endif
 
 #if defined(PL_WINDOW_BYTES)
-static uint8_t call(pl_question_t *q)
+static uint8_t call_window(pl_question_t *q)
 {
     const uint8_t *args = take(q, 8u);
-    if (args == NULL) {
-        return PL_CUT_SHORT;
+    uint8_t found = PL_CUT_SHORT;
+    if (args != NULL) {
+        const uint32_t offset = pl_get_u32(args);
+        found = ((offset < WINDOW_BYTES) && ((offset & 3u) == 0u)) ? PL_OK : PL_OUTSIDE;
+        if ((found == PL_OK) && (q->repeated == 0u)) {
+            const uint32_t before = CYCLES();
+            last_result = pl_window_call(offset, pl_get_u32(&args[4]));
+            last_cycles = CYCLES() - before;
+        }
     }
-    const uint32_t offset = pl_get_u32(args);
-    if ((offset >= WINDOW_BYTES) || ((offset & 3u) != 0u)) {
-        return PL_OUTSIDE;
-    }
-    if (q->repeated == 0u) {
-        const uint32_t before = CYCLES();
-        last_result = pl_window_call(offset, pl_get_u32(args + 4));
-        last_cycles = CYCLES() - before;
-    }
-    return PL_OK;
+    return found;
 }
 
 static uint8_t result(pl_question_t *q)
@@ -258,58 +268,65 @@ static uint8_t result(pl_question_t *q)
 static uint8_t steps(pl_question_t *q)
 {
     const uint8_t *args = take(q, 4u);
-    if (args == NULL) {
-        return PL_CUT_SHORT;
+    uint8_t found = PL_CUT_SHORT;
+    if (args != NULL) {
+        const uint32_t first = pl_get_u16(args);
+        const uint32_t end = first + pl_get_u16(&args[2]);
+        found = PL_NO_SUCH_INDEX;
+        if (end <= pl_model_steps()) {
+            begin_answer(q);
+            for (uint32_t i = first; i < end; i++) {
+                answer_u32(pl_model_step_cycles(i));
+            }
+            found = PL_OK;
+        }
     }
-    const uint32_t first = pl_get_u16(args);
-    const uint32_t end = first + pl_get_u16(args + 2);
-    if (end > pl_model_steps()) {
-        return PL_NO_SUCH_INDEX;
-    }
-    begin_answer(q);
-    for (uint32_t i = first; i < end; i++) {
-        answer_u32(pl_model_step_cycles(i));
-    }
-    return PL_OK;
+    return found;
 }
 #endif
 
 static uint8_t change(pl_question_t *q, uint8_t command)
 {
+    uint8_t found = PL_OK;
     if (q->reading != 0u) {
-        return PL_WRONG_ORDER;
-    }
-    if ((command == PL_INPUT) || (command == PL_LOAD) || (command == PL_CODE)) {
-        return transfer(q, command);
-    }
-    if (command == PL_RUN) {
-        return run(q);
-    }
-    if (command == PL_FILL) {
-        return fill_arena(q);
-    }
+        found = PL_WRONG_ORDER;
+    } else {
+        switch (command) {
+            case PL_RUN:
+                found = run(q);
+                break;
+            case PL_FILL:
+                found = fill_arena(q);
+                break;
 #if defined(PL_WATCH_BYTES)
-    if (command == PL_WATCH) {
-        return watch(q);
-    }
+            case PL_WATCH:
+                found = watch(q);
+                break;
 #endif
 #if defined(PL_WINDOW_BYTES)
-    if (command == PL_CALL) {
-        return call(q);
-    }
+            case PL_CALL:
+                found = call_window(q);
+                break;
 #endif
-    if (command == PL_LEAVE) {
-        leaving = 1u;
-    } else if (q->repeated == 0u) {
-        pl_model_reset();
-    } else {
-        /* a repeated START */
+            case PL_LEAVE:
+                leaving = 1u;
+                break;
+            case PL_START:
+                if (q->repeated == 0u) {
+                    pl_model_reset();
+                }
+                break;
+            default: /* INPUT, LOAD and CODE */
+                found = transfer(q, command);
+                break;
+        }
     }
-    return PL_OK;
+    return found;
 }
 
 static uint8_t carry_out(pl_question_t *q, uint8_t command)
 {
+    uint8_t found;
     switch (command) {
         case PL_INPUT:
         case PL_LOAD:
@@ -324,28 +341,36 @@ static uint8_t carry_out(pl_question_t *q, uint8_t command)
         case PL_CODE:
         case PL_CALL:
 #endif
-            return change(q, command);
+            found = change(q, command);
+            break;
         case PL_OUTPUT:
         case PL_SAVE:
 #if defined(PL_WATCH_BYTES)
         case PL_VIEW:
 #endif
-            return transfer(q, command);
+            found = transfer(q, command);
+            break;
         case PL_DESCRIBE:
-            return describe(q);
+            found = describe(q);
+            break;
         case PL_MARKS:
-            return marks(q);
+            found = marks(q);
+            break;
 #if defined(PL_CYCLES) && defined(PL_STEPS)
         case PL_TIMES:
-            return steps(q);
+            found = steps(q);
+            break;
 #endif
 #if defined(PL_WINDOW_BYTES)
         case PL_RESULT:
-            return result(q);
+            found = result(q);
+            break;
 #endif
         default:
-            return PL_UNKNOWN_COMMAND;
+            found = PL_UNKNOWN_COMMAND;
+            break;
     }
+    return found;
 }
 
 /* A repetition walks through the same commands to the same end. */
@@ -437,7 +462,7 @@ void pl_serve(void)
         if (receipt == PL_RECEIVED) {
             look_into(&frame);
         } else if (receipt == PL_GONE) {
-            return;
+            leaving = 1u;
         } else {
             refuse((receipt == PL_OVERLONG) ? PL_TOO_LONG : PL_GARBLED, 0u, 0u);
         }

@@ -60,7 +60,7 @@ static void forget(void) { kept_bytes = 0u; }
 static void keep(void)
 {
     if (step == watched_step) {
-        pl_copy(kept, pl_model_arena() + watched_offset, watched_bytes);
+        pl_copy(kept, &pl_model_arena()[watched_offset], watched_bytes);
         kept_bytes = watched_bytes;
     }
 }
