@@ -38,7 +38,9 @@ def selection_options(function: _Function) -> _Function:
                           help="Shape of an example input of --ops, such as 1x3x96x96; once per input.")
     listed = click.option("--ops-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.yaml",
                           help="Only the operators in a list: `operators: [softmax, conv2d, add.Tensor]`.")
-    return model(inputs(listed(function)))
+    parts = click.option("--with", "parts", metavar="PARTS",
+                         help="Parts that are built only when asked for: load.")
+    return model(inputs(listed(parts(function))))
 
 
 def made(
@@ -56,16 +58,23 @@ def made(
         return port, build(port, selection or ALL)
 
 
-def chosen(talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None) -> TorchSelection:
-    """What --ops or --ops-file ask for."""
+def chosen(
+    talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None, parts: str | None
+) -> TorchSelection:
+    """What --ops or --ops-file ask for, and --with."""
+    wanted = [part.strip() for part in parts.split(",")] if parts else []
+    return _named(talk, ops, inputs, ops_file).with_parts(wanted)
+
+
+def _named(talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None) -> TorchSelection:
     if ops is not None and ops_file is not None:
         raise PilotlightError("--ops and --ops-file both select operators", hint="give one", kind="usage")
-    from pilotlight.micropython.select import ALL, from_file
+    from pilotlight.micropython.select import SMALL, from_file
 
     if ops_file is not None:
         return from_file(ops_file)
     if ops is None:
-        return ALL
+        return SMALL
     with talk.loading_pytorch():
         from pilotlight.micropython.model import from_model
     with talk.stage(f"reading {ops}"), contextlib.redirect_stdout(sys.stderr):
@@ -130,13 +139,13 @@ def _writer(stream: Any) -> Callable[[bytes], None]:
 @click.pass_obj
 def build(
     talk: Talk, output: Path, everything: bool, board: str, heap: int | None, ops: str | None, inputs: tuple[str, ...],
-    ops_file: Path | None,
+    ops_file: Path | None, parts: str | None,
 ) -> None:
     """Write firmware with `import torch`, and say what each operator costs in flash."""
     from pilotlight.micropython import ports
 
     ports.port(board, heap)  # so that a wrong name is reported before a model is run
-    port, program = made(talk, board, heap, chosen(talk, ops, inputs, ops_file))
+    port, program = made(talk, board, heap, chosen(talk, ops, inputs, ops_file, parts))
     from pilotlight.micropython.firmware import report_tables, write_firmware
 
     report = write_firmware(port, program, output)
@@ -149,13 +158,15 @@ def build(
 @selection_options
 @common
 @click.pass_obj
-def export(talk: Talk, output: Path, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None) -> None:
+def export(
+    talk: Talk, output: Path, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None, parts: str | None
+) -> None:
     """Write the module as a folder that any port of MicroPython can be built with.
 
     make ports: USER_C_MODULES=FOLDER; cmake ports: -DUSER_C_MODULES=FOLDER/micropython.cmake; and in the board's
     manifest: include("FOLDER/manifest.py").
     """
-    selection = chosen(talk, ops, inputs, ops_file)
+    selection = chosen(talk, ops, inputs, ops_file, parts)
     from pilotlight.micropython.module import write_module
 
     files = write_module(output, selection)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +21,18 @@ PYTHON = Path(__file__).parent / "python"
 _PREFIXES = ("aten::", "aten.", "torch.nn.functional.", "torch.special.", "torch.", "Tensor.", "F.")
 _PACKED = "torch._packed"  # finds operators that are written in Python
 _SHOWN = 5  # unknown names that an error lists
+# What a firmware gets only when it is asked for: operators and Python modules, which others do not need.
+PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {"load": (("load",), ())}
 
 
 @dataclass(frozen=True)
 class TorchSelection:
-    """Names of overloads, of operators that are written in Python, and of Python modules; None: all of them."""
+    """Names of overloads, of operators that are written in Python, and of Python modules; None: all of them, without
+    some parts."""
 
     operators: tuple[str, ...] | None = None
     python: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
 
     def kernels(self) -> dict[str, CFunction]:
         """The overloads in C."""
@@ -39,7 +43,9 @@ class TorchSelection:
         """The operators that are written in Python."""
         from pilotlight.micropython import composed
 
-        return composed.with_needed(composed.everything() if self.operators is None else self.operators)
+        left_out = {name for part in self.without for name in PARTS[part][0]}
+        every = (name for name in composed.everything() if name not in left_out)
+        return composed.with_needed(every if self.operators is None else self.operators)
 
     @property
     def alone(self) -> bool:
@@ -48,10 +54,25 @@ class TorchSelection:
 
     def python_files(self) -> list[Path]:
         """Files of the Python part that are frozen."""
-        return [path for name, path in modules().items() if self.python is None or name in self.python]
+        left_out = {name for part in self.without for name in PARTS[part][1]}
+        return [path for name, path in modules().items()
+                if (name not in left_out if self.python is None else name in self.python)]
+
+    def with_parts(self, parts: Iterable[str]) -> TorchSelection:
+        """The same, and some parts."""
+        wanted = list(parts)
+        unknown = [part for part in wanted if part not in PARTS]
+        if unknown:
+            raise _unknown("part", unknown, list(PARTS), "--with")
+        if self.operators is None or self.python is None:
+            return replace(self, without=tuple(part for part in self.without if part not in wanted))
+        operators = [*self.operators, *(name for part in wanted for name in PARTS[part][0])]
+        python = [*self.python, *(name for part in wanted for name in PARTS[part][1])]
+        return select(operators, python, "--with") if wanted else self
 
 
 ALL = TorchSelection()
+SMALL = TorchSelection(without=tuple(PARTS))
 
 
 def all_kernels() -> dict[str, CFunction]:
