@@ -15,11 +15,12 @@ from pilotlight.capture.eager import CONTROL
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Answers, Reference
 
-_COPIES = {"aten::clone", "aten::_to_copy", "aten::_unsafe_view", "aten::contiguous"}
+_IDLE = {"aten::clone", "aten::empty", "aten::detach", "aten::alias", "aten::t", "aten::transpose", "aten::permute"}
+SAME = 1e-3  # of the largest element: how near two ways to compute one tensor are
 
 
 class _Recorder(TorchDispatchMode):
-    """Keeps a copy of every result that is computed or cut out of another one."""
+    """Keeps a copy of every result, but of those that have the same numbers as another one, in another order."""
 
     supports_higher_order_operators = True
 
@@ -32,21 +33,11 @@ class _Recorder(TorchDispatchMode):
         if isinstance(func, torch._ops.HigherOrderOperator):  # its subgraphs are Python functions here
             return func.py_kernels[CONTROL](*map(self._inside, args), **(kwargs or {}))
         result = func(*args, **(kwargs or {}))
-        for leaf in () if self._only_moves(func, args, result) else pytree.tree_leaves(result):
+        for leaf in () if _is_idle(func._schema.name, args, result) else pytree.tree_leaves(result):
             if isinstance(leaf, torch.Tensor):
                 self.operators.append(func._schema.name)
                 self.results.append(leaf.detach().clone())
         return result
-
-    def _only_moves(self, func: Any, args: Any, result: Any) -> bool:
-        """Whether the result has the same numbers as the first argument, or none yet. Float32 and float64 copy at
-        different places."""
-        if func._schema.name == "aten::empty":
-            return True
-        if not args or not isinstance(args[0], torch.Tensor) or not isinstance(result, torch.Tensor):
-            return False
-        same = result.numel() == args[0].numel() and result.is_floating_point() == args[0].is_floating_point()
-        return same and (func.is_view or func._schema.name in _COPIES)
 
     def _inside(self, item: Any) -> Any:
         def run(*args: Any) -> Any:
@@ -54,6 +45,13 @@ class _Recorder(TorchDispatchMode):
                 return item(*args)
 
         return run if callable(item) else item
+
+
+def _is_idle(name: str, args: Any, result: Any) -> bool:
+    """Whether an operator computes nothing; float32 and float64 are converted at different places."""
+    if name == "aten::_to_copy":
+        return bool(args[0].is_floating_point() == result.is_floating_point())
+    return name in _IDLE
 
 
 @dataclass(frozen=True)
@@ -104,6 +102,7 @@ class RecordedReference:
 class _RecordedAnswers:
     def __init__(self, answers: Answers, recording: Recording, places: Sequence[int]):
         self._answers, self._recording, self._places = answers, recording, places
+        self._at: list[int] | None = None  # the same places here
 
     def reset(self) -> None:
         self._answers.reset()
@@ -111,6 +110,27 @@ class _RecordedAnswers:
     def __call__(self, *inputs: Any) -> list[torch.Tensor]:
         with _layers_apart(), _Recorder() as recorder:
             self._answers(*inputs)
-        if recorder.operators != self._recording.operators:
-            raise PilotlightError("the model computes its results in another way in this run", kind="internal")
-        return [recorder.results[place] for place in self._places]
+        if self._at is None:
+            same = recorder.operators == self._recording.operators
+            self._at = list(self._places) if same else [self._nearest(place, recorder) for place in self._places]
+        return [recorder.results[at] for at in self._at]
+
+    def _nearest(self, place: int, recorder: _Recorder) -> int:
+        """PyTorch may compute float64 by other operators: the result with the same shape and nearly the same numbers,
+        for the inputs that were recorded first."""
+        want = self._recording.runs[0][place]
+        found = [(apart(x, want), at) for at, x in enumerate(recorder.results) if x.shape == want.shape]
+        if not found or min(found)[0] > SAME:
+            raise PilotlightError("PyTorch computes a layer in another way in float64", kind="internal")
+        return min(found)[1]
+
+
+def apart(a: torch.Tensor, b: torch.Tensor) -> float:
+    """The largest distance over the largest element; infinite where one is infinite or NaN and the other is not."""
+    x, y = a.double(), b.double()
+    if not bool((x.isnan() == y.isnan()).all() and (x.isinf() == y.isinf()).all()):
+        return float("inf")
+    x, y = (t.nan_to_num(0.0, 1.0, -1.0) for t in (x, y))
+    largest = float(y.abs().max()) if y.numel() else 0.0
+    distance = float((x - y).abs().max()) if y.numel() else 0.0
+    return distance / largest if largest else distance

@@ -20,6 +20,8 @@ from pilotlight.toolchain import ModelFolder
 
 _PIPES = ("to_board", "from_board")  # also in projects/templates/shared/bare/pipes.c.j2
 _LOG = "output.txt"
+# Every instruction takes 32 ns on the board's clocks, so that cycles are as steady as the program.
+_STEADY = ["-icount", "shift=5,align=off,sleep=off"]
 
 
 class EmulatedLine(StreamChannel):
@@ -49,7 +51,8 @@ class BootedDevice(Device):
         self._folder = scratch_folder("device-")
         self._work = Path(self._folder.name)
         self._pipes: list[int] = []
-        self._boot([emulator, *emulator_arguments(board.emulator, self._program)], serial=board.uart is not None)
+        command = [emulator, *emulator_arguments(board.emulator, self._program), *_STEADY]
+        self._boot(command, serial=board.uart is not None)
         self._greet_or_close()
 
     def _boot(self, command: list[str], serial: bool) -> None:

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pilotlight.report.style import BAD, GOOD, QUIET, error_text, facts, number, table
+from pilotlight.report.style import BAD, GOOD, QUIET, error_text, facts, number, source_column, table
 
 _WORST = 5
 
@@ -26,17 +26,13 @@ def layers_table(result: dict[str, Any]) -> Table:
     if noise:
         grid.add_column("to float", justify="right", no_wrap=True)
     grid.add_column("module", overflow="fold")
-    files = {row["source"].rpartition(":")[0] for row in steps if row["source"]}
-    grid.add_column("line" if len(files) == 1 else "source", style=QUIET, overflow="fold")
-    if len(files) == 1:  # said once
-        grid.caption, grid.caption_justify = f"lines are of {files.pop()}", "left"
+    source = source_column(grid, steps)
     for row in steps:
-        source = row["source"].rpartition(":")[2] if grid.caption else row["source"]
         first = row["index"] == result["parted"]
         cells: list[RenderableType] = [f"> {row['index']}" if first else str(row["index"]), row["op"], _verdict(row)]
         cells += _difference(row)
         cells += [_decibels(row["snr_db"])] if noise else []
-        grid.add_row(*cells, row["module"], source, style=BAD if first else None)
+        grid.add_row(*cells, row["module"], source(row), style=BAD if first else None)
     return grid
 
 

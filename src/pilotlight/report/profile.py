@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-from pilotlight.report.style import QUIET, number, ratio, share, table
+from pilotlight.report.style import QUIET, number, ratio, share, source_column, table
 
 
 def cycles_table(result: dict[str, Any]) -> Table:
@@ -20,10 +20,10 @@ def cycles_table(result: dict[str, Any]) -> Table:
     grid.add_column("share", justify="right", no_wrap=True)
     grid.add_column("per MAC", ratio(total, sum(row["macs"] for row in rows)), justify="right", no_wrap=True)
     grid.add_column("module", overflow="fold")
-    grid.add_column("source", style=QUIET, overflow="fold")
+    source = source_column(grid, rows)
     for row in rows:
         cells = [str(row["index"]), row["what"], number(row["cycles"]), share(row["cycles"], total)]
-        grid.add_row(*cells, ratio(row["cycles"], row["macs"]), row["module"] or "", row["source"] or "")
+        grid.add_row(*cells, ratio(row["cycles"], row["macs"]), row["module"] or "", source(row))
     return grid
 
 
@@ -43,15 +43,11 @@ def profile_table(result: dict[str, Any]) -> Table:
     if cycles:
         grid.add_column("cycles est.", number(result["cycles_estimate"]), justify="right", no_wrap=True)
     grid.add_column("module", overflow="fold")
-    files = {row["source"].rpartition(":")[0] for row in rows if row["source"]}
-    grid.add_column("line" if len(files) == 1 else "source", style=QUIET, overflow="fold")
-    if len(files) == 1:  # said once
-        grid.caption, grid.caption_justify = f"lines are of {files.pop()}", "left"
+    source = source_column(grid, rows)
     for row in rows:
         count = row["instructions"]
         cells = [str(row["index"]), row["what"], *([row["type"]] if types else []), number(count), share(count, total)]
         cells += [ratio(count, row["macs"])]
         cells += [number(row["cycles"])] if cycles else []
-        source = row["source"] or ""
-        grid.add_row(*cells, row["module"] or "", source.rpartition(":")[2] if grid.caption else source)
+        grid.add_row(*cells, row["module"] or "", source(row))
     return grid

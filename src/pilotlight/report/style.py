@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+from collections.abc import Callable, Iterable
+from typing import Any, TextIO
 
 from rich import box
 from rich.console import Console
@@ -54,6 +55,16 @@ def table(**more: object) -> Table:
     """A table with one line under its head and nothing else."""
     look = {"box": box.SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0), "header_style": HEAD}
     return Table(**look, **more)  # type: ignore[arg-type]
+
+
+def source_column(grid: Table, rows: Iterable[dict[str, Any]]) -> Callable[[dict[str, Any]], str]:
+    """Adds a column for source lines and gives its cells; a file that all rows share is said once, under the table."""
+    files = {row["source"].rpartition(":")[0] for row in rows if row["source"]}
+    grid.add_column("line" if len(files) == 1 else "source", style=QUIET, overflow="fold")
+    if len(files) == 1:
+        grid.caption, grid.caption_justify = f"lines are of {files.pop()}", "left"
+        return lambda row: (row["source"] or "").rpartition(":")[2]
+    return lambda row: row["source"] or ""
 
 
 def facts() -> Table:

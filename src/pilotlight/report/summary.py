@@ -64,10 +64,10 @@ def device_table(figures: dict[str, Any], run: dict[str, Any]) -> Table:
     grid, clock = facts(), run["hardware"]["clock_hz"]
     _add_match(grid, figures)
     if figures["cycles"] is not None:
-        at = f"{duration(figures['cycles'], clock)} at {clock / 1e6:g} MHz" if clock else ""
-        counted = "as the device counts them" if run["emulator"] is None \
-            else f"by the clock of {run['emulator']}, not of a chip"
-        grid.add_row("cycles", number(figures["cycles"]), ", ".join(filter(None, (counted, at))))
+        at = f", {duration(figures['cycles'], clock)} at {clock / 1e6:g} MHz" if clock else ""
+        text = f"as the device counts them{at}" if run["emulator"] is None \
+            else f"in {run['emulator']}, where all instructions take the same time"
+        grid.add_row("cycles", number(figures["cycles"]), text)
     if run["stack"] is not None:
         grid.add_row("stack", number(run["stack"]), "bytes at most")
     for line in run["log"]:

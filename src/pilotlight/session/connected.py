@@ -16,7 +16,7 @@ from pilotlight.figures.record import FORMAT, hardware
 from pilotlight.graph.lengths import vary_lengths
 from pilotlight.measure.compare import OutputMatch, Truth, identical
 from pilotlight.ops import get
-from pilotlight.ops.describe import describe_node
+from pilotlight.ops.describe import describe_op, describe_type
 from pilotlight.programs import ProgramBuild
 from pilotlight.session.accuracy import Accuracy, accuracy, agreement, snr_db
 from pilotlight.session.inputs import possible
@@ -165,8 +165,9 @@ class _Asked:
             )
         rows = [
             {
-                "index": k, "op": node.op, "what": describe_node(node, place=False), "module": node.place.module,
-                "source": node.place.source, "cycles": count, "macs": get(node.op).macs(node),
+                "index": k, "op": node.op, "what": describe_op(node), "type": describe_type(node),
+                "module": node.place.module, "source": node.place.source, "cycles": count,
+                "macs": get(node.op).macs(node),
             }
             for k, (node, count) in enumerate(zip(part.plan.steps, cycles, strict=True))
         ]

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from pilotlight import device
-from pilotlight.capture.recording import RecordedReference, record
+from pilotlight.capture.recording import SAME, RecordedReference, apart, record
 from pilotlight.capture.reference import ExportedReference, one_thread, variations
 from pilotlight.compiler import Build
 from pilotlight.device import Device
@@ -35,7 +35,6 @@ from pilotlight.quantize.layers import LayerSnr
 from pilotlight.session.matching import INTEGER_REFERENCE, PYTORCH, ROUNDING, compare_outputs
 
 CALLS = 3  # of a model with state; the others are called once
-SAME = 1e-3  # of the largest element: how near two ways to compute one tensor are
 GRAPH = "the graph"
 _ONLY_PLANNED = "only the plan has it"
 _LEAST_WATCH, _SPARE = 1024, 1 << 15  # bytes that a run keeps; bytes for the server
@@ -63,6 +62,10 @@ class LayerMatch:
     differing: int | None = None
     snr_db: float | None = None
     reason: str | None = None
+
+    def take_graph(self, got: Runs, want: Runs) -> None:
+        """One of its results, which the compiled graph has on this computer."""
+        self.take(GRAPH, same_numbers("", got, want, SAME if want[0].is_floating_point() else 0.0), got, want)
 
     def take(self, against: str, found: OutputMatch, got: Runs, want: Runs) -> None:
         """One of its results; figures are those of the worst."""
@@ -265,58 +268,80 @@ def _in_floats(
         reference = ExportedReference(quantization.program, bool(build.graph.states))
     with one_thread():
         recording = record(reference, inputs)
-    found: list[tuple[LayerMatch, Runs, int]] = []  # with the place of the module's tensor
+    known = _Known(recording.runs)
+    found: list[tuple[LayerMatch, Runs, Runs, _Match]] = []
     for result, board, want in zip(_results(build), got, traced, strict=True):
         row = layers[result.step]
-        place = None if want is None else _tensor_of(want, recording.runs)
-        if place is not None:
-            found.append((row, _like_module(board, recording.runs, *place), place[0]))
-        elif want is None:
+        match = None if want is None else known.nearest(want)
+        if want is None:
             row.reason = _ONLY_PLANNED
+        elif match is not None:
+            found.append((row, board, want, match))
         elif any(port.sizes for port in (*build.graph.inputs, *build.graph.outputs)):
             row.reason = "what is after the last row counts for nothing"
         else:
-            tolerance = SAME if want[0].is_floating_point() else 0.0
-            row.take(GRAPH, same_numbers("", board, want, tolerance), board, want)
-    places = [place for _, _, place in found]
+            row.take_graph(board, want)
+    places = [match.place for _, _, _, match in found]
     truth = Truth(RecordedReference(reference, recording, places), inputs)
-    by_run = [[tensors[run] for _, tensors, _ in found] for run in range(len(inputs))]
-    for (row, tensors, at), match in zip(found, truth.compare(by_run, [""] * len(found)), strict=True):
-        row.take(PYTORCH, match, tensors, [run[at] for run in recording.runs])
+
+    def judged(tensors: list[Runs]) -> list[OutputMatch]:
+        return truth.compare([[runs[k] for runs in tensors] for k in range(len(inputs))], [""] * len(tensors))
+
+    boards = [match.like_module(board) for _, board, _, match in found]
+    graphs = [match.like_module(want) for _, _, want, match in found]
+    for (row, board, want, match), tensors, on_board, on_host in zip(
+        found, boards, judged(boards), judged(graphs), strict=True
+    ):
+        if on_host.match:
+            row.take(PYTORCH, on_board, tensors, match.tensors)
+        else:  # what looked alike is another tensor, or the graph is not the module
+            row.take_graph(board, want)
 
 
-def _tensor_of(want: Runs, recorded: list[Runs]) -> tuple[int, tuple[int, ...]] | None:
-    """The place of a tensor in the recordings, and the order of its dimensions in memory; the nearest of several."""
-    best: tuple[float, int, tuple[int, ...]] | None = None
-    for place in range(len(recorded[0])):
-        tensors = [run[place] for run in recorded]
-        if not all(_alike(a, b) for a, b in zip(want, tensors, strict=True)):
-            continue
-        for order in _orders(tensors[0].shape):
-            apart = max(_apart(a, b.permute(order).reshape(a.shape)) for a, b in zip(want, tensors, strict=True))
-            if apart <= SAME and (best is None or apart < best[0]):
-                best = apart, place, order
-    return None if best is None else best[1:]
+@dataclass(frozen=True)
+class _Match:
+    """A tensor of the module, and the order of its dimensions in memory."""
+
+    place: int
+    order: tuple[int, ...]
+    tensors: Runs
+
+    def like_module(self, got: Runs) -> Runs:
+        """A result in the order of dimensions that the module has."""
+        back = [self.order.index(axis) for axis in range(len(self.order))]
+        shapes = [[tensor.shape[axis] for axis in self.order] for tensor in self.tensors]
+        return [x.reshape(shape).permute(back) for x, shape in zip(got, shapes, strict=True)]
 
 
-def _alike(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors may be the same in another order: type, elements, their sum and the largest."""
-    if a.dtype != b.dtype or a.numel() != b.numel():
-        return False
-    x, y = (t.double().abs().nan_to_num(0.0, 0.0, 0.0) for t in (a, b))
-    largest = max(float(x.max()), float(y.max()))
-    close = abs(float(x.max()) - float(y.max())) <= SAME * largest
-    return close and abs(float(x.sum()) - float(y.sum())) <= SAME * largest * x.numel()
+class _Known:
+    """The tensors of a module, to be found by their numbers."""
+
+    def __init__(self, runs: list[Runs]):
+        self._tensors = [list(tensors) for tensors in zip(*runs, strict=True)]
+        self._kinds: dict[tuple[torch.dtype, int], list[int]] = {}
+        for place, (first, *_) in enumerate(self._tensors):
+            self._kinds.setdefault((first.dtype, first.numel()), []).append(place)
+        self._sums = [_sums(tensors) for tensors in self._tensors]
+
+    def nearest(self, want: Runs) -> _Match | None:
+        """The one with the same numbers in any order of dimensions; the nearest of several."""
+        best: tuple[float, _Match] | None = None
+        sums = _sums(want)
+        for place in self._kinds.get((want[0].dtype, want[0].numel()), ()):
+            tensors = self._tensors[place]
+            if any(abs(a - b) > SAME * max(a, b) for a, b in zip(sums, self._sums[place], strict=True)):
+                continue
+            for order in _orders(tensors[0].shape):
+                pairs = zip(want, tensors, strict=True)
+                distance = max(apart(a, b.permute(order).reshape(a.shape)) for a, b in pairs)
+                if distance <= SAME and (best is None or distance < best[0]):
+                    best = distance, _Match(place, order, tensors)
+        return None if best is None else best[1]
 
 
-def _apart(a: torch.Tensor, b: torch.Tensor) -> float:
-    """The largest distance over the largest element."""
-    x, y = a.double(), b.double()
-    if not bool((x.isnan() == y.isnan()).all() and (x.isinf() == y.isinf()).all()):
-        return float("inf")
-    x, y = (t.nan_to_num(0.0, 1.0, -1.0) for t in (x, y))
-    largest = float(y.abs().max())
-    return float((x - y).abs().max()) / largest if largest else float(x.abs().max())
+def _sums(tensors: Runs) -> list[float]:
+    """A number for each that does not depend on the order of elements, and changes little if they do."""
+    return [float(x.double().abs().nan_to_num(0.0, 0.0, 0.0).sum()) for x in tensors]
 
 
 def _orders(shape: torch.Size) -> Iterator[tuple[int, ...]]:
@@ -328,10 +353,3 @@ def _orders(shape: torch.Size) -> Iterator[tuple[int, ...]]:
     else:
         yield tuple(range(len(shape)))
         yield (0, *range(2, len(shape)), 1)
-
-
-def _like_module(got: Runs, recorded: list[Runs], place: int, order: tuple[int, ...]) -> Runs:
-    """A result in the order of dimensions that the module has."""
-    back = [order.index(axis) for axis in range(len(order))]
-    shapes = [[run[place].shape[axis] for axis in order] for run in recorded]
-    return [x.reshape(shape).permute(back) for x, shape in zip(got, shapes, strict=True)]
