@@ -39,7 +39,7 @@ def selection_options(function: _Function) -> _Function:
     listed = click.option("--ops-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.yaml",
                           help="Only the operators in a list: `operators: [softmax, conv2d, add.Tensor]`.")
     parts = click.option("--with", "parts", metavar="PARTS",
-                         help="Parts that are built only when asked for: load.")
+                         help="Parts that are built only when asked for: load,save,safetensors.")
     return model(inputs(listed(parts(function))))
 
 

@@ -22,7 +22,12 @@ _PREFIXES = ("aten::", "aten.", "torch.nn.functional.", "torch.special.", "torch
 _PACKED = "torch._packed"  # finds operators that are written in Python
 _SHOWN = 5  # unknown names that an error lists
 # What a firmware gets only when it is asked for: operators and Python modules, which others do not need.
-PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {"load": (("load",), ())}
+_SAFETENSORS = ("safe_open", "load_file", "load", "save_file", "save")
+PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "load": (("load",), ()),
+    "save": (("save",), ()),
+    "safetensors": (tuple(f"safetensors_{name}" for name in _SAFETENSORS), ("safetensors", "safetensors.torch")),
+}
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
-# What torch.save wrote, read without running anything that is in it: torch.load.
+# Files of tensors, read without running anything that is in them: torch.load.
 import _torch
 import torch
 
 
 def _refuse_file(text):
-    raise RuntimeError("torch.load: " + text)
+    raise RuntimeError("the file cannot be loaded: " + text)
 
 
 # A file as bytes at places. A buffer (bytes, a memoryview, a file of MicroPython's ROM file system) is used where it
@@ -18,7 +18,7 @@ class _Source:
             self.view = memoryview(f)
         except TypeError:
             if not hasattr(f, "read"):
-                raise AttributeError("torch.load: expected a path, a stream or a buffer, got " + str(type(f)))
+                raise AttributeError("expected a path, a stream or a buffer, got " + str(type(f)))
             try:
                 self.bytes = f.seek(0, 2)
                 self.bytes = f.tell() if self.bytes is None else self.bytes
