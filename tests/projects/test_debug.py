@@ -16,6 +16,7 @@ import pytest
 from pilotlight.projects.template import all_templates
 from support.command_line import call, call_error, call_json
 from support.elf_files import fake_project, write_elf
+from support.programs import path_of
 
 CONNECT = "target extended-remote 127.0.0.1:"
 LOOP = struct.pack("<16I", 0x2000_1000, 0x41, *[0x41] * 14) + b"\xfe\xe7"  # vectors, and `b .` at 0x40
@@ -80,6 +81,7 @@ def project(folder: Path, board: str, address: int) -> Path:
 
 def test_qemus_own_server_answers(tmp_path: Path, fakes: Callable[..., Path]) -> None:
     """Fake gdb, real QEMU: stopped at the first instruction of the program."""
+    path_of("qemu-system-arm")
     log = fakes("gdb-multiarch", GDB)
     done = call("debug", project(tmp_path / "node", "mps2-an386", 0), "--json", "--", "-batch")
     said = json.loads(done.stdout)

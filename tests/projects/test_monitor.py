@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from support.command_line import call, call_error, call_json
 from support.device_lines import Board, serial_board
 from support.elf_files import fake_project
 from support.paths import ROOT
+from support.programs import path_of
 
 SAID = b"boot\r\n" + pack(Frame(LOG, 0, 0, b"one\ntwo")) + pack(Frame(ANSWER, 5, 7, b"\n\n ok")) + "grün\n".encode()
 LINES = ["boot", "one\ntwo", "grün", "no end"]
@@ -90,8 +90,8 @@ def test_other_lines_are_no_faults() -> None:
 @pytest.fixture(scope="module")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its input cannot be read in the third run."""
-    if shutil.which("cmake") is None:
-        pytest.skip("CMake is not installed")
+    for program in ("cmake", "arm-none-eabi-gcc", "qemu-system-arm"):
+        path_of(program)
     folder = tmp_path_factory.mktemp("faulty")
     (folder / "net.py").write_text(NET, encoding="utf-8")
     node = folder / "node"

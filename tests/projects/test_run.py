@@ -17,8 +17,7 @@ from support.command_line import call, call_error, call_json
 from support.device_lines import Board, serial_board, server_program
 from support.elf_files import write_elf
 from support.paths import FIXTURES
-
-pytestmark = pytest.mark.skipif(shutil.which("cmake") is None, reason="CMake is not installed")
+from support.programs import path_of
 
 
 def made(folder: Path, board: str, *more: str) -> Path:
@@ -29,6 +28,8 @@ def made(folder: Path, board: str, *more: str) -> Path:
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    for program in ("cmake", "arm-none-eabi-gcc", "qemu-system-arm"):
+        path_of(program)
     node = made(tmp_path_factory.mktemp("emulated"), "mps2-an386")
     built(node, "-DWATCH_BYTES=256")
     return node
