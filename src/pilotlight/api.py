@@ -60,8 +60,8 @@ def load(
     model: str, inputs: Sequence[str] = (), *, name: str | None = None, init: Mapping[str, Any] | None = None,
     weights: Path | str | None = None,
 ) -> Graph | Program:
-    """The graph of `file.py:name`, `package.module:name` or `file.pt2`, as the command line reads it; the program of a
-    dictionary of entry points.
+    """The graph of `file.py:name`, `package.module:name`, `file.pt2` or a TorchScript `file.pt`, as the command line
+    reads it; the program of a dictionary of entry points.
 
     `inputs` are shapes such as "1x3x96x96:int8" or "mask=1x96" where the file has no example inputs, `init` are
     arguments of the class or function, `weights` is a file with the module's state_dict.

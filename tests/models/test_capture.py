@@ -13,7 +13,7 @@ from torch import nn
 
 import pilotlight as pl
 from pilotlight.capture import load_model
-from pilotlight.capture.source import parse_input
+from pilotlight.capture.inputs import parse_input
 from pilotlight.errors import PilotlightError, UnsupportedError
 from pilotlight.graph import Graph, verify
 from pilotlight.graph.evaluate import evaluate

@@ -13,7 +13,6 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,7 +24,7 @@ from pilotlight import ops
 from pilotlight.capture import rows, symbols, widths
 from pilotlight.capture.agreement import check_agreement
 from pilotlight.capture.eager import Eager
-from pilotlight.capture.frames import TORCH_FOLDER, user_frame
+from pilotlight.capture.frames import TORCH_FOLDER, shown, user_frame
 from pilotlight.capture.reference import ExportedReference, ModuleReference, is_functional
 from pilotlight.capture.signatures import read_once
 from pilotlight.capture.structure import output_names, register_dataclasses, written_name
@@ -76,6 +75,8 @@ def export(
             return torch.export.export(
                 module, tuple(args), dict(kwargs or {}), dynamic_shapes=dynamic_shapes, strict=False
             )
+        except PilotlightError:  # of a TorchScript model
+            raise
         except Exception as error:  # torch.export raises dozens of types, users need one
             raise _export_error(error) from error
 
@@ -544,5 +545,5 @@ def place_of(node: torch.fx.Node) -> Place:
     source = ""
     for file, line in re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or ""):
         if not file.startswith((TORCH_FOLDER, "<")):
-            source = f"{Path(file).name}:{line}"
+            source = shown(file, line)
     return Place(module, source)

@@ -8,7 +8,13 @@ from pathlib import Path
 import torch
 
 TORCH_FOLDER = f"{Path(torch.__file__).parent}{os.sep}"  # torchvision lies next to it
+ARCHIVED = ":code/"  # between the names of an archive and of a file in it
 OURS = str(Path(__file__).parents[1])
+
+
+def shown(file: str, line: int | str) -> str:
+    """A line of the user's code, by the name of its file; of a TorchScript archive with the path inside it."""
+    return f"{file if ARCHIVED in file else Path(file).name}:{line}"
 
 
 def user_frame(error: BaseException) -> str | None:
@@ -18,6 +24,6 @@ def user_frame(error: BaseException) -> str | None:
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         if not file.startswith((TORCH_FOLDER, OURS, "<")) and "importlib" not in file:
-            place = f"{Path(file).name}:{trace.tb_lineno}"
+            place = shown(file, trace.tb_lineno)
         trace = trace.tb_next
     return place

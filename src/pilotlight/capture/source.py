@@ -1,4 +1,4 @@
-"""What the user names on the command line → a graph: `file.py:name`, `package.module:name`, or a `.pt2` file."""
+"""What the user names on the command line → a graph: `file.py:name`, `package.module:name`, a `.pt2` or `.pt` file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import difflib
 import inspect
 import io
-import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,15 +19,16 @@ from pilotlight.capture.calls import check_call
 from pilotlight.capture.checkpoint import load_weights
 from pilotlight.capture.entries import capture_entries, entry_points
 from pilotlight.capture.exported import capture_exported, capture_module
+from pilotlight.capture.inputs import parse_input
+from pilotlight.capture.torchscript.archive import SUFFIXES
+from pilotlight.capture.torchscript.capture import capture_archive
 from pilotlight.capture.userfile import from_here, load_file, load_module, seeded, user_error
 from pilotlight.errors import PilotlightError, no_file
 from pilotlight.graph import Graph, Program
-from pilotlight.graph.builder import check_size
-from pilotlight.graph.dtypes import BY_NAME
 from pilotlight.graph.names import model_name
 
-_FORMS = "write file.py:name or package.module:name (a function, module or class in it), or a .pt2 file from " \
-    "torch.export.save"
+_FORMS = "write file.py:name or package.module:name (a function, module or class in it), a .pt2 file from " \
+    "torch.export.save, or a .pt file from torch.jit.save"
 
 
 @overload
@@ -81,7 +81,8 @@ def load_model(
     model: str, inputs: Sequence[str] = (), name: str | None = None, *, init: Mapping[str, Any] | None = None,
     weights: Path | str | None = None,
 ) -> Graph | Program:
-    """The graph of `file.py:name`, `package.module:name` or `file.pt2`; the program of a dictionary of entry points.
+    """The graph of `file.py:name`, `package.module:name`, `file.pt2` or `file.pt`; the program of a dictionary of
+    entry points.
 
     `inputs` are shapes such as "1x3x96x96:int8" or "mask=1x96", `init` are arguments of the class or function,
     `weights` is a file with the module's state_dict.
@@ -89,6 +90,9 @@ def load_model(
     if model.endswith(".pt2"):
         _refuse_changes(model, inputs, init, weights)
         return capture_exported(load_exported(Path(model)), model_name(name or Path(model).stem))
+    if model.endswith(SUFFIXES):
+        _refuse_changes(model, (), init, weights)
+        return capture_archive(Path(model), inputs, model_name(name or Path(model).stem))
     place, colon, attribute = model.rpartition(":")
     if not colon or not place or not attribute:
         raise PilotlightError(f"{model!r} names no model", hint=_FORMS, kind="usage")
@@ -132,24 +136,6 @@ def _refuse_changes(
                 f"{model} is an exported program with {what} of its own; {option} cannot change them",
                 hint=f"omit {option}, or export the model again", kind="usage",
             )
-
-
-def parse_input(text: str, seed: int = 0) -> torch.Tensor:
-    """`1x3x96x96` or `1x3x96x96:int8` as an example input: seeded noise, or zeros for integers."""
-    shape, _, dtype = text.partition(":")
-    kind = BY_NAME.get(dtype or "float32")
-    if kind is None or not re.fullmatch(r"\d+(x\d+)*|scalar", shape):
-        raise PilotlightError(
-            f"--input {text!r} is not understood",
-            hint=f"write a shape such as 1x3x96x96, with a dtype if it is not float32: 1x16:int64 "
-            f"(known: {', '.join(BY_NAME)})",
-            kind="usage",
-        )
-    sizes = [] if shape == "scalar" else [int(s) for s in shape.split("x")]
-    check_size(kind, sizes, f"--input {text}")
-    if kind.kind in "fh":
-        return torch.randn(sizes, generator=torch.Generator().manual_seed(seed)).to(kind.torch)
-    return torch.zeros(sizes, dtype=kind.torch)
 
 
 def load_exported(path: Path) -> torch.export.ExportedProgram:

@@ -129,7 +129,8 @@ def main() -> None:
     compare the results with PyTorch before anything is flashed.
 
     MODEL is file.py:name or package.module:name, where name is a function that returns (module, example_inputs),
-    or a module or class together with --input SHAPE; or a .pt2 file from torch.export.save.
+    or a module or class together with --input SHAPE; a .pt2 file from
+    torch.export.save; or a TorchScript file from torch.jit.save (.pt, .pth, .jit) together with --input.
 
     Exit codes: 0 done; 1 the result is not what it should be; 2 you have to change something first.
     """

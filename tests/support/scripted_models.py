@@ -1,0 +1,103 @@
+"""Models that torch.jit.script takes: with state, loops, dictionaries and decisions."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+
+class Filter(nn.Module):
+    """State in an attribute, set anew at every call; lists, loops, dictionaries, a method."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.h = torch.ones(1, 4)
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+        self.gains = [0.5, 2.0]
+
+    def mixed(self, parts: dict[str, Tensor]) -> Tensor:
+        return parts["old"] - parts["new"]
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        old = self.h
+        seen: list[Tensor] = []
+        for gain in self.gains:
+            for layer in self.layers:
+                x = torch.tanh(layer(x)) * gain
+            seen.append(x)
+        self.h = 0.5 * self.h + seen[0]
+        return {"h": self.h, "mixed": self.mixed({"old": old, "new": self.h}), "all": torch.cat(seen, 1)}
+
+
+class Lazy(nn.Module):
+    """State that the first call makes: None, an empty tensor, a tuple."""
+
+    h: Tensor | None
+    pair: tuple[Tensor, Tensor] | None
+
+    def __init__(self, start: float = 0.0) -> None:
+        super().__init__()
+        self.start = start
+        self.h = None
+        self.pair = None
+        self.empty = torch.zeros(0)
+        self.last = 0
+        self.cell = nn.GRUCell(3, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.last != x.shape[1]:
+            self.h = None
+            self.last = x.shape[1]
+        h = self.h
+        if h is None:
+            h = torch.full([1, 5], self.start)
+        h = self.cell(x, h)
+        if len(self.empty) == 0:
+            self.empty = torch.zeros(1, 5)
+        pair = self.pair
+        if pair is not None:
+            first, second = pair
+        else:
+            first, second = torch.zeros(1, 5), torch.zeros(1, 5)
+        self.pair = (second + h, first * 0.5)
+        self.empty = self.empty * 0.9 + h
+        self.h = h
+        return torch.cat([h, self.empty, first], 1)
+
+
+class Wave(nn.Module):
+    """Written in place: a ring buffer, and an input that stays as it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("ring", torch.zeros(1, 6))
+
+    def forward(self, x: Tensor, scale: int = 3) -> tuple[Tensor, Tensor]:
+        self.ring.copy_(torch.cat([self.ring[:, 2:], x], 1))
+        y = x.clone()
+        y += scale
+        i = 0
+        while i < y.shape[1] and scale > 0:
+            y[:, i] *= float(i + 1)
+            i += 1
+        return y, self.ring.sum(1)
+
+
+class Point(NamedTuple):
+    x: Tensor
+    y: Tensor
+
+
+class Points(nn.Module):
+    def forward(self, x: Tensor) -> Point:
+        parts = torch.chunk(x, 2, 1)
+        return Point(parts[0], x.reshape(x.size(0), -1, 2).sum(-1))
+
+
+class Sizes(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        half = x.shape[1] // 2
+        y = x.view(x.shape[0], 2, half).mean(1)
+        if half > 3:
+            y = y * x.shape[0]
+        return torch.cat([y, x[:, :half] + torch.arange(half)], dim=-1)
