@@ -12,10 +12,14 @@ from pathlib import Path
 
 import pytest
 
+import pilotlight as pl
 from pilotlight import boards
 from pilotlight.toolchain.find import compiler
+from support import booted_projects
 from support.command_line import call_error, call_json
+from support.device_lines import serial_board
 from support.paths import FIXTURES
+from support.programs import path_of
 
 NET = """
 import torch
@@ -80,3 +84,22 @@ def test_code_in_another_memory(tmp_path: Path) -> None:
     error = call_error("new", tmp_path / "other", source, *choices)
     assert error["message"] == "the template arduino cannot put the code of a project for arduino-nano-33-ble into ram"
     assert error["hint"] == "omit --code-in"
+
+
+def test_the_sketch_answers(tmp_path: Path) -> None:
+    """The sketch `server` as a program of this computer, whose standard streams are the serial port."""
+    (tmp_path / "net.py").write_text(booted_projects.NET)
+    choices = ["--template", "arduino", "--board", "arduino-nano-33-ble", "--app", "server"]
+    call_json("new", tmp_path / "node", f"{tmp_path / 'net.py'}:net", *choices)
+    library, work = tmp_path / "node" / "library", tmp_path / "work"
+    sketch = library / "examples" / "server"
+    work.mkdir()
+    include = [f"-I{folder}" for folder in (FIXTURES / "arduino", sketch, library / "src")]
+    flags = ["-O1", "-ffp-contract=off", *include]
+    c = [*sketch.glob("*.c"), *(library / "src").glob("*.c")]
+    subprocess.run([path_of("gcc"), *flags, "-c", *c], cwd=work, check=True)
+    cpp = ["-include", "Arduino.h", *sketch.glob("*.cpp"), FIXTURES / "arduino" / "host.cpp", "-x", "c++"]
+    linked = [sketch / "server.ino", "-x", "none", *work.glob("*.o"), "-o", "board"]
+    subprocess.run([path_of("g++"), *flags, *cpp, *linked], cwd=work, check=True)
+    with serial_board(work / "board") as (path, _), pl.connect(path) as device:
+        booted_projects.ask_and_compare(device, tmp_path / "net.py", stack=False)
