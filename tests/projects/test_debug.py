@@ -132,6 +132,10 @@ def test_errors(tmp_path: Path, fakes: Callable[..., Path], monkeypatch: pytest.
     other = project(tmp_path / "other", "teensy41", 0x6000_0000)
     assert call_error("debug", other)["message"] == "nothing is known that debugs teensy41"
     assert call_error("debug", fake_project(tmp_path / "unbuilt", "mps2-an386"))["kind"] == "not-built"
+    fakes("arm-none-eabi-gdb", GDB)
+    (tmp_path / "bin" / "gdb-multiarch").unlink()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert call_json("debug", node, "--with", "openocd", "--dry-run")["commands"][1].startswith("arm-none-eabi-gdb -q ")
     monkeypatch.setenv("PATH", str(tmp_path))
     error = call_error("debug", node, "--with", "openocd")
     assert error["message"] == "gdb-multiarch was not found; it is needed to debug nucleo-wb55rg"
