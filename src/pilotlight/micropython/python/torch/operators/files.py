@@ -7,6 +7,11 @@ def _refuse_file(text):
     raise RuntimeError("the file cannot be loaded: " + text)
 
 
+# a name out of a file, for an error
+def _shown(name):
+    return "".join([c if " " <= c <= "~" else "?" for c in str(name)[:60]])
+
+
 # A file as bytes at places. A buffer (bytes, a memoryview, a file of MicroPython's ROM file system) is used where it
 # is; a stream is read as far as needed, and as a whole if it cannot seek.
 class _Source:
@@ -122,24 +127,25 @@ def _entries(source):
             _refuse_file(damaged + "the central directory is damaged")
         local = source.read(where, 30 + letters)
         here = unpack_from("<IHHHHHIIIHH", local)
-        text = "".join([chr(c) if 32 <= c < 127 else "?" for c in name[:80]])
+        text = "".join([chr(c) if 32 <= c < 127 else "?" for c in name])
+        shown = _shown(text)
         if head[4] or here[3]:
-            _refuse_file(text + " is compressed; torch.save compresses nothing")
+            _refuse_file(shown + " is compressed; torch.save compresses nothing")
         if (head[3] | here[2]) & 1:
-            _refuse_file(text + " is encrypted")
+            _refuse_file(shown + " is encrypted")
         if (
             here[0] != 0x04034B50 or bytes(local[30:]) != name or here[9] != letters or packed != size
             or here[7] not in (size, 0) or here[8] not in (size, 0) or (size != here[8] and not here[2] & 8)
         ):
-            _refuse_file(text + " differs between the archive's directory and its place in the archive")
+            _refuse_file(shown + " differs between the archive's directory and its place in the archive")
         first = where + 30 + letters + here[10]
         spans.append((where, first + size))
         folder, _, name = text.partition("/")
         root = folder if root is None else root
         if not name or root != folder or folder in ("", "..") or "\\" in text or "/../" in "/" + text + "/":
-            _refuse_file("the name " + text + " leads out of the archive")
+            _refuse_file("the name " + shown + " leads out of the archive")
         if name in found:
-            _refuse_file(text + " is there twice")
+            _refuse_file(shown + " is there twice")
         found[name] = (first, size)
     spans.append((start, start))
     spans = sorted(spans)
@@ -281,7 +287,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
             _refuse_file("the archive has no data.pkl")
         order = bytes(source.read(*entries["byteorder"])) if "byteorder" in entries else b"little"
         if order != b"little":
-            _refuse_file("the byte order of its tensors is not little: " + repr(order[:20]))
+            _refuse_file("the byte order of its tensors is not little: " + _shown(order))
         source.reserve([entries[name] for name in entries if name[:5] == "data/"])
         return _unpickle(bytes(source.read(*entries["data.pkl"])), _find_global, _storages(source, entries, map_location))
     finally:
@@ -301,11 +307,11 @@ def _storages(source, entries, map_location):
             if size != count * dtype.itemsize:
                 _refuse_file(
                     "a storage of %d elements of %s is to be in data/%s, which has %s bytes"
-                    % (count, dtype, key[:40], "no" if size < 0 else size)
+                    % (count, dtype, _shown(key), "no" if size < 0 else size)
                 )
             made[key] = _placed(source.elements(dtype, at, size), location, map_location)
         if made[key].dtype is not dtype:
-            _refuse_file("data/%s is used as %s and as %s" % (key[:40], made[key].dtype, dtype))
+            _refuse_file("data/%s is used as %s and as %s" % (_shown(key), made[key].dtype, dtype))
         return made[key]
 
     return stored
@@ -323,7 +329,7 @@ def _placed(storage, location, map_location):
     if location not in ("cpu", "cpu:0"):
         raise RuntimeError(
             "Attempting to deserialize object on a %s device but torch.cuda.is_available() is False. Use torch.load "
-            "with map_location=torch.device('cpu') to map your storages to the CPU." % location[:20]
+            "with map_location=torch.device('cpu') to map your storages to the CPU." % _shown(location)
         )
     return storage
 
@@ -345,7 +351,7 @@ def _find_global(module, name):
         if name == "device":
             return _torch.device
         if name[-7:] == "Storage":
-            _refuse_file("torch.%s is of a type that there is not here: convert the tensors before torch.save" % name)
+            _refuse_file("torch.%s is of a type that there is not here: convert the tensors before torch.save" % _shown(name))
     elif module == "torch._utils":
         if name == "_rebuild_tensor_v2":
             return _rebuilt
@@ -359,7 +365,7 @@ def _find_global(module, name):
         return lambda text, how: bytes([ord(c) for c in text])
     _refuse_file(
         "Unsupported global: GLOBAL %s.%s; only tensors, numbers, text and containers of them are read"
-        % (module[:60], name[:60])
+        % (_shown(module), _shown(name))
     )
 
 
@@ -373,7 +379,7 @@ def _rebuilt(storage, offset, size, stride, requires_grad=False, hooks=None, met
         count *= n
         last += (n - 1) * step
     if offset < 0 or count and last >= storage.numel() or count > 0x7FFFFFFF:
-        _refuse_file("a tensor of the sizes %s is not inside its storage of %d elements" % (size, storage.numel()))
+        _refuse_file("the tensor %s is not inside its storage of %d elements" % (_shown(list(size)), storage.numel()))
     found = storage.as_strided(size, stride, offset if count else 0)
     return found.requires_grad_(True) if requires_grad is True else found
 

@@ -10,7 +10,7 @@ def _safe_type(name):
     if isinstance(name, _torch.dtype):
         return [key for key in types if types[key] == str(name)[6:]][0]
     if name not in types:
-        _refuse_file("the type %s is not here: convert the tensors before they are saved" % str(name)[:20])
+        _refuse_file("the type %s is not here: convert the tensors before they are saved" % _shown(name))
     return getattr(_torch, types[name])
 
 
@@ -36,7 +36,7 @@ class safetensors_safe_open:
                             raise ValueError
                         count *= n
                     if first < 0 or count * dtype.itemsize != end - first or len(shape) > 8:
-                        _refuse_file("%s has %d bytes, and its shape needs others" % (name[:60], end - first))
+                        _refuse_file("%s has %d bytes, and its shape needs others" % (_shown(name), end - first))
                     self._tensors.append((first, end, name, dtype, shape))
             except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
                 _refuse_file("this is not a safetensors file: what it says about its tensors is damaged")
@@ -44,7 +44,7 @@ class safetensors_safe_open:
             last = 0
             for first, end, name, _, _ in self._tensors:
                 if first != last:
-                    _refuse_file("%s begins at %d, and the tensor before it ends at %d" % (name[:60], first, last))
+                    _refuse_file("%s begins at %d, and the tensor before it ends at %d" % (_shown(name), first, last))
                 last = end
             if self._start + last != source.bytes:
                 _refuse_file("it has %d bytes, and its tensors end at %d" % (source.bytes, self._start + last))
