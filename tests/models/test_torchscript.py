@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -15,7 +16,21 @@ import pilotlight as pl
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph
 from support.compiled import assert_matches, rows_of
-from support.scripted_models import Filter, Lazy, Points, Sizes, Wave
+from support.scripted_models import (
+    Careful,
+    Collector,
+    Counter,
+    Endless,
+    Filter,
+    Forked,
+    Gate,
+    Lazy,
+    Points,
+    Ragged,
+    Sizes,
+    Wave,
+    Writer,
+)
 from zoo import load
 
 SCRIPTED, TRACED = "script", "trace"
@@ -82,8 +97,10 @@ def test_state_that_the_first_call_makes(tmp_path: Path) -> None:
 
 def test_state_whose_start_is_not_known_is_refused(tmp_path: Path) -> None:
     """The first call computes with a value that it never keeps."""
-    with pytest.raises(PilotlightError, match="output 0 of call 1 is not what the TorchScript module itself gives"):
+    with pytest.raises(PilotlightError) as caught:
         pl.load(saved(Lazy(0.25), tmp_path / "lazy.pt"), ["1x3"])
+    assert "output 0 of call 1 is not what the TorchScript module itself gives" in caught.value.message
+    assert re.search(r"differs is that of aten::\w+ at lazy\.pt:code/\S+\.py:\d+$", caught.value.message)
 
 
 def test_writes_in_place_and_numbers_as_inputs(tmp_path: Path) -> None:
@@ -116,3 +133,28 @@ def test_lines_are_of_the_archive(tmp_path: Path) -> None:
         (name,) = [n for n in archive.namelist() if n.endswith("scripted_models.py")]
         lines = archive.read(name).decode().splitlines()
     assert any("torch.tanh" in lines[int(place.rpartition(":")[2]) - 1] for place in own)
+
+
+def test_decisions_by_data(tmp_path: Path) -> None:
+    """Both branches are compiled, and one of them runs."""
+    torch.manual_seed(0)
+    graph = check(saved(Gate(), tmp_path / "gate.pt"), "1x4", runs=12)
+    assert {state.name for state in graph.states} == {"level", "peak"}
+    assert any(node.op == "cond" for node in graph.nodes)
+
+
+@pytest.mark.parametrize(("model", "kind", "says"), [
+    (Counter, "capture", "changes its attribute 'calls' from call to call"),
+    (Endless, "data-dependent", "how often a loop runs depends on it"),
+    (Ragged, "data-dependent", "its branches give float32[1, 4] and float32[1, 1], which differ"),
+    (Collector, "data-dependent", "a branch changes a list or dictionary (aten::_set_item)"),
+    (Careful, "data-dependent", "a branch raises an exception"),
+    (Writer, "data-dependent", "a branch writes to a tensor from outside it"),
+    (Forked, "unsupported", "TorchScript's prim::fork is not supported"),
+])
+def test_what_cannot_be_compiled(tmp_path: Path, model: type[nn.Module], kind: str, says: str) -> None:
+    with pytest.raises(PilotlightError) as caught:
+        pl.load(saved(model(), tmp_path / "net.pt"), ["1x4"])
+    assert caught.value.kind == kind and says in caught.value.message and caught.value.hint
+    if kind != "capture":
+        assert re.fullmatch(r"net\.pt:code/__torch__/\S*scripted_models\.py:\d+", str(caught.value.where))

@@ -101,3 +101,99 @@ class Sizes(nn.Module):
         if half > 3:
             y = y * x.shape[0]
         return torch.cat([y, x[:, :half] + torch.arange(half)], dim=-1)
+
+
+class Gate(nn.Module):
+    """Decides by data: with layers in the branches, state that one of them sets, and conditions that are joined."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.high = nn.Linear(4, 4)
+        self.low = nn.Linear(4, 4)
+        self.level = torch.zeros(1)
+        self.peak = torch.zeros(1)
+
+    def raised(self, x: Tensor) -> Tensor:
+        self.peak = torch.maximum(self.peak, x.max().reshape(1))
+        return self.high(x)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        self.level = 0.5 * self.level + x.sum()
+        if self.level > 0:
+            y = self.raised(x)
+        elif x.max() > 0.5 and not bool((x[0, 0] < 0).item()):
+            y = self.low(x) * 2
+        else:
+            y = x
+        return y, self.peak
+
+
+class Counter(nn.Module):
+    """What cannot be compiled: a number that every call changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return x * self.calls
+
+
+class Endless(nn.Module):
+    """A loop whose length the data decides."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        while x.sum() < 10:
+            x = x + 1
+        return x
+
+
+class Ragged(nn.Module):
+    """Branches of different shapes."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.sum() > 0:
+            return x
+        return x[:, :1]
+
+
+class Collector(nn.Module):
+    """A branch that changes a list."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        parts = [x]
+        if x.sum() > 0:
+            parts[0] = x * 2
+        return parts[0]
+
+
+class Careful(nn.Module):
+    """A branch that raises."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if bool((x > 100).any()):
+            raise ValueError("too large")
+        return x + 1
+
+
+class Writer(nn.Module):
+    """A branch that writes to a tensor from outside."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x.clone()
+        if x.sum() > 0:
+            y.mul_(2)
+        return y
+
+
+def doubled(x: Tensor) -> Tensor:
+    return x * 2
+
+
+class Forked(nn.Module):
+    """A construct that is not supported."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        later = torch.jit.fork(doubled, x)
+        return torch.jit.wait(later)

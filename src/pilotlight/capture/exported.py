@@ -75,7 +75,8 @@ def export(
             return torch.export.export(
                 module, tuple(args), dict(kwargs or {}), dynamic_shapes=dynamic_shapes, strict=False
             )
-        except PilotlightError:  # of a TorchScript model
+        except PilotlightError as problem:  # of a TorchScript model
+            problem.where = problem.where or user_frame(problem)
             raise
         except Exception as error:  # torch.export raises dozens of types, users need one
             raise _export_error(error) from error

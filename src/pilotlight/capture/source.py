@@ -91,7 +91,7 @@ def load_model(
         _refuse_changes(model, inputs, init, weights)
         return capture_exported(load_exported(Path(model)), model_name(name or Path(model).stem))
     if model.endswith(SUFFIXES):
-        _refuse_changes(model, (), init, weights)
+        _refuse_changes(model, (), init, weights, "a TorchScript model")
         return capture_archive(Path(model), inputs, model_name(name or Path(model).stem))
     place, colon, attribute = model.rpartition(":")
     if not colon or not place or not attribute:
@@ -126,15 +126,16 @@ def _load_entries(
 
 
 def _refuse_changes(
-    model: str, inputs: Sequence[str], init: Mapping[str, Any] | None, weights: Path | str | None
+    model: str, inputs: Sequence[str], init: Mapping[str, Any] | None, weights: Path | str | None,
+    kind: str = "an exported program",
 ) -> None:
-    """Refuse options that an exported program cannot take any more: shapes, layers and weights."""
+    """Refuse options that a saved program cannot take any more: shapes, layers and weights."""
     for option, given, what in (("--input", inputs, "shapes"), ("--init", init, "layers"),
                                 ("--weights", weights, "weights")):
         if given:
             raise PilotlightError(
-                f"{model} is an exported program with {what} of its own; {option} cannot change them",
-                hint=f"omit {option}, or export the model again", kind="usage",
+                f"{model} is {kind} with {what} of its own; {option} cannot change them",
+                hint=f"omit {option}, or save the model again", kind="usage",
             )
 
 

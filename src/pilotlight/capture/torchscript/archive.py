@@ -58,6 +58,8 @@ def _check_entries(path: Path) -> None:
                 f"{path} is an exported program, not TorchScript", hint=f"rename it to {path.stem}.pt2", kind="usage",
             )
         raise _not_scripted(path)
+    if sum(entry.compress_size for entry in entries) > path.stat().st_size:
+        raise _unreadable(path, ValueError("its entries overlap"))
     unpacked = sum(entry.file_size for entry in entries if entry.compress_type != zipfile.ZIP_STORED)
     if unpacked > _UNPACKED:
         raise PilotlightError(
@@ -69,6 +71,7 @@ def _check_entries(path: Path) -> None:
 def _unreadable(path: Path, error: Exception) -> PilotlightError:
     said = [line for line in str(error).splitlines() if line.strip()]
     reason = said[0].strip().rstrip(":.") if said else type(error).__name__
+    reason = reason.partition(". ")[0]
     reason = re.sub(r"^\[enforce fail at [^\]]*\]\s*\.?\s*", "", reason)
     return PilotlightError(
         f"{path} cannot be read: it is damaged, or PyTorch cannot load it ({reason})", hint=_AGAIN, kind="broken-file",
@@ -90,8 +93,10 @@ def _not_scripted(path: Path) -> PilotlightError:
             "path); or write it with torch.jit.save or torch.export.save",
         )
     count = sum(isinstance(value, torch.Tensor) for value in data.values()) if isinstance(data, dict) else 0
-    what = f"only weights ({count} tensors by name)" if count else f"a {type(data).__name__}"
+    what = f"only weights ({count} tensors by name)" if count else \
+        f"a dictionary with {', '.join(map(repr, list(data)[:4]))}" if isinstance(data, dict) else \
+        f"a {type(data).__name__}"
     return PilotlightError(
-        f"{path} holds {what}: no model that could run them",
+        f"{path} holds {what} and no model to run",
         hint=f"give the architecture too: file.py:name --weights {path}", kind="usage",
     )

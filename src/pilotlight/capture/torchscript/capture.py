@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import warnings
 from collections.abc import Sequence
@@ -13,12 +12,13 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from pilotlight.capture.agreement import CALLS, departure
 from pilotlight.capture.eager import Eager
 from pilotlight.capture.exported import capture_module
-from pilotlight.capture.reference import ExportedReference, ModuleReference, one_thread, variations
+from pilotlight.capture.frames import user_frame
+from pilotlight.capture.reference import ExportedReference, ModuleReference
 from pilotlight.capture.torchscript.archive import load_archive
 from pilotlight.capture.torchscript.arguments import read_arguments
+from pilotlight.capture.torchscript.difference import difference, failed
 from pilotlight.capture.torchscript.functions import Functions
 from pilotlight.capture.torchscript.module import converted
 from pilotlight.capture.torchscript.objects import copied
@@ -84,15 +84,16 @@ def _settled(script: Any, functions: Functions, truth: Eager, args: tuple[Any, .
     for (part, name), value in attributes.now().items():
         if (part, name) in steady and structure(value) != structure(steady[part, name]):
             raise changing(f"{part}.{name}" if part else name)
-    place = None
+    problems: list[PilotlightError] = []
     for order in _STARTS:
         candidate = converted(script, functions)
         candidate.results = pytree.tree_structure(truth.result())
         keep(candidate, _start(before, assigned, steady, order), steady)
-        place = _differs(candidate, truth, args, kwargs)
-        if place is None:
+        problem = difference(Eager(candidate, args, kwargs), truth)
+        if problem is None:
             return candidate
-    raise _different(*place)  # type: ignore[misc]
+        problems.append(problem)
+    raise problems[0]
 
 
 def copied_state(state: _State) -> _State:
@@ -100,8 +101,14 @@ def copied_state(state: _State) -> _State:
 
 
 def _call(model: ScriptedModel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    with torch.no_grad():
-        model(*copied(args), **copied(kwargs))
+    try:
+        with torch.no_grad():
+            model(*copied(args), **copied(kwargs))
+    except PilotlightError as error:
+        error.where = error.where or user_frame(error)
+        raise
+    except Exception as error:  # the module itself runs with these inputs
+        raise failed(error, user_frame(error)) from error
 
 
 def _start(before: _State, assigned: dict[tuple[str, str], list[Any]], steady: _State, order: Sequence[str]) -> _State:
@@ -122,26 +129,3 @@ def _start(before: _State, assigned: dict[tuple[str, str], list[Any]], steady: _
 def _shapes(value: Any) -> list[Any]:
     """Of tensors alone: numbers next to them start as they stay."""
     return [(x.shape, x.dtype) for x in pytree.tree_leaves(value) if isinstance(x, torch.Tensor)]
-
-
-def _differs(
-    model: ScriptedModel, truth: Eager, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[int, int] | None:
-    """The first call and output in which the two differ."""
-    rows = [truth.example, *variations(truth.example, CALLS - 1)]
-    with one_thread():
-        want, got = [], []
-        right, left = truth.start(), Eager(model, args, kwargs).start()
-        with contextlib.suppress(PilotlightError):
-            for row in rows:
-                want.append(right(*row))
-        for row in rows[: len(want)]:
-            got.append(left(*row))
-    return departure(got, want)
-
-
-def _different(call: int, output: int) -> PilotlightError:
-    return PilotlightError(
-        f"output {output} of call {call + 1} is not what the TorchScript module itself gives, when its code is run in "
-        "Python", hint="give the model's own Python, file.py:name", kind="capture",
-    )

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from pilotlight.capture.torchscript import operators
+from pilotlight.capture.torchscript import branches, operators
 from pilotlight.capture.torchscript.objects import ScriptedObject, assign, invoke, load
 from pilotlight.errors import PilotlightError
 
 _SERIALIZED = re.compile(r'Serialized\s+File "([^"]+)", line (\d+)|^\s*File "(code/[^"]+)", line (\d+)', re.MULTILINE)
+_MADE = ("prim::ListConstruct", "prim::DictConstruct")
 _PASSED = ("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional", "prim::data")
 
 
@@ -47,6 +48,29 @@ class Functions:
         """Where a node comes from in the archive."""
         file, line = _source(node)
         return f"{self.archive}:{file}:{line}" if file else self.archive
+
+    def obstacle(self, choice: Any) -> str:
+        """Why both branches of an `if` cannot be run, though one of them is to count: "" if they can."""
+        return next((why for block in choice.blocks() for why in self._effects(block, set())), "")
+
+    def _effects(self, block: Any, seen: set[str]) -> Iterator[str]:
+        new = {v.debugName() for n in block.nodes() if n.kind() in _MADE for v in n.outputs()}
+        for node in block.nodes():
+            kind = node.kind()
+            if kind == "prim::RaiseException":
+                yield "a branch raises an exception"
+            elif kind in operators.CHANGES_CONTAINER and node.inputsAt(0).type().kind() != "TensorType" \
+                    and node.inputsAt(0).debugName() not in new:
+                yield f"a branch changes a list or dictionary ({kind})"
+            elif kind == "prim::SetAttr" and f"{_class_name(node.inputsAt(0))}.__init__" in self:
+                yield "a branch changes an object"
+            elif kind in ("prim::CallMethod", "prim::CallFunction"):
+                name = f"{_class_name(node.inputsAt(0))}.{node.s('name')}" if kind == "prim::CallMethod" \
+                    else node.inputsAt(0).type().annotation_str
+                if name not in seen and name in self:
+                    yield from self._effects(self.graph(name), seen | {name})
+            for inner in node.blocks():
+                yield from self._effects(inner, seen)
 
     def stored(self) -> set[tuple[str, str]]:
         """The attributes that any function assigns: the class and the name."""
@@ -157,9 +181,9 @@ class _Translation:
             self.block(depth + 1, block)
             self.line(depth + 1, f"return ({''.join(self.local(v) + ', ' for v in block.outputs())})")
         self.number = _source(node)[1] or self.number
-        choose = self.bind(operators.choose, "choose")
+        choose = self.bind(branches.choose, "choose")
         targets = "".join(f"{self.local(v)}, " for v in node.outputs())
-        call = f"{choose}({self.local(node.inputsAt(0))}, {', '.join(names)})"
+        call = f"{choose}({self.local(node.inputsAt(0))}, {', '.join(names)}, {self.functions.obstacle(node)!r})"
         self.line(depth, f"{targets.strip()} = {call}" if targets else call)
 
     def loop(self, depth: int, node: Any) -> None:
@@ -168,7 +192,7 @@ class _Translation:
         counter, *inside = [self.local(v) for v in body.inputs()]
         again, *results = [self.local(v) for v in body.outputs()]
         condition, trip = f"go{len(self.lines)}", f"trip{len(self.lines)}"
-        test = self.bind(operators.decided, "decided")
+        test = self.bind(branches.decided, "decided")
         self.line(depth, f"{''.join(f'{i}, ' for i in (trip, condition, *inside)).strip()} = "
                          f"0, {go_on}, {', '.join(carried)}")
         self.line(depth, f"while {trip} < {limit} and {test}({condition}):")

@@ -16,8 +16,8 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
+from pilotlight.capture.torchscript.branches import data_dependent, negated
 from pilotlight.capture.torchscript.encoder import attention, encoder_layer
-from pilotlight.errors import PilotlightError
 
 # In the order of c10::ScalarType, c10::Layout and c10::MemoryFormat: TorchScript has numbers for them.
 _DTYPES = (
@@ -28,15 +28,6 @@ _DTYPES = (
 _LAYOUTS = (torch.strided, torch.sparse_coo)
 _FORMATS = (torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d)
 _NUMBERED = {"ScalarType": _DTYPES, "Layout": _LAYOUTS, "MemoryFormat": _FORMATS}
-_DATA = "the model decides by the values of a tensor (an `if`, a loop or an index that depends on data); a compiled " \
-    "model runs the same operators every time"
-
-
-def data_dependent() -> PilotlightError:
-    return PilotlightError(
-        _DATA, hint="compute both results and choose with torch.where, or move the decision out of the model",
-        kind="data-dependent",
-    )
 
 
 class ScriptError(Exception):
@@ -49,28 +40,19 @@ def is_known(item: Any) -> bool:
         and not torch._is_functional_tensor(item)
 
 
-def choose(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """Run one of two branches."""
-    return then() if decided(condition) else otherwise()
-
-
-def decided(condition: Any) -> bool:
-    """A condition as a bool; one that only the data knows is refused."""
-    if isinstance(condition, torch.Tensor) or type(condition) is torch.SymBool:
-        raise data_dependent()
-    return bool(condition)
-
-
-def _number(x: Any, kind: type) -> Any:
-    """A tensor of one element as a number."""
+def _number(x: Any, kind: type | None = None) -> Any:
+    """A tensor of one element as a number. One that only the data knows stays a tensor, without dimensions."""
     if not isinstance(x, torch.Tensor):
-        return kind(x)
+        return kind(x) if kind else x
     if is_known(x):
         with _disable_current_modes():
-            return kind(x.item())
-    if kind is bool and torch.compiler.is_exporting():
-        return x
-    return kind(x.item()) if not torch.compiler.is_exporting() else x.item()
+            return kind(x.item()) if kind else x.item()
+    if not torch.compiler.is_exporting():
+        return kind(x.item()) if kind else x.item()
+    single = x.reshape(())
+    if kind is int:
+        return single.to(torch.int64)
+    return single.to(torch.get_default_dtype()) if kind is float and not x.is_floating_point() else single
 
 
 def _as_tensor(number: Any) -> torch.Tensor:
@@ -212,10 +194,17 @@ _CONTAINERS: dict[str, Callable[..., Any]] = {  # where the first argument is no
     "count": lambda c, v: c.count(v), "reverse": lambda c: c.reverse(), "sort": _sort, "sorted": _sorted,
     "add": _add, "add_": _add_list, "mul": operator.mul, "eq": operator.eq, "ne": operator.ne, "dict": dict,
 }
+_NUMBERS = ("int", "float", "bool", "number", "Optional[number]", "Optional[int]", "Optional[float]")
+_ARITHMETIC = {"add", "sub", "mul", "div", "neg", "eq", "ne", "lt", "le", "gt", "ge", "abs", "pow"}
+CHANGES_CONTAINER = {f"aten::{name}" for name in (
+    "_set_item", "append", "__delitem__", "Delete", "setdefault", "update", "clear", "pop", "popitem", "insert",
+    "extend", "remove", "reverse", "sort", "add_",
+)}
 _ASKED: dict[str, Callable[..., Any]] = {  # of any argument
     "aten::Bool": partial(_number, kind=bool), "aten::Int": partial(_number, kind=int),
     "aten::Float": partial(_number, kind=float), "aten::IntImplicit": partial(_number, kind=int),
-    "aten::FloatImplicit": partial(_number, kind=float), "prim::ImplicitTensorToNum": lambda x: x.item(),
+    "aten::FloatImplicit": partial(_number, kind=float), "prim::ImplicitTensorToNum": _number,
+    "aten::item": _number, "aten::ScalarImplicit": _number,
     "prim::NumToTensor": _as_tensor, "prim::RaiseException": _raise, "aten::warn": _nothing, "prim::Print": _nothing,
     "prim::dtype": _dtype_of, "prim::device": lambda x: x.device, "prim::layout": lambda x: 0,
     "prim::is_cuda": lambda x: False, "prim::requires_grad": lambda x: False, "prim::is_sparse": lambda x: False,
@@ -224,7 +213,7 @@ _ASKED: dict[str, Callable[..., Any]] = {  # of any argument
     "prim::shape": _size, "aten::numel": lambda x: x.numel(), "prim::itemsize": lambda x: x.element_size(),
     "aten::is_floating_point": lambda x: x.is_floating_point(), "aten::is_complex": lambda x: x.is_complex(),
     "prim::min": _least, "prim::max": _most, "prim::rangelist": _range, "aten::format": _format,
-    "aten::__is__": operator.is_, "aten::__isnot__": operator.is_not, "aten::__not__": operator.not_,
+    "aten::__is__": operator.is_, "aten::__isnot__": operator.is_not, "aten::__not__": negated,
     "aten::set_grad_enabled": _nothing, "aten::is_grad_enabled": lambda: False, "aten::is_scripting": lambda: True,
     "aten::cpu": lambda x: x, "aten::_convolution": _convolution, "prim::abs": builtins.abs,
     "aten::detach": lambda x: x.detach(), "aten::__range_length": lambda a, b, c: len(range(a, b, c)),
@@ -259,10 +248,14 @@ class _Operator:
 
     def __init__(self, overload: Any, schema: Any):
         self.overload = overload
+        self.name = schema.name.partition("::")[2]
+        self.numbers = [str(a.type) in _NUMBERS for a in schema.arguments]
         self.arguments = [(a.name, a.kwarg_only, _numbered(a)) for a in schema.arguments]
         self.folds = not schema.is_mutable and bool(schema.arguments)
 
     def __call__(self, *given: Any) -> Any:
+        if any(n and isinstance(value, torch.Tensor) for n, value in zip(self.numbers, given, strict=False)):
+            return self.late(given)
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         for (name, by_name, table), value in zip(self.arguments, given, strict=False):
@@ -278,6 +271,16 @@ class _Operator:
                 with _disable_current_modes():
                     return _plain(self.overload(*args, **kwargs))
         return _plain(self.overload(*args, **kwargs))
+
+
+    def late(self, given: Sequence[Any]) -> Any:
+        """Arithmetic with a number that only the data knows, as arithmetic with tensors."""
+        first, *others = given
+        if self.name not in _ARITHMETIC or others[1:] not in ([], [1]):
+            raise data_dependent(f"{self.name} takes a number from it")
+        device = next(x.device for x in given if isinstance(x, torch.Tensor))
+        left = first if isinstance(first, torch.Tensor) else torch.full((), first, device=device)
+        return getattr(torch, self.name)(left, *others[:1])
 
 
 def _numbered(argument: Any) -> Sequence[Any] | None:

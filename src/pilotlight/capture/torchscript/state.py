@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from pilotlight.capture.torchscript.branches import running
 from pilotlight.capture.torchscript.objects import ScriptedPart, call
 from pilotlight.errors import PilotlightError
 
@@ -36,7 +37,11 @@ class ScriptedModel(ScriptedPart):
         for path, name, tree in self.kept:
             part = parts[path]
             part.script_.held[name] = pytree.tree_map(lambda leaf, part=part: _filled(part, leaf), tree)
-        result = call(self, "forward", *args)
+        running.append(self)
+        try:
+            result = call(self, "forward", *args)
+        finally:
+            running.pop()
         for path, name, tree in self.kept:
             part = parts[path]
             _leave(part, f"{path}.{name}" if path else name, tree, part.script_.held[name])
