@@ -10,6 +10,7 @@ import os
 import platform
 import select
 import signal
+import string
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,9 @@ from pilotlight.errors import MissingPackageError, PilotlightError
 
 WINDOWS = sys.platform == "win32"
 _PR_SET_PDEATHSIG = 1  # Linux
+_MOUNTS = Path("/proc/mounts")
+_FAT = ("vfat", "msdos", "exfat")
+_PLACES = ("media/*/*", "run/media/*/*", "Volumes/*")
 _NEW_GROUP = 0x200  # Windows: CREATE_NEW_PROCESS_GROUP
 
 # Signals besides Ctrl-C that ask a program to end.
@@ -85,6 +89,33 @@ _prctl: Callable[..., int] | None = ctypes.CDLL(None).prctl if sys.platform == "
 def _die_with_parent() -> None:
     if _prctl is not None:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def ctrl_c_is_the_childs() -> Iterator[dict[str, Any]]:
+    """A program on this terminal gets Ctrl-C, and this one does not; yields options for subprocess.Popen."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield {} if WINDOWS else {"preexec_fn": _usual_interrupt}
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _usual_interrupt() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def mounted_drives() -> list[Path]:
+    """Where removable drives may be, each once."""
+    found: list[Path] = []
+    if _MOUNTS.exists():
+        rows = [line.split() for line in _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()]
+        found += [Path(row[1].replace("\\040", " ")) for row in rows if len(row) > 2 and row[2] in _FAT]
+    for place in _PLACES:
+        found += sorted(Path("/").glob(place))
+    if WINDOWS:
+        found += [Path(f"{letter}:/") for letter in string.ascii_uppercase]
+    return list(dict.fromkeys(found))
 
 
 class LateError(BaseException):

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from pilotlight import boards
-from pilotlight.device.flashing import uf2
+from pilotlight import boards, system
 from pilotlight.projects.template import all_templates
 from support.command_line import call, call_error, call_json
 from support.elf_files import RISCV, fake_project, write_elf
@@ -248,8 +247,8 @@ def drives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, st
     """Makes a drive with that name and board id."""
     mounts = tmp_path / "mounts"
     mounts.write_text("sysfs /sys sysfs rw 0 0\n", encoding="utf-8")
-    monkeypatch.setattr(uf2, "_MOUNTS", mounts)
-    monkeypatch.setattr(uf2, "_PLACES", ())
+    monkeypatch.setattr(system, "_MOUNTS", mounts)
+    monkeypatch.setattr(system, "_PLACES", ())
 
     def make(name: str, board: str) -> Path:
         folder = tmp_path / name

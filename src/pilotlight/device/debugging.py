@@ -6,7 +6,6 @@ import contextlib
 import importlib.util
 import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from pilotlight.device.booted import emulator_arguments
 from pilotlight.device.flashing.openocd import openocd_command
 from pilotlight.device.process import start, stop, tail
 from pilotlight.errors import MissingToolError, PilotlightError
-from pilotlight.system import WINDOWS
+from pilotlight.system import ctrl_c_is_the_childs
 
 USUAL_PORT = 3333
 _MULTIARCH = "gdb-multiarch"
@@ -156,13 +155,13 @@ def debug(job: DebugJob, server: DebugServer, more: Sequence[str] = (), aside: b
     if not server.installed(job.board):
         raise server.missing(job.board)
     port = _free_port()
-    with _serving(job, server, port) as ended, _ctrl_c_is_gdbs() as restore:
+    with _serving(job, server, port) as ended, ctrl_c_is_the_childs() as options:
         time.sleep(_SETTLES)  # gdb waits for the server, but not for one that has ended
         if (error := ended()) is not None:
             raise error
         command = gdb_command(job, server, port, more)
         out = _terminal() if aside else None
-        code = subprocess.run(command, cwd=job.folder, stdout=out, preexec_fn=None if WINDOWS else restore).returncode
+        code = subprocess.run(command, cwd=job.folder, stdout=out, **options).returncode
         if code != 0 and (error := ended()) is not None:
             raise error
     return code
@@ -205,13 +204,3 @@ def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
-
-
-@contextlib.contextmanager
-def _ctrl_c_is_gdbs() -> Iterator[Callable[[], object]]:
-    """Ctrl-C stops the program in gdb, not this one; yields what gives a child its usual behaviour back."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
-    finally:
-        signal.signal(signal.SIGINT, before)

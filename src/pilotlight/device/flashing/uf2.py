@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import shlex
-import string
-from collections.abc import Iterator
 from pathlib import Path
 
 from pilotlight.device.flashing.flasher import FlashJob
 from pilotlight.device.flashing.uf2_file import uf2_blocks
 from pilotlight.errors import PilotlightError
+from pilotlight.system import mounted_drives
 from pilotlight.toolchain.program import loaded_parts
 
 INFO = "INFO_UF2.TXT"
-_MOUNTS = Path("/proc/mounts")
-_PLACES = ("/media/*/*", "/run/media/*/*", "/Volumes/*")
 
 
 class Uf2Flasher:
@@ -73,7 +70,7 @@ def _volume(job: FlashJob) -> Path:
                 hint="plug in the right board", kind="wrong-board",
             )
         return Path(job.port)
-    seen = {path: found for path in _mounted() if (found := _board_id(path)) is not None}
+    seen = {path: found for path in mounted_drives() if (found := _board_id(path)) is not None}
     volumes = [path for path, found in seen.items() if found == wanted]
     if len(volumes) == 1:
         return volumes[0]
@@ -101,24 +98,3 @@ def _board_id(folder: Path) -> str | None:
         return None
     rows = [line.partition(":") for line in text.splitlines()]
     return next((value.strip() for key, _, value in rows if key.strip().lower() == "board-id"), "")
-
-
-def _mounted() -> Iterator[Path]:
-    """Where drives may be mounted, each once."""
-    seen: set[Path] = set()
-    for path in _candidates():
-        if path not in seen:
-            seen.add(path)
-            yield path
-
-
-def _candidates() -> Iterator[Path]:
-    if _MOUNTS.exists():
-        for line in _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines():
-            words = line.split()
-            if len(words) > 2 and words[2] in ("vfat", "msdos", "exfat"):
-                yield Path(words[1].replace("\\040", " "))
-    for place in _PLACES:
-        yield from Path("/").glob(place.lstrip("/"))
-    if os.name == "nt":
-        yield from (Path(f"{letter}:/") for letter in string.ascii_uppercase)
