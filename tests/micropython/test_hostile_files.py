@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from pilotlight.micropython.build import unix_binary
+from support import fuzz_files
 from support.hostile_files import ARCHIVES, SAFETENSORS, pickled, saved
 from support.micropython_scripts import run_script
 
@@ -81,3 +83,10 @@ except RuntimeError as error:
 """, cwd=tmp_path, heap="8m")
     lines = done.stdout.splitlines()
     assert lines[0] == "True (7, 7)" and lines[-1].endswith("maximum recursion depth exceeded"), done.stderr
+
+
+def test_mutated_files_under_sanitizers(tmp_path: Path) -> None:
+    """The first of the files of `make fuzz-files`."""
+    counts = fuzz_files.write_corpus(tmp_path)
+    said, failed = fuzz_files.run(unix_binary(sanitize=True), tmp_path, counts, 0, 1000)
+    assert not failed and said["loaded"] > 10

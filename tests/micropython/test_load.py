@@ -12,8 +12,9 @@ import torch
 
 from pilotlight.micropython import ports
 from pilotlight.micropython.build import build
-from pilotlight.micropython.select import SMALL
+from pilotlight.micropython.select import SMALL, select
 from pilotlight.micropython.session import open_session
+from support.command_line import call_error
 from support.micropython_files import DESCRIBE, description, rom_image
 from support.micropython_scripts import output, run_script
 
@@ -208,3 +209,12 @@ def test_a_build_that_does_not_ask_for_it_has_no_loader() -> None:
     assert "load" not in {unit.name for unit in SMALL.units()}
     chosen = {unit.name for unit in SMALL.with_parts(["load"]).units()}
     assert {"load", "_unpickle"} <= chosen
+
+
+def test_parts_are_asked_for_by_name(tmp_path: Path) -> None:
+    chosen = select(["softmax"], [], "here").with_parts(["load", "safetensors"])
+    assert {"frombuffer.default", "as_strided.default", "requires_grad_.default"} <= chosen.kernels().keys()
+    assert "relu.default" not in chosen.kernels() and "_unpickle" in {unit.name for unit in chosen.units()}
+    assert chosen.python is not None and "safetensors.torch" in chosen.python and "torch.nn" not in chosen.python
+    error = call_error("micropython", "export", "--with", "lod", "-o", tmp_path / "out")
+    assert error["message"] == "the module has no part lod" and "load" in error["hint"]

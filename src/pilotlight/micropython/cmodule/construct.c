@@ -255,7 +255,7 @@ static pt_tensor_t *from_buffer(mp_obj_t buffer, int dtype, int64_t count, int64
     const int32_t length = (int32_t)info.len;
     const bool whole = count < 0; /* all that follows the offset */
     const int32_t rest = length - (int32_t)offset, elements = whole ? rest / size : (int32_t)count;
-    if (!count || offset < 0 || offset >= length || count > rest || elements * size > rest
+    if (!count || offset < 0 || offset >= length || count > rest || elements > rest / size
         || (whole && elements * size != rest)) {
         mp_raise_msg_varg(&mp_type_ValueError,
             MP_ERROR_TEXT("buffer of %d bytes has no %d elements of %d bytes after offset %d"), (int)length, (int)count,
