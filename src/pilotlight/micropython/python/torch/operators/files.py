@@ -112,9 +112,8 @@ def _entries(source):
     if end[0] != 0x06054B50 or end[1] or end[2] or end[3] != count or end[7] or start + length + 22 > source.bytes:
         _refuse_file(damaged + "failed finding central directory")
     directory = source.read(start, length)
-    found, spans = {}, []
-    root = None
-    at = 0
+    found, root = {}, None
+    at = free = 0  # the next entry of the directory; what no part has
     for _ in range(count):
         if at + 46 > length:
             _refuse_file(damaged + "the central directory is shorter than its %d entries" % count)
@@ -139,7 +138,9 @@ def _entries(source):
         ):
             _refuse_file(shown + " differs between the archive's directory and its place in the archive")
         first = where + 30 + letters + here[10]
-        spans.append((where, first + size))
+        if where < free or first + size > start:
+            _refuse_file("parts of the archive lie over each other, or not in order: " + shown)
+        free = first + size
         folder, _, name = text.partition("/")
         root = folder if root is None else root
         if not name or root != folder or folder in ("", "..") or "\\" in text or "/../" in "/" + text + "/":
@@ -147,11 +148,6 @@ def _entries(source):
         if name in found:
             _refuse_file(shown + " is there twice")
         found[name] = (first, size)
-    spans.append((start, start))
-    spans = sorted(spans)
-    for k in range(count):
-        if spans[k][1] > spans[k + 1][0]:
-            _refuse_file("parts of the archive lie over each other at byte %d" % spans[k + 1][0])
     return found
 
 
@@ -364,7 +360,8 @@ def _find_global(module, name):
     elif module == "_codecs" and name == "encode":
         return lambda text, how: bytes([ord(c) for c in text])
     _refuse_file(
-        "Unsupported global: GLOBAL %s.%s; only tensors, numbers, text and containers of them are read"
+        "Unsupported global: GLOBAL %s.%s; only tensors, numbers, text and containers of them are read; "
+        "of a module, save its state_dict()"
         % (_shown(module), _shown(name))
     )
 

@@ -64,10 +64,13 @@ class safetensors_safe_open:
     def metadata(self):
         return self._metadata
 
+    def _made(self, first, end, name, dtype, shape):
+        return self._source.elements(dtype, self._start + first, end - first).view(shape)
+
     def get_tensor(self, name):
-        for first, end, known, dtype, shape in self._tensors:
-            if known == name:
-                return self._source.elements(dtype, self._start + first, end - first).view(shape)
+        for tensor in self._tensors:
+            if tensor[2] == name:
+                return self._made(*tensor)
         raise KeyError(name)
 
 
@@ -76,7 +79,7 @@ def safetensors_load_file(filename, device="cpu"):
 
     with safetensors_safe_open(filename) as file:
         file._source.reserve([(file._start + first, end - first) for first, end, _, _, _ in file._tensors])
-        return OrderedDict([(name, file.get_tensor(name)) for name in file.keys()])
+        return OrderedDict([(tensor[2], file._made(*tensor)) for tensor in file._tensors])
 
 
 def safetensors_load(data):
