@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects sizes bench bench-compile bench-anywhere bench-server conformance conformance-micropython fuzz fuzz-files fuzz-server micropython-tests micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects sizes bench bench-compile bench-anywhere bench-server conformance conformance-micropython fuzz fuzz-files fuzz-server misra micropython-tests micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -77,6 +77,9 @@ fuzz-server: ## a million good and broken frames for the device server, built wi
 
 fuzz-files: setup ## mutated .pt and safetensors files through MicroPython with sanitizers; FUZZ_ARGS="--count 100000"
 	PYTHONPATH=tests $(PYTHON) -m support.fuzz_files $(FUZZ_ARGS)
+
+misra: setup ## Cppcheck's MISRA C:2012 checks of models, kernels and the device server; MISRA_ARGS="--all"
+	PYTHONPATH=tests:examples/zoo $(PYTHON) -m misra $(MISRA_ARGS)
 
 conformance-micropython: setup ## PyTorch's operator samples through MicroPython; writes docs/micropython-operators.md
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance.micropython $(CONFORMANCE_ARGS)

@@ -40,7 +40,7 @@ class ArgumentStruct:
         tests = [f"(offsetof({self.ctype}, {field}) == {WORD * i}u)" for i, field in enumerate(self.fields)]
         lines = [" && ".join(tests[at : at + 2]) for at in range(0, len(tests), 2)]
         holds = " &&\n    ".join(lines)
-        return f"enum {{ {self.ctype}_is_as_the_assembly_knows_it = 1 / ((\n    {holds}) ? 1 : 0) }};\n"
+        return f"enum {{ {self.ctype}_is_as_the_assembly_knows_it = (int)1 / ((\n    {holds}) ? 1 : 0) }};\n"
 
 
 def checks(structs: Iterable[ArgumentStruct]) -> str:

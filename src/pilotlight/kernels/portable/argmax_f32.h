@@ -1,6 +1,7 @@
 #ifndef PL_ARGMAX_F32_H
 #define PL_ARGMAX_F32_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Where the largest is along an axis: the first of equals, and the first NaN before everything else.
@@ -11,12 +12,14 @@ static inline void pl_argmax_f32(const float *x, int64_t *y, int32_t outer, int3
         for (int32_t i = 0; i < inner; i++) {
             const float *lane = x + ((o * axis * inner) + i);
             float best = lane[0];
+            bool number = best == best;
             int32_t at = 0;
-            for (int32_t k = 1; (k < axis) && (best == best); k++) {
+            for (int32_t k = 1; (k < axis) && number; k++) {
                 const float v = lane[k * inner];
                 if ((v > best) || (v != v)) {
                     best = v;
                     at = k;
+                    number = v == v;
                 }
             }
             y[(o * inner) + i] = at;

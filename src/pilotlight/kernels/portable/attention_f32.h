@@ -162,8 +162,10 @@ static inline void pl_attention_f32(const pl_attention_t *s, const float *q, con
                 float sum = 0.0f;
                 pl_attention_scores_f32(s, q + ((b * s->q_batch) + (h * s->q_head) + (r * s->q_row)), kh, scratch,
                                         keys);
-                for (int32_t j = 0; (add != NULL) && (j < keys); j++) {
-                    scratch[j] += add[mask + (j * s->m_key)];
+                if (add != NULL) {
+                    for (int32_t j = 0; j < keys; j++) {
+                        scratch[j] += add[mask + (j * s->m_key)];
+                    }
                 }
                 for (int32_t j = 0; (keep != NULL) && (j < keys); j++) {
                     scratch[j] = (keep[mask + (j * s->m_key)] != 0u) ? scratch[j] : -pl_inf();

@@ -10,14 +10,12 @@ static inline float pl_cos_f32(float x)
     const float a = pl_abs_f32(x);
     uint32_t n = 0u;
     float r = a;
-    if (!(a < pl_inf())) {
-        return pl_nan();
-    }
-    if (a > 0.785f) {
+    if ((a > 0.785f) && (a < pl_inf())) {
         r = pl_quadrant_f32(a, &n);
     }
     r = ((n & 1u) != 0u) ? pl_sin_near_f32(r) : pl_cos_near_f32(r);
-    return (((n + 1u) & 2u) != 0u) ? -r : r;
+    r = (((n + 1u) & 2u) != 0u) ? -r : r;
+    return (a < pl_inf()) ? r : pl_nan();
 }
 
 #endif

@@ -22,9 +22,11 @@ static inline float pl_digamma_f32(float x)
             y = -3.14159274f / pl_tan_f32(3.14159274f * rest);
             u = 1.0f - x;
         }
-        for (int32_t turn = 0; (turn < 8) && (u < 8.0f); turn++) {
-            y -= 1.0f / u;
-            u += 1.0f;
+        for (int32_t turn = 0; turn < 8; turn++) {
+            if (u < 8.0f) {
+                y -= 1.0f / u;
+                u += 1.0f;
+            }
         }
         const float r = 1.0f / u;
         const float z = r * r;

@@ -31,7 +31,7 @@ static inline int32_t pl_fixed(float x, int32_t e, int32_t bits)
     const uint32_t size = hidden | ((u & 0x7fffffu) << 6); // in units of 2^(exponent - 156)
     const int32_t shift = e - ((stored != 0) ? stored : 1) + 30 - bits;
     const uint32_t down = (shift < 31) ? (uint32_t)shift : 31u; // 31 bits leave nothing: no size has more than 30
-    const uint32_t half = (shift < 31) ? ((1u << down) >> 1) : 0u;
+    const uint32_t half = (shift < 31) ? ((0x80000000u >> (31u - down)) >> 1) : 0u;
     const int32_t rounded = pl_signed((size + half) >> down);
     return ((u >> 31) != 0u) ? -rounded : rounded;
 }

@@ -35,12 +35,13 @@ static inline float pl_grid_inside(const pl_grid_sample_t *s, float at_start, in
         const float low = (s->align_corners != 0) ? 0.0f : -0.5f;
         const float span = (s->align_corners != 0) ? last : (float)size;
         if (span == 0.0f) {
-            return 0.0f;
+            at = 0.0f;
+        } else {
+            const float from = pl_abs_f32(at - low);
+            const float rest = pl_fmod_f32(from, span);
+            const float turns = pl_floor_f32(from / span);
+            at = (pl_fmod_f32(turns, 2.0f) == 0.0f) ? (rest + low) : (span - rest + low);
         }
-        const float from = pl_abs_f32(at - low);
-        const float rest = pl_fmod_f32(from, span);
-        const float turns = pl_floor_f32(from / span);
-        at = (pl_fmod_f32(turns, 2.0f) == 0.0f) ? (rest + low) : (span - rest + low);
     }
     if (s->padding != 0) {
         at = (at > 0.0f) ? at : 0.0f;

@@ -11,7 +11,14 @@ static inline float pl_hypot_f32(float a, float b)
     const float x = pl_abs_f32(a);
     const float y = pl_abs_f32(b);
     const float most = (x > y) ? x : y;
-    const int32_t n = (most > pl_pow2(60)) ? -70 : (most < pl_pow2(-50)) ? 80 : 0; // a power of two that both bear
+    int32_t n = 0; // both bear a factor of 2^n
+    if (most > pl_pow2(60)) {
+        n = -70;
+    } else if (most < pl_pow2(-50)) {
+        n = 80;
+    } else {
+        /* their squares are normal numbers as they are */
+    }
     const float u = x * pl_pow2(n);
     const float v = y * pl_pow2(n);
     const float root = pl_sqrt_f32((u * u) + (v * v)) * pl_pow2(-n);

@@ -18,8 +18,9 @@ static inline float pl_float(int32_t v) { return (float)v; }
  * Without its lower bits the quotient is exact, which compilers make one instruction of. */
 static inline int32_t pl_shr(int32_t v, uint32_t n)
 {
-    const uint32_t lower = (uint32_t)v & ((1u << n) - 1u);
-    return (v - (int32_t)lower) / pl_signed(1u << n);
+    const uint32_t one = 1u;
+    const uint32_t lower = (uint32_t)v & ((one << n) - 1u);
+    return (v - (int32_t)lower) / pl_signed(one << n);
 }
 
 /* The same for any n, 0 <= n <= 31. */

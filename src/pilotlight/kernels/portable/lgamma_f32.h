@@ -33,9 +33,11 @@ static inline float pl_lgamma_positive_f32(float x)
     } else if (x < 8.0f) {
         float u = x;
         float product = 1.0f;
-        for (int32_t turn = 0; (turn < 6) && (u >= 3.0f); turn++) {
-            product *= u - 1.0f;
-            u -= 1.0f;
+        for (int32_t turn = 0; turn < 6; turn++) {
+            if (u >= 3.0f) {
+                product *= u - 1.0f;
+                u -= 1.0f;
+            }
         }
         y = pl_lgamma_middle_f32(u - 2.0f) + pl_log_f32(product);
     } else {

@@ -7,16 +7,16 @@
  * f log2(e) is taken as f + f (log2(e) - 1), so that the larger part has no rounding. */
 static inline float pl_log2_f32(float x)
 {
-    int32_t k;
-    float f;
-    float t;
-    if (!((x > 0.0f) && (x < pl_inf()))) {
-        return pl_log_special(x);
+    float y;
+    if ((x > 0.0f) && (x < pl_inf())) {
+        int32_t k;
+        const float f = pl_log_reduced(x, &k);
+        const float t = (pl_log_tail(f) * 1.44269504f) + (f * 0.442695041f);
+        y = (float)k + (f + t);
+    } else {
+        y = pl_log_special(x);
     }
-    f = pl_log_reduced(x, &k);
-    t = pl_log_tail(f);
-    t = (t * 1.44269504f) + (f * 0.442695041f);
-    return (float)k + (f + t);
+    return y;
 }
 
 #endif

@@ -7,10 +7,7 @@
 static inline float pl_round_f32(float x)
 {
     const float a = pl_abs_f32(x);
-    if (!(a < 8388608.0f)) {
-        return x;
-    }
-    return pl_copysign_f32((a + 8388608.0f) - 8388608.0f, x);
+    return (a < 8388608.0f) ? pl_copysign_f32((a + 8388608.0f) - 8388608.0f, x) : x;
 }
 
 #endif

@@ -12,16 +12,14 @@ static inline float pl_tan_f32(float x)
     float r = a;
     float s;
     float c;
-    if (!(a < pl_inf())) {
-        return pl_nan();
-    }
-    if (a > 0.785f) {
+    if ((a > 0.785f) && (a < pl_inf())) {
         r = pl_quadrant_f32(a, &n);
     }
     s = pl_sin_near_f32(r);
     c = pl_cos_near_f32(r);
     r = ((n & 1u) != 0u) ? -(c / s) : (s / c);
-    return (x < 0.0f) ? -r : (x == 0.0f) ? x : r;
+    r = (x < 0.0f) ? -r : (x == 0.0f) ? x : r;
+    return (a < pl_inf()) ? r : pl_nan();
 }
 
 #endif

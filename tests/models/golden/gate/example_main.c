@@ -15,5 +15,5 @@ int main(void)
     }
     gate_run(&model);
 
-    return gate_output_0(&model)[0] > 0 ? 0 : 1;
+    return (gate_output_0(&model)[0] > 0.0f) ? 0 : 1;
 }

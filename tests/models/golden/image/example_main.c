@@ -14,5 +14,5 @@ int main(void)
     }
     image_run(&model);
 
-    return image_output_0(&model)[0] > 0 ? 0 : 1;
+    return (image_output_0(&model)[0] > 0.0f) ? 0 : 1;
 }

@@ -14,5 +14,5 @@ int main(void)
     }
     perceptron_run(&model);
 
-    return perceptron_output_0(&model)[0] > 0 ? 0 : 1;
+    return (perceptron_output_0(&model)[0] > 0.0f) ? 0 : 1;
 }
