@@ -298,3 +298,12 @@ def test_a_folder_that_is_not_a_model(text: str | None, message: str, tmp_path: 
     with pytest.raises(PilotlightError, match=message) as error:
         read_folder(tmp_path)
     assert error.value.kind == "bad-folder"
+
+
+@pytest.mark.parametrize("name", ["host", "mps2-an386", "riscv32-virt"])
+def test_a_loop_does_not_become_a_call_of_a_library(name: str, tmp_path: Path) -> None:
+    """GCC would call memmove, which nothing brings."""
+    loop = "for (int32_t i = 0; i < *n; i++) { y[i] = y[i + 4]; }"
+    folder = altered(tmp_path / "model", {"PL_STEP(1);": f"PL_STEP(1); {loop}"})
+    build = toolchain.build_model(folder, boards.load(name), tmp_path / "work", compiler="gcc")
+    assert build.image and build.model_image
