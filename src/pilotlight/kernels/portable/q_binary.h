@@ -50,7 +50,6 @@ static inline void pl_q_add(const pl_q_add_t *t, const int8_t *x0_start, const i
     const int8_t *x1 = x1_start;
     int8_t *y = y_start;
     int32_t n = n_start;
-    const bool limited = (t->lo != -128) || (t->hi != 127);
     int32_t a = t->a;
     int32_t b = t->b;
     int32_t c = t->c;
@@ -67,11 +66,11 @@ static inline void pl_q_add(const pl_q_add_t *t, const int8_t *x0_start, const i
             y = &y[4];
         }
     }
-#endif
+#else
     PL_BARRIER(a); /* keeps them in registers */
     PL_BARRIER(b);
     PL_BARRIER(c);
-    if (!limited && ((s0 + s1) == 2)) {
+    if ((t->lo == -128) && (t->hi == 127) && ((s0 + s1) == 2)) {
         for (; n >= 4; n -= 4) {
             y[0] = pl_q_top8((c + (a * x0[0])) + (b * x1[0]));
             y[1] = pl_q_top8((c + (a * x0[1])) + (b * x1[1]));
@@ -82,6 +81,7 @@ static inline void pl_q_add(const pl_q_add_t *t, const int8_t *x0_start, const i
             y = &y[4];
         }
     }
+#endif
     for (; n > 0; n--) {
         *y = (int8_t)pl_q_clamp(pl_shr((c + (a * *x0)) + (b * *x1), 16), t->lo, t->hi);
         y++;
