@@ -199,10 +199,17 @@ import gc, torch, uctypes
 found = torch.load(uctypes.bytearray_at({at}, {len(data)}))
 print(gc.mem_alloc() + gc.mem_free() < {len(data)}, [{at} < t.data_ptr() < {at + len(data)} for t in found.values()])
 print(found['w'][::60000].view(torch.int32).tolist(), found['b'].tolist())
+import binascii, io
+file = io.BytesIO()
+torch.save({{'b': found['b'], 'n': [2**40, -2**31, 0.5, 'é', torch.Size([2])], 'w': found['w'][5:30:7]}}, file)
+print(binascii.hexlify(file.getvalue()).decode())
 """, said.append, said.append), b"".join(said)
     lines = b"".join(said).decode().splitlines()
     bits = weights["w"][::60_000].contiguous().view(torch.int32).tolist()
-    assert lines == ["True [True, True]", f"{bits} [3, -4]"]
+    assert lines[:2] == ["True [True, True]", f"{bits} [3, -4]"]
+    again = torch.load(io.BytesIO(bytes.fromhex(lines[2])), weights_only=True)
+    assert again["n"] == [2**40, -(2**31), 0.5, "é", torch.Size([2])] and again["b"].tolist() == [3, -4]
+    assert torch.equal(again["w"], weights["w"][5:30:7]) and again["w"].stride() == (7,)
 
 
 def test_a_build_that_does_not_ask_for_it_has_no_loader() -> None:
