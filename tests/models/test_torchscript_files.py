@@ -109,6 +109,21 @@ def test_code_in_an_archive_is_not_python(archive: Path, tmp_path: Path) -> None
     assert not trace.exists()
 
 
+@pytest.mark.parametrize("call", [
+    "torch.save(input, 'trace')", "ops.aten.save(input, 'trace')", "torch . # a comment\n  save(input, 'trace')",
+    "ops.debugprims.load_tensor('trace', [1])",
+])
+def test_code_that_reads_or_writes_files(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = f"_ = ({call})\n    return ".encode()
+    path = rewritten(archive, lambda name, data: data.replace(b"return ", line) if name.endswith(".py") else data)
+    error = refused(path, "1x4")
+    assert error.message.endswith("which is not supported; nothing of it was run")
+    assert str(error.where).startswith("rewritten.pt:code/__torch__/") and not (tmp_path / "trace").exists()
+
+
 @pytest.mark.parametrize("name", ["half", "empty", "text", "flipped", "without data", "another version"])
 def test_damaged_files(archive: Path, tmp_path: Path, name: str) -> None:
     whole = archive.read_bytes()

@@ -11,6 +11,7 @@ import io
 import re
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,11 @@ from pilotlight.errors import PilotlightError, no_file
 SUFFIXES = (".pt", ".pth", ".jit")
 _UNPACKED = 1 << 26  # bytes of compressed entries, which are source code, once unpacked
 _AGAIN = "write it again with torch.jit.save(torch.jit.script(model), path)"
+_SPACE = r"(?:\s|\\|#[^\n]*\n)*"
+_CALLS = re.compile(
+    r"\b(?:torch|aten)S\.S(?P<file>save|from_file)S\(|\bopsS\.S(?!prim\b|aten\b)(?P<space>\w+)S\.S(?P<name>\w+)"
+    .replace("S", _SPACE).encode()
+)
 _CLASS = re.compile(r"GLOBAL ([\w.]+)")
 
 
@@ -31,6 +37,7 @@ def load_archive(path: Path) -> tuple[Any, Any]:
     if not zipfile.is_zipfile(path):
         raise _not_scripted(path)
     _check_entries(path)
+    _check_code(path)
     unit = torch._C.CompilationUnit()
     read: Any = torch._C.import_ir_module  # takes more than its declaration says
     try:
@@ -66,6 +73,26 @@ def _check_entries(path: Path) -> None:
             f"{path} cannot be read: its compressed entries unpack to {unpacked:,} bytes, more than {_UNPACKED:,}; "
             "torch.jit.save compresses only source code", hint=_AGAIN, kind="broken-file",
         )
+
+
+def _check_code(path: Path) -> None:
+    """Refuse code that reads or writes files, or calls more than TorchScript's own operators: loading an archive may
+    run some of it already."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            sources = {name: file.read(name) for name in file.namelist() if name.endswith(".py")}
+    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError, EOFError) as error:
+        raise _unreadable(path, error) from error
+    for name, code in sources.items():
+        found = _CALLS.search(code)
+        if found is not None:
+            called = b"torch." + found["file"] if found["file"] else b"ops.%b.%b" % (found["space"], found["name"])
+            line = code[: found.start()].count(b"\n") + 1
+            raise PilotlightError(
+                f"the TorchScript code of {path} calls {called.decode(errors='replace')}, which is not supported; "
+                "nothing of it was run", where=f"{path.name}:{name.partition('/')[2]}:{line}",
+                hint="save the model again without that call", kind="unsupported",
+            )
 
 
 def _unreadable(path: Path, error: Exception) -> PilotlightError:

@@ -46,7 +46,7 @@ def choose(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]
         return then() if decided(condition) else otherwise()
     if obstacle:
         raise data_dependent(obstacle)
-    return _Both(then, otherwise).run(condition.ne(0).reshape(()))
+    return _Both(then, otherwise).run(condition)
 
 
 class _Reads(TorchFunctionMode):
@@ -89,7 +89,7 @@ class _Both:
     def __init__(self, then: Callable[[], Any], otherwise: Callable[[], Any]):
         self.branches = (then, otherwise)
         modules = [part for model in running[-1:] for part in model.modules()]
-        self.parts = [part.script_ for part in modules if isinstance(part, ScriptedPart)]
+        self.parts = [part._torchscript for part in modules if isinstance(part, ScriptedPart)]
         self.before = self._attributes()
 
     def _attributes(self) -> _State:
@@ -129,15 +129,19 @@ class _Both:
                 now = self._attributes()
                 self._restore(self.before)
                 leaves = pytree.tree_leaves((result, [now[key] for key in changed]))
-                return tuple(
-                    reads.take(x).clone() if isinstance(x, torch.Tensor) else torch.full((), x, dtype=torch.bool)
-                    for x, f in zip(leaves, fixed, strict=True) if f is _TENSOR
-                )
+                return tuple(_fresh(x, reads) for x, f in zip(leaves, fixed, strict=True) if f is _TENSOR)
 
         return function
 
 
-_TENSOR = object()
+def _fresh(x: Any, reads: _Reads) -> torch.Tensor:
+    """A result that shares no memory with what a branch reads; a bool as a tensor."""
+    if isinstance(x, torch.Tensor):
+        return reads.take(x).clone(memory_format=torch.contiguous_format)
+    return torch.full((), x, dtype=torch.bool)
+
+
+_TENSOR = object()  # among the results of branches: a tensor
 
 
 def _agreed(trees: Sequence[Any]) -> tuple[Any, list[Any]]:

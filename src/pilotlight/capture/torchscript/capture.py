@@ -87,7 +87,7 @@ def _settled(script: Any, functions: Functions, truth: Eager, args: tuple[Any, .
     problems: list[PilotlightError] = []
     for order in _STARTS:
         candidate = converted(script, functions)
-        candidate.results = pytree.tree_structure(truth.result())
+        candidate._torchscript.results = pytree.tree_structure(truth.result())
         keep(candidate, _start(before, assigned, steady, order), steady)
         problem = difference(Eager(candidate, args, kwargs), truth)
         if problem is None:

@@ -56,7 +56,7 @@ class _Maker:
 
     def filled(self, part: ScriptedPart, script: Any) -> ScriptedPart:
         """A part with what its original has."""
-        kind, held = part.script_.kind, part.script_.held
+        kind, held = part._torchscript.kind, part._torchscript.held
         if script._get_forward_hooks() or script._get_forward_pre_hooks():
             raise PilotlightError(
                 f"the TorchScript module {kind} has forward hooks, which are not supported",
@@ -73,7 +73,9 @@ class _Maker:
             part._modules[name] = self.filled(ScriptedPart(child._type().qualified_name(), self.functions), child)
         known = {*part._parameters, *part._buffers, *part._modules, *held, "training"}
         for name in sorted(self.attributes.get(kind, set()) - known):
-            held[name] = self.plain(script.getattr(name), f"{kind}.{name}")
+            value = self.plain(script.getattr(name), f"{kind}.{name}")
+            fixed = isinstance(value, torch.Tensor) and (kind, name) not in self.stored
+            (part._buffers if fixed else held)[name] = value  # it may be written in place
         if script.hasattr("training"):
             part.training = script.getattr("training")
         return part

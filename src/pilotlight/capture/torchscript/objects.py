@@ -25,15 +25,24 @@ class ScriptedObject:
         self.assigned: dict[str, list[Any]] | None = None  # all that attributes were set to, while that is watched
 
 
+class ScriptedWhole(ScriptedObject):
+    """What the model as a whole has besides."""
+
+    def __init__(self, kind: str, functions: Methods):
+        super().__init__(kind, functions)
+        self.kept: tuple[tuple[str, str, Any], ...] = ()  # path of a part, attribute, its values as `state.py` has them
+        self.results: Any = None  # the structure that PyTorch gives results: named tuples have their names
+
+
 class ScriptedPart(nn.Module):
-    """A module. Parameters, buffers and submodules are PyTorch's; every other attribute is in `script_.held`.
+    """A module. Parameters, buffers and submodules are PyTorch's; every other attribute is in `_torchscript.held`.
 
     Whatever names the archive has for them, they meet only those of nn.Module and this one attribute.
     """
 
     def __init__(self, kind: str, functions: Methods):
         super().__init__()
-        self.script_ = ScriptedObject(kind, functions)
+        self._torchscript = ScriptedObject(kind, functions)
 
     def forward(self, *args: Any) -> Any:
         return call(self, "forward", *args)
@@ -48,7 +57,7 @@ def load(thing: Any, name: str) -> Any:
     """An attribute."""
     if isinstance(thing, ScriptedObject):
         return thing.held[name]
-    for store in (thing.script_.held, thing._parameters, thing._buffers, thing._modules):
+    for store in (thing._torchscript.held, thing._parameters, thing._buffers, thing._modules):
         if name in store:
             return store[name]
     return getattr(thing, name)  # training
@@ -56,7 +65,7 @@ def load(thing: Any, name: str) -> Any:
 
 def assign(thing: Any, name: str, value: Any) -> None:
     """Set an attribute."""
-    script = thing if isinstance(thing, ScriptedObject) else thing.script_
+    script = thing if isinstance(thing, ScriptedObject) else thing._torchscript
     if script.assigned is not None:
         script.assigned.setdefault(name, []).append(copied(value))
     if name == "training":
@@ -67,7 +76,7 @@ def assign(thing: Any, name: str, value: Any) -> None:
 
 def call(thing: Any, name: str, *args: Any) -> Any:
     """The archive's code of a method."""
-    script = thing if isinstance(thing, ScriptedObject) else thing.script_
+    script = thing if isinstance(thing, ScriptedObject) else thing._torchscript
     return script.functions[f"{script.kind}.{name}"](thing, *args)
 
 

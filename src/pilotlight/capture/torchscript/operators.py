@@ -50,8 +50,8 @@ def _number(x: Any, kind: type | None = None) -> Any:
     if not torch.compiler.is_exporting():
         return kind(x.item()) if kind else x.item()
     single = x.reshape(())
-    if kind is int:
-        return single.to(torch.int64)
+    if kind in (int, bool):
+        return single.to(torch.int64) if kind is int else single.ne(0)
     return single.to(torch.get_default_dtype()) if kind is float and not x.is_floating_point() else single
 
 
@@ -62,6 +62,11 @@ def _as_tensor(number: Any) -> torch.Tensor:
 
 def _raise(message: Any = "", kind: Any = None) -> None:
     raise ScriptError(str(message))
+
+
+def _tensor(data: Any, dtype: int | None = None, device: Any = None, grad: bool = False) -> torch.Tensor:
+    """`torch.tensor`, whose numbers are constants."""
+    return torch.tensor(data, dtype=None if dtype is None else _DTYPES[dtype])
 
 
 def _nothing(*_: Any) -> None:
@@ -204,7 +209,7 @@ _ASKED: dict[str, Callable[..., Any]] = {  # of any argument
     "aten::Bool": partial(_number, kind=bool), "aten::Int": partial(_number, kind=int),
     "aten::Float": partial(_number, kind=float), "aten::IntImplicit": partial(_number, kind=int),
     "aten::FloatImplicit": partial(_number, kind=float), "prim::ImplicitTensorToNum": _number,
-    "aten::item": _number, "aten::ScalarImplicit": _number,
+    "aten::item": _number, "aten::ScalarImplicit": _number, "aten::tensor": _tensor, "aten::as_tensor": _tensor,
     "prim::NumToTensor": _as_tensor, "prim::RaiseException": _raise, "aten::warn": _nothing, "prim::Print": _nothing,
     "prim::dtype": _dtype_of, "prim::device": lambda x: x.device, "prim::layout": lambda x: 0,
     "prim::is_cuda": lambda x: False, "prim::requires_grad": lambda x: False, "prim::is_sparse": lambda x: False,

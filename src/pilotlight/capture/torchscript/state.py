@@ -15,7 +15,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from pilotlight.capture.torchscript.branches import running
-from pilotlight.capture.torchscript.objects import ScriptedPart, call
+from pilotlight.capture.torchscript.objects import Methods, ScriptedPart, ScriptedWhole, call
 from pilotlight.errors import PilotlightError
 
 
@@ -29,25 +29,26 @@ class Kept:
 class ScriptedModel(ScriptedPart):
     """The whole model. A call fills the attributes from the buffers, and the buffers from the attributes at its end."""
 
-    results: Any = None  # the structure that PyTorch gives them: named tuples have their names
-    kept: tuple[tuple[str, str, Any], ...] = ()  # path of the part, attribute, its values with `Kept` for tensors
+    def __init__(self, kind: str, functions: Methods):
+        super().__init__(kind, functions)
+        self._torchscript: ScriptedWhole = ScriptedWhole(kind, functions)
 
     def called(self, *args: Any) -> Any:
         parts = dict(self.named_modules())
-        for path, name, tree in self.kept:
+        for path, name, tree in self._torchscript.kept:
             part = parts[path]
-            part.script_.held[name] = pytree.tree_map(lambda leaf, part=part: _filled(part, leaf), tree)
+            part._torchscript.held[name] = pytree.tree_map(lambda leaf, part=part: _filled(part, leaf), tree)
         running.append(self)
         try:
             result = call(self, "forward", *args)
         finally:
             running.pop()
-        for path, name, tree in self.kept:
+        for path, name, tree in self._torchscript.kept:
             part = parts[path]
-            _leave(part, f"{path}.{name}" if path else name, tree, part.script_.held[name])
-            part.script_.held[name] = tree
-        leaves = pytree.tree_leaves(result)
-        return result if self.results is None else pytree.tree_unflatten(leaves, self.results)
+            _leave(part, f"{path}.{name}" if path else name, tree, part._torchscript.held[name])
+            part._torchscript.held[name] = tree
+        spec = self._torchscript.results
+        return result if spec is None else pytree.tree_unflatten(pytree.tree_leaves(result), spec)
 
 
 def _filled(part: Any, leaf: Any) -> Any:
@@ -91,17 +92,17 @@ class Attributes:
     def __init__(self, model: ScriptedModel, stored: set[tuple[str, str]]):
         self.model = model
         self.names = [
-            (path, name) for path, part in _parts(model) for name, value in part.script_.held.items()
-            if (part.script_.kind, name) in stored or isinstance(value, list | dict)
+            (path, name) for path, part in _parts(model) for name, value in part._torchscript.held.items()
+            if (part._torchscript.kind, name) in stored or isinstance(value, list | dict)
         ]
         self._assigned = {
-            (path, name) for path, part in _parts(model) for name in part.script_.held
-            if (part.script_.kind, name) in stored
+            (path, name) for path, part in _parts(model) for name in part._torchscript.held
+            if (part._torchscript.kind, name) in stored
         }
 
     def now(self) -> dict[tuple[str, str], Any]:
         parts = dict(_parts(self.model))
-        return {(path, name): parts[path].script_.held[name] for path, name in self.names}
+        return {(path, name): parts[path]._torchscript.held[name] for path, name in self.names}
 
     def containers(self) -> dict[tuple[str, str], list[Any]]:
         """What lists and dictionaries hold that no function assigns anew."""
@@ -116,14 +117,14 @@ class Attributes:
 
     def watch(self) -> None:
         for _, part in _parts(self.model):
-            part.script_.assigned = {}
+            part._torchscript.assigned = {}
 
     def assigned(self) -> dict[tuple[str, str], list[Any]]:
         """What they were set to since `watch`, in order; they are not watched any more."""
         parts = dict(_parts(self.model))
-        found = {(path, name): (parts[path].script_.assigned or {}).get(name, []) for path, name in self.names}
+        found = {(path, name): (parts[path]._torchscript.assigned or {}).get(name, []) for path, name in self.names}
         for part in parts.values():
-            part.script_.assigned = None
+            part._torchscript.assigned = None
         return found
 
 
@@ -158,6 +159,6 @@ def keep(model: ScriptedModel, initial: dict[tuple[str, str], Any], steady: dict
                 leaf = Kept(buffer)
             marked.append(leaf)
         whole = pytree.tree_unflatten(marked, spec)
-        part.script_.held[name] = whole
+        part._torchscript.held[name] = whole
         kept.append((path, name, whole))
-    model.kept = tuple(kept)
+    model._torchscript.kept = tuple(kept)
