@@ -103,6 +103,7 @@ ARCHIVES: dict[str, tuple[bytes, str]] = {
     "a way out": (pickled(b"N.", Part("a/../../etc/passwd", b"x")), "a/../../etc/passwd leads out of the archive"),
     "a way from the root": (pickled(b"N.", Part("/etc/passwd", b"x")), "/etc/passwd leads out of the archive"),
     "another folder": (pickled(b"N.", Part("b/data/0", b"x")), "b/data/0 leads out of the archive"),
+    "a name that is none": (pickled(b"N.", STORAGE).replace(b"a/data/0", b"a/data/\xff"), "a name is no text"),
     "a part twice": (pickled(b"N.", STORAGE, STORAGE), "a/data/0 is there twice"),
     "two names of a part": (pickled(b"N.", replace(STORAGE, local="a/data/1")), "a/data/0 differs between"),
     "two sizes of a part": (pickled(b"N.", replace(STORAGE, at=0)), "a/data/0 differs between"),

@@ -126,27 +126,29 @@ def _entries(source):
             _refuse_file(damaged + "the central directory is damaged")
         local = source.read(where, 30 + letters)
         here = unpack_from("<IHHHHHIIIHH", local)
-        text = "".join([chr(c) if 32 <= c < 127 else "?" for c in name])
-        shown = _shown(text)
+        try:
+            text = str(name, "utf-8")
+        except UnicodeError:
+            _refuse_file(damaged + "a name is no text")
         if head[4] or here[3]:
-            _refuse_file(shown + " is compressed; torch.save compresses nothing")
+            _refuse_file(_shown(text) + " is compressed; torch.save compresses nothing")
         if (head[3] | here[2]) & 1:
-            _refuse_file(shown + " is encrypted")
+            _refuse_file(_shown(text) + " is encrypted")
         if (
             here[0] != 0x04034B50 or bytes(local[30:]) != name or here[9] != letters or packed != size
             or here[7] not in (size, 0) or here[8] not in (size, 0) or (size != here[8] and not here[2] & 8)
         ):
-            _refuse_file(shown + " differs between the archive's directory and its place in the archive")
+            _refuse_file(_shown(text) + " differs between the archive's directory and its place in the archive")
         first = where + 30 + letters + here[10]
         if where < free or first + size > start:
-            _refuse_file("parts of the archive lie over each other, or not in order: " + shown)
+            _refuse_file("parts of the archive lie over each other, or not in order: " + _shown(text))
         free = first + size
         folder, _, name = text.partition("/")
         root = folder if root is None else root
         if not name or root != folder or folder in ("", "..") or "\\" in text or "/../" in "/" + text + "/":
-            _refuse_file("the name " + shown + " leads out of the archive")
+            _refuse_file("the name " + _shown(text) + " leads out of the archive")
         if name in found:
-            _refuse_file(shown + " is there twice")
+            _refuse_file(_shown(text) + " is there twice")
         found[name] = (first, size)
     return found
 
@@ -157,14 +159,19 @@ def _unpickle(p, find, stored):
     from struct import unpack
 
     stack, marks, memo = [], [], {}
-    # bytes after an opcode
-    operands = {75: 1, 77: 2, 74: 4, 71: 8, 88: 4, 85: 1, 138: 1, 113: 1, 114: 4, 104: 1, 106: 4, 128: 1}
+    operands = {77: 2, 74: 4, 71: 8, 88: 4, 85: 1, 138: 1, 114: 4, 106: 4, 128: 1}  # bytes after an opcode
     at = 0
     try:
         while True:
             op = p[at]
             at += 1
-            if op in operands:
+            if op == 113:  # the most frequent ones first
+                memo[p[at]] = stack[-1]
+                at += 1
+            elif op == 104 or op == 75:
+                stack.append(p[at] if op == 75 else memo[p[at]])
+                at += 1
+            elif op in operands:
                 n = operands[op]
                 raw = p[at : at + n]
                 at += n
@@ -175,14 +182,14 @@ def _unpickle(p, find, stored):
                     at += n
                 if len(raw) < n:
                     _refuse_file("data.pkl ends in the middle")
-                if op in (113, 114):
+                if op == 114:
                     memo[value] = stack[-1]
                     continue
                 if op == 128:
                     if value != 2:
                         _refuse_file("data.pkl is of pickle protocol %d, and only 2 is read" % value)
                     continue
-                if op in (104, 106):
+                if op == 106:
                     value = memo[value]
                 elif op in (74, 138):
                     value = int.from_bytes(raw, "little")
