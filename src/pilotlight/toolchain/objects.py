@@ -33,7 +33,7 @@ _FLAGS = [
 _BUFFERS = ((0x100000, 8192, 4096), (0x10000, 1024, 256), (0, 256, 256))
 _WINDOW = "-DPL_WINDOW_BYTES=1024u"
 # GCC makes calls of memmove out of loops, and there is no library; zig has one.
-_KIND_FLAGS = {"gcc": ("-fstack-usage"), "zig": zig.COMPILE}
+_KIND_FLAGS = {"gcc": ("-fstack-usage", "-fno-tree-loop-distribute-patterns"), "zig": zig.COMPILE}
 
 
 @dataclass(frozen=True)
