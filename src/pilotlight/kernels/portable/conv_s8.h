@@ -25,11 +25,11 @@ static inline void pl_gather_row_s8(const pl_conv_s8_t *s, const pl_run_s8_t *t,
             pl_copy(to, row + (at * s->ic), channels);
         } else {
             const int8_t *from = row + (at * s->ic);
-            int8_t *cell = to;
+            int8_t *place = to;
             for (int32_t k = channels; k > 0; k--) {
-                PL_BARRIER(cell);
-                *cell = *from;
-                cell++;
+                PL_BARRIER(place);
+                *place = *from;
+                place++;
                 from++;
             }
         }
