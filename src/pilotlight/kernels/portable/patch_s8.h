@@ -26,9 +26,9 @@ typedef struct {
     int32_t left;
     int32_t dh; // dilation
     int32_t dw;
-    int32_t groups; // of channels
-    int32_t icg;    // channels that a filter sees, filters in a group
-    int32_t ocg;
+    int32_t groups;  // of channels
+    int32_t icg;     // channels that a filter sees
+    int32_t ocg;     // filters in a group
     int32_t pixels;  // of an output row in one patch
     int32_t in_row;  // patches in an output row
     int32_t step;    // columns from a pixel's window to the next: sw where windows share columns, else kw
@@ -58,8 +58,8 @@ static inline void pl_group_s8(const pl_conv_s8_t *s, int32_t i, int32_t j, int3
 typedef struct {
     int32_t runs; // runs: 1, or one per pixel
     int32_t count;
-    int32_t at; // input column of the first; from one run to the next
-    int32_t at_run;
+    int32_t at;           // input column of the first
+    int32_t at_run;       // from one run to the next
     int32_t step;         // input columns from one to the next
     int32_t each_a_pixel; // 1: each column is a window of its own
 } pl_run_s8_t;

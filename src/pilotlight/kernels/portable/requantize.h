@@ -9,9 +9,9 @@
 
 /* What becomes of an accumulator: shifted left, multiplied, moved to the zero point, limited. */
 typedef struct {
-    int32_t zy; // zero point of the output, left shift of the accumulator
-    int32_t shift;
-    int32_t lo; // limits of the output
+    int32_t zy;    // zero point of the output
+    int32_t shift; // to the left, of the accumulator
+    int32_t lo;    // limits of the output
     int32_t hi;
 } pl_requantize_t;
 
