@@ -45,7 +45,7 @@ def mutated(files):
     data = bytearray(random.choice(files))
     # two of three only inside the pickle, which comes first, or in the text in JSON: the rest then stays as it was
     inside = random.randrange(3) and data.find(b'PK', 42)
-    for _ in range(random.randrange(1, 5)):
+    for _ in range(random.randrange(1, 3 if inside else 5)):
         size = len(data)
         if not size:
             break
