@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from collections import OrderedDict
 from dataclasses import replace
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_values_are_those_of_pytorch(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["'m.pt'", "open('m.pt', 'rb')", "data", "bytearray(data)", "memoryview(data)",
-                                 "io.BytesIO(data)", "OnlyRead(data)", "Slow(data)"])
+                                 "io.BytesIO(data)", "OnlyRead(data)", "OneWay(data)", "Slow(data)"])
 def test_from_a_path_a_stream_or_a_buffer(how: str, tmp_path: Path) -> None:
     torch.save(VALUES["a state_dict"], tmp_path / "m.pt")
     said = output(f"""{DESCRIBE}
@@ -74,6 +75,9 @@ class OnlyRead:
         self.inner = io.BytesIO(data)
     def read(self, *size):
         return self.inner.read(*size)
+class OneWay(OnlyRead):
+    def seek(self, place):
+        raise OSError
 class Slow(OnlyRead):
     def read(self, size):
         return self.inner.read(min(size, 7))
@@ -93,6 +97,21 @@ except RuntimeError:
     print(not writable)
 """, cwd=tmp_path)
     assert said.splitlines() == [description(VALUES["a state_dict"]), "True"]
+
+
+def test_an_archive_that_was_packed_again_loads(tmp_path: Path) -> None:
+    """By Python's zipfile, without compression: its tensors are where they happen to be."""
+    torch.save(VALUES["a tensor of each type"], tmp_path / "m.pt")
+    with zipfile.ZipFile(tmp_path / "m.pt") as old, zipfile.ZipFile(tmp_path / "n.pt", "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    said = output(f"""{DESCRIBE}
+with open('n.pt', 'rb') as file:
+    data = file.read()
+print(describe(torch.load(data)))
+print(describe(torch.load('n.pt')))
+""", cwd=tmp_path)
+    assert said.splitlines() == [description(VALUES["a tensor of each type"])] * 2
 
 
 def test_a_model_with_loaded_weights_computes_the_same(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ class _Source:
                 self.bytes = f.seek(0, 2)
                 self.bytes = f.tell() if self.bytes is None else self.bytes
                 self.stream = f
-            except (AttributeError, OSError):
+            except (AttributeError, TypeError, OSError):
                 self.view = memoryview(bytearray(f.read()))
         if self.view is not None:
             self.bytes = len(self.view)
