@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from pilotlight.cli.micropython import left_out
 from pilotlight.micropython import ports
 from pilotlight.micropython.build import build
 from pilotlight.micropython.select import SMALL, select
@@ -236,8 +237,10 @@ print(binascii.hexlify(file.getvalue()).decode())
 
 def test_a_build_that_does_not_ask_for_it_has_no_loader() -> None:
     assert "load" not in {unit.name for unit in SMALL.units()}
-    chosen = {unit.name for unit in SMALL.with_parts(["load"]).units()}
-    assert {"load", "_unpickle"} <= chosen
+    chosen = SMALL.with_parts(["load"])
+    assert {"load", "_unpickle"} <= {unit.name for unit in chosen.units()}
+    assert left_out(chosen) == ["  not built in: save, safetensors (add --with save,safetensors)"]
+    assert left_out(chosen.with_parts(["safetensors", "save"])) == []
 
 
 def test_parts_are_asked_for_by_name(tmp_path: Path) -> None:

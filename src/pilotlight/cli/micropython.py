@@ -66,6 +66,12 @@ def chosen(
     return _named(talk, ops, inputs, ops_file).with_parts(wanted)
 
 
+def left_out(selection: TorchSelection) -> list[str]:
+    """A line about the parts that were not asked for."""
+    parts = ",".join(selection.without)
+    return [f"  not built in: {parts.replace(',', ', ')} (add --with {parts})"] if parts else []
+
+
 def _named(talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None) -> TorchSelection:
     if ops is not None and ops_file is not None:
         raise PilotlightError("--ops and --ops-file both select operators", hint="give one", kind="usage")
@@ -145,11 +151,12 @@ def build(
     from pilotlight.micropython import ports
 
     ports.port(board, heap)  # so that a wrong name is reported before a model is run
-    port, program = made(talk, board, heap, chosen(talk, ops, inputs, ops_file, parts))
+    selection = chosen(talk, ops, inputs, ops_file, parts)
+    port, program = made(talk, board, heap, selection)
     from pilotlight.micropython.firmware import report_tables, write_firmware
 
     report = write_firmware(port, program, output)
-    talk.result(report, *report_tables(report, everything))
+    talk.result(report, *report_tables(report, everything), *left_out(selection))
 
 
 @command.command("export", short_help="Write the module as a folder for any port of MicroPython.")
@@ -174,4 +181,5 @@ def export(
     talk.result(
         {"folder": str(output), "files": files, "operators": len(selection.kernels())},
         f"{output}: {len(files)} files, {len(selection.kernels())} operator overloads", f"  {make}",
+        *left_out(selection),
     )
