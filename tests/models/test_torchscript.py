@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import pilotlight as pl
+from pilotlight.capture.recording import record
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph
 from support.compiled import assert_matches, rows_of
@@ -25,6 +26,7 @@ from support.scripted_models import (
     Forked,
     Gate,
     Lazy,
+    Memory,
     Points,
     Ragged,
     Sizes,
@@ -141,6 +143,18 @@ def test_decisions_by_data(tmp_path: Path) -> None:
     graph = check(saved(Gate(), tmp_path / "gate.pt"), "1x4", runs=12)
     assert {state.name for state in graph.states} == {"level", "peak"}
     assert any(node.op == "cond" for node in graph.nodes)
+
+
+def test_lists_dictionaries_and_objects(tmp_path: Path) -> None:
+    graph = check(saved(Memory(), tmp_path / "memory.pt"), "1x4", runs=7)
+    assert {state.name for state in graph.states} == {"line_0", "line_1", "table_0", "table_1"}
+
+
+def test_layers_of_a_model_that_decides_cannot_be_compared(tmp_path: Path) -> None:
+    graph = pl.load(saved(Gate(), tmp_path / "gate.pt"), ["1x4"])
+    assert isinstance(graph, Graph)
+    with pytest.raises(PilotlightError, match="the model runs other operators in one run than in another"):
+        record(graph.truth, [[torch.ones(1, 4)], [torch.full((1, 4), -9.0)]])
 
 
 @pytest.mark.parametrize(("model", "kind", "says"), [

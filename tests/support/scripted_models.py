@@ -128,6 +128,42 @@ class Gate(nn.Module):
         return y, self.peak
 
 
+class Sum:
+    """A class that is no module."""
+
+    def __init__(self, start: float) -> None:
+        self.value = start
+
+    def add(self, number: float) -> float:
+        self.value += number
+        return self.value
+
+
+class Memory(nn.Module):
+    """State in a list and a dictionary, an object of a class, and decisions by data in a loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = [torch.zeros(1, 4), torch.ones(1, 4)]
+        self.table = {"slow": torch.zeros(1, 4), "fast": torch.ones(1, 4)}
+
+    def forward(self, x: Tensor) -> tuple[Tensor, dict[str, list[Tensor]]]:
+        weight = Sum(0.5)
+        for k in range(3):
+            weight.add(float(k))
+            if k == 1:
+                continue
+            if x[0, k] > 0:
+                x = x * 0.5
+            else:
+                x = x + float(k)
+        self.line.append(x)
+        oldest = self.line.pop(0)
+        self.table["slow"] = self.table["slow"] * 0.5 + x
+        self.table["fast"].add_(x)
+        return oldest * weight.value, {key: [value, value + 1] for key, value in self.table.items()}
+
+
 class Counter(nn.Module):
     """What cannot be compiled: a number that every call changes."""
 

@@ -64,10 +64,18 @@ class Recording:
 
 def record(reference: Reference, inputs: Sequence[Sequence[torch.Tensor]]) -> Recording:
     """What the model computes in its own types."""
-    answers, runs, operators = reference.in_float32(), [], []
+    answers = reference.in_float32()
+    runs: list[list[torch.Tensor]] = []
+    operators: list[str] = []
     for row in inputs:
         with _layers_apart(), _Recorder() as recorder:
             answers(*row)
+        if runs and len(recorder.results) != len(runs[0]):
+            raise PilotlightError(
+                "the model runs other operators in one run than in another, because it decides by its data; its layers "
+                "cannot be compared", kind="unsupported",
+                hint="give --inputs whose samples all decide alike, or compare the outputs with `pilotlight run`",
+            )
         runs.append(recorder.results)
         operators = recorder.operators
     return Recording(operators, runs)
