@@ -113,7 +113,7 @@ def test_a_board_is_a_toml_file(tmp_path, monkeypatch):
     """Memory map, flags of the core and serial line of a build are those of its file, wherever that is."""
     text = (Path(boards.__file__).parent / f"{BOARD}.toml").read_text()
     for old, new in ((f'name = "{BOARD}"', 'name = "mine"'), ("0x2100_0000", "0x2180_0000"), ("irq = 0", "irq = 4"),
-                     ("uart = 0x4000_4000", "uart = 0x4000_5000"), ("cortex-m4", "cortex-m33"), ("default = true", "")):
+                     ("base = 0x4000_4000", "base = 0x4000_5000"), ("cortex-m4", "cortex-m33"), ("default = true", "")):
         assert old in text
         text = text.replace(old, new)
     path = tmp_path / "mine.toml"
