@@ -135,7 +135,7 @@ def _refuse_changes(
         if given:
             raise PilotlightError(
                 f"{model} is {kind} with {what} of its own; {option} cannot change them",
-                hint=f"omit {option}, or save the model again", kind="usage",
+                hint=f"omit {option}, or export the model again", kind="usage",
             )
 
 

@@ -1,0 +1,1 @@
+"""TorchScript archives, which torch.jit.save writes → Graph."""
