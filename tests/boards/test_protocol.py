@@ -4,10 +4,12 @@ boards that are unplugged, busy or silent."""
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 import zlib
@@ -540,3 +542,39 @@ def test_boards_are_found_by_their_usb_id(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(PilotlightError, match=message) as error:
         pl.connect("nucleo-wb55rg")
     assert error.value.kind == "board-missing"
+
+
+RTT_STAND_IN = """#include <unistd.h>
+#define SEGGER_RTT_MODE_BLOCK_IF_FIFO_FULL 2u
+static inline int SEGGER_RTT_SetFlagsUpBuffer(unsigned buffer, unsigned flags) { return (int)(buffer + flags) - 2; }
+static inline unsigned SEGGER_RTT_Read(unsigned buffer, void *data, unsigned bytes)
+{
+    const ssize_t got = read((int)buffer, data, bytes < 7u ? bytes : 7u);
+    if (got <= 0) { _exit(0); }
+    return (unsigned)got;
+}
+static inline unsigned SEGGER_RTT_Write(unsigned buffer, const void *data, unsigned bytes)
+{
+    return (unsigned)write((int)buffer + 1, data, bytes);
+}
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for RTT is a POSIX one")
+def test_the_port_in_the_documentation(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "device-protocol.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```c\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "SEGGER_RTT.h").write_text(RTT_STAND_IN, encoding="utf-8")
+    port = tmp_path / "io_rtt.c"
+    port.write_text(f'{text}\n#include "pl_server.h"\nint main(void) {{ pl_serve(); return 0; }}\n', encoding="utf-8")
+    server = Server(server_program(FOLDER, tmp_path, 256, port=port))
+    try:
+        client = Client(server.channel, timeout=60.0)
+        client.hello()
+        client.reset()
+        model, arrays = Tiny(), inputs(3)
+        for _ in range(2):
+            want = model(*(torch.from_numpy(a) for a in arrays)).numpy()
+            np.testing.assert_array_equal(run(client, arrays), want)
+    finally:
+        server.close()

@@ -19,12 +19,14 @@ from pilotlight.toolchain.objects import DEVICE_SOURCES
 from pilotlight.toolchain.ports import ports_header
 
 
-def server_program(folder: Path, work: Path, buffer: int, *more: str) -> Path:
+def server_program(
+    folder: Path, work: Path, buffer: int, *more: str, port: Path = DEVICE_SOURCES / "io_host.c"
+) -> Path:
     """The server with a model, as a program of this computer with a transfer buffer of any size."""
     host, model, target = boards.load("host"), read_folder(folder), work / "server"
     (work / "pl_ports.h").write_text(ports_header(model))
     sources = [*(folder / name for name in model.sources)]
-    sources += [DEVICE_SOURCES / name for name in ("server.c", "frame.c", "model.c", "io_host.c")]
+    sources += [*(DEVICE_SOURCES / name for name in ("server.c", "frame.c", "model.c")), port]
     found = find(host)
     flags = ["-std=c99", "-O1", f"-DPL_BUFFER_BYTES={buffer}u", "-ffp-contract=off"]
     include = [f"-I{path}" for path in (DEVICE_SOURCES, work, folder)]
