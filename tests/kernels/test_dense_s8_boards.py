@@ -72,11 +72,11 @@ CHANGES: list[tuple[board.Machine, Family, str, str]] = [
     (board.M4, DSP, "ssat r0, #8", "ssat r0, #9"),
     (board.RV32, RV32, "srli s4, s4, 31", "srli s4, s4, 30"),
     (board.RV32, RV32, "0(t0)", "1(t0)"),
-    (board.M3, PORTABLE, "(uint32_t)product >> 31", "(uint32_t)product >> 30"),
+    (board.M3, PORTABLE, "(uint32_t)bits >> 31", "(uint32_t)bits >> 30"),
     (board.MICROBIT, PORTABLE, "+ 0x8000", "+ 0x7fff"),
     (board.M3, PORTABLE, "for (; k > 0; k--)", "for (; k > 1; k--)"),
-    (board.RV32, PORTABLE, "ocg - f < 4 ?", "ocg - f < 3 ?"),
-    (board.RV32, PORTABLE, "pixels - p >= PL_PIXELS_S8", "pixels - p + 1 >= PL_PIXELS_S8"),
+    (board.RV32, PORTABLE, "(ocg - f) < 4) ?", "(ocg - f) < 3) ?"),
+    (board.RV32, PORTABLE, "(pixels - p) >= PL_PIXELS_S8", "(pixels - p + 1) >= PL_PIXELS_S8"),
 ]
 
 
