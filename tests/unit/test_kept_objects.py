@@ -125,6 +125,13 @@ def test_without_a_cache_everything_is_compiled(work: Work, tmp_path: Path) -> N
     assert work.compiles() and work.compiles()
 
 
+def test_a_large_object_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PILOTLIGHT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(kept, "_LARGEST", 10)
+    work = Work(tmp_path / "here", monkeypatch)
+    assert work.compiles() and work.compiles() and not (tmp_path / "cache" / "objects").exists()
+
+
 def test_the_oldest_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "_MOST_BYTES", 250)
     monkeypatch.setattr(kept, "_LOOK_EVERY", 2)

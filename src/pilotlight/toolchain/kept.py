@@ -20,6 +20,7 @@ _NAMED = re.compile(rb'^\s*(?:#\s*include|\.incbin)\s+"([^"]+)"', re.MULTILINE)
 _FOLDER, _FIRST = "-iquote", "-include"
 _READ_BY_COMPILERS = ("CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX", "SOURCE_DATE_EPOCH")
 _MOST_BYTES = 256 << 20
+_LARGEST = 4 << 20
 _LOOK_EVERY = 256  # stored objects, after which the oldest make room
 
 
@@ -47,7 +48,10 @@ class KeptObject:
         return True
 
     def store(self, target: Path, usage: Path) -> None:
-        """Keep it; where that fails, for want of room or of rights, it is compiled again the next time."""
+        """Keep it; where that fails, for want of room or of rights, it is compiled again the next time. So is one that
+        is large: it holds weights, which are only copied."""
+        if target.stat().st_size > _LARGEST:
+            return
         code, frames = target.read_bytes(), usage.read_bytes() if usage.exists() else b""
         content = len(code).to_bytes(8, "little") + code + frames
         partial = self._path.with_name(f"{self._path.name}.{os.getpid()}")
@@ -65,8 +69,8 @@ def _split(content: bytes, at: int) -> tuple[bytes, bytes]:
 def _key(command: Sequence[str], flags: Sequence[str], source: Path) -> str:
     kept, folders, first = _without_folders(flags)
     parts = [_compiler(command[0]), *map(str.encode, (*command[1:], *kept)), *_environment()]
-    for name, content in _read(source, [source.parent, *folders], first):
-        parts += [name.encode(), hashlib.sha256(content).digest()]
+    for name, digest in _read(source, [source.parent, *folders], first):
+        parts += [name.encode(), digest]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
@@ -87,17 +91,20 @@ def _without_folders(flags: Sequence[str]) -> tuple[list[str], list[Path], list[
 
 
 def _read(source: Path, folders: list[Path], first: list[Path]) -> Iterator[tuple[str, bytes]]:
-    """What is compiled: the source and all that it names, each once, whether or not an #if leaves it out."""
+    """What is compiled: the source and all that it names, each once, whether or not an #if leaves it out; its name
+    and a digest."""
     waiting, seen = [source, *first], set()
     while waiting:
         path = waiting.pop(0)
         if path in seen:
             continue
         seen.add(path)
-        content = path.read_bytes()
-        yield path.name, content
-        if path.suffix == ".bin":
+        if path.suffix == ".bin":  # weights, which may be large
+            with path.open("rb") as weights:
+                yield path.name, hashlib.file_digest(weights, "sha256").digest()
             continue
+        content = path.read_bytes()
+        yield path.name, hashlib.sha256(content).digest()
         for name in map(bytes.decode, _NAMED.findall(content)):
             found = [file for folder in (path.parent, *folders) if (file := folder / name).is_file()]
             waiting += found[:1]
