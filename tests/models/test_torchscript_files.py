@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
@@ -175,5 +176,6 @@ def test_options_that_change_nothing(archive: Path) -> None:
 def test_the_command_line(archive: Path) -> None:
     result = call_json("run", str(archive), "--input", "1x4", "--board", "host")
     assert result["match"] and result["compared_with"] == "PyTorch"
-    assert {step["source"].rpartition(":")[0] for step in result["network"]["steps"] if step["source"]} \
-        == {"good.pt:code/__torch__/torch/nn/modules/linear.py"}
+    sources = {step["source"].rpartition(":")[0] for step in result["network"]["steps"] if step["source"]}
+    assert len(sources) == 1  # the archive's file may have a number, if this process has scripted such a layer before
+    assert re.fullmatch(r"good\.pt:code/__torch__/torch/nn/modules/linear(/___torch_mangle_\d+)?\.py", *sources)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -119,10 +120,14 @@ def test_a_fault_is_explained_with_function_and_line(faulty: Path) -> None:
     assert "output scores" in shown.stdout and not shown.stderr
 
 
-def test_ctrl_c_ends_it(faulty: Path) -> None:
-    """As a program of its own, which gets the signal."""
+def test_ctrl_c_ends_it(faulty: Path, tmp_path: Path) -> None:
+    """As a program of its own, which gets the signal, while the board goes on."""
+    node = shutil.copytree(faulty, tmp_path / "node", ignore=shutil.ignore_patterns("build"))
+    text = (node / "input.c").read_text(encoding="utf-8")
+    (node / "input.c").write_text(text.replace("calls > 2", "calls < 0"), encoding="utf-8")
+    built(node)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "-m", "pilotlight", "monitor", str(faulty)]
+    command = [sys.executable, "-m", "pilotlight", "monitor", str(node)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     assert process.stdout.readline().startswith("output scores")
