@@ -176,3 +176,14 @@ def test_boards_of_a_template() -> None:
     names = {row["name"] for row in call_json("boards", "--template", "cmake")["boards"]}
     assert {"mps2-an386", "riscv32-virt", "nucleo-wb55rg"} <= names
     assert not names & {"host", "pico", "esp32", "esp32-s3", "teensy41"}
+
+
+@pytest.mark.parametrize("name", ["net", "test"])
+def test_a_project_called_like_its_model_or_a_target_builds(name: str, project: Path, tmp_path: Path) -> None:
+    """Two targets of CMake cannot have one name."""
+    for program in ("cmake", "arm-none-eabi-gcc"):
+        path_of(program)
+    node = tmp_path / name
+    call_json("new", node, f"{project.parent / 'net.py'}:net", "--board", "mps2-an386")
+    call_json("build", node)
+    assert (node / "build" / f"{name}_app.elf").exists()

@@ -29,6 +29,8 @@ from pilotlight.version import __version__
 
 _APPLICATION_STACK = 2048  # bytes besides the model's: main, what it calls, an interrupt
 _UNKNOWN_STACK = 4096
+# Targets of CMake itself and of the environments.
+_TARGETS = ("all", "app", "clean", "freertos", "help", "install", "main", "package", "test", "zephyr")
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def render(
     _check_memories(template, board, build, code_in)
     model = project_model(build, info.stack)
     values = {
-        "project": re.sub(r"\W+", "_", name).strip("_") or "app", "title": name, "board": board, "model": model,
+        "project": program_name(name, model.name), "title": name, "board": board, "model": model,
         "options": options, "version": __version__, "place": board.placement(
             build.options.weights_in, build.options.arena_in
         ),
@@ -86,6 +88,13 @@ def render(
     return Rendered(
         template, board, options, code_in, app, yours, program, files, commands, _tools(template, board)
     )
+
+
+def program_name(project: str, model: str) -> str:
+    """What the program and its build target are called: like the project, unless the model's library or a target of the
+    environment has that name."""
+    name = re.sub(r"\W+", "_", project).strip("_") or "app"
+    return f"{name}_app" if name in (model, *_TARGETS) else name
 
 
 def _check_memories(template: Template, board: Board, build: Build | ProgramBuild, code_in: str | None) -> None:
