@@ -187,3 +187,12 @@ def test_a_project_called_like_its_model_or_a_target_builds(name: str, project: 
     call_json("new", node, f"{project.parent / 'net.py'}:net", "--board", "mps2-an386")
     call_json("build", node)
     assert (node / "build" / f"{name}_app.elf").exists()
+
+
+@pytest.mark.parametrize(("name", "app"), [("input", "run"), ("board", "run"), ("fault", "server")])
+def test_a_model_called_like_a_file_of_the_project(name: str, app: str, made: Path, tmp_path: Path) -> None:
+    """Its header would be hidden."""
+    model = f"{made / 'net.py'}:net"
+    error = call_error("new", tmp_path / "node", model, "--board", "mps2-an386", "--name", name, "--app", app)
+    assert error["message"] == f"the model is called {name}, and the project has a file {name}.h of its own"
+    assert error["hint"] == f"give the model another name: --name {name}_net" and not (tmp_path / "node").exists()

@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,7 @@ def render(
         files |= {f"{application.server}/{path}": text.encode() for path, text in server_files(info.folder).items()}
     rendered = _rendered(template, application, values)
     files |= {path: text.encode() for path, text in rendered.items() if text.strip()}
+    _check_headers(files, template.model, model.name)
     for archive, inside in template.zip.items():
         name = _text(archive, values)
         files[name] = _zipped(files, inside, name.removesuffix(".zip"))
@@ -95,6 +96,17 @@ def program_name(project: str, model: str) -> str:
     environment has that name."""
     name = re.sub(r"\W+", "_", project).strip("_") or "app"
     return f"{name}_app" if name in (model, *_TARGETS) else name
+
+
+def _check_headers(files: Iterable[str], folder: str, model: str) -> None:
+    """The model's header has to be the only one of its name: an #include finds the first."""
+    header = f"{model}.h"
+    others = [path for path in files if path.endswith(f"/{header}") or path == header]
+    if any(path != f"{folder}/{header}" for path in others):
+        raise PilotlightError(
+            f"the model is called {model}, and the project has a file {header} of its own",
+            hint=f"give the model another name: --name {model}_net", kind="usage",
+        )
 
 
 def _check_memories(template: Template, board: Board, build: Build | ProgramBuild, code_in: str | None) -> None:
