@@ -31,6 +31,7 @@ from support.scripted_models import (
     Points,
     Ragged,
     Sizes,
+    TwoNames,
     Wave,
     Writer,
 )
@@ -156,6 +157,7 @@ def test_lists_dictionaries_and_objects(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("model", "kind", "says"), [
     (Counter, "capture", "changes its attribute 'calls' from call to call"),
+    (TwoNames, "capture", "the attributes 'level' and 'other' of the TorchScript model are one tensor"),
     (Endless, "data-dependent", "how often a loop runs depends on it"),
     (Ragged, "data-dependent", "its branches give float32[1, 4] and float32[1, 1], which differ"),
     (Collector, "data-dependent", "a branch changes a list or dictionary (aten::_set_item)"),

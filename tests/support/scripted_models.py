@@ -176,6 +176,21 @@ class Counter(nn.Module):
         return x * self.calls
 
 
+class TwoNames(nn.Module):
+    """What cannot be compiled: one tensor with two names, written through one and read through the other."""
+
+    level: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("level", torch.zeros(4))
+        self.other = self.level
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.level += x[0]
+        return x * self.other
+
+
 class Endless(nn.Module):
     """A loop whose length the data decides."""
 

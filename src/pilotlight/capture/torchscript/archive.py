@@ -120,7 +120,7 @@ def _not_scripted(path: Path) -> PilotlightError:
             "path); or write it with torch.jit.save or torch.export.save",
         )
     count = sum(isinstance(value, torch.Tensor) for value in data.values()) if isinstance(data, dict) else 0
-    what = f"only weights ({count} tensors by name)" if count else \
+    what = f"only weights ({count} {'tensor' if count == 1 else 'tensors'} by name)" if count else \
         f"a dictionary with {', '.join(map(repr, list(data)[:4]))}" if isinstance(data, dict) else \
         f"a {type(data).__name__}"
     return PilotlightError(

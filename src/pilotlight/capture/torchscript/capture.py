@@ -18,7 +18,7 @@ from pilotlight.capture.frames import user_frame
 from pilotlight.capture.reference import ExportedReference, ModuleReference
 from pilotlight.capture.torchscript.archive import load_archive
 from pilotlight.capture.torchscript.arguments import read_arguments
-from pilotlight.capture.torchscript.difference import difference, failed
+from pilotlight.capture.torchscript.difference import difference, failed, one_tensor
 from pilotlight.capture.torchscript.functions import Functions
 from pilotlight.capture.torchscript.module import converted
 from pilotlight.capture.torchscript.objects import copied
@@ -93,7 +93,7 @@ def _settled(script: Any, functions: Functions, truth: Eager, args: tuple[Any, .
         if problem is None:
             return candidate
         problems.append(problem)
-    raise problems[0]
+    raise one_tensor(script, functions.attributes()) or problems[0]
 
 
 def copied_state(state: _State) -> _State:

@@ -82,6 +82,31 @@ def _described(call: int, output: int, place: str) -> PilotlightError:
     )
 
 
+def one_tensor(script: Any, attributes: dict[str, set[str]]) -> PilotlightError | None:
+    """What to say of a module that differs and has one tensor under two names: writes to it reach only one of them."""
+    names: dict[int, list[str]] = {}
+    for path, part in [("", script), *_submodules(script, "")]:
+        for name in sorted(attributes.get(part._type().qualified_name(), set())):
+            value = part.getattr(name)
+            if isinstance(value, torch.Tensor) and value.numel():
+                names.setdefault(value.untyped_storage().data_ptr(), []).append(f"{path}{name}")
+    shared = next((found for found in names.values() if len(found) > 1), None)
+    if shared is None:
+        return None
+    return PilotlightError(
+        f"the attributes {' and '.join(map(repr, shared))} of the TorchScript model are one tensor, which the model "
+        "writes to; a compiled model keeps them apart",
+        hint="use one of the names only, and save the model again; or give its Python: file.py:name", kind="capture",
+    )
+
+
+def _submodules(script: Any, path: str) -> list[tuple[str, Any]]:
+    found = []
+    for name, part in torch._C.ModuleDict(script).items():
+        found += [(f"{path}{name}.", part), *_submodules(part, f"{path}{name}.")]
+    return found
+
+
 def failed(error: Exception, where: str | None) -> PilotlightError:
     """The module runs, but its functions in Python do not."""
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
