@@ -1,4 +1,6 @@
-"""The integer arithmetic that every target shares, in numpy.
+"""The integer arithmetic that every target shares, in numpy. A graph has one of two contracts (`Graph.numerics`).
+
+`pilotlight`, of models that are quantized here, rounds once:
 
     rhmul(a, b) = (int64(a) * b + 2^31) >> 32
     y = clamp(zero_point + rhmul(acc << k, M))        M = rint(scale * 2^(32-k)), one k per layer
@@ -9,7 +11,15 @@ right shift comes first:
     y = clamp(zero_point + rhmul((acc + 2^(p-1)) >> p, M))        M = rint(scale * 2^(32+p)), one p per layer
 
 One rounded high multiply is an instruction of its own on Cortex-M with DSP (SMMULR, SMMLAR) and Helium (VRMULH), one
-64-bit multiply elsewhere. The C, the assembly and this file give the same bits.
+64-bit multiply elsewhere.
+
+`tflm`, of quantized TFLite files, gives the bytes of TensorFlow Lite for Microcontrollers, which rounds twice:
+
+    srdhm(a, q) = (int64(a) * q + 2^30) >> 31                       half up
+    rdbpot(a, e) = a / 2^e                                          half away from zero
+    y = clamp(zero_point + rdbpot(srdhm(acc << left, q), right))    scale = q * 2^(left-right-31), per channel
+
+In both contracts the C, the assembly and this file give the same bits.
 """
 
 from __future__ import annotations
@@ -22,6 +32,7 @@ from pilotlight.errors import PilotlightError
 
 INT8 = (-128, 127)
 INT16 = (-32768, 32767)
+PILOTLIGHT, TFLM = "pilotlight", "tflm"  # the contracts
 
 
 def rhmul(a: np.ndarray, b: np.ndarray | int) -> np.ndarray:
@@ -75,6 +86,50 @@ def requantize(
     shifted = ((acc.astype(np.int64) + ((1 << m.down) >> 1)) >> m.down) << m.shift
     scaled = rhmul(shifted, m.value)
     return np.clip(scaled + zero_point, *limits).astype(dtype)
+
+
+def tflm_multiplier(scale: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """Real factors as TFLM has them: q int32 and the shift int32 of each, positive to the left.
+
+    It is `QuantizeMultiplier`: q = round(f * 2^31) with the factor f * 2^shift, half away from zero; a factor below
+    2^-32 is 0."""
+    fraction, shift = np.frexp(np.atleast_1d(np.asarray(scale, np.float64)))
+    scaled = fraction * 2.0**31
+    q = (np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)).astype(np.int64)
+    over = q == 1 << 31
+    q, shift = np.where(over, q >> 1, q), shift.astype(np.int64) + over
+    dead = shift < -31
+    return np.where(dead, 0, q).astype(np.int32), np.where(dead, 0, shift).astype(np.int32)
+
+
+def srdhm(a: np.ndarray, q: np.ndarray | int) -> np.ndarray:
+    """TFLM's SaturatingRoundingDoublingHighMul for q that is not the least of int32."""
+    return (a.astype(np.int64) * np.asarray(q, np.int64) + (1 << 30)) >> 31
+
+
+def rdbpot(a: np.ndarray, exponent: np.ndarray | int) -> np.ndarray:
+    """TFLM's RoundingDivideByPOT."""
+    mask = (np.int64(1) << np.asarray(exponent, np.int64)) - 1
+    return (a >> np.asarray(exponent, np.int64)) + ((a & mask) > (mask >> 1) + (a < 0))
+
+
+def int32(a: np.ndarray) -> np.ndarray:
+    """The lower 32 bits as a signed number: what is left of a sum or shift that is too large."""
+    return ((a + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
+
+
+def tflm_scaled(acc: np.ndarray, q: np.ndarray | int, shift: np.ndarray | int) -> np.ndarray:
+    """TFLM's MultiplyByQuantizedMultiplier: acc * q * 2^(shift-31), rounded twice."""
+    s = np.asarray(shift, np.int64)
+    return rdbpot(srdhm(int32(acc.astype(np.int64) << np.maximum(s, 0)), q), np.maximum(-s, 0))
+
+
+def tflm_requantize(
+    acc: np.ndarray, q: np.ndarray, shifts: np.ndarray, zero_point: int, limits: tuple[int, int] = INT8,
+    dtype: type = np.int8,
+) -> np.ndarray:
+    """Accumulators (last axis: channels) as the next layer's integers under TFLM's contract."""
+    return np.clip(int32(tflm_scaled(acc, q, shifts) + zero_point), *limits).astype(dtype)
 
 
 def check_accumulator(weight: np.ndarray, bias: np.ndarray, shift: int, largest: int = 128) -> None:

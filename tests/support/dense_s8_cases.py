@@ -44,6 +44,8 @@ def reference(layer: Int8Layer, x: np.ndarray) -> np.ndarray:
             for g in range(s.groups):
                 taps = layer.w[g * ocg : (g + 1) * ocg, r, c].astype(np.int64)
                 acc[..., g * ocg : (g + 1) * ocg] += window[..., g * icg : (g + 1) * icg] @ taps.T
+    if layer.shifts is not None:
+        return fixed.tflm_requantize(acc, layer.m, layer.shifts, layer.zy, (layer.lo, layer.hi))
     return fixed.requantize(acc, fixed.Multiplier(layer.m, layer.shift), layer.zy, (layer.lo, layer.hi))
 
 

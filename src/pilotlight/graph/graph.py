@@ -11,6 +11,7 @@ import numpy as np
 from torch.export import ExportedProgram
 
 from pilotlight.errors import PilotlightError
+from pilotlight.fixed import PILOTLIGHT
 from pilotlight.graph.dtypes import BY_NUMPY, DType
 from pilotlight.graph.reference import Reference
 
@@ -150,6 +151,7 @@ class Graph:
     reference: Reference | None = None  # what it is compared with; see `truth`
     exported: ExportedProgram | None = None  # what torch.export made of the model; see `torch_program`
     quantization: Quantization | None = None
+    numerics: str = PILOTLIGHT  # which contract of `pilotlight.fixed` its integers follow
     fixed: list[tuple[int, Any]] = field(default_factory=list)  # results that are not tensors, by place
     fallbacks: list[Any] = field(default_factory=list)  # float operators inside an integer model, with reasons
     _names: dict[str, int] = field(default_factory=dict)
@@ -239,6 +241,7 @@ class Graph:
     def stand_for(self, real: Graph) -> None:
         """Become another form of a captured graph: compared with the same model, called by the same names."""
         self.reference, self.exported, self.macs = real.reference, real.exported, real.macs
+        self.numerics = real.numerics
         for port, original in zip([*self.inputs, *self.outputs], [*real.inputs, *real.outputs], strict=True):
             port.name = original.name
 

@@ -96,7 +96,7 @@ def _table(node: Node, known: Interval) -> Interval:
 
 def _dense(node: Node, known: Interval) -> Interval:
     """The accumulator's bounds through the requantization, which never decreases."""
-    w, bias, m = (v.data for v in node.inputs[1:4])
+    w, bias, m, *shifts = (v.data for v in node.inputs[1:])
     assert w is not None and bias is not None and m is not None
     low, high = known
     if any(node.attrs.get("pad", ())):
@@ -111,9 +111,15 @@ def _dense(node: Node, known: Interval) -> Interval:
     least = (positive * low + negative * high).sum(axis=(1, 2)) + bias
     most = (positive * high + negative * low).sum(axis=(1, 2)) + bias
     a = node.attrs
-    multiplier, limits = fixed.Multiplier(m, a["shift"]), (a["lo"], a["hi"])
-    ends = [fixed.requantize(acc, multiplier, a["zy"], limits).astype(np.int64) for acc in (least, most)]
-    return ends[0], ends[1]
+    limits = (a["lo"], a["hi"])
+    if shifts:
+        assert shifts[0] is not None
+        if np.any(np.maximum(-least, most) << np.maximum(shifts[0].astype(np.int64), 0) >= 2**31):
+            return np.full(len(w), a["lo"]), np.full(len(w), a["hi"])  # it wraps around
+        ends = [fixed.tflm_requantize(acc, m, shifts[0], a["zy"], limits) for acc in (least, most)]
+    else:
+        ends = [fixed.requantize(acc, fixed.Multiplier(m, a["shift"]), a["zy"], limits) for acc in (least, most)]
+    return ends[0].astype(np.int64), ends[1].astype(np.int64)
 
 
 @dataclass
@@ -180,8 +186,8 @@ def _shrink(edit: Editor, value: Value, gone: np.ndarray, constant: np.ndarray) 
     if "shape" in producer.attrs:
         producer.attrs["shape"] = value.shape
     if producer.op in ("qconv2d", "qlinear"):
-        rows = [_rows(edit.graph, v, kept) for v in producer.inputs[1:4]]
-        edit.read(producer, [producer.inputs[0], *rows, *producer.inputs[4:]])
+        rows = [_rows(edit.graph, v, kept) for v in producer.inputs[1:]]
+        edit.read(producer, [producer.inputs[0], *rows])
         producer.attrs["channels"] = int(kept.sum())
         if producer.attrs.get("groups", 1) > 1:
             producer.attrs["groups"] = int(kept.sum())

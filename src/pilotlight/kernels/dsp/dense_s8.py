@@ -33,7 +33,7 @@ def dsp(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
     """Portable C where no block fits. A small target gets fewer blocks."""
     flat = replace(layer, shape=layer.shape.flattened())
     s = flat.shape
-    if s.depthwise and s.ic < 4:
+    if layer.shifts is not None or (s.depthwise and s.ic < 4):
         yield from portable(layer, target)
     elif s.depthwise:
         fits = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 4

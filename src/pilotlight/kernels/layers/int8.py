@@ -14,6 +14,7 @@ from pilotlight.kernels.pack_f32 import Conv2dShape
 class Int8Layer:
     """y = clamp(zy + rhmul(acc << shift, m), lo, hi), acc = bias + Σ x·w over all taps, padded ones reading zx.
 
+    With `shifts` the contract is TFLM's: y = clamp(zy + rdbpot(srdhm(acc << left, m), right)), see `pilotlight.fixed`.
     A linear layer is a 1x1 convolution over its rows: `pack_f32.Linear(n, i, o).as_conv2d()`.
     """
 
@@ -26,6 +27,7 @@ class Int8Layer:
     shift: int = 0
     lo: int = -128
     hi: int = 127
+    shifts: Array | None = None  # int32 (O), positive to the left
 
     @property
     def largest(self) -> Array:

@@ -31,7 +31,7 @@ def helium(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
     """Portable C where two products may exceed 16 bits."""
     flat = replace(layer, shape=layer.shape.flattened())
     s = flat.shape
-    if s.depthwise and layer.w.min(initial=0) <= -128:
+    if layer.shifts is not None or (s.depthwise and layer.w.min(initial=0) <= -128):
         yield from portable(layer, target)
     else:
         yield _depthwise(flat) if s.depthwise else _row(flat) if is_row(s) else _conv(flat)

@@ -55,13 +55,15 @@ def _integer(layer: TransposedLayer) -> Candidate:
     assert m is not None and layer.out is not None
     wide = layer.down is not None
     table = {**asdict(s), "zx": layer.zx, "out": layer.out}
+    kernel = "q_conv_transpose2d" + ("_s16" if wide else "" if layer.shifts is None else "_tflm")
+    more = () if layer.shifts is None else (layer.shifts,)
     return Candidate(
         name=f"portable.conv_transpose2d_s{16 if wide else 8}",
-        headers=("q_conv_transpose2d_s16" if wide else "q_conv_transpose2d",),
+        headers=(kernel,),
         ctype="pl_q_conv_transpose2d_t",
         table=lambda reverse: table,
-        driver="pl_q_conv_transpose2d_s16" if wide else "pl_q_conv_transpose2d",
-        pack=lambda: (layer.w if wide else pack_int8(layer.w, s.groups), layer.bias, m),
+        driver=f"pl_{kernel}",
+        pack=lambda: (layer.w if wide else pack_int8(layer.w, s.groups), layer.bias, m, *more),
         more=() if layer.down is None else (layer.down,),
         instructions=(INT16_RATE if wide else INT8_RATE).total(layer.macs, s.n * s.oh * s.ow * s.oc),
         hint="conv_transpose",

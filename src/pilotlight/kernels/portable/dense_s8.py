@@ -1,4 +1,5 @@
-"""Kernels in plain C, for any core: conv_s8.h and depthwise_s8.h."""
+"""Kernels in plain C, for any core: conv_s8.h and depthwise_s8.h; with TFLM's rounding conv_tflm_s8.h and
+depthwise_tflm_s8.h."""
 
 from __future__ import annotations
 
@@ -48,10 +49,10 @@ def _conv(layer: Int8Layer, low_scratch: bool) -> Candidate:
     walk = Walk(s, pixels, groups=s.groups)
     return Candidate(
         name="portable.conv",
-        headers=("conv_s8",),
+        headers=(f"conv{_tflm(layer)}_s8",),
         ctype="pl_conv_s8_t",
         table=lambda reverse: fields(layer, pixels, reverse),
-        driver="pl_conv_s8",
+        driver=f"pl_conv{_tflm(layer)}_s8",
         pack=lambda: _constants(layer),
         scratch=round_up(columns(s, pixels) * column),
         distance=walk.distance(),
@@ -65,10 +66,10 @@ def _row(layer: Int8Layer) -> Candidate:
     alone = layer.shape.oc <= BLOCK
     return Candidate(
         name="portable.row",
-        headers=("conv_s8",),
+        headers=(f"conv{_tflm(layer)}_s8",),
         ctype="pl_conv_s8_t",
         table=lambda reverse: fields(layer, 1, reverse),
-        driver="pl_row_s8",
+        driver=f"pl_row{_tflm(layer)}_s8",
         pack=lambda: _constants(layer),
         distance=layer.shape.ic if alone else None,
         instructions=ROW_RATE.conv(layer.shape),
@@ -82,14 +83,13 @@ def _depthwise(layer: Int8Layer, low_scratch: bool) -> Candidate:
     walk = Walk(s, pixels)
     return Candidate(
         name="portable.depthwise",
-        headers=("depthwise_s8",),
+        headers=(f"depthwise{_tflm(layer)}_s8",),
         ctype="pl_conv_s8_t",
         table=lambda reverse: fields(layer, pixels, reverse),
-        driver="pl_depthwise_s8",
+        driver=f"pl_depthwise{_tflm(layer)}_s8",
         pack=lambda: (
             np.ascontiguousarray(layer.w[..., 0].transpose(1, 2, 0)).astype(np.int8),  # (KH, KW, C)
-            layer.bias.astype(np.int32),
-            layer.m.astype(np.int32),
+            *per_channel(layer),
         ),
         scratch=round_up(s.kh * width * s.ic),
         distance=walk.distance(),
@@ -105,12 +105,20 @@ def _constants(layer: Int8Layer) -> tuple[Array, ...]:
     w = layer.w.transpose(0, 2, 1, 3).reshape(s.groups, per_group, -1)  # K = (KW, KH, I / groups)
     w = np.pad(w, ((0, 0), (0, filled), (0, 0)))
     blocks = w.reshape(s.groups, -1, BLOCK, w.shape[2]).transpose(0, 1, 3, 2)
-    bias, m = (np.pad(v.reshape(s.groups, per_group), ((0, 0), (0, filled))) for v in (layer.bias, layer.m))
     return (
         np.ascontiguousarray(blocks).astype(np.int8).ravel(),
-        bias.astype(np.int32).ravel(),
-        m.astype(np.int32).ravel(),
+        *(np.pad(v.reshape(s.groups, -1), ((0, 0), (0, filled))).ravel() for v in per_channel(layer)),
     )
+
+
+def per_channel(layer: Int8Layer) -> tuple[Array, ...]:
+    """Bias, multipliers, and the shifts where TFLM's contract has them."""
+    return tuple(v.astype(np.int32) for v in (layer.bias, layer.m, layer.shifts) if v is not None)
+
+
+def _tflm(layer: Int8Layer) -> str:
+    """What the names of kernels with TFLM's rounding have."""
+    return "" if layer.shifts is None else "_tflm"
 
 
 def is_row(s: Conv2dShape) -> bool:

@@ -27,7 +27,7 @@ def rv32(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
     flat = replace(layer, shape=layer.shape.flattened())
     s = flat.shape
     three = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 2
-    if is_row(s) or (s.depthwise and not three):
+    if layer.shifts is not None or is_row(s) or (s.depthwise and not three):
         yield from portable(layer, target)
     else:
         yield _depthwise(flat) if s.depthwise else _conv(flat)

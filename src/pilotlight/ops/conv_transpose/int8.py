@@ -1,6 +1,6 @@
 """Transposed convolution of int8, channels last: y = clamp(zy + rhmul(acc << shift, m[o])),
-acc = bias[o] + Σ (x - zx)·w over the taps that reach the pixel. Their number differs from pixel to pixel, so the zero
-point of x is subtracted in the loop."""
+acc = bias[o] + Σ (x - zx)·w over the taps that reach the pixel; with shifts under TFLM's contract. Their number differs
+from pixel to pixel, so the zero point of x is subtracted in the loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from pilotlight.fixed import INT8 as LIMITS
-from pilotlight.fixed import check_accumulator, multiplier
+from pilotlight.fixed import check_accumulator, multiplier, tflm_requantize
 from pilotlight.graph import INT8, Node, Quant
 from pilotlight.kernels.layers import TransposedLayer
 from pilotlight.ops.areas import Area, AreaPart
@@ -34,7 +34,8 @@ from pilotlight.ops.spec import (
 @register
 class QConvTranspose2d(Chosen):
     """attrs: kernel, stride, pad, extra (output padding), dilation, groups, channels, zx, zy, shift, lo, hi;
-    inputs x, w (O, KH, KW, I / groups), bias int32 (O), m int32 (O). The output never overlaps the input."""
+    inputs x, w (O, KH, KW, I / groups), bias int32 (O), m int32 (O), TFLM's: shifts int32 (O), without attr shift.
+    The output never overlaps the input."""
 
     name = "qconv_transpose2d"
     called = "conv_transpose2d"
@@ -50,7 +51,10 @@ class QConvTranspose2d(Chosen):
         w = w.permute(0, 4, 1, 2, 3).flatten(0, 1)
         y = F.conv_transpose2d(x, w, None, a["stride"], a["pad"], a["extra"], groups, a["dilation"])
         acc = np.rint(y.permute(0, 2, 3, 1).numpy()).astype(np.int64) + wide(args[2]).reshape(-1)
-        return narrow(requantized(acc, wide(args[3]).reshape(-1), a))
+        m, *shifts = (wide(v).reshape(-1) for v in args[3:])
+        if shifts:
+            return narrow(tflm_requantize(acc, m, shifts[0], a["zy"], (a["lo"], a["hi"])))
+        return narrow(requantized(acc, m, a))
 
     def macs(self, node: Node) -> int:
         return get("conv_transpose2d").macs(node)
@@ -62,11 +66,11 @@ class QConvTranspose2d(Chosen):
         return get("conv_transpose2d").part(node, area)
 
     def layer(self, node: Node) -> TransposedLayer:
-        _, w, bias, m = (v.data for v in node.inputs)
+        w, bias, m, *shifts = (v.data for v in node.inputs[1:])
         assert w is not None and bias is not None and m is not None
-        a = node.attrs
+        a = {"shift": 0, **node.attrs}
         zx, down = a.get("zx", 0), a.get("down")  # int8 has the one, int16 the other
-        return TransposedLayer(transposed_shape(node), w, bias, m, zx, requantize_table(a), down)
+        return TransposedLayer(transposed_shape(node), w, bias, m, zx, requantize_table(a), down, *shifts)
 
 
 def make_qconv_transpose2d(

@@ -2,6 +2,10 @@
 
     acc = bias + Σ x·w   (int32; the input's zero point is folded into the bias, padding reads the zero point)
     y   = clamp(zy + rhmul(acc << k, M), lo, hi)
+
+A node with a fifth input, `shifts` int32 (O), positive to the left, follows TFLM's contract (`pilotlight.fixed`):
+
+    y   = clamp(zy + rdbpot(srdhm(acc << left, M), right), lo, hi)
 """
 
 from __future__ import annotations
@@ -28,9 +32,12 @@ from pilotlight.ops.spec import Limits, NodeSpec
 def finish(node: Node, acc: torch.Tensor) -> torch.Tensor:
     """Accumulators (..., O) as the node's integers."""
     a = node.attrs
-    m = fixed.Multiplier(np.asarray(node.inputs[3].data), a["shift"], a.get("down", 0))
-    y = fixed.requantize(acc.numpy(), m, a["zy"], (a["lo"], a["hi"]), node.output.dtype.numpy.type)
-    return torch.from_numpy(y)
+    limits, dtype = (a["lo"], a["hi"]), node.output.dtype.numpy.type
+    factors, *shifts = (np.asarray(v.data) for v in node.inputs[3:])
+    if shifts:
+        return torch.from_numpy(fixed.tflm_requantize(acc.numpy(), factors, shifts[0], a["zy"], limits, dtype))
+    m = fixed.Multiplier(factors, a["shift"], a.get("down", 0))
+    return torch.from_numpy(fixed.requantize(acc.numpy(), m, a["zy"], limits, dtype))
 
 
 def convolved(node: Node, args: list[torch.Tensor], zero: int) -> torch.Tensor:
@@ -51,7 +58,8 @@ def multiplied(node: Node, args: list[torch.Tensor]) -> torch.Tensor:
 
 @register
 class QConv2d(ConvolutionLayer):
-    """Inputs x int8 (N, H, W, I), w int8 (O, KH, KW, I / groups), bias int32 (O), M int32 (O)."""
+    """Inputs x int8 (N, H, W, I), w int8 (O, KH, KW, I / groups), bias int32 (O), M int32 (O), TFLM's: shifts (O).
+    Further attrs: zx, zy, lo, hi; shift where there are no shifts."""
 
     name = "qconv2d"
 
@@ -67,7 +75,8 @@ class QConv2d(ConvolutionLayer):
 
 @register
 class QLinear(LinearLayer):
-    """Inputs x int8 (N, I), w int8 (O, I), bias int32 (O), M int32 (O)."""
+    """attrs: channels, zx, zy, lo, hi; shift where there are no shifts.
+    Inputs x int8 (N, I), w int8 (O, I), bias int32 (O), M int32 (O), TFLM's: shifts int32 (O)."""
 
     name = "qlinear"
     called = "linear"
@@ -83,11 +92,11 @@ class QLinear(LinearLayer):
 
 
 def _layer(node: Node, shape: pack_f32.Conv2dShape) -> Int8Layer:
-    _, w, bias, m = (v.data for v in node.inputs)
-    a = node.attrs
+    w, bias, m, *more = (v.data for v in node.inputs[1:])
+    a, shifts = node.attrs, more[0] if more else None
     assert w is not None and bias is not None and m is not None
     filters = w.reshape(len(w), shape.kh, shape.kw, -1)
-    return Int8Layer(shape, filters, bias, m, a["zx"], a["zy"], a["shift"], a["lo"], a["hi"])
+    return Int8Layer(shape, filters, bias, m, a["zx"], a["zy"], a.get("shift", 0), a["lo"], a["hi"], shifts)
 
 
 def integer_weights(
