@@ -36,7 +36,7 @@ _LARGEST = 2**31 - 1  # stands for larger defaults ("until the end")
 _VARIADIC = {"atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "meshgrid"}
 
 # Their tensors may be numbers (torch.mul(2, x)), which makes their overloads for a Scalar superfluous.
-_NUMBERS = {name + suffix for suffix in ("", "_") for name in ("add", "sub", "mul", "div", "floor_divide")}
+_NUMBERS = {name + suffix for suffix in ("", "_") for name in ("add", "sub", "mul", "div", "floor_divide", "copy")}
 
 
 @dataclass(frozen=True)

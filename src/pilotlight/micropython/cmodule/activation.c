@@ -122,7 +122,8 @@ mp_obj_t pt_do_fill(pt_call_t *c)
 
 mp_obj_t pt_do_copy(pt_call_t *c)
 {
-    pt_tensor_t *from = c->args[1].v.tensor;
+    const mp_obj_t o = c->args[1].object;
+    pt_tensor_t *from = pt_is_tensor(o) ? pt_tensor(o) : pt_from_number(o, c->out->dtype);
     int32_t sizes[PT_MAX_DIMS];
     pt_tensor_t *const both[] = {c->out, from};
     c->laps = from == c->out ? PT_ANYWHERE : PT_APART;

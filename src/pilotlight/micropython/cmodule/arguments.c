@@ -122,11 +122,8 @@ bool pt_accept(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o)
         case PT_ARG_FLOATS:
             return (PT_USES(TENSORS) || PT_USES(FLOATS)) && take_objects(kind, arg, o);
         case PT_ARG_DTYPE:
-            if (!mp_obj_is_type(o, &pt_dtype_type)) {
-                return false;
-            }
-            arg->v.dtype = (int)((pt_dtype_obj_t *)MP_OBJ_TO_PTR(o) - pt_dtypes);
-            return true;
+            arg->v.dtype = pt_dtype_of(o);
+            return arg->v.dtype >= 0;
         case PT_ARG_STR:
             return mp_obj_is_str(o);
         case PT_ARG_DEVICE:

@@ -1,24 +1,22 @@
-/* Tensors in MicroPython's own containers and builtins. */
+/* Tensors in MicroPython's own operators, containers and builtins. */
 #include "core.h"
-
-/* With only the right operand a tensor, as Python reverses comparisons. */
-static const uint8_t turned[] = {
-    [MP_BINARY_OP_LESS] = MP_BINARY_OP_MORE,
-    [MP_BINARY_OP_MORE] = MP_BINARY_OP_LESS,
-    [MP_BINARY_OP_EQUAL] = MP_BINARY_OP_EQUAL,
-    [MP_BINARY_OP_LESS_EQUAL] = MP_BINARY_OP_MORE_EQUAL,
-    [MP_BINARY_OP_MORE_EQUAL] = MP_BINARY_OP_LESS_EQUAL,
-    [MP_BINARY_OP_NOT_EQUAL] = MP_BINARY_OP_NOT_EQUAL,
-};
 
 mp_obj_t pt_compare(mp_binary_op_t op, mp_obj_t left, mp_obj_t right)
 {
-    if ((size_t)op >= MP_ARRAY_SIZE(turned)) {
-        return mp_binary_op(op, left, right);
-    }
-    const bool turn = pt_is_tensor(right) && !pt_is_tensor(left);
-    return mp_obj_new_bool(
-        mp_obj_is_true(turn ? mp_binary_op(turned[op], right, left) : mp_binary_op(op, left, right)));
+    const mp_obj_t result = pt_operate(op, left, right);
+    return op <= MP_BINARY_OP_NOT_EQUAL ? mp_obj_new_bool(mp_obj_is_true(result)) : result;
+}
+
+bool pt_float_maybe(mp_obj_t o, mp_float_t *value) { return !pt_is_tensor(o) && mp_obj_get_float_maybe(o, value); }
+
+bool pt_complex_maybe(mp_obj_t o, mp_float_t *real, mp_float_t *imaginary)
+{
+    return !pt_is_tensor(o) && mp_obj_get_complex_maybe(o, real, imaginary);
+}
+
+bool pt_text_buffer(mp_obj_t o, mp_buffer_info_t *info, mp_uint_t flags)
+{
+    return !pt_is_tensor(o) && mp_get_buffer(o, info, flags);
 }
 
 bool pt_same_item(mp_obj_t a, mp_obj_t b) { return (a == b && pt_is_tensor(a)) || mp_obj_equal(a, b); }

@@ -4,7 +4,11 @@ SRC_USERMOD_C += $(wildcard $(PT_DIR)/*.c) $(wildcard $(PT_DIR)/generated/*.c)
 CFLAGS_USERMOD += -I$(PT_DIR) -I$(PT_DIR)/kernels
 # More flags for the module's own files
 $(BUILD)/torch/%.o: CFLAGS += $(PT_CFLAGS)
-# Where MicroPython itself compares objects, it asks the module about tensors: core.h
+# Where MicroPython itself computes with objects, compares or formats them, it asks the module about tensors: core.h
+$(BUILD)/py/vm.o $(BUILD)/py/nativeglue.o: CFLAGS += -Dmp_binary_op=pt_operate
+$(BUILD)/py/objfloat.o: CFLAGS += -Dmp_obj_get_float_maybe=pt_float_maybe -Dmp_get_buffer=pt_text_buffer
+$(BUILD)/py/objcomplex.o: CFLAGS += -Dmp_obj_get_complex_maybe=pt_complex_maybe
+$(BUILD)/py/objstr.o: CFLAGS += -include $(PT_DIR)/format.h
 $(BUILD)/py/modbuiltins.o $(BUILD)/py/objlist.o $(BUILD)/py/sequence.o $(BUILD)/extmod/modheapq.o: CFLAGS += \
 	-Dmp_binary_op=pt_compare
 $(BUILD)/py/sequence.o $(BUILD)/py/objdict.o $(BUILD)/py/runtime.o: CFLAGS += -Dmp_obj_equal=pt_same_item

@@ -141,7 +141,8 @@ mp_obj_t pt_call_packed(qstr name, size_t n, size_t keywords, const mp_obj_t *ar
     return found[0] == MP_OBJ_NULL ? MP_OBJ_NULL : mp_call_function_n_kw(found[0], n, keywords, args);
 }
 
-/* _check(operator, argument, types, value): the value, of a tensor its number where only that is wanted. */
+/* _check(operator, argument, types, value): the value, of a tensor its number where only that is wanted, a dtype for
+ * Python's float, int and bool. */
 static mp_obj_t check(size_t n, const mp_obj_t *args)
 {
     pt_call_t c;
@@ -157,7 +158,8 @@ static mp_obj_t check(size_t n, const mp_obj_t *args)
         kind.length = *types < 'a';
         c.ints_used = 0;
         if (pt_accept(&c, &kind, &c.args[0], args[3])) {
-            return kind.type != PT_ARG_TENSOR && kind.type < PT_ARG_INTS && pt_is_tensor(args[3])
+            return kind.type == PT_ARG_DTYPE && c.args[0].given ? MP_OBJ_FROM_PTR(&pt_dtypes[c.args[0].v.dtype])
+                : kind.type != PT_ARG_TENSOR && kind.type < PT_ARG_INTS && pt_is_tensor(args[3])
                 ? pt_item(pt_tensor(args[3]), 0)
                 : args[3];
         }

@@ -1,4 +1,5 @@
 /* Python's operators on tensors. */
+#include "core.h"
 #include "record.h"
 #include "tensortype.h"
 
@@ -20,10 +21,8 @@ static mp_obj_t one_number(pt_tensor_t *t)
     return pt_item(t, 0);
 }
 
-static const pt_op_t *const not_op = PT_OP_bitwise_not;
+static const pt_op_t *const not_op = PT_OP_bitwise_not, *const float_op = PT_OP___float__;
 
-/* There is no case for float(t): MicroPython asks the same question of the right operand of a float, and `2.5 * t` must
- * be a tensor. */
 mp_obj_t pt_unary(mp_unary_op_t op, mp_obj_t self)
 {
     pt_tensor_t *t = pt_tensor(self);
@@ -48,6 +47,9 @@ mp_obj_t pt_unary(mp_unary_op_t op, mp_obj_t self)
                 : mp_obj_is_bool(number)   ? MP_OBJ_NEW_SMALL_INT(mp_obj_is_true(number))
                                            : number;
         }
+        case MP_UNARY_OP_FLOAT_MAYBE:
+            PT_RECORD_CALL(MP_QSTR___float__);
+            return float_op ? mp_obj_new_float(mp_obj_get_float(one_number(t))) : MP_OBJ_NULL;
         case MP_UNARY_OP_POSITIVE:
             if (t->dtype == PT_BOOL) {
                 mp_raise_msg(
@@ -173,4 +175,30 @@ mp_obj_t pt_binary(mp_binary_op_t op, mp_obj_t left, mp_obj_t right)
         return change(binary_ops[op], args);
     }
     return (size_t)op < MP_ARRAY_SIZE(binary_ops) && binary_ops[op] ? pt_call(binary_ops[op], 2, 0, args) : MP_OBJ_NULL;
+}
+
+/* With only the right operand a tensor, as Python reverses comparisons. */
+static const uint8_t turned[] = {
+    [MP_BINARY_OP_LESS] = MP_BINARY_OP_MORE,
+    [MP_BINARY_OP_MORE] = MP_BINARY_OP_LESS,
+    [MP_BINARY_OP_EQUAL] = MP_BINARY_OP_EQUAL,
+    [MP_BINARY_OP_LESS_EQUAL] = MP_BINARY_OP_MORE_EQUAL,
+    [MP_BINARY_OP_MORE_EQUAL] = MP_BINARY_OP_LESS_EQUAL,
+    [MP_BINARY_OP_NOT_EQUAL] = MP_BINARY_OP_NOT_EQUAL,
+};
+
+mp_obj_t pt_operate(mp_binary_op_t op, mp_obj_t left, mp_obj_t right)
+{
+    if (PT_HAS_OPERATORS && pt_is_tensor(right) && pt_number_dtype(left) >= 0) {
+        if ((size_t)op < MP_ARRAY_SIZE(turned)) {
+            return mp_binary_op(turned[op], right, left);
+        }
+        if (op >= MP_BINARY_OP_INPLACE_OR && op <= MP_BINARY_OP_INPLACE_POWER) {
+            op += MP_BINARY_OP_OR - MP_BINARY_OP_INPLACE_OR;
+        }
+        if (op >= MP_BINARY_OP_OR && op <= MP_BINARY_OP_POWER) {
+            return mp_binary_op(op + MP_BINARY_OP_REVERSE_OR - MP_BINARY_OP_OR, right, left);
+        }
+    }
+    return mp_binary_op(op, left, right);
 }

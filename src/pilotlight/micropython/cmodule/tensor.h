@@ -44,6 +44,7 @@ static inline bool pt_is_float(int dtype) { return dtype >= PT_FLOAT16; }
 static inline int pt_size(int dtype) { return pt_dtypes[dtype].size; }
 static inline int pt_compute(int dtype) { return pt_is_float(dtype) ? PT_FLOAT32 : PT_INT64; }
 int pt_promote(int a, int b);
+int pt_dtype_of(mp_obj_t o); /* of a dtype, or of Python's float, int and bool; -1 for anything else */
 
 /* ---- tensors --------------------------------------------------------------------------------------- */
 

@@ -1,9 +1,8 @@
 /* The type Tensor: attributes, small methods, iteration and the buffer protocol. */
 #include "tensortype.h"
 
-#include "py/parsenum.h"
-
 #include "construct.h"
+#include "core.h"
 #include "packed.h"
 #include "record.h"
 #include "repr.h"
@@ -191,48 +190,12 @@ static mp_obj_t tensor_iter(mp_obj_t self, mp_obj_iter_buf_t *room)
 
 /* ---- buffers --------------------------------------------------------------------------------------------------- */
 
-static const pt_op_t *const float_op = PT_OP___float__;
-
-/* MicroPython's float(t) reads an object that is not a number as text, through its buffer. This is the text of a
- * tensor without dimensions: digits that MicroPython's reader, which does not always round to nearest, takes for it. */
-static void lend_text(pt_tensor_t *t, mp_buffer_info_t *info)
-{
-    pt_chunk_t v;
-    uint32_t bits;
-    char *text = m_new(char, 32);
-    info->buf = text;
-    info->typecode = 'B';
-    pt_load(t->data, t->dtype, 1, pt_compute(t->dtype), &v, 1);
-    memcpy(&bits, &v.f[0], sizeof(bits));
-    if (!pt_is_float(t->dtype)) {
-        info->len = (size_t)pt_int_text(v.i[0], text);
-        return;
-    }
-    for (int digits = 8; digits < 19; digits++) {
-        info->len = (size_t)pt_float_text(bits, digits, true, text);
-        if ((bits & 0x7f800000) == 0x7f800000) {
-            return;
-        }
-        char *last = text + info->len - 5;
-        for (int k = 0; k < 10; k++) {
-            if (mp_obj_get_float(mp_parse_num_float(text, info->len, false, NULL)) == (mp_float_t)v.f[0]) {
-                return;
-            }
-            *last = *last == '9' ? '0' : (char)(*last + 1);
-        }
-    }
-}
-
 /* The elements where they lie; MicroPython has no letter for truth values and halves, which appear as their bits. */
 static mp_int_t tensor_buffer(mp_obj_t self, mp_buffer_info_t *info, mp_uint_t flags)
 {
     pt_tensor_t *t = pt_tensor(self);
-    if (!pt_is_contiguous(t) || ((t->read_only || t->ndim == 0) && (flags & MP_BUFFER_WRITE))) {
+    if (!pt_is_contiguous(t) || (t->read_only && (flags & MP_BUFFER_WRITE))) {
         return 1;
-    }
-    if (t->ndim == 0 && float_op) {
-        lend_text(t, info);
-        return 0;
     }
     info->buf = t->data;
     info->len = (size_t)pt_numel(t) * (size_t)pt_size(t->dtype);
@@ -240,14 +203,7 @@ static mp_int_t tensor_buffer(mp_obj_t self, mp_buffer_info_t *info, mp_uint_t f
     return 0;
 }
 
-mp_obj_t pt_do_float(pt_call_t *c)
-{
-    pt_tensor_t *t = c->args[0].v.tensor;
-    if (pt_numel(t) != 1) {
-        mp_raise_ValueError(MP_ERROR_TEXT("only one element tensors can be converted to Python scalars"));
-    }
-    return mp_obj_new_float(mp_obj_get_float(pt_item(t, 0)));
-}
+mp_obj_t pt_do_float(pt_call_t *c) { return pt_unary(MP_UNARY_OP_FLOAT_MAYBE, c->args[0].object); }
 
 /* ---- what a build may leave out -------------------------------------------------------------------------------- */
 
@@ -269,6 +225,22 @@ static void tensor_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t
     } else {
         mp_print_str(print, "<Tensor>");
     }
+}
+
+/* A parameter is not a number: `type(self) is Tensor`. */
+mp_obj_t pt_formatted(mp_obj_t o, bool by_text)
+{
+    if (!repr_op || !pt_is_tensor(o)) {
+        return o;
+    }
+    if (mp_obj_is_exact_type(o, &pt_tensor_type) && pt_tensor(o)->ndim == 0) {
+        return pt_item(pt_tensor(o), 0);
+    }
+    if (by_text) {
+        mp_raise_msg_varg(&mp_type_TypeError, MP_ERROR_TEXT("unsupported format string passed to %s.__format__"),
+            mp_obj_get_type_str(o));
+    }
+    return o;
 }
 
 static mp_obj_t tensor_subscr(mp_obj_t self, mp_obj_t index, mp_obj_t value)

@@ -29,6 +29,15 @@ static void dtype_attr(mp_obj_t self, qstr name, mp_obj_t *dest)
 
 MP_DEFINE_CONST_OBJ_TYPE(pt_dtype_type, MP_QSTR_dtype, MP_TYPE_FLAG_NONE, print, dtype_print, attr, dtype_attr);
 
+int pt_dtype_of(mp_obj_t o)
+{
+    return mp_obj_is_type(o, &pt_dtype_type)   ? (int)((pt_dtype_obj_t *)MP_OBJ_TO_PTR(o) - pt_dtypes)
+        : o == MP_OBJ_FROM_PTR(&mp_type_float) ? PT_FLOAT32
+        : o == MP_OBJ_FROM_PTR(&mp_type_int)   ? PT_INT64
+        : o == MP_OBJ_FROM_PTR(&mp_type_bool)  ? PT_BOOL
+                                               : -1;
+}
+
 static void constant_print(const mp_print_t *print, mp_obj_t self, mp_print_kind_t kind)
 {
     (void)kind;
