@@ -58,15 +58,16 @@ __all__ = [
 
 def load(
     model: str, inputs: Sequence[str] = (), *, name: str | None = None, init: Mapping[str, Any] | None = None,
-    weights: Path | str | None = None,
+    weights: Path | str | None = None, bake: Sequence[str] | Mapping[str, Any] = (),
 ) -> Graph | Program:
-    """The graph of `file.py:name`, `package.module:name`, `file.pt2` or a TorchScript `file.pt`, as the command line
-    reads it; the program of a dictionary of entry points.
+    """The graph of `file.py:name`, `package.module:name`, `file.pt2`, a TorchScript `file.pt` or `file.onnx`, as the
+    command line reads it; the program of a dictionary of entry points.
 
     `inputs` are shapes such as "1x3x96x96:int8" or "mask=1x96" where the file has no example inputs, `init` are
-    arguments of the class or function, `weights` is a file with the module's state_dict.
+    arguments of the class or function, `weights` is a file with the module's state_dict, `bake` are values of inputs
+    that become part of an ONNX model: `{"axes": [1]}`.
     """
-    return load_model(model, inputs, name, init=init, weights=weights)
+    return load_model(model, inputs, name, init=init, weights=weights, bake=bake)
 
 
 class Build(compiler.Build):

@@ -6,6 +6,8 @@ import ast
 import re
 import sys
 import tomllib
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -13,16 +15,19 @@ from pilotlight import installed
 from support.paths import ROOT
 
 SOURCE = ROOT / "src" / "pilotlight"
+OPTIONAL = ("onnx",)  # extras, each with a folder of its name in capture/ that alone imports what it brings
 ON_THE_BOARD = SOURCE / "micropython" / "python"  # imported by MicroPython, not by Python
 # Where its name is not the module's.
-DISTRIBUTION = {"elftools": "pyelftools", "serial": "pyserial", "torchgen": "torch", "yaml": "pyyaml"}
+DISTRIBUTION = {
+    "elftools": "pyelftools", "google": "protobuf", "serial": "pyserial", "torchgen": "torch", "yaml": "pyyaml",
+}
 
 
-def imported() -> set[str]:
+def imported(folder: Path = SOURCE, apart: Sequence[Path] = ()) -> set[str]:
     """Top-level modules of others that any file imports, at its top or inside a function."""
     found: set[str] = set()
-    for path in SOURCE.rglob("*.py"):
-        if ON_THE_BOARD in path.parents:
+    for path in folder.rglob("*.py"):
+        if {ON_THE_BOARD, *apart} & {*path.parents}:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
@@ -34,16 +39,24 @@ def imported() -> set[str]:
     return found - set(sys.stdlib_module_names) - {"pilotlight"}
 
 
-def declared() -> dict[str, str]:
-    """Distribution to specifier, from pyproject.toml."""
-    lines = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+def declared(extra: str | None = None) -> dict[str, str]:
+    """Distribution to specifier, from pyproject.toml; of an extra, if one is named."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    lines = project["optional-dependencies"][extra] if extra else project["dependencies"]
     split = (re.fullmatch(r"([\w-]+)(.*)", line) for line in lines)
     return {match.group(1).lower(): match.group(2) for match in split if match}
 
 
 def test_the_declared_dependencies_are_the_imported_ones() -> None:
     run = {"ziglang"}  # a program in a package
-    assert {DISTRIBUTION.get(module, module) for module in imported()} | run == set(declared())
+    found = imported(apart=[SOURCE / "capture" / extra for extra in OPTIONAL])
+    assert {DISTRIBUTION.get(module, module) for module in found} | run == set(declared())
+
+
+@pytest.mark.parametrize("extra", OPTIONAL)
+def test_an_extra_declares_what_its_folder_imports(extra: str) -> None:
+    found = {DISTRIBUTION.get(module, module) for module in imported(SOURCE / "capture" / extra)}
+    assert found - set(declared()) == set(declared(extra))
 
 
 def test_doctor_names_every_dependency() -> None:

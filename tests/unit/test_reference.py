@@ -37,6 +37,7 @@ class Numpy:
 class NumpyReference:
     keywords: Sequence[str] = ("x",)
     stateful = True
+    name = "numpy"
 
     def __init__(self, step: float = 1.0, wide: bool = True):
         self.step, self.wide = step, wide

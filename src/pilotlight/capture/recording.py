@@ -98,6 +98,7 @@ class RecordedReference:
     def __init__(self, reference: Reference, recording: Recording, places: Sequence[int]):
         self._reference, self._recording, self._places = reference, recording, places
         self.example, self.keywords, self.stateful = reference.example, reference.keywords, reference.stateful
+        self.name = reference.name
 
     def in_float32(self) -> Answers:
         return _RecordedAnswers(self._reference.in_float32(), self._recording, self._places)

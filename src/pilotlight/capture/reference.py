@@ -17,6 +17,8 @@ from pilotlight.capture.eager import Eager
 from pilotlight.capture.signatures import read_once
 from pilotlight.graph import Answers
 
+PYTORCH = "PyTorch"
+
 
 def _narrow(item: Any) -> Any:
     return item.to(torch.float32) if isinstance(item, torch.Tensor) and item.is_floating_point() else item
@@ -115,6 +117,8 @@ class ExportedAnswers:
 class ExportedReference:
     """An exported program as the truth: of a `.pt2` file, and of what PyTorch quantized."""
 
+    name = PYTORCH
+
     def __init__(self, program: ExportedProgram, stateful: bool):
         self._program = program
         self.example = example_inputs(program)
@@ -130,6 +134,8 @@ class ExportedReference:
 
 class ModuleReference:
     """The user's module as the truth, called eagerly; in float64 its program, if given, where the module cannot run."""
+
+    name = PYTORCH
 
     def __init__(self, eager: Eager, stateful: bool, program: ExportedReference | None = None):
         self._eager, self._program = eager, program

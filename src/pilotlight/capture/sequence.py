@@ -10,7 +10,7 @@ import torch
 from torch.export import ExportedProgram
 
 from pilotlight.capture.eager import Eager, EagerAnswers
-from pilotlight.capture.reference import ExportedAnswers, functionalize
+from pilotlight.capture.reference import PYTORCH, ExportedAnswers, functionalize
 from pilotlight.graph import Answers, Reference
 
 Joined = Mapping[str, EagerAnswers] | Mapping[str, ExportedAnswers]
@@ -44,6 +44,7 @@ class SequenceReference:
     exported: Callable[[torch.dtype], Answers]
     stateful: bool
     keywords: Sequence[str] = ()
+    name = PYTORCH
 
     def in_float32(self) -> Answers:
         return self.eager(torch.float32)

@@ -1,4 +1,5 @@
-"""What the user names on the command line → a graph: `file.py:name`, `package.module:name`, a `.pt2` or `.pt` file."""
+"""What the user names on the command line → a graph: `file.py:name`, `package.module:name`, or a file that ends with
+.pt2, .pt or .onnx."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from pilotlight.capture.checkpoint import load_weights
 from pilotlight.capture.entries import capture_entries, entry_points
 from pilotlight.capture.exported import capture_exported, capture_module
 from pilotlight.capture.inputs import parse_input
+from pilotlight.capture.onnx.package import need_onnx
 from pilotlight.capture.torchscript.archive import SUFFIXES
 from pilotlight.capture.torchscript.capture import capture_archive
 from pilotlight.capture.userfile import from_here, load_file, load_module, seeded, user_error
@@ -28,7 +30,7 @@ from pilotlight.graph import Graph, Program
 from pilotlight.graph.names import model_name
 
 _FORMS = "write file.py:name or package.module:name (a function, module or class in it), a .pt2 file from " \
-    "torch.export.save, or a .pt file from torch.jit.save"
+    "torch.export.save, a .pt file from torch.jit.save, or an .onnx file"
 
 
 @overload
@@ -79,14 +81,22 @@ def capture(
 
 def load_model(
     model: str, inputs: Sequence[str] = (), name: str | None = None, *, init: Mapping[str, Any] | None = None,
-    weights: Path | str | None = None,
+    weights: Path | str | None = None, bake: Sequence[str] | Mapping[str, Any] = (),
 ) -> Graph | Program:
-    """The graph of `file.py:name`, `package.module:name`, `file.pt2` or `file.pt`; the program of a dictionary of
-    entry points.
+    """The graph of `file.py:name`, `package.module:name`, `file.pt2`, `file.pt` or `file.onnx`; the program of a
+    dictionary of entry points.
 
     `inputs` are shapes such as "1x3x96x96:int8" or "mask=1x96", `init` are arguments of the class or function,
-    `weights` is a file with the module's state_dict.
+    `weights` is a file with the module's state_dict, `bake` are values of inputs that become part of an ONNX model.
     """
+    if model.endswith(".onnx"):
+        _refuse_changes(model, (), init, weights, "an ONNX model")
+        need_onnx()
+        from pilotlight.capture.onnx.capture import capture_file
+
+        return capture_file(Path(model), inputs, bake, model_name(name or Path(model).stem))
+    if bake:
+        raise PilotlightError(f"--bake does nothing for {model}", hint="it is for .onnx files", kind="usage")
     if model.endswith(".pt2"):
         _refuse_changes(model, inputs, init, weights)
         return capture_exported(load_exported(Path(model)), model_name(name or Path(model).stem))

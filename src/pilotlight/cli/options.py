@@ -123,6 +123,7 @@ class Request:
     choices: dict[str, Any]  # fields of Options
     init: tuple[tuple[str, Any], ...] = ()
     weights: Path | None = None
+    bake: tuple[str, ...] = ()
     quantize: str | None = None
     calibrate: Path | None = None
     observer: str = "minmax"
@@ -179,7 +180,8 @@ class Request:
             from pilotlight.capture import load_model
         with talk.stage(f"capturing {self.model}"):
             try:
-                return load_model(self.model, self.inputs, self.name, init=dict(self.init), weights=self.weights)
+                return load_model(
+                    self.model, self.inputs, self.name, init=dict(self.init), weights=self.weights, bake=self.bake)
             except SystemExit as error:
                 raise PilotlightError(
                     f"{self.model}: the file ended the program with exit code {error.code}",
@@ -279,12 +281,13 @@ def model_command(function: Callable[..., int | None]) -> Callable[..., int | No
     @functools.wraps(function)
     def command(
         talk: Talk, /, model: str, board: str, inputs: tuple[str, ...], name: str | None,
-        init: tuple[tuple[str, Any], ...], weights: Path | None, **rest: Any,
+        init: tuple[tuple[str, Any], ...], weights: Path | None, bake: tuple[str, ...], **rest: Any,
     ) -> int | None:
         choices = {key: rest.pop(key) for key in _CHOICES}
         quantization = {key: rest.pop(key) for key in _QUANTIZATION}
         with contextlib.redirect_stdout(sys.stderr):  # what the model's own code prints
-            return function(talk, Request(model, board, inputs, name, choices, init, weights, **quantization), **rest)
+            return function(talk, Request(
+                model, board, inputs, name, choices, init, weights, bake, **quantization), **rest)
 
     for decorate in reversed((*_MODEL, *_QUANTIZATION.values(), *_CHOICES.values(), common)):
         command = decorate(command)
@@ -310,6 +313,11 @@ _MODEL: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--weights", type=click.Path(path_type=Path), metavar="FILE",
         help="The module's weights: a state_dict from torch.save (.pt), or a .safetensors file.",
+    ),
+    click.option(
+        "--bake", multiple=True, metavar="NAME=VALUE",
+        help="Of an .onnx file: the value of an input, such as axes=1 or sizes=sizes.npy, which becomes part of the "
+        "model; may be repeated.",
     ),
 )
 _QUANTIZATION: dict[str, Callable[[Any], Any]] = {

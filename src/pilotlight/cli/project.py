@@ -97,7 +97,7 @@ def _source(model: str, folder: Path) -> str:
 
 
 def _is_file(text: str) -> bool:
-    return text.endswith((".py", ".pt2", ".pt", ".pth", ".jit"))
+    return text.endswith((".py", ".pt2", ".pt", ".pth", ".jit", ".onnx"))
 
 
 def _board(name: str, folder: Path) -> str:

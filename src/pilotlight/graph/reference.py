@@ -21,6 +21,10 @@ class Reference(Protocol):
     """These inputs give these outputs. A front end implements it for the models that it reads."""
 
     @property
+    def name(self) -> str:
+        """What computes it, as reports say it: "PyTorch"."""
+
+    @property
     def example(self) -> list[torch.Tensor]:
         """The flat tensors of an example input, in the order of the graph's inputs."""
 

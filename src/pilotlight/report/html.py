@@ -151,7 +151,7 @@ def _rule(run: dict[str, Any]) -> str:
     if other == _INTEGERS:
         return (f"Bytes are compared with {other}, the same integers computed on the host. How near those come to "
                 f"{run['snr_against']} is the ratio of signal to noise, in decibels.")
-    return (f"An output matches when its largest distance from {other} in float64 is at most eight times PyTorch "
+    return (f"An output matches when its largest distance from {other} in float64 is at most eight times its "
             "float32's own, plus 4e-6 of the largest output; infinities and NaN must be the same.")
 
 

@@ -113,8 +113,8 @@ def match_text(figures: dict[str, Any], index: int, claimed: bool = False) -> st
     """
     output, other = figures["outputs"][index], figures["compared_with"]
     apart = f"largest difference {error_text(output['max_abs_error'])}, allowed {error_text(output['limit'])}"
-    if other == "PyTorch":
-        return apart
+    if other == "PyTorch" or not (other.startswith("the integer") or figures.get("snr_db")):
+        return apart if other == "PyTorch" else f"{apart}, from {other}"
     equal = other.startswith("the integer") and output["match"] and not output["limit"]
     text = "" if equal and claimed else f"bytes equal {other}; " if equal else f"{apart}, from {other}; "
     return f"{text}{noise_text(figures, index)} against {figures['snr_against']}"

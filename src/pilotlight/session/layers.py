@@ -32,7 +32,7 @@ from pilotlight.graph.ports import from_memory, to_memory, visible
 from pilotlight.measure.compare import OutputMatch, Truth, nearly_same_numbers, same_numbers
 from pilotlight.ops.describe import describe_node, describe_op
 from pilotlight.quantize.layers import LayerSnr
-from pilotlight.session.matching import INTEGER_REFERENCE, PYTORCH, ROUNDING, compare_outputs
+from pilotlight.session.matching import INTEGER_REFERENCE, ROUNDING, compare_outputs
 
 CALLS = 3  # of a model with state; the others are called once
 GRAPH = "the graph"
@@ -293,7 +293,7 @@ def _in_floats(
         found, boards, judged(boards), judged(graphs), strict=True
     ):
         if on_host.match:
-            row.take(PYTORCH, on_board, tensors, match.tensors)
+            row.take(reference.name, on_board, tensors, match.tensors)
         else:  # what looked alike is another tensor, or the graph is not the module
             row.take_graph(board, want)
 

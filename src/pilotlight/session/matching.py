@@ -12,7 +12,7 @@ from pilotlight.graph.arithmetic import Arithmetic, arithmetic
 from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.measure.compare import OutputMatch, Truth, nearly_same_numbers, same_numbers
 
-PYTORCH, SAME_WEIGHTS = "PyTorch", "PyTorch with the same integer weights"
+SAME_WEIGHTS = "PyTorch with the same integer weights"
 INTEGER_REFERENCE = "the integer reference"
 ROUNDING = 1e-5  # of the largest element: how far a float result may be from the reference on the host
 
@@ -43,7 +43,7 @@ def compare_outputs(
     """All outputs of all runs, and what they were compared with."""
     quantization = build.lowered.quantization
     if quantization is None:
-        return truth.compare(outputs, names), PYTORCH
+        return truth.compare(outputs, names), build.graph.truth.name
     if quantization.weights_only:
         reference = ExportedReference(quantization.program, bool(build.graph.states))
         return Truth(reference, inputs).compare(outputs, names), SAME_WEIGHTS

@@ -24,7 +24,7 @@ from pilotlight.report.profile import profile_table
 from pilotlight.report.style import console
 from pilotlight.report.summary import run_title, summary_table
 from pilotlight.session.accuracy import Accuracy
-from pilotlight.session.matching import INTEGER_REFERENCE, PYTORCH, SAME_WEIGHTS
+from pilotlight.session.matching import INTEGER_REFERENCE, SAME_WEIGHTS
 from pilotlight.toolchain import BuildInfo
 
 LOW_DB = 10.0  # a quantized model with less signal over noise gets a warning
@@ -63,7 +63,7 @@ class Session:
         """What `match` refers to."""
         quantization = self.build.lowered.quantization
         if quantization is None:
-            return PYTORCH
+            return self.build.graph.truth.name
         return SAME_WEIGHTS if quantization.weights_only else INTEGER_REFERENCE
 
     @property

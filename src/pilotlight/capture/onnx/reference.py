@@ -1,0 +1,91 @@
+"""The truth of an ONNX model: ONNX Runtime, or ONNX's own reference evaluator where that cannot run the model."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from onnx.reference import ReferenceEvaluator
+from torch.utils import _pytree as pytree
+
+from pilotlight.capture.onnx.types import as_array, as_tensor
+from pilotlight.errors import PilotlightError
+from pilotlight.graph import Answers
+
+
+class OnnxAnswers:
+    """A session of ONNX Runtime, or the evaluator: both run a dictionary of arrays."""
+
+    def __init__(self, session: Any, names: Sequence[str], baked: Mapping[str, np.ndarray]):
+        self._session, self._names, self._baked = session, names, baked
+
+    def reset(self) -> None:
+        """Nothing lasts between calls."""
+
+    def __call__(self, *inputs: Any) -> list[torch.Tensor]:
+        given = [leaf for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor)]
+        feed = {name: as_array(x) for name, x in zip(self._names, given, strict=True)}
+        with np.errstate(all="ignore"):
+            arrays = self._session.run(None, feed | dict(self._baked))
+        results = [as_tensor(np.asarray(array)) for array in arrays]
+        return [x for x in results if x is not None]
+
+
+class OnnxReference:
+    """The model as the file has it, run by others."""
+
+    stateful = False
+    keywords: tuple[str, ...] = ()
+
+    def __init__(self, model: onnx.ModelProto, examples: Mapping[str, torch.Tensor], baked: Mapping[str, np.ndarray]):
+        self._model, self._baked = model, dict(baked)
+        self._names, self.example = tuple(examples), list(examples.values())
+        self._session, self.name = _runtime(model) or _evaluator(model)
+        try:
+            self.in_float32()(*self.example)
+        except Exception as first:  # whatever a runtime raises
+            self._session, self.name = _evaluator(model)
+            try:
+                self.in_float32()(*self.example)
+            except Exception:
+                reason = (str(first).strip() or type(first).__name__).splitlines()[0]
+                raise PilotlightError(
+                    "neither ONNX Runtime nor ONNX's reference evaluator can run the model with these inputs: "
+                    f"{reason}",
+                    hint="check the shapes of --input and the values of --bake", kind="wrong-input",
+                ) from first
+
+    def in_float32(self) -> Answers:
+        return OnnxAnswers(self._session, self._names, self._baked)
+
+    def in_float64(self) -> Iterator[Answers]:
+        return iter(())
+
+
+def _runtime(model: onnx.ModelProto) -> tuple[Any, str] | None:
+    """ONNX Runtime, if it is installed and takes the model."""
+    with contextlib.suppress(Exception):  # not installed, or a model that it does not take
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+        return session, f"ONNX Runtime {onnxruntime.__version__}"
+    return None
+
+
+def _evaluator(model: onnx.ModelProto) -> tuple[Any, str]:
+    try:
+        return ReferenceEvaluator(model), f"the reference evaluator of onnx {onnx.__version__}"
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise PilotlightError(
+            f"neither ONNX Runtime nor ONNX's reference evaluator takes the model: {reason}", kind="unsupported",
+            hint="install ONNX Runtime with: pip install 'pilotlight[onnx]'",
+        ) from error
