@@ -47,7 +47,10 @@ class Binary(Op):
         return pointwise_overlaps(node)
 
     def emit(self, node: Node, c: Step) -> None:
-        """The kernel over runs along which each operand moves by one element or stays."""
+        self.kernel(c, node, f"pl_q_{self.kind}")
+
+    def kernel(self, c: Step, node: Node, function: str) -> None:
+        """A kernel over runs along which each operand moves by one element or stays."""
         out = node.output
         operands = [loops.broadcast(v, out.shape) for v in node.inputs]
         sizes, strides = loops.collapse(out.shape, [loops.contiguous(out.shape), *(o.strides for o in operands)])
@@ -58,7 +61,7 @@ class Binary(Op):
         pointers = (c.write(out), *map(c.read, node.inputs))
         y, x0, x1 = (f"{p} + ({a})" if a else p for p, a in zip(pointers, at, strict=True))
         c.use(self.header)
-        call = f"pl_q_{self.kind}({self.table(node, c)}, {x0}, {x1}, {y}, {run}, {steps[1]}, {steps[2]});"
+        call = f"{function}({self.table(node, c)}, {x0}, {x1}, {y}, {run}, {steps[1]}, {steps[2]});"
         loops.nest(c, sizes, [wrap(call, "    ")])
 
     def table(self, node: Node, c: Step) -> str:

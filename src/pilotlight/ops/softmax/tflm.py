@@ -1,0 +1,70 @@
+"""Softmax of int8 along one axis as TFLM computes it, to int8 of scale 1/256 and zero -128, or to int16 of scale
+1/65536 and zero -32768.
+
+For a lane with largest element t, with gemmlowp's fixed-point functions:
+    e_i = table[t - x_i], table[d] = exp(-d·beta·sx) as a fraction of 2^31, shorter where TFLM takes it for 0
+    sum = Σ rdbpot(e_i, 12), brought to 2^31 <= sum·2^h < 2^32
+    r   = 1 / (sum·2^h), by three steps of Newton's method
+    y   = clamp(least + rdbpot(srdhm(r, e_i), 12 - h + 31 - bits))
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+
+from pilotlight.codegen.step import Step
+from pilotlight.fixed import rdbpot, srdhm, tflm_multiplier, tflm_scaled
+from pilotlight.graph import INT8, INT16, Node, Quant
+from pilotlight.ops.base import Result, register
+from pilotlight.ops.pointwise.gemmlowp import exp_on_negative, one_over_one_plus
+from pilotlight.ops.softmax.float import LaneByLane, lanes
+from pilotlight.ops.spec import NodeSpec, narrow, wide
+
+INTEGER_BITS = 5  # of the exponent
+
+
+@register
+class TflmSoftmax(LaneByLane):
+    """attrs: axis, bits (of y); inputs x and the table of exponentials. Lane by lane, in place where y is int8."""
+
+    name = "tflm_softmax"
+    called = "softmax"
+
+    def infer(self, node: Node) -> Result:
+        return [(INT8 if node.attrs["bits"] == 8 else INT16, node.inputs[0].shape)]
+
+    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        return super().overlaps(node) if node.attrs["bits"] == 8 else {}
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
+        a = node.attrs
+        x = np.moveaxis(wide(args[0]), a["axis"], -1)
+        table = np.concatenate([wide(args[1]).reshape(-1), np.zeros(256, np.int64)])
+        e = table[x.max(axis=-1, keepdims=True) - x]
+        total = rdbpot(e, 12).sum(axis=-1, keepdims=True)
+        headroom = 32 - np.frompyfunc(int.bit_length, 1, 1)(total.astype(object)).astype(np.int64)
+        scale = one_over_one_plus((total << headroom) - (1 << 31))
+        share = rdbpot(srdhm(scale, e), 12 - headroom + 31 - a["bits"])
+        half = 1 << (a["bits"] - 1)
+        y = np.moveaxis(np.clip(share - half, -half, half - 1), -1, a["axis"])
+        return narrow(y, np.int8 if a["bits"] == 8 else np.int16)
+
+    def emit(self, node: Node, c: Step) -> None:
+        a, (x, table) = node.attrs, node.inputs
+        c.use("q_tflm_softmax")
+        kernel = "pl_q_tflm_softmax" + ("_s16" if a["bits"] == 16 else "")
+        numbers = (*lanes(x.shape, a["axis"]), table.elements)
+        c.call(kernel, c.read(x), c.read(table), c.write(node.output), *numbers)
+
+
+def make_tflm_softmax(x: Quant, beta: float, axis: int, bits: int = 8) -> NodeSpec:
+    """TFLM's softmax is along the last axis."""
+    factor = min(beta * x.scale * 2.0 ** (31 - INTEGER_BITS), 2.0**31 - 1)
+    (q,), (left,) = tflm_multiplier(factor)
+    radius = math.floor(((1 << INTEGER_BITS) - 1) * 2.0 ** (31 - INTEGER_BITS) / 2.0 ** int(left))
+    distances = np.arange(min(radius, 255) + 1)
+    table = exp_on_negative(tflm_scaled(-distances, int(q), int(left)), INTEGER_BITS)
+    return NodeSpec("tflm_softmax", {"axis": axis, "bits": bits}, (table.astype(np.int32),))
