@@ -29,7 +29,7 @@ from pilotlight.micropython.build import build, unix_binary
 from pilotlight.micropython.composed import operators
 from pilotlight.micropython.firmware import elf_sizes
 from pilotlight.micropython.model import from_model
-from pilotlight.micropython.select import PARTS, SMALL, TorchSelection, select
+from pilotlight.micropython.select import PARTS, SMALL, TorchSelection, part_operators, select
 from pilotlight.micropython.session import open_session
 
 HERE = Path(__file__).resolve().parent
@@ -209,7 +209,7 @@ def first_rows() -> list[Row]:
     assert port.board is not None and port.board.emulator is not None
     counting = (*port.board.emulator.args, "-icount", "shift=0")
     board = replace(port.board, emulator=replace(port.board.emulator, args=counting))
-    of_parts = {name for names, _ in PARTS.values() for name in names}
+    of_parts = {name for part in PARTS for name in part_operators(part)}
     asked = "\n".join(f"first({name!r}, lambda: _packed.operator({name!r}, 'f', False))"
                       for name in operators() if name not in of_parts)
     rows = []

@@ -26,7 +26,7 @@ def _blocks(source: str) -> list[bytes]:
 
 def test_every_unit_is_in_a_block_before_those_that_it_needs() -> None:
     heads = []
-    for block in _blocks(pack.pack(modules(), ALL.units()).source):
+    for block in _blocks(pack.pack(modules(), ALL.units(), {}).source):
         at = 0
         while at < len(block):
             end = at + 2 + int.from_bytes(block[at : at + 2], "little")
@@ -39,7 +39,7 @@ def test_every_unit_is_in_a_block_before_those_that_it_needs() -> None:
 
 
 def test_another_version_of_bytecode_is_refused_when_built() -> None:
-    source = pack.pack(modules(), ALL.units()).source
+    source = pack.pack(modules(), ALL.units(), {}).source
     assert f"#if MPY_VERSION != {bytecode_version()}\n#error" in source and bytecode_version() >= 6
 
 

@@ -39,7 +39,8 @@ def selection_options(function: _Function) -> _Function:
     listed = click.option("--ops-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.yaml",
                           help="Only the operators in a list: `operators: [softmax, conv2d, add.Tensor]`.")
     parts = click.option("--with", "parts", metavar="PARTS",
-                         help="Parts that are built only when asked for: load,save,safetensors.")
+                         help="Parts that are built only when asked for: "
+                              "load,save,safetensors,linalg,signal,types, or all.")
     return model(inputs(listed(parts(function))))
 
 

@@ -26,6 +26,19 @@ FOR_C = "_for_"  # prefix of what an operator in C leaves to Python
 _MANY = 6  # a helper that this many units need goes to the end
 FOLDER = Path(__file__).parent / "python" / "torch" / "operators"
 _CODES = ("TENSOR", "SCALAR", "INT", "FLOAT", "BOOL", "INTS", "TENSORS", "FLOATS", "DTYPE", "STR", "DEVICE", "IGNORED")
+# Where a result of out= or in place may lie: over the arguments anyhow (v), or over all but the first (w); it must not
+# even be one of the arguments (y), or not one after the first (x).
+_PLACES = {
+    "v": (
+        "diag", "triu", "tril", "masked_scatter", "logsumexp", "frobenius_norm", "norm", "nanmean", "nansum", "aminmax",
+        "median", "nanmedian", "mode", "kthvalue", "quantile", "nanquantile", "log_sigmoid", "linalg_norm",
+        "linalg_matrix_norm", "vdot", "linalg_inv", "inverse", "linalg_cholesky", "cholesky",
+        "linalg_multi_dot", "histc",
+    ),
+    "w": ("ldexp",),
+    "x": ("index_copy", "index_reduce", "scatter_reduce", "put"),
+    "y": ("take_along_dim", "cross", "linalg_cross"),
+}
 
 
 @dataclass(frozen=True)
@@ -64,6 +77,14 @@ def operators() -> list[str]:
 def everything() -> list[str]:
     """All operators, and the rare cases of those in C."""
     return [name for name, unit in units().items() if unit.head]
+
+
+def of_file(name: str) -> list[str]:
+    """The operators of a file, and their other names."""
+    body = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8")).body
+    own = {_defined(node) for node in body if not isinstance(node, (ast.Import, ast.ImportFrom))}
+    own |= {name for name, target in ALIASES.items() if target in own}
+    return [name for name in operators() if name in own]
 
 
 def covered() -> list[str]:
@@ -144,7 +165,7 @@ def schemas(operator: str) -> list[Overload]:
 
 
 def _forms(name: str, units: Collection[str], node: ast.stmt | None) -> str:
-    """f: of torch, n: of its parts, m: a method, i: in place, made from it; then how many tensors out= takes.
+    """f: of torch, n: of its parts, m: a method, i: in place, made from it; where results may lie; how many out= takes.
 
     The wrapper knows nothing about a function that has a parameter `out`.
     """
@@ -156,6 +177,7 @@ def _forms(name: str, units: Collection[str], node: ast.stmt | None) -> str:
     letters = (("f" if hasattr(torch, name) else "n") if function else "") + (
         "m" if any(o.is_method for o in known) and hasattr(torch.Tensor, name) else ""
     ) + ("i" if in_place else "")
+    letters += next((letter for letter, names in _PLACES.items() if name in names), "")
     own = isinstance(node, ast.FunctionDef) and "out" in [a.arg for a in node.args.args + node.args.kwonlyargs]
     return f"{letters}{0 if own else max(overload.outs for overload in known)}"
 

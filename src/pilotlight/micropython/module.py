@@ -35,7 +35,7 @@ def write_module(folder: Path, selection: TorchSelection) -> list[str]:
     files = selection.python_files()
     python = {name: path for name, path in modules().items() if path in files}
     wanted = {f"torch/{path.name}": path.read_bytes() for path in sorted((HERE / "cmodule").iterdir())}
-    packed = pack(python, selection.units())
+    packed = pack(python, selection.units(), selection.absent())
     wanted["torch/generated/stream.h"] = packed.header.encode()
     if packed.source:
         wanted["torch/generated/packed.c"] = packed.source.encode()

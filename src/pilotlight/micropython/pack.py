@@ -35,9 +35,10 @@ _BLOCKS = (
 )
 PACKED = tuple(name for block in _BLOCKS for name in block)
 _PUBLIC = ("torch.nn.init", "copy", "dataclasses", "itertools", "functools", "contextlib")  # programs import these
-_OPERATOR_BYTES = 4800  # of a block of operators before compression
+_OPERATOR_BYTES = 6000  # of a block of operators before compression
 _STUB = "from torch import _packed\n\n_packed.load(__name__, globals())\n"
 LOADER = "torch._packed"
+_ABSENT = "_absent"
 _GUARD = """\
 #if MPY_VERSION != {version}
 #error "torch was exported for another version of .mpy files: set MICROPY_DIR to this MicroPython, and export again"
@@ -55,12 +56,13 @@ class Packed:
     source: str
 
 
-def pack(files: Mapping[str, Path], operators: Iterable[PackedUnit]) -> Packed:
-    """The units of a build's Python modules, and of its operators that are written in Python."""
+def pack(files: Mapping[str, Path], operators: Iterable[PackedUnit], absent: Mapping[str, Iterable[str]]) -> Packed:
+    """The units of a build's Python modules, of its operators that are written in Python, and of what parts that it is
+    without have."""
     if LOADER not in files:
         return Packed({}, "#define PT_STREAM 0\n", "")
     modules = {name: files[name].read_text(encoding="utf-8") for name in PACKED if name in files}
-    units = _modules(modules) | _units(operators)
+    units = _modules(modules) | _units(operators) | _absent(absent)
     names = [[_MODULE + name for name in block if name in modules] for block in _BLOCKS]
     names = [block for block in names if block] + _filled({k: v for k, v in units.items() if k[0] != _MODULE})
     blocks = [b"".join(units[name] for name in block) for block in names]
@@ -100,6 +102,12 @@ def _units(operators: Iterable[PackedUnit]) -> dict[str, bytes]:
         unit.name: _unit([unit.name, *([f":{unit.head}"] if unit.head else []), *unit.needs], code)
         for unit, code in zip(units, codes, strict=True)
     }
+
+
+def _absent(parts: Mapping[str, Iterable[str]]) -> dict[str, bytes]:
+    """A text with the name of each part and what it has."""
+    text = ";".join(" ".join([part, *names]) for part, names in parts.items())
+    return {_ABSENT: _unit([_ABSENT], compile_all([f"{_ABSENT} = {text!r}"])[0])} if parts else {}
 
 
 def _unit(head: list[str], code: bytes) -> bytes:

@@ -21,12 +21,16 @@ PYTHON = Path(__file__).parent / "python"
 _PREFIXES = ("aten::", "aten.", "torch.nn.functional.", "torch.special.", "torch.", "Tensor.", "F.")
 _PACKED = "torch._packed"  # finds operators that are written in Python
 _SHOWN = 5  # unknown names that an error lists
-# What a firmware gets only when it is asked for: operators and Python modules, which others do not need.
-_SAFETENSORS = ("safe_open", "load_file", "load", "save_file", "save")
-PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "load": (("load",), ()),
-    "save": (("save",), ()),
-    "safetensors": (tuple(f"safetensors_{name}" for name in _SAFETENSORS), ("safetensors", "safetensors.torch")),
+_EVERY_PART = "all"
+# What a firmware gets only when it is asked for: the operators of a file of `operators/`, and Python modules. Others
+# may need some of them.
+PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "load": ("files", ()),
+    "save": ("saving", ()),
+    "safetensors": ("safetensors", ("safetensors", "safetensors.torch")),
+    "linalg": ("matrices", ()),
+    "signal": ("signals", ()),
+    "types": ("typed", ()),
 }
 
 
@@ -48,7 +52,7 @@ class TorchSelection:
         """The operators that are written in Python."""
         from pilotlight.micropython import composed
 
-        left_out = {name for part in self.without for name in PARTS[part][0]}
+        left_out = {name for part in self.without for name in part_operators(part)}
         every = (name for name in composed.everything() if name not in left_out)
         return composed.with_needed(every if self.operators is None else self.operators)
 
@@ -63,15 +67,20 @@ class TorchSelection:
         return [path for name, path in modules().items()
                 if (name not in left_out if self.python is None else name in self.python)]
 
+    def absent(self) -> dict[str, list[str]]:
+        """What the parts have that were left out: operators and modules."""
+        return {part: [*part_operators(part), *PARTS[part][1]] for part in self.without}
+
     def with_parts(self, parts: Iterable[str]) -> TorchSelection:
-        """The same, and some parts."""
+        """The same, and some parts, or `all`."""
         wanted = list(parts)
+        wanted = list(PARTS) if wanted == [_EVERY_PART] else wanted
         unknown = [part for part in wanted if part not in PARTS]
         if unknown:
             raise _unknown("part", unknown, list(PARTS), "--with")
         if self.operators is None or self.python is None:
             return replace(self, without=tuple(part for part in self.without if part not in wanted))
-        operators = [*self.operators, *(name for part in wanted for name in PARTS[part][0])]
+        operators = [*self.operators, *(name for part in wanted for name in part_operators(part))]
         python = [*self.python, *(name for part in wanted for name in PARTS[part][1])]
         return select(operators, python, "--with") if wanted else self
 
@@ -92,6 +101,13 @@ def all_operators() -> list[str]:
     from pilotlight.micropython.composed import operators
 
     return [*all_kernels(), *operators()]
+
+
+def part_operators(part: str) -> list[str]:
+    """What users call of a part."""
+    from pilotlight.micropython.composed import of_file
+
+    return of_file(PARTS[part][0])
 
 
 def modules() -> dict[str, Path]:

@@ -112,20 +112,25 @@ void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest)
     size_t length;
     const byte *text = qstr_data(name, &length);
     mp_obj_t args[] = {MP_OBJ_NEW_QSTR(name), MP_OBJ_NULL, mp_const_false};
+    bool refuse = false;
     if (text[0] == '_' && text[1] == '_') {
         return;
     }
     if (find_unit(text, length) < 0) {
-        if (text[length - 1] != '_' || find_unit(text, length - 1) < 0) {
+        if (text[length - 1] == '_' && find_unit(text, length - 1) >= 0) {
+            args[0] = mp_obj_new_str((const char *)text, length - 1);
+            args[2] = mp_const_true;
+        } else if (form == 'm' && find_unit((const byte *)"_absent", 7) >= 0) {
+            refuse = true; /* of the others, torch says so when no module has the name either */
+        } else {
             return;
         }
-        args[0] = mp_obj_new_str((const char *)text, length - 1);
-        args[2] = mp_const_true;
     }
     args[1] = mp_obj_new_str(&form, 1);
     const mp_obj_t torch = mp_import_name(MP_QSTR_torch, mp_const_none, MP_OBJ_NEW_SMALL_INT(0));
-    const mp_obj_t operator = mp_load_attr(mp_load_attr(torch, MP_QSTR__packed), MP_QSTR_operator);
-    const mp_obj_t found = mp_call_function_n_kw(operator, 3, 0, args);
+    const mp_obj_t packed = mp_load_attr(torch, MP_QSTR__packed);
+    const mp_obj_t found = refuse ? mp_call_function_1(mp_load_attr(packed, MP_QSTR_refuse), args[0])
+                                  : mp_call_function_n_kw(mp_load_attr(packed, MP_QSTR_operator), 3, 0, args);
     if (mp_obj_is_str(found)) {
         mp_load_method_maybe(self, mp_obj_str_get_qstr(found), dest);
     } else if (found != mp_const_none) {

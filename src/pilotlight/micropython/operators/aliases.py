@@ -10,6 +10,7 @@ ALIASES = {
     "negative": "neg", "not_equal": "ne", "row_stack": "vstack", "special_digamma": "digamma", "special_erf": "erf",
     "special_erfc": "erfc", "special_exp2": "exp2", "special_expit": "sigmoid", "special_expm1": "expm1",
     "special_gammaln": "lgamma", "special_log1p": "log1p", "special_logit": "logit", "special_psi": "digamma",
-    "special_round": "round", "special_sinc": "sinc", "special_xlogy": "xlogy", "subtract": "sub", "true_divide": "div",
-    "unsafe_chunk": "chunk", "unsafe_split": "split", "unsafe_split_with_sizes": "split_with_sizes", "vdot": "dot",
+    "special_round": "round", "special_sinc": "sinc", "special_xlogy": "xlogy", "subtract": "sub", "trapz": "trapezoid",
+    "true_divide": "div", "unsafe_chunk": "chunk", "unsafe_split": "split",
+    "unsafe_split_with_sizes": "split_with_sizes", "vdot": "dot",
 }

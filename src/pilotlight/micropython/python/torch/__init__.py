@@ -14,6 +14,7 @@ def __getattr__(name):
         try:
             return getattr(__import__("torch." + name), name)
         except ImportError:
+            __getattr__("_packed").refuse(name)
             raise AttributeError("module 'torch' has no attribute '" + name + "'")
     found = globals()[name] = getattr(_torch, name)
     return found
@@ -29,6 +30,7 @@ class _Part:
             for where in (_torch._nn, _torch):
                 if hasattr(where, prefix + name):
                     return getattr(where, prefix + name)
+            __getattr__("_packed").refuse(name, prefix)
         raise AttributeError(name)
 
 

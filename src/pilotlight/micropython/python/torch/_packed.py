@@ -71,21 +71,24 @@ def operator(name, form, in_place):
     return found
 
 
+# Raises if a part that this build is without has the name.
+def refuse(name, prefix=""):
+    if _find("_absent", _names, {}):
+        for line in _names.pop("_absent").split(";"):
+            words = line.split()
+            if prefix + name in words[1:]:
+                raise AttributeError("'%s' is not in this build: build it with `--with %s`" % (name, words[0]))
+
+
 # How an operator is called: its arguments are checked by their types in the schema, out= and the form in place are made
 # from its result.
 def _wrap(name, head):
     forms, check, types = head.partition(":")
     forms, alias, found = forms.partition("=")
     outs = int(forms[-1])
-    # PyTorch lets these results lie over their arguments anyhow, the next over all but the first
-    free = name in (
-        "diag", "triu", "tril", "masked_scatter", "logsumexp", "frobenius_norm", "norm", "nanmean", "nansum", "aminmax",
-        "median", "nanmedian", "mode", "kthvalue", "quantile", "nanquantile", "log_sigmoid", "linalg_norm",
-        "linalg_matrix_norm", "vdot",
-    )
-    last = 0 if free else 1 if name == "ldexp" else 99
-    # and these may not even be an argument, but for the first
-    apart = 1 if name in ("index_copy", "index_reduce", "scatter_reduce", "put") else 0 if name == "take_along_dim" else 99
+    # letters of `_PLACES` in composed.py
+    last = 0 if "v" in forms else 1 if "w" in forms else 99
+    apart = 1 if "x" in forms else 0 if "y" in forms else 99
 
     def checked(types):
         function = _names[name]

@@ -1,6 +1,7 @@
 # Classes are made when first asked for; those that are not here are lines of the table of `modules.simple`.
 import sys
 
+from torch._packed import refuse
 from torch.nn.modules.module import Buffer, Module, Parameter
 
 parameter = sys.modules["torch.nn.parameter"] = sys.modules["torch.nn"]
@@ -15,6 +16,7 @@ def __getattr__(name):
         try:
             return getattr(__import__("torch.nn." + name).nn, name)
         except ImportError:
+            refuse(name, "torch.nn.")
             raise AttributeError("module 'torch.nn' has no attribute '" + name + "'")
     file = "simple"
     words = _FILES.split()

@@ -2,7 +2,7 @@
 import builtins
 
 import _torch
-from torch._packed import load
+from torch._packed import load, refuse
 
 _nn = _torch._nn
 # In-place forms are operators of their own: how many arguments go before `inplace`.
@@ -96,8 +96,9 @@ def __getattr__(name):
         if not callable(found):  # a type of elements
             file = "_more"
     if file:
-        found = load("torch.nn." + file).get(name)
+        found = load("torch.nn." + file).get(name) or getattr(_torch, "nn_" + name, None)
         if found is None:
+            refuse(name, "nn_")
             raise AttributeError("module 'torch.nn.functional' has no attribute '" + name + "'")
     if not hasattr(builtins, name):  # functions here mean Python's own int
         globals()[name] = found
