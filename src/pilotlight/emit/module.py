@@ -44,6 +44,7 @@ class Module:
     name: str
     files: dict[str, str | bytes]
     metadata: dict[str, Any]
+    weights: bytes = b""  # the constants, which are in the files too
 
     def write(self, folder: Path) -> dict[str, str | bytes]:
         """The files as written: two of them are named after the model where another model's are there already."""
@@ -122,12 +123,13 @@ def emit_program(
     )
     files: dict[str, str | bytes] = {f"{name}.h": _render("model.h", **common), f"{name}.c": code}
     sources = [f"{name}.c"]
+    blob = weights.blob()
     if weights.size > INCBIN_FROM:
         files[f"{name}_weights.S"] = incbin_source(name)
-        files[f"{name}_weights.bin"] = weights.blob()
+        files[f"{name}_weights.bin"] = blob
         sources.append(f"{name}_weights.S")
     elif weights.size:
-        files[f"{name}_weights.c"] = c_array(name, weights.blob())
+        files[f"{name}_weights.c"] = c_array(name, blob)
         sources.append(f"{name}_weights.c")
     if micro_text:
         files[f"{name}_kernels.S"] = micro_text
@@ -146,7 +148,7 @@ def emit_program(
     )
     files |= build_files or {}
     files[output.EXAMPLE] = _render("example_main.c", **common)
-    return Module(name, output.sealed(files, metadata), metadata)
+    return Module(name, output.sealed(files, metadata), metadata, blob)
 
 
 def _own_files(collected: _Collected, files: Mapping[str, str | bytes]) -> dict[str, str]:
