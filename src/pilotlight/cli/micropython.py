@@ -16,6 +16,7 @@ from pilotlight.errors import PilotlightError, no_file
 from pilotlight.system import need_terminals
 
 if TYPE_CHECKING:
+    from pilotlight.boards import Board
     from pilotlight.micropython.ports import MicroPythonPort
     from pilotlight.micropython.select import TorchSelection
 
@@ -160,21 +161,39 @@ def build(
     talk.result(report, *report_tables(report, everything), *left_out(selection))
 
 
-@command.command("export", short_help="Write the module as a folder for any port of MicroPython.")
+@command.command("export", short_help="Write the module as a folder for any port of MicroPython, or for C and C++.")
 @click.option("-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path),
               help="Folder for the module; created if missing.")
+@click.option("--embed", is_flag=True,
+              help="A library for C and C++ programs: MicroPython, the module, and an example.")
+@click.option("--board", metavar="NAME", help="With --embed: an emulated Cortex-M board that the example is for.")
 @selection_options
 @common
 @click.pass_obj
 def export(
-    talk: Talk, output: Path, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None, parts: str | None
+    talk: Talk, output: Path, embed: bool, board: str | None, ops: str | None, inputs: tuple[str, ...],
+    ops_file: Path | None, parts: str | None,
 ) -> None:
     """Write the module as a folder that any port of MicroPython can be built with.
 
     make ports: USER_C_MODULES=FOLDER; cmake ports: -DUSER_C_MODULES=FOLDER/micropython.cmake; and in the board's
     manifest: include("FOLDER/manifest.py").
+
+    With --embed it is MicroPython itself, as a library that a C or C++ program calls: interpreter.h, interpreter.hpp,
+    a Makefile, a CMakeLists.txt, and an example.
     """
+    if board is not None and not embed:
+        raise PilotlightError("--board is for --embed: the module alone is the same for every board",
+                              hint="leave out --board, or add --embed", kind="usage")
+    chosen_board = None
+    if board is not None:
+        from pilotlight import boards
+
+        chosen_board = boards.load(board)
     selection = chosen(talk, ops, inputs, ops_file, parts)
+    if embed:
+        _export_embedded(talk, output, selection.with_parts(["load"]), chosen_board)
+        return
     from pilotlight.micropython.module import write_module
 
     files = write_module(output, selection)
@@ -183,4 +202,16 @@ def export(
         {"folder": str(output), "files": files, "operators": len(selection.kernels())},
         f"{output}: {len(files)} files, {len(selection.kernels())} operator overloads", f"  {make}",
         *left_out(selection),
+    )
+
+
+def _export_embedded(talk: Talk, output: Path, selection: TorchSelection, board: Board | None) -> None:
+    from pilotlight.micropython.embed import write_embedded
+
+    with talk.stage("writing the embedded interpreter"):
+        files = write_embedded(output, selection, board)
+    talk.result(
+        {"folder": str(output), "files": files, "operators": len(selection.kernels())},
+        f"{output}: {len(files)} files, {len(selection.kernels())} operator overloads",
+        f"  make -C {output / 'example'} run", *left_out(selection),
     )

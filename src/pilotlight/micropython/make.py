@@ -47,15 +47,15 @@ def mpy_cross(source: Path) -> Path:
     return program
 
 
-def run_make(folder: Path, variables: dict[str, str], log: Path, what: str) -> None:
-    """Run make with its output in a log; the user sees the first error line."""
+def run_make(folder: Path, variables: dict[str, str], log: Path, what: str, *more: str) -> None:
+    """Run make with its output in a log; the user sees the first error line. `more` are other words of its command."""
     tool("make", "make", what)
     log.parent.mkdir(exist_ok=True)
     arguments = [f"{name}={value}" for name, value in {"PYTHON": sys.executable, **variables}.items()]
     environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     with log.open("wb") as file:
-        done = subprocess.run(["make", "-C", str(folder), "-j2", *arguments], stdin=subprocess.DEVNULL, stdout=file,
-                              stderr=file, env=environment)
+        done = subprocess.run(["make", "-C", str(folder), "-j2", *more, *arguments], stdin=subprocess.DEVNULL,
+                              stdout=file, stderr=file, env=environment)
     if done.returncode:
         text = log.read_text(encoding="utf-8", errors="replace")
         overflows = {region: int(by) for region, by in _OVERFLOW.findall(text)}
