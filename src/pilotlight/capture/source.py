@@ -1,5 +1,5 @@
 """What the user names on the command line → a graph: `file.py:name`, `package.module:name`, or a file that ends with
-.pt2, .pt or .onnx."""
+.pt2, .pt, .onnx or .tflite."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from pilotlight.capture.entries import capture_entries, entry_points
 from pilotlight.capture.exported import capture_exported, capture_module
 from pilotlight.capture.inputs import parse_input
 from pilotlight.capture.onnx.package import need_onnx
+from pilotlight.capture.tflite.capture import SUFFIX, capture_tflite
 from pilotlight.capture.torchscript.archive import SUFFIXES
 from pilotlight.capture.torchscript.capture import capture_archive
 from pilotlight.capture.userfile import from_here, load_file, load_module, seeded, user_error
@@ -30,7 +31,7 @@ from pilotlight.graph import Graph, Program
 from pilotlight.graph.names import model_name
 
 _FORMS = "write file.py:name or package.module:name (a function, module or class in it), a .pt2 file from " \
-    "torch.export.save, a .pt file from torch.jit.save, or an .onnx file"
+    "torch.export.save, a .pt file from torch.jit.save, or an .onnx or .tflite file"
 
 
 @overload
@@ -100,6 +101,9 @@ def load_model(
     if model.endswith(".pt2"):
         _refuse_changes(model, inputs, init, weights)
         return capture_exported(load_exported(Path(model)), model_name(name or Path(model).stem))
+    if model.endswith(SUFFIX):
+        _refuse_changes(model, inputs, init, weights, "a TensorFlow Lite model", "convert the model again")
+        return capture_tflite(Path(model), model_name(name or Path(model).stem))
     if model.endswith(SUFFIXES):
         _refuse_changes(model, (), init, weights, "a TorchScript model")
         return capture_archive(Path(model), inputs, model_name(name or Path(model).stem))
@@ -137,7 +141,7 @@ def _load_entries(
 
 def _refuse_changes(
     model: str, inputs: Sequence[str], init: Mapping[str, Any] | None, weights: Path | str | None,
-    kind: str = "an exported program",
+    kind: str = "an exported program", instead: str = "export the model again",
 ) -> None:
     """Refuse options that a saved program cannot take any more: shapes, layers and weights."""
     for option, given, what in (("--input", inputs, "shapes"), ("--init", init, "layers"),
@@ -145,7 +149,7 @@ def _refuse_changes(
         if given:
             raise PilotlightError(
                 f"{model} is {kind} with {what} of its own; {option} cannot change them",
-                hint=f"omit {option}, or export the model again", kind="usage",
+                hint=f"omit {option}, or {instead}", kind="usage",
             )
 
 

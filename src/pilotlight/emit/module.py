@@ -248,12 +248,13 @@ def _ports(plan: Plan, ports: Sequence[Port], prefix: str) -> list[dict[str, Any
 
 def _port(plan: Plan, port: Port, word: str, c_name: str) -> dict[str, Any]:
     _, offset = plan.locate(port.value)
+    quant = port.quant or port.value.quant  # integers that stand for real numbers, whichever the caller sees
     return {
         "name": port.name, "word": word, "c_name": c_name, "ctype": port.value.dtype.c, "dtype": port.value.dtype.name,
         "shape": list(port.shape), "c_shape": list(port.value.shape),
         "perm": None if port.perm is None else list(port.perm),
-        "scale": port.quant and port.quant.scale, "zero_point": port.quant and port.quant.zero_point,
-        "c": port.quant and _quant_numbers(port, port.quant),
+        "scale": quant and quant.scale, "zero_point": quant and quant.zero_point,
+        "c": quant and _quant_numbers(port, quant),
         "offset": offset, "bytes": port.value.bytes, "count": port.value.elements, "meaning": port_meaning(port),
         "limits": port.limits if port.is_size and port.limits[1] else None,
     }

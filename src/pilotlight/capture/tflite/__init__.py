@@ -1,0 +1,1 @@
+"""TensorFlow Lite files (`.tflite`) → Graph, with TFLM as their truth."""

@@ -1,0 +1,228 @@
+"""Convolutions and linear layers.
+
+Integers: the real factor of an output channel is the input's scale times the filter's over the output's; TFLM computes
+it in float64, but for a linear layer with one scale the product is float32.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pilotlight import fixed
+from pilotlight.capture.tflite.operators.integers import clamped, compute, scaled
+from pilotlight.capture.tflite.operators.windows import padded
+from pilotlight.capture.tflite.registry import operator
+from pilotlight.capture.tflite.site import LIMITS, Site
+from pilotlight.graph import FLOAT32, INT8, Value
+from pilotlight.ops.matmul.float import product
+from pilotlight.ops.pointwise.float import apply
+from pilotlight.ops.views import slice_axis
+
+
+def limited(site: Site, y: Value) -> Value:
+    """The fused activation of a float result."""
+    low, high = site.activation()
+    if low > -math.inf:
+        y = apply(site.b, "clamp_min", y, low)
+    return y if high == math.inf else apply(site.b, "clamp_max", y, high)
+
+
+def filter_scales(site: Site, k: int, channels: int) -> np.ndarray:
+    """One scale for each output channel, in float64; a filter has no zero point."""
+    affine = site.tensor(k).affine
+    if affine is None:
+        raise site.refuse(f"the filter {site.tensor(k)} has no scale")
+    if np.any(affine.zero_points):
+        raise site.refuse(f"the filter {site.tensor(k)} has the zero point {affine.zero_points[0]}; expected 0")
+    if len(affine.scales) not in (1, channels):
+        raise site.refuse(f"the filter {site.tensor(k)} has {len(affine.scales)} scales for {channels} channels")
+    return np.broadcast_to(affine.scales.astype(np.float64), channels)
+
+
+def _kind(site: Site, k: int, weight: int) -> str:
+    """The types of input and filter: "float", "int8" or "int16"."""
+    kinds = (site.tensor(k).type, site.tensor(weight).type)
+    if kinds == ("FLOAT32", "FLOAT32"):
+        return "float"
+    if site.x(k).dtype == INT8 and site.quantized == "INT8" and kinds[1] in ("INT8", "INT4", "UINT8"):
+        return "int8"
+    if kinds == ("INT16", "INT8") and site.quantized == "INT16":
+        return "int16"
+    raise site.refuse(f"{site.tensor(k)} with the filter {site.tensor(weight)}; expected both float or both integers")
+
+
+def _bias(site: Site, k: int, channels: int) -> np.ndarray:
+    """The bias of integers; zeros where there is none."""
+    if not site.has(k):
+        return np.zeros(channels, np.int64)
+    bias = site.constant(k, "the bias")
+    if bias.dtype.kind != "i" or bias.size != channels:
+        raise site.refuse(f"the bias is {site.tensor(k)}; expected {channels} integers")
+    return bias.reshape(-1).astype(np.int64)
+
+
+def _float_bias(site: Site, k: int, channels: int) -> Value:
+    if not site.has(k):
+        return site.b.constant(np.zeros(channels, np.float32), hint="zero_bias")
+    return site.b.constant(site.constant(k, "the bias").reshape(-1), FLOAT32, "bias")
+
+
+def _factors(site: Site, scale: np.ndarray) -> tuple[Value, Value]:
+    q, shifts = fixed.tflm_multiplier(scale)
+    return site.b.constant(q, hint="multiplier"), site.b.constant(shifts, hint="shifts")
+
+
+def _filter(site: Site, k: int, rank: int) -> np.ndarray:
+    weight = site.constant(k, "the filter")
+    if weight.ndim != rank:
+        raise site.refuse(f"the filter is {site.tensor(k)}; expected {rank} dimensions")
+    return weight
+
+
+def _folded(bias: np.ndarray, weight: np.ndarray, zero: int) -> np.ndarray:
+    """The bias with the input's zero point times the weights (O, ...), in 32 bits as TFLM's accumulator has."""
+    total = bias - zero * weight.reshape(len(weight), -1).astype(np.int64).sum(axis=1)
+    return fixed.int32(total).astype(np.int32)
+
+
+def _convolution(site: Site, weight: np.ndarray, groups: int) -> Value:
+    """x (N, H, W, I) with filters (O, KH, KW, I / groups)."""
+    b, o, x = site.b, site.options, site.x()
+    channels, kh, kw, _ = weight.shape
+    (_, h, w, _), dilation = x.shape, (o.DilationHFactor, o.DilationWFactor)
+    rows = padded(site, h, kh, o.StrideH, dilation[0])
+    columns = padded(site, w, kw, o.StrideW, dilation[1])
+    attrs: dict[str, Any] = {
+        "kernel": (kh, kw), "stride": (o.StrideH, o.StrideW), "dilation": dilation, "groups": groups,
+        "pad": (rows.before, columns.before, rows.after, columns.after), "channels": channels,
+    }
+    kind = _kind(site, 0, 1)
+    if kind == "float":
+        filters = b.constant(np.ascontiguousarray(weight), hint="weight")
+        return limited(site, b.node("conv2d", [x, filters, _float_bias(site, 2, channels)], **attrs))
+    if kind == "int16":
+        raise site.refuse("16-bit convolutions are not supported")
+    qx, qy = site.quants(0)
+    scale = qx.scale * filter_scales(site, 1, channels) / qy.scale
+    bias = b.constant(_folded(_bias(site, 2, channels), weight, qx.zero_point), hint="bias")
+    low, high = site.limits()
+    inputs = [x, b.constant(np.ascontiguousarray(weight.astype(np.int8)), hint="weight"), bias, *_factors(site, scale)]
+    return b.node("qconv2d", inputs, **attrs, zx=qx.zero_point, zy=qy.zero_point, lo=low, hi=high)
+
+
+@operator("CONV_2D", options="Conv2DOptions")
+def conv_2d(site: Site) -> Value:
+    weight = _filter(site, 1, 4)
+    channels, given = site.x().shape[3], weight.shape[3]
+    if not given or channels % given or len(weight) % (channels // given):
+        raise site.refuse(f"{site.tensor(0)} with the filter {site.tensor(1)}")
+    return _convolution(site, weight, channels // given)
+
+
+@operator("DEPTHWISE_CONV_2D", options="DepthwiseConv2DOptions")
+def depthwise_conv_2d(site: Site) -> Value:
+    """The filter is (1, KH, KW, O); each input channel has as many outputs."""
+    weight = _filter(site, 1, 4)
+    channels = site.x().shape[3]
+    if weight.shape[0] != 1 or not channels or weight.shape[3] % channels:
+        raise site.refuse(f"{site.tensor(0)} with the filter {site.tensor(1)}")
+    return _convolution(site, weight.transpose(3, 1, 2, 0), channels)
+
+
+@operator("FULLY_CONNECTED", options="FullyConnectedOptions")
+def fully_connected(site: Site) -> Value:
+    b, x = site.b, site.x()
+    if site.options.WeightsFormat:
+        raise site.refuse("weights in a shuffled order")
+    if site.known(1) is None and site.tensor(0).type == site.tensor(1).type == "FLOAT32":
+        size = site.x(1).shape[1]
+        y = product(b, b.reshape(x, (x.elements // size, size)), b.permute(site.x(1), (1, 0)))
+        return limited(site, b.reshape(apply(b, "add", y, site.x(2)) if site.has(2) else y, site.result.shape))
+    weight = _filter(site, 1, 2)
+    channels, size = weight.shape
+    if not size or x.elements % size:
+        raise site.refuse(f"{site.tensor(0)} with the filter {site.tensor(1)}")
+    rows = b.reshape(x, (x.elements // size, size))
+    kind = _kind(site, 0, 1)
+    if kind == "float":
+        inputs = [rows, b.constant(np.ascontiguousarray(weight), hint="weight"), _float_bias(site, 2, channels)]
+        return limited(site, b.reshape(b.node("linear", inputs), site.result.shape))
+    if kind == "int16":
+        raise site.refuse("16-bit linear layers are not supported")
+    qx, qy = site.quants(0)
+    scales = filter_scales(site, 1, channels)
+    affine = site.tensor(1).affine
+    assert affine is not None
+    if len(affine.scales) == 1:
+        scale = np.full(channels, np.float64(np.float32(qx.scale) * affine.scales[0]) / qy.scale)
+    else:
+        scale = qx.scale * scales / qy.scale
+    bias = b.constant(_folded(_bias(site, 2, channels), weight, qx.zero_point), hint="bias")
+    low, high = site.limits()
+    inputs = [rows, b.constant(np.ascontiguousarray(weight.astype(np.int8)), hint="weight"), bias]
+    y = b.node(
+        "qlinear", [*inputs, *_factors(site, scale)], channels=channels, zx=qx.zero_point, zy=qy.zero_point, lo=low,
+        hi=high,
+    )
+    return b.reshape(y, site.result.shape)
+
+
+@operator("TRANSPOSE_CONV", options="TransposeConvOptions")
+def transpose_conv(site: Site) -> Value:
+    """Inputs: the result's shape, the filter (O, KH, KW, I), x, perhaps a bias."""
+    b, o, x = site.b, site.options, site.x(2)
+    weight = _filter(site, 1, 4)
+    channels, kh, kw, _ = weight.shape
+    size = site.numbers(0, "the shape of the result")
+    rows = padded(site, size[1], kh, o.StrideH)
+    columns = padded(site, size[2], kw, o.StrideW)
+    stride, pad = (o.StrideH, o.StrideW), (rows.before, columns.before)
+    exact = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[1:3], stride, pad, (kh, kw), strict=True)]
+    missing = [want - have for want, have in zip(size[1:3], exact, strict=True)]
+    if any(extra >= s for extra, s in zip(missing, stride, strict=True)):
+        raise site.refuse(f"{list(size)} from {site.tensor(2)}, further than its windows reach")
+    attrs: dict[str, Any] = {
+        "kernel": (kh, kw), "stride": stride, "dilation": (1, 1), "groups": 1, "pad": pad, "channels": channels,
+        "extra": tuple(max(extra, 0) for extra in missing),
+    }
+    kind = _kind(site, 2, 1)
+    if kind == "float":
+        filters = b.constant(np.ascontiguousarray(weight.transpose(3, 1, 2, 0)), hint="weight")
+        y = b.node("conv_transpose2d", [x, filters, _float_bias(site, 3, channels)], **attrs)
+    elif kind == "int16":
+        raise site.refuse("16-bit transposed convolutions are not supported")
+    else:
+        qx, qy = site.quants(2)
+        scale = qx.scale * filter_scales(site, 1, channels) / qy.scale
+        low, high = site.limits()
+        inputs = [
+            x, b.constant(np.ascontiguousarray(weight.astype(np.int8)), hint="weight"),
+            b.constant(_bias(site, 3, channels).astype(np.int32), hint="bias"), *_factors(site, scale),
+        ]
+        y = b.node("qconv_transpose2d", inputs, **attrs, zx=qx.zero_point, zy=qy.zero_point, lo=low, hi=high)
+    for axis, (want, extra) in enumerate(zip(size[1:3], missing, strict=True), 1):
+        y = slice_axis(b, y, axis, 0, want) if extra < 0 else y
+    return limited(site, y) if kind == "float" else y
+
+
+@operator("BATCH_MATMUL", options="BatchMatMulOptions")
+def batch_matmul(site: Site) -> Value:
+    b, left, right = site.b, site.x(0), site.x(1)
+
+    def turned(x: Value, flag: bool) -> Value:
+        rank = len(x.shape)
+        return b.permute(x, (*range(rank - 2), rank - 1, rank - 2)) if flag else x
+
+    if site.tensor(0).type == site.tensor(1).type == "FLOAT32":
+        return product(b, turned(left, site.options.AdjX), turned(right, site.options.AdjY))
+    if site.quantized != "INT8" or right.dtype != INT8:
+        raise site.refuse(f"{site.tensor(0)} with {site.tensor(1)}")
+    q0, q1, qy = site.quants(0, 1)
+    pairs = ((left, q0, site.options.AdjX), (right, q1, site.options.AdjY))
+    operands = [turned(compute(b, "sub", x, q.zero_point), flag) for x, q, flag in pairs]
+    factor = np.float64(np.float32(q0.scale) * np.float32(q1.scale)) / qy.scale
+    y = compute(b, "add", scaled(b, product(b, *operands), factor), qy.zero_point)
+    return clamped(b, y, LIMITS["INT8"], INT8)

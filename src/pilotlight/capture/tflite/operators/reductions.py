@@ -1,0 +1,139 @@
+"""Sums, means, extremes and what is computed from them along an axis."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pilotlight import fixed
+from pilotlight.capture.tflite.operators.integers import clamped, compute, scaled_by, whole
+from pilotlight.capture.tflite.registry import operator
+from pilotlight.capture.tflite.site import DTYPES, LIMITS, Site
+from pilotlight.graph import BOOL, INT8, INT16, Quant, Value
+from pilotlight.ops.pointwise.float import apply
+from pilotlight.ops.reduce.float import reduce
+from pilotlight.ops.softmax.tflm import make_tflm_softmax
+
+_NARROW = {"INT8": INT8, "INT16": INT16}
+
+
+def _axes(site: Site) -> tuple[int, ...]:
+    """The axes of the second input; all where it is empty."""
+    rank = len(site.x().shape)
+    return site.axes(1, rank)
+
+
+def _reduced(site: Site, op: str, x: Value) -> Value:
+    """The result has the file's shape: with or without the axes that are gone."""
+    axes = _axes(site)
+    y = reduce(site.b, op, x, axes) if axes else x
+    return site.b.reshape(y, site.result.shape)
+
+
+def _sum(site: Site, mean: bool) -> Value:
+    """TFLM multiplies the factor of a mean by 2^shift / count, which it rounds down."""
+    qx, qy = site.quants(0)
+    count = math.prod(site.x().shape[axis] for axis in _axes(site))
+    q, shift = (int(n[0]) for n in fixed.tflm_multiplier(qx.scale / qy.scale))
+    if mean:
+        bits = min(count.bit_length() - 1, 32, 31 + shift)
+        q, shift = (q << bits) // count, shift - bits
+    total = compute(site.b, "sub", _reduced(site, "sum", whole(site.b, site.x())), qx.zero_point * count)
+    y = compute(site.b, "add", scaled_by(site.b, total, q, shift), qy.zero_point)
+    return clamped(site.b, y, LIMITS[site.quantized], _NARROW[site.quantized])
+
+
+@operator("MEAN", options="ReducerOptions")
+def mean(site: Site) -> Value:
+    if site.tensor().type == "FLOAT32":
+        return _reduced(site, "mean", site.x())
+    if not site.quantized:
+        raise site.refuse(f"{site.tensor()}")
+    return _sum(site, mean=True)
+
+
+@operator("SUM", options="ReducerOptions")
+def sum_(site: Site) -> Value:
+    if site.tensor().type in ("FLOAT32", "INT32", "INT64"):
+        return _reduced(site, "sum", site.x())
+    if not site.quantized:
+        raise site.refuse(f"{site.tensor()}")
+    return _sum(site, mean=False)
+
+
+def _extreme(name: str, op: str) -> None:
+    @operator(name, options="ReducerOptions")
+    def function(site: Site) -> Value:
+        if site.quantized and site.quant(site.tensor()) != site.quant(site.result):
+            raise site.refuse(f"{site.tensor()} and {site.result} have several scales")
+        return _reduced(site, op, site.x())
+
+
+_extreme("REDUCE_MAX", "amax")
+_extreme("REDUCE_MIN", "amin")
+
+
+def _logical(name: str, op: str) -> None:
+    @operator(name, options="ReducerOptions")
+    def function(site: Site) -> Value:
+        if site.x().dtype != BOOL:
+            raise site.refuse(f"{site.tensor()}; expected bool")
+        return _reduced(site, op, site.x())
+
+
+_logical("REDUCE_ALL", "all")
+_logical("REDUCE_ANY", "any")
+
+
+def _place(name: str, op: str) -> None:
+    @operator(name)
+    def function(site: Site) -> Value:
+        """The first of several equal ones."""
+        x = site.x()
+        axis = site.axis(site.numbers(1, "the axis")[0], len(x.shape))
+        y = reduce(site.b, op, x, (axis,))
+        return site.b.cast(site.b.reshape(y, site.result.shape), DTYPES[site.result.type])
+
+
+_place("ARG_MAX", "argmax")
+_place("ARG_MIN", "argmin")
+
+
+@operator("SOFTMAX", options="SoftmaxOptions")
+def softmax(site: Site) -> Value:
+    """Along the last axis."""
+    x, beta = site.x(), float(np.float32(site.options.Beta))
+    axis = len(x.shape) - 1
+    if site.tensor().type == "FLOAT32":
+        scaled = x if beta == 1.0 else apply(site.b, "mul", x, beta)
+        return site.b.node("softmax", [scaled], axis=axis)
+    if x.dtype != INT8 or site.quantized not in _NARROW:
+        raise site.refuse(f"{site.tensor()} to {site.result}")
+    bits = 8 if site.quantized == "INT8" else 16
+    if site.quant(site.result) != Quant(2.0**-bits, -(1 << (bits - 1))):
+        raise site.refuse(f"{site.result} has the scale {site.quant(site.result)}; TFLM takes 2^-{bits} from its least")
+    (y,) = make_tflm_softmax(site.quant(site.tensor()), beta, axis, bits).build(site.b, x)
+    return y
+
+
+@operator("L2_NORMALIZATION", options="L2NormOptions")
+def l2_normalization(site: Site) -> Value:
+    """Along the last axis."""
+    b, x = site.b, site.x()
+    if site.tensor().type != "FLOAT32":
+        raise site.refuse(f"{site.tensor()}; expected float32")
+    squares = reduce(b, "sum", apply(b, "square", x), (len(x.shape) - 1,))
+    norm = apply(b, "maximum", apply(b, "sqrt", squares), b.constant(np.float32(1e-6), hint="epsilon"))
+    return apply(b, "div", x, norm)
+
+
+@operator("CUMSUM", options="CumsumOptions")
+def cumsum(site: Site) -> Value:
+    b, x = site.b, site.x()
+    axis = site.axis(site.numbers(1, "the axis")[0], len(x.shape))
+    if site.options.Exclusive or site.options.Reverse or site.tensor().type not in ("FLOAT32", "INT32", "INT64"):
+        raise site.refuse(f"{site.tensor()}, exclusive or reversed")
+    return b.node("cumsum", [x], axis=axis)
+
+
