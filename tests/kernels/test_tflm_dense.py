@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,20 @@ import pytest
 
 from pilotlight import fixed
 from pilotlight.kernels.blocks import dispatch
+from pilotlight.kernels.candidate import Candidate
+from pilotlight.kernels.dsp import winograd
+from pilotlight.kernels.dsp.blocks.names import parse
+from pilotlight.kernels.dsp.dense_s8 import finish_of
+from pilotlight.kernels.layers import Int8Layer
+from pilotlight.kernels.layers.twice import nudged, twice
+from pilotlight.kernels.pack_f32 import Conv2dShape
 from support import dense_s8_board as board
 from support import dense_s8_cases as dense
 from support import dense_s8_tflm as tflm
+from support import winograd_cases
 from support.families import DSP, HELIUM, PORTABLE, RV32, Family
 
-CASES = 80
+CASES = 50
 FAMILIES = {"portable": PORTABLE, "dsp": DSP, "rv32": RV32}
 
 
@@ -61,6 +70,11 @@ def test_kernels_equal_the_reference_on_boards(machine: board.Machine, family: F
 CHANGES: list[tuple[board.Machine, Family, str, str]] = [
     (board.MICROBIT, PORTABLE, "(low >> 30) + 1u", "(low >> 30)"),
     (board.MICROBIT, PORTABLE, "(v < 0) ? 1u : 0u", "(v < 0) ? 0u : 0u"),
+    (board.M4, DSP, "add r12, r0, r5, asr #31", "add r12, r0, r5, asr #12"),
+    (board.M4, DSP, "lsr lr, r11, #8", "lsr lr, r11, #9"),
+    (board.M4, DSP, "lsl r10, lr, r11", "mov r10, lr"),
+    (board.M4, DSP, "asr r0, r0, r10", "asr r0, r0, #6"),
+    (board.M4, DSP, "smmlar", "smmla"),
 ]
 
 
@@ -70,6 +84,57 @@ def test_a_flipped_constant_is_noticed(
 ) -> None:
     planned = board.fill(family, tflm.cases(100), machine)[0]
     assert board.boot(machine, board.build(tmp_path, machine, planned, (old, new))) != 0
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Winograd's form, chosen whether it pays or not."""
+
+    unfolded: bool
+
+    def plan(self, layer: Int8Layer) -> Candidate:
+        form = twice(layer)
+        assert form is not None
+        finish = finish_of(form)
+        return winograd.unfolded(form, finish, 1) if self.unfolded else winograd.stored(form, finish)
+
+
+def tiled(count: int) -> list[tuple[Int8Layer, np.ndarray]]:
+    """3x3 layers that have this form."""
+    made = (tflm.tflm_layer(seed, winograd_cases.random_shape(seed)) for seed in range(2 * count))
+    return [(layer, x) for layer, x in made if (form := twice(layer)) is not None and winograd.fits(form)][:count]
+
+
+@pytest.mark.parametrize("unfolded", [False, True], ids=["stored", "unfolded"])
+def test_tiles_equal_the_reference(unfolded: bool, tmp_path: Path) -> None:
+    cases = tiled(40)
+    assert {nudged(form) for layer, _ in cases if (form := twice(layer)) is not None} == {False, True}
+    planned = [(f"case_{i}", Tiles(unfolded).plan(layer)) for i, (layer, _) in enumerate(cases)]
+    names = {name for _, kernel in planned for name in kernel.micro}
+    library = ctypes.CDLL(str(dense.build(tmp_path, dense.source(planned, dispatch(names, "test")))))
+    for (name, kernel), (layer, x) in zip(planned, cases, strict=True):
+        assert np.array_equal(dense.run(library, name, kernel, layer, x), dense.reference(layer, x)), layer.shape
+    (image,) = board.fill(Tiles(unfolded), cases, board.M4)
+    assert board.boot(board.M4, board.build(tmp_path, board.M4, image)) == 0
+    change = ("lsl r4, r3, r10", "lsl r4, r3, r11")
+    assert board.boot(board.M4, board.build(tmp_path, board.M4, image, change)) != 0
+
+
+def test_every_kind_of_block_is_tried() -> None:
+    blocks = {parse(name) for layer, _ in tflm.every_kind(30) for name in DSP.plan(layer).micro}
+    kinds = {(b.kind, b.finish.nudge, b.finish.clamp) for b in blocks if b.finish.twice or b.finish.down}
+    assert kinds >= {(kind, nudge, False) for kind in ("conv", "row", "depthwise", "taps") for nudge in (False, True)}
+    assert {kind for kind, _, clamp in kinds if clamp} >= {"conv", "row", "depthwise", "taps"}
+
+
+def test_factors_that_no_fast_form_holds_take_portable_kernels() -> None:
+    layer, _ = tflm.tflm_layer(2, Conv2dShape(1, 4, 4, 8, 4, 4, 6, 3, 3, top=1, left=1))
+    assert layer.shifts is not None and DSP.plan(layer).name == "dsp.conv"
+    for shift in (0, 1):
+        assert DSP.plan(replace(layer, shifts=layer.shifts * 0 + shift)).name == "portable.conv"
+    assert DSP.plan(replace(layer, bias=layer.bias * 0 + (1 << 30))).name == "portable.conv"
+    most = replace(layer, w=np.full_like(layer.w, -128))
+    assert all("_w" in name for name in DSP.plan(most).micro if "conv" in name)
 
 
 def rounding_divide(x: int, exponent: int) -> int:

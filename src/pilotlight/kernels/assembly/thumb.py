@@ -173,7 +173,7 @@ _FUNCTIONS: dict[str, Callable[[Words], int]] = {
     "and": lambda v: v[0] & v[1],
     "orr": lambda v: v[0] | v[1],
     "bic": lambda v: v[0] & ~v[1],
-    "lsl": lambda v: v[0] << v[1],
-    "lsr": lambda v: v[0] >> v[1],
-    "asr": lambda v: signed(v[0]) >> v[1],
+    "lsl": lambda v: v[0] << (v[1] & 255),  # the lowest byte of a register counts
+    "lsr": lambda v: v[0] >> (v[1] & 255),
+    "asr": lambda v: signed(v[0]) >> (v[1] & 255),
 }

@@ -9,10 +9,18 @@ from pilotlight.codegen.target import Target
 from pilotlight.kernels.candidate import Candidate
 from pilotlight.kernels.dsp import cost, winograd
 from pilotlight.kernels.dsp.blocks.names import DspBlock, Finish
-from pilotlight.kernels.dsp.pack import conv_streams, depthwise_words, packable, row_streams, taps_streams
+from pilotlight.kernels.dsp.pack import (
+    conv_streams,
+    depthwise_words,
+    packable,
+    row_streams,
+    starts_fit,
+    taps_streams,
+)
 from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.layers.int8 import Int8Layer
 from pilotlight.kernels.layers.int8_table import column_step, columns, fields, requantize
+from pilotlight.kernels.layers.twice import nudged, twice
 from pilotlight.kernels.layers.walk import Walk
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from pilotlight.kernels.portable.dense_s8 import depthwise_pixels, is_row, portable, round_up, variants
@@ -31,15 +39,19 @@ DEPTHWISE_RATES = {1: Rate(4.2), 2: Rate(2.3)}  # by rows at a time
 @offers(Int8Layer, needs={"thumb2", "dsp"}, without={"mve"})
 def dsp(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
     """Portable C where no block fits. A small target gets fewer blocks."""
-    flat = replace(layer, shape=layer.shape.flattened())
+    flat = layer if layer.shifts is None else twice(layer)
+    if flat is None:
+        yield from portable(layer, target)
+        return
+    flat = replace(flat, shape=layer.shape.flattened())
     s = flat.shape
-    if layer.shifts is not None or (s.depthwise and s.ic < 4):
+    if s.depthwise and (s.ic < 4 or (flat.shifts is not None and not starts_fit(flat))):
         yield from portable(layer, target)
     elif s.depthwise:
         fits = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 4
         make = _depthwise if fits else _taps
         yield from variants(make(flat, False), make(flat, True))
-    elif is_row(s) and s.ic % 4 == 0 and packable(flat):
+    elif is_row(s) and s.ic % 4 == 0 and packable(flat) and (flat.shifts is None or len(set(flat.shifts)) == 1):
         yield _row(flat)
     else:
         strides = FEW_STRIDES if target.small else STRIDES
@@ -60,7 +72,7 @@ def _conv(layer: Int8Layer, strides: Sequence[int], low_scratch: bool) -> Candid
         pixels = min(PIXELS, s.ow) if low_scratch else _pixels(s, stride, column, shared)
     steps = -(-values // 4)
     wide = not packable(layer)
-    pair_words = 4 + steps * (4 if wide else 2)
+    pair_words = (4 if layer.shifts is None else 5) + steps * (4 if wide else 2)
     variant = DspBlock("conv", 0, 2 * stride if pixels > 1 else 0, wide, finish_of(layer))
     counts = {n for size in {pixels, s.ow % pixels or pixels} for n in block_sizes(size)}
     walk = Walk(s, pixels, groups=s.groups)
@@ -98,7 +110,12 @@ def _pixels(s: Conv2dShape, stride: int, column: int, shared: bool) -> int:
 
 def _row(layer: Int8Layer) -> Candidate:
     s = layer.shape
-    variant = DspBlock("row", finish=finish_of(layer))
+    finish = finish_of(layer)
+    if layer.shifts is not None:
+        right = int(layer.shifts[0])
+        finish = replace(finish, twice=False, down=right + 1)
+        layer = replace(layer, zy=layer.zy << right)
+    variant = DspBlock("row", finish=finish)
     counts = {8} if s.oc % 8 == 0 else {2} if s.oc < 8 else {8, 2}
     return Candidate(
         name="dsp.row",
@@ -160,7 +177,10 @@ def _taps(layer: Int8Layer, low_scratch: bool) -> Candidate:
 
 
 def finish_of(layer: Int8Layer) -> Finish:
-    return Finish(layer.shift, (layer.lo, layer.hi) != (-128, 127))
+    limited = (layer.lo, layer.hi) != (-128, 127)
+    if layer.shifts is None:
+        return Finish(layer.shift, limited)
+    return Finish(layer.shift, limited, twice=True, nudge=nudged(layer))
 
 
 def block_sizes(pixels: int) -> set[int]:

@@ -28,7 +28,8 @@ typedef struct {
 } pl_dsp_pairs_t;
 
 /* Four channels of one or two output rows. A channel's words: for each kernel column the weights (0, 1) and (1, 2) of
- * its rows, the sum to start from, the multiplier. */
+ * its rows, the sum to start from, the multiplier. Where they are rounded twice, the sum is times 256, plus the bits to
+ * the right less one. */
 typedef struct {
     const int32_t *x; // (columns, 4, 2)
     const int32_t *w; // (4, 8)
@@ -61,14 +62,17 @@ static inline void pl_pairs_twin_s8(const pl_dsp_pairs_t *t)
     }
 }
 
-static inline void pl_depthwise_twin_s8(const pl_dsp_depthwise_t *t, int32_t rows, int32_t sw, int32_t shift)
+static inline void pl_depthwise_twin_s8(const pl_dsp_depthwise_t *t, int32_t rows, int32_t sw, int32_t shift,
+                                        int32_t rounding)
 {
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
     for (int32_t k = 0; k < 4; k++) {
         const int32_t *w = t->w + (8 * k);
+        const int32_t right = (rounding == PL_ONCE) ? 0 : (w[6] & 0xff);
+        const int32_t start = (rounding == PL_ONCE) ? w[6] : pl_shr(w[6], 8);
         for (int32_t p = 0; p < t->pixels; p++) {
-            int32_t first = w[6];
-            int32_t second = w[6];
+            int32_t first = start;
+            int32_t second = start;
             for (int32_t c = 0; c < 3; c++) {
                 const int32_t *x = t->x + (8 * ((p * sw) + c)) + (2 * k);
                 const int32_t w0 = pl_low16(w[2 * c]);
@@ -77,9 +81,9 @@ static inline void pl_depthwise_twin_s8(const pl_dsp_depthwise_t *t, int32_t row
                 first += (pl_low16(x[0]) * w0) + (pl_high16(x[0]) * w1) + (pl_low16(x[1]) * w2);
                 second += (pl_high16(x[0]) * w0) + (pl_low16(x[1]) * w1) + (pl_high16(x[1]) * w2);
             }
-            t->y[(p * t->oc) + k] = pl_requantize_s8(&q, first, w[7]);
+            t->y[(p * t->oc) + k] = pl_rounded_s8(&q, rounding, first, w[7], right);
             if (rows == 2) {
-                t->y[t->y_row + (p * t->oc) + k] = pl_requantize_s8(&q, second, w[7]);
+                t->y[t->y_row + (p * t->oc) + k] = pl_rounded_s8(&q, rounding, second, w[7], right);
             }
         }
     }

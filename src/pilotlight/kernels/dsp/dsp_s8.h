@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "requantize.h"
+#include "twice_s8.h"
 
 /* The int8 blocks for cores with the DSP extension (Cortex-M4, M7, M33): two 16-bit products added in one instruction.
  * With PILOTLIGHT_PORTABLE, and on cores without the extension, their C twins below compute the same bytes.
@@ -19,7 +19,8 @@
 #endif
 
 /* Pairs of filters at up to three pixels. The stream of a pair: two sums to start from, `steps` times four taps (two
- * words packed, four wide), two multipliers. The assembly knows the order of fields. */
+ * words packed, four wide), two multipliers; where they are rounded twice, the bits to the right less one of the first,
+ * and 256 times those of the second. The assembly knows the order of fields. */
 typedef struct {
     const int16_t *x;     // window of the middle one of three pixels, else of the first
     int32_t steps;        // of four taps
@@ -60,13 +61,17 @@ static inline int32_t pl_weight_a(int32_t half) { return (half - pl_weight_b(hal
 /* What a pair starts from: packed, the first is 256 A + B. */
 static inline int32_t pl_start_a(const int32_t *w, int32_t wide) { return (wide != 0) ? w[0] : ((w[0] - w[1]) / 256); }
 
-static inline void pl_conv_twin_s8(const pl_dsp_conv_t *t, int32_t pixels, int32_t stride, int32_t wide, int32_t shift)
+static inline void pl_conv_twin_s8(const pl_dsp_conv_t *t, int32_t pixels, int32_t stride, int32_t wide, int32_t shift,
+                                   int32_t rounding)
 {
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
     const int16_t *x = (pixels == 3) ? (t->x - stride) : t->x;
-    const int32_t words = 4 + (t->steps * ((wide != 0) ? 4 : 2));
+    const int32_t at_m = 2 + (t->steps * ((wide != 0) ? 4 : 2));
+    const int32_t words = at_m + ((rounding == PL_ONCE) ? 2 : 3);
     int8_t *y = t->y;
     for (const int32_t *w = t->w; w != t->w_end; w = &w[words]) {
+        const int32_t *m = w + at_m;
+        const uint32_t right = (rounding == PL_ONCE) ? 0u : (uint32_t)m[2];
         for (int32_t p = 0; p < pixels; p++) {
             const int16_t *at = x + (p * stride);
             const int32_t *v = w + 2;
@@ -84,16 +89,17 @@ static inline void pl_conv_twin_s8(const pl_dsp_conv_t *t, int32_t pixels, int32
                 }
                 at = &at[2];
             }
-            y[p * t->y_pixel] = pl_requantize_s8(&q, a, w[words - 2]);
-            y[(p * t->y_pixel) + 1] = pl_requantize_s8(&q, b, w[words - 1]);
+            y[p * t->y_pixel] = pl_rounded_s8(&q, rounding, a, m[0], pl_signed(right & 0xffu));
+            y[(p * t->y_pixel) + 1] = pl_rounded_s8(&q, rounding, b, m[1], pl_signed(right >> 8));
         }
         y = &y[2];
     }
 }
 
-static inline void pl_row_twin_s8(const pl_dsp_row_t *t, int32_t filters, int32_t shift)
+static inline void pl_row_twin_s8(const pl_dsp_row_t *t, int32_t filters, int32_t shift, int32_t rounding, int32_t down)
 {
-    const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
+    const int32_t right = (rounding == PL_ONCE) ? 0 : (down - 1); // zy is already shifted by it
+    const pl_requantize_t q = {pl_shr_by(t->zy, right), shift, t->lo, t->hi};
     const int32_t words = (2 + t->steps) * filters;
     int8_t *y = t->y;
     for (const int32_t *w = t->w; w != t->w_end; w = &w[words]) {
@@ -108,9 +114,9 @@ static inline void pl_row_twin_s8(const pl_dsp_row_t *t, int32_t filters, int32_
                 b += (x[1] * pl_weight_b(pl_low16(v[1]))) + (x[3] * pl_weight_b(pl_high16(v[1])));
                 v = &v[filters];
             }
-            *y = pl_requantize_s8(&q, a, w[words - filters + f]);
+            *y = pl_rounded_s8(&q, rounding, a, w[words - filters + f], right);
             y++;
-            *y = pl_requantize_s8(&q, b, w[words - filters + f + 1]);
+            *y = pl_rounded_s8(&q, rounding, b, w[words - filters + f + 1], right);
             y++;
         }
     }

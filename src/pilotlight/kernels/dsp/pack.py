@@ -1,4 +1,7 @@
-"""Weights, start sums and multipliers in the order in which the DSP blocks read them (dsp_s8.h)."""
+"""Weights, start sums and multipliers in the order in which the DSP blocks read them (dsp_s8.h).
+
+Layers that are rounded twice come as `layers/twice.py` has them.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,26 @@ from pilotlight.kernels.layers.int8 import Array, Int8Layer
 
 
 def packable(layer: Int8Layer) -> bool:
-    """Whether 256 A + B of any two neighbouring filters stays within 32 bits, for every input."""
+    """Whether of any two neighbouring filters 256 a + b stays within 16 bits for every tap, and 256 A + B within 32 for
+    every input."""
     largest = layer.largest
-    return bool(np.all(256 * largest + largest.max(initial=0) < 2**31))
+    return bool(np.all(256 * largest + largest.max(initial=0) < 2**31)) and layer.w.min(initial=0) > -128
+
+
+def starts_fit(layer: Int8Layer) -> bool:
+    """Whether there is room below the biases for the bits to the right."""
+    return bool(np.all(np.abs(layer.bias.astype(np.int64)) < 2**23))
+
+
+def starts(layer: Int8Layer) -> Array:
+    """What sums start from; rounded twice, with the bits to the right in the lowest byte."""
+    bias = layer.bias.astype("<i4")
+    return bias if layer.shifts is None else bias * 256 + layer.shifts.astype("<i4")
 
 
 def conv_streams(layer: Int8Layer, column: int, fours: int, wide: bool) -> Array:
-    """For each group of channels and pair of filters: start, taps, multipliers.
+    """For each group of channels and pair of filters: start, taps, multipliers, the bits to the right where they are
+    rounded twice.
 
     Taps go by columns, each kh * icg values padded to `column`, then to a multiple of four. The first `fours` channels
     are in the order 0, 2, 1, 3 of every four, which is how `widen_s8` leaves the inputs.
@@ -39,7 +55,11 @@ def conv_streams(layer: Int8Layer, column: int, fours: int, wide: bool) -> Array
         taps = 256 * pairs[:, 0] + pairs[:, 1]
         start = np.stack([256 * bias[:, 0] + bias[:, 1], bias[:, 1]], axis=1)
     words = np.ascontiguousarray(taps.reshape(len(pairs), -1).astype("<i2")).view("<i4")
-    return np.concatenate([start.astype("<i4"), words, m.astype("<i4")], axis=1).ravel()
+    parts = [start.astype("<i4"), words, m.astype("<i4")]
+    if layer.shifts is not None:
+        right = np.pad(layer.shifts.reshape(s.groups, per_group), ((0, 0), (0, odd))).reshape(-1, 2)
+        parts.append((right[:, :1] + 256 * right[:, 1:]).astype("<i4"))
+    return np.concatenate(parts, axis=1).ravel()
 
 
 def row_streams(layer: Int8Layer) -> Array:
@@ -68,7 +88,7 @@ def depthwise_words(layer: Int8Layer) -> Array:
     w = layer.w[..., 0].astype("<i2")  # (C, 3, 3)
     halves = np.stack([w[:, 0], w[:, 1], w[:, 1], w[:, 2]], axis=2)  # (C, column, 4)
     words = np.ascontiguousarray(halves).view("<i4").reshape(len(w), 6)
-    return np.concatenate([words, layer.bias[:, None].astype("<i4"), layer.m[:, None].astype("<i4")], axis=1).ravel()
+    return np.concatenate([words, starts(layer)[:, None], layer.m[:, None].astype("<i4")], axis=1).ravel()
 
 
 def taps_streams(layer: Int8Layer) -> Array:
@@ -80,4 +100,4 @@ def taps_streams(layer: Int8Layer) -> Array:
     w = layer.w.reshape(channels, -1)[which]  # (blocks, 4, taps)
     halves = np.ascontiguousarray(w.transpose(0, 2, 1)[..., [0, 2, 1, 3]].astype("<i2"))
     words = halves.view("<i4").reshape(len(which), -1)
-    return np.concatenate([layer.bias[which].astype("<i4"), words, layer.m[which].astype("<i4")], axis=1).ravel()
+    return np.concatenate([starts(layer)[which], words, layer.m[which].astype("<i4")], axis=1).ravel()

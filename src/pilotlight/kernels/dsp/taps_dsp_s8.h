@@ -14,7 +14,8 @@ typedef struct {
 } pl_taps_dsp_t;
 
 /* Some channels of one pixel, by four. The stream of four: sums to start from, for each tap the weights (0, 2) and
- * (1, 3) as 16-bit halves, multipliers. The assembly knows the order of fields. */
+ * (1, 3) as 16-bit halves, multipliers. Where they are rounded twice, the sums are times 256, plus the bits to the
+ * right less one. The assembly knows the order of fields. */
 typedef struct {
     const int8_t *x;
     int32_t kh;
@@ -32,7 +33,7 @@ typedef struct {
 /* Written for each model. */
 static inline void pl_taps_block_s8(int32_t kind, int32_t channels, const pl_dsp_taps_t *t);
 
-static inline void pl_taps_twin_s8(const pl_dsp_taps_t *t, int32_t shift)
+static inline void pl_taps_twin_s8(const pl_dsp_taps_t *t, int32_t shift, int32_t rounding)
 {
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
     const int32_t words = 8 + (2 * t->kh * t->kw);
@@ -42,7 +43,8 @@ static inline void pl_taps_twin_s8(const pl_dsp_taps_t *t, int32_t shift)
         for (int32_t k = 0; k < 4; k++) {
             const int8_t *at = x + k;
             const int32_t *v = w + 4 + (k & 1);
-            int32_t acc = w[k];
+            const int32_t right = (rounding == PL_ONCE) ? 0 : (w[k] & 0xff);
+            int32_t acc = (rounding == PL_ONCE) ? w[k] : pl_shr(w[k], 8);
             for (int32_t r = 0; r < t->kh; r++) {
                 for (int32_t c = 0; c < t->kw; c++) {
                     acc += *at * ((k < 2) ? pl_low16(*v) : pl_high16(*v));
@@ -51,7 +53,7 @@ static inline void pl_taps_twin_s8(const pl_dsp_taps_t *t, int32_t shift)
                 }
                 at = &at[t->row];
             }
-            y[k] = pl_requantize_s8(&q, acc, w[words - 4 + k]);
+            y[k] = pl_rounded_s8(&q, rounding, acc, w[words - 4 + k], right);
         }
         x = &x[4];
         y = &y[4];

@@ -12,6 +12,7 @@ from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.dsp import cost
 from pilotlight.kernels.dsp.blocks.names import DspBlock, Finish
 from pilotlight.kernels.dsp.blocks.unfold import reaches
+from pilotlight.kernels.dsp.pack import starts, starts_fit
 from pilotlight.kernels.layers.int8 import Int8Layer
 from pilotlight.kernels.layers.int8_table import fields
 from pilotlight.kernels.layers.walk import Walk
@@ -29,6 +30,8 @@ def fits(layer: Int8Layer) -> bool:
     s = layer.shape
     plain = (s.kh, s.kw, s.sh, s.sw, s.dh, s.dw, s.groups) == (3, 3, 1, 1, 1, 1, 1)
     products = np.abs(layer.w.astype(np.int64)).reshape(len(layer.w), -1).sum(axis=1) * 128
+    if layer.shifts is not None and not starts_fit(layer):
+        return False
     return plain and s.ic % 4 == 0 and s.oc >= 4 and bool(np.all(4 * products < 2**31))
 
 
@@ -110,7 +113,7 @@ def _fours(layer: Int8Layer) -> tuple[Array, Array]:
     count = layer.shape.oc
     firsts = [*range(0, count - 3, 4), *([count - 4] if count % 4 else [])]
     which = np.array(firsts)[:, None] + np.arange(4)  # (fours, 4)
-    ends = np.stack([layer.bias[which].reshape(-1, 2, 2), layer.m[which].reshape(-1, 2, 2)], axis=2)
+    ends = np.stack([starts(layer)[which].reshape(-1, 2, 2), layer.m[which].reshape(-1, 2, 2)], axis=2)
     return which, ends.reshape(len(which), 8).astype("<i4")
 
 

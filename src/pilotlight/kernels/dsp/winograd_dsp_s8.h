@@ -36,7 +36,8 @@ typedef struct {
 } pl_dsp_tiles_t;
 
 /* Fours of filters at two tiles. The stream of four filters: 16 times, for each pair of channels, a word of each
- * filter; then two times the biases and multipliers of two filters. */
+ * filter; then two times the biases and multipliers of two filters. Where they are rounded twice, biases are times 256,
+ * plus the bits to the right less one. */
 typedef struct {
     const int32_t *v; // (pairs of channels, 16, 2 tiles)
     const int32_t *w; // stream of the first four filters, end of the last
@@ -140,7 +141,7 @@ static inline uint32_t pl_place_s8(const int32_t *v_start, const int32_t *w_star
     return sum;
 }
 
-static inline void pl_winograd_twin_s8(pl_dsp_winograd_t *t, int32_t shift)
+static inline void pl_winograd_twin_s8(pl_dsp_winograd_t *t, int32_t shift, int32_t rounding)
 {
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
     const int32_t place = 4 * t->steps;
@@ -172,8 +173,10 @@ static inline void pl_winograd_twin_s8(pl_dsp_winograd_t *t, int32_t shift)
             const int32_t *u = t->u + i;
             const int32_t *end = w + words - 8 + (((i / 2) & 1) * 4) + (i & 1);
             int8_t **y = t->y + ((i / 4) * 2);
-            *y[0] = pl_requantize_s8(&q, end[0] + (u[0] / 4), end[2]);
-            *y[1] = pl_requantize_s8(&q, end[0] + (u[16] / 4), end[2]);
+            const int32_t right = (rounding == PL_ONCE) ? 0 : (end[0] & 0xff);
+            const int32_t bias = (rounding == PL_ONCE) ? end[0] : pl_shr(end[0], 8);
+            *y[0] = pl_rounded_s8(&q, rounding, bias + (u[0] / 4), end[2], right);
+            *y[1] = pl_rounded_s8(&q, rounding, bias + (u[16] / 4), end[2], right);
             y[0]++;
             y[1]++;
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pilotlight.kernels.assembly.instructions import Core, Function, RegisterList
 from pilotlight.kernels.dsp.blocks.arguments import CONV, all_fields
-from pilotlight.kernels.dsp.blocks.finish import limit, separate, shift_left
+from pilotlight.kernels.dsp.blocks.finish import limit, multiply, separate, shift_left
 from pilotlight.kernels.dsp.blocks.names import DspBlock
 
 UNROLL = 4
@@ -90,23 +90,50 @@ def _outputs(f: Function, block: DspBlock) -> None:
     y, zy, y_pixel = X0, T0, T1
     lo, hi = (X, X1) if finish.clamp else (None, None)
     f.add("ldrd", L0, L1, f"[{W}], #8")
-    f.add("ldrd", zy, y_pixel, f"[sp, #{CONV['zy']}]")
+    if finish.twice:
+        _rounded_twice(f, block)
+        lo, hi = (L0, L1) if finish.clamp else (None, None)
+        f.add("ldr", y_pixel, f"[sp, #{CONV['y_pixel']}]")
+    else:
+        f.add("ldrd", zy, y_pixel, f"[sp, #{CONV['zy']}]")
     f.add("ldr", y, f"[sp, #{CONV['y']}]")
     if lo and hi:
         f.add("ldrd", lo, hi, f"[sp, #{CONV['lo']}]")
     for a, b in acc:
-        if block.wide:
-            shift_left(f, a, finish)
-            shift_left(f, b, finish)
-        else:
-            separate(f, a, b, finish)
-        f.add("smmlar", a, a, L0, zy)
-        f.add("smmlar", b, b, L1, zy)
-        limit(f, a, lo, hi)
-        limit(f, b, lo, hi)
+        if not finish.twice:
+            _whole(f, a, b, block)
+            f.add("smmlar", a, a, L0, zy)
+            f.add("smmlar", b, b, L1, zy)
+        limit(f, a, lo, hi, finish)
+        limit(f, b, lo, hi, finish)
     for which in (0, 1):
         for p, shift in ((1, ""), (2, ", lsl #1")):
             if p < len(acc):
                 f.add("strb", acc[p][which], f"[{y}, {y_pixel}{shift}]")
         f.add("strb", acc[0][which], f"[{y}], #1")
     f.add("str", y, f"[sp, #{CONV['y']}]")
+
+
+def _whole(f: Function, a: Core, b: Core, block: DspBlock) -> None:
+    """Both filters' sums, shifted."""
+    if block.wide:
+        shift_left(f, a, block.finish)
+        shift_left(f, b, block.finish)
+    else:
+        separate(f, a, b, block.finish)
+
+
+def _rounded_twice(f: Function, block: DspBlock) -> None:
+    """Up to the last bit to the right. A word after the multipliers has one less than the bits of each filter."""
+    right_a, right_b, offset_a, offset_b, zy = T1, X1, X, T0, X0
+    f.add("ldr", right_a, f"[{W}], #4")
+    f.add("ldr", zy, f"[sp, #{CONV['zy']}]")
+    f.add("lsr", right_b, right_a, 8)
+    f.add("lsl", offset_a, zy, right_a)
+    f.add("lsl", offset_b, zy, right_b)
+    for a, b in ACC[: block.count]:
+        _whole(f, a, b, block)
+        multiply(f, a, L0, offset_a, block.finish, zy)
+        multiply(f, b, L1, offset_b, block.finish, zy)
+        f.add("asr", a, a, right_a)
+        f.add("asr", b, b, right_b)

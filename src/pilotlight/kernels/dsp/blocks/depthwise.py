@@ -9,22 +9,24 @@ from __future__ import annotations
 from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.dsp.blocks.arguments import DEPTHWISE, all_fields
 from pilotlight.kernels.dsp.blocks.conv import SAVED
-from pilotlight.kernels.dsp.blocks.finish import limit, shift_left
+from pilotlight.kernels.dsp.blocks.finish import limit, multiply, shift_left
 from pilotlight.kernels.dsp.blocks.names import DspBlock
 
 A, B, X, Y = (Core(n) for n in range(4))
 WEIGHTS = [Core(n) for n in range(4, 10)]
 P, Q, OC, PIXELS = Core(10), Core(11), Core(12), Core(14)
 FRAME = 52  # start, start, multiplier, zy, lo, hi, x, w, y, pixels, oc, y_row, w_end
+TWICE = 8  # more of it where sums are rounded twice: zy, bits to the right; above, zy is what is added to a product
 COLUMN = 32  # bytes of a patch column
 
 
 def depthwise(block: DspBlock) -> Function:
-    f = Function(block.name, stack=4 * len(SAVED.registers) + FRAME)
+    frame = FRAME + (TWICE if block.finish.twice else 0)
+    f = Function(block.name, stack=4 * len(SAVED.registers) + frame)
     f.add("push", SAVED)
     f.add("ldmia", Core(0), all_fields(DEPTHWISE))
-    f.add("sub", "sp", "sp", FRAME)
-    f.add("str", Core(7), "[sp, #12]")
+    f.add("sub", "sp", "sp", frame)
+    f.add("str", Core(7), f"[sp, #{FRAME if block.finish.twice else 12}]")
     f.add("strd", Core(8), Core(9), "[sp, #16]")
     f.add("strd", Core(1), Core(2), "[sp, #24]")
     f.add("strd", Core(3), Core(4), "[sp, #32]")
@@ -38,6 +40,12 @@ def depthwise(block: DspBlock) -> Function:
     f.add("ldrd", A, B, f"[{P}], #8")
     f.add("add", Q, X, 8)
     f.add("strd", Q, P, "[sp, #24]")
+    if block.finish.twice:
+        f.add("ldr", P, f"[sp, #{FRAME}]")
+        f.add("lsl", P, P, A)
+        f.add("str", P, "[sp, #12]")
+        f.add("str", A, f"[sp, #{FRAME + 4}]")
+        f.add("asr", A, A, 8)
     f.add("strd", A, A, "[sp]")
     f.add("str", B, "[sp, #8]")
     f.add("ldrd", Y, PIXELS, "[sp, #32]")
@@ -51,7 +59,7 @@ def depthwise(block: DspBlock) -> Function:
     f.add("ldr", Q, "[sp, #48]")
     f.add("cmp", P, Q)
     f.add("bne", "channel")
-    f.add("add", "sp", "sp", FRAME)
+    f.add("add", "sp", "sp", frame)
     f.add("pop", SAVED)
     f.add("bx", "lr")
     return f
@@ -77,11 +85,17 @@ def _pixel(f: Function, block: DspBlock) -> None:
     f.add("ldrd", P, Q, "[sp, #8]")
     for output in outputs:
         shift_left(f, output, block.finish)
-        f.add("smmlar", output, output, P, Q)
+        multiply(f, output, P, Q, block.finish, Q)
+        if block.finish.nudge and output is not outputs[-1]:
+            f.add("ldr", Q, "[sp, #12]")
+    if block.finish.twice:
+        f.add("ldr", P, f"[sp, #{FRAME + 4}]")
+        for output in outputs:
+            f.add("asr", output, output, P)
     if block.finish.clamp:
         f.add("ldrd", P, Q, "[sp, #16]")
     for output in outputs:
-        limit(f, output, *((P, Q) if block.finish.clamp else (None, None)))
+        limit(f, output, *((P, Q) if block.finish.clamp else (None, None)), block.finish)
     if both:
         f.add("ldr", P, "[sp, #44]")
         f.add("strb", B, f"[{Y}, {P}]")

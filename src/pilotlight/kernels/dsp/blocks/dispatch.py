@@ -46,12 +46,13 @@ def dispatch(names: set[str], prefix: str) -> str:
 
 
 def _twin(b: DspBlock, prefix: str) -> str:
+    finish = f"{b.finish.shift}, {b.finish.rounding}"
     arguments = {
-        "conv": f"t, {b.count}, {b.step // 2}, {int(b.wide)}, {b.finish.shift}",
-        "row": f"t, {b.count}, {b.finish.shift}",
-        "depthwise": f"t, {b.count}, {b.step}, {b.finish.shift}",
-        "taps": f"t, {b.finish.shift}",
-        "winograd": f"t, {b.finish.shift}",
+        "conv": f"t, {b.count}, {b.step // 2}, {int(b.wide)}, {finish}",
+        "row": f"t, {b.count}, {finish}, {b.finish.down}",
+        "depthwise": f"t, {b.count}, {b.step}, {finish}",
+        "taps": f"t, {finish}",
+        "winograd": f"t, {finish}",
         "unfold": f"t, {b.step}",
         "widen": "x, y, n",
         "pairs": "t",

@@ -1,4 +1,8 @@
-"""From accumulators to outputs: shift, multiply, add the zero point, limit."""
+"""From accumulators to outputs: shift, multiply, add the zero point, limit.
+
+Rounded twice (layers/twice.py), what is added is the zero point and a half, shifted left by as many bits as the sum is
+shifted right. A register that shifts counts only with its lowest byte, so other numbers may be above it.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +25,22 @@ def shift_left(f: Function, a: Core, finish: Finish) -> None:
         f.add("lsl", a, a, finish.shift)
 
 
-def limit(f: Function, a: Core, lo: Core | None, hi: Core | None) -> None:
-    """To the range of int8, or to lo..hi."""
+def multiply(f: Function, a: Core, m: Core, offset: Core, finish: Finish, spare: Core) -> None:
+    """The product and what is added to it, nudged through `spare`, which may be `offset`."""
+    if finish.nudge:
+        f.add("add", spare, offset, f"{a}, asr #31")
+        offset = spare
+    f.add("smmlar", a, a, m, offset)
+
+
+def limit(f: Function, a: Core, lo: Core | None, hi: Core | None, finish: Finish) -> None:
+    """To the range of int8, or to lo..hi; rounded twice, the last bits to the right go first."""
+    right = 1 if finish.twice else finish.down
     if lo is None or hi is None:
-        f.add("ssat", a, 8, a)
+        f.add("ssat", a, 8, f"{a}, asr #{right}" if right else a)
         return
+    if right:
+        f.add("asr", a, a, right)
     f.add("cmp", a, lo)
     f.add("it", "lt")
     f.add("movlt", a, lo)

@@ -8,7 +8,8 @@
     unfold_s8_4_iC    weights of four filters with C channels into that form
     widen_s8, pairs_s8, tiles_s8, spread_s8  bring inputs into the form that these read
 
-Endings: `_w` weights of 16 bits (Winograd: more than one turn), `_kN` accumulators shifted left by N, `_c` limits
+Endings: `_w` weights of 16 bits (Winograd: more than one turn), `_kN` accumulators shifted left by N, `_t` rounded
+twice with a shift of each filter's own, `_dN` rounded twice with a shift of N, `_n` negative sums nudged, `_c` limits
 tighter than int8.
 """
 
@@ -24,7 +25,7 @@ _PATTERN = re.compile(
     r"|depthwise_s8_(?P<rows>[12])_w(?P<step>\d+)|taps_s8_(?P<channels>4)"
     r"|winograd_s8_(?P<quad>4)_u(?P<unroll>\d+)(?P<turns>_w)?|unfold_s8_(?P<folded>4)_i(?P<inputs>\d+)"
     r"|widen_s8|pairs_s8|tiles_s8|spread_s8)"
-    r"(?:_k(?P<shift>\d+))?(?P<clamp>_c)?"
+    r"(?:_k(?P<shift>\d+))?(?:(?P<twice>_t)|_d(?P<down>\d+))?(?P<nudge>_n)?(?P<clamp>_c)?"
 )
 KINDS = ("conv", "row", "depthwise", "taps", "winograd", "unfold", "widen", "pairs", "tiles", "spread")
 
@@ -35,9 +36,19 @@ class Finish:
 
     shift: int = 0
     clamp: bool = False
+    twice: bool = False  # TFLM's rounding, bits to the right by filter
+    down: int = 0  # the same with so many bits for all
+    nudge: bool = False  # half away from zero for negative ones
+
+    @property
+    def rounding(self) -> str:
+        """The name in C (twice_s8.h)."""
+        return ("PL_TWICE_NUDGED" if self.nudge else "PL_TWICE") if self.twice or self.down else "PL_ONCE"
 
     def __str__(self) -> str:
-        return (f"_k{self.shift}" if self.shift else "") + ("_c" if self.clamp else "")
+        rounding = "_t" if self.twice else f"_d{self.down}" if self.down else ""
+        shift = f"_k{self.shift}" if self.shift else ""
+        return shift + rounding + ("_n" if self.nudge else "") + ("_c" if self.clamp else "")
 
 
 @dataclass(frozen=True, order=True)
@@ -81,7 +92,10 @@ def parse(name: str) -> DspBlock:
     count = next((n for k in ("pixels", "filters", "rows", "channels", "quad", "folded") if (n := numbers[k])), 0)
     step = next((n for k in ("stride", "step", "unroll", "inputs") if (n := numbers[k])), 0)
     wide = (found["wide"] or found["turns"]) is not None
-    finish = Finish(int(found["shift"] or 0), found["clamp"] is not None)
+    finish = Finish(
+        int(found["shift"] or 0), found["clamp"] is not None, found["twice"] is not None, int(found["down"] or 0),
+        found["nudge"] is not None,
+    )
     return DspBlock(name.split("_")[0], int(count), int(step), wide, finish)
 
 

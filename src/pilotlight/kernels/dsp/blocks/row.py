@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.dsp.blocks.arguments import ROW, all_fields
 from pilotlight.kernels.dsp.blocks.conv import SAVED, enter, rest
-from pilotlight.kernels.dsp.blocks.finish import limit, separate
+from pilotlight.kernels.dsp.blocks.finish import limit, multiply, separate
 from pilotlight.kernels.dsp.blocks.names import DspBlock
 
 UNROLL = 2
@@ -40,12 +40,12 @@ def row(block: DspBlock) -> Function:
     for a, b in pairs:
         f.add("ldrd", L0, L1, f"[{W}], #8")
         separate(f, a, b, block.finish)
-        f.add("smmlar", a, a, L0, zy)
-        f.add("smmlar", b, b, L1, zy)
+        multiply(f, a, L0, zy, block.finish, X)
+        multiply(f, b, L1, zy, block.finish, X)
         if block.finish.clamp:
             f.add("ldrd", L0, L1, f"[sp, #{ROW['lo']}]")
         for output in (a, b):
-            limit(f, output, *((L0, L1) if block.finish.clamp else (None, None)))
+            limit(f, output, *((L0, L1) if block.finish.clamp else (None, None)), block.finish)
             f.add("strb", output, f"[{y}], #1")
     f.add("str", y, f"[sp, #{ROW['y']}]")
     f.add("ldr", L0, f"[sp, #{ROW['w_end']}]")

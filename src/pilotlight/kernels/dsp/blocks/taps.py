@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.dsp.blocks.arguments import TAPS, all_fields
 from pilotlight.kernels.dsp.blocks.conv import SAVED
-from pilotlight.kernels.dsp.blocks.finish import limit, shift_left
+from pilotlight.kernels.dsp.blocks.finish import limit, multiply, shift_left
 from pilotlight.kernels.dsp.blocks.names import DspBlock
 
 X, W, ODD, EVEN = (Core(n) for n in range(4))
@@ -23,7 +23,12 @@ def taps(block: DspBlock) -> Function:
     f.add("mov", COLUMN, Core(4))
     f.add("mov", W, Core(6))
     f.label("channels")
+    if block.finish.twice:
+        f.add("str", W, f"[sp, #{TAPS['w']}]")
     f.add("ldmia", MemoryOperand(W, update=True), RegisterList(tuple(ACC)))
+    if block.finish.twice:
+        for a in ACC:
+            f.add("asr", a, a, 8)
     f.add("ldrd", X, ROWS, "[sp]")
     f.label("row")
     f.add("ldr", COLUMNS, f"[sp, #{TAPS['kw']}]")
@@ -46,13 +51,24 @@ def taps(block: DspBlock) -> Function:
     multipliers, y, zy = [ODD, EVEN, W0, W1], COLUMNS, SPARE
     f.add("ldmia", MemoryOperand(W, update=True), RegisterList(tuple(multipliers)))
     f.add("ldrd", y, zy, f"[sp, #{TAPS['y']}]")
+    if block.finish.twice:
+        f.add("ldr", X, f"[sp, #{TAPS['w']}]")
     for a, m in zip(ACC, multipliers, strict=True):
         shift_left(f, a, block.finish)
-        f.add("smmlar", a, a, m, zy)
+        if block.finish.twice:
+            right, offset = ROWS, y
+            f.add("ldr", right, f"[{X}], #4")
+            f.add("lsl", offset, zy, right)
+            multiply(f, a, m, offset, block.finish, offset)
+            f.add("asr", a, a, right)
+        else:
+            f.add("smmlar", a, a, m, zy)
+    if block.finish.twice:
+        f.add("ldr", y, f"[sp, #{TAPS['y']}]")
     if block.finish.clamp:
         f.add("ldrd", ODD, EVEN, f"[sp, #{TAPS['lo']}]")
     for a in ACC:
-        limit(f, a, *((ODD, EVEN) if block.finish.clamp else (None, None)))
+        limit(f, a, *((ODD, EVEN) if block.finish.clamp else (None, None)), block.finish)
         f.add("strb", a, f"[{y}], #1")
     f.add("ldr", X, "[sp]")
     f.add("str", y, f"[sp, #{TAPS['y']}]")

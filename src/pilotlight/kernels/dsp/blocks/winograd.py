@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.dsp.blocks.conv import SAVED
-from pilotlight.kernels.dsp.blocks.finish import limit, shift_left
+from pilotlight.kernels.dsp.blocks.finish import limit, multiply, shift_left
 from pilotlight.kernels.dsp.blocks.names import DspBlock
 
 V, W, X0, X1 = (Core(n) for n in range(4))
@@ -163,22 +163,30 @@ def _outputs(f: Function, block: DspBlock) -> None:
     f.add("ldr", y, f"[sp, #{_Y}]")
     f.add("ldr", zy, f"[sp, #{_ZY}]")
     f.label("pixels")
-    f.add("ldrd", left, right, f"[{y}]")
+    if not block.finish.twice:
+        f.add("ldrd", left, right, f"[{y}]")
     for pair in (0, 8):
         f.add("ldrd", *first, f"[{u}, #{pair}]")
         f.add("ldrd", *second, f"[{u}, #{2 * SUMS + pair}]")
         f.add("ldmia", MemoryOperand(W, update=True), RegisterList((*biases, *multipliers)))
-        for sums in (first, second):
-            for a, bias, m in zip(sums, biases, multipliers, strict=True):
-                f.add("add", a, bias, f"{a}, asr #2")
-                shift_left(f, a, block.finish)
-                f.add("smmlar", a, a, m, zy)
+        if block.finish.twice:
+            for i, (bias, m) in enumerate(zip(biases, multipliers, strict=True)):
+                _rounded_twice(f, block, (first[i], second[i]), bias, m)
+            f.add("ldrd", left, right, f"[{y}]")
+        else:
+            for sums in (first, second):
+                for a, bias, m in zip(sums, biases, multipliers, strict=True):
+                    f.add("add", a, bias, f"{a}, asr #2")
+                    shift_left(f, a, block.finish)
+                    f.add("smmlar", a, a, m, zy)
         if block.finish.clamp:
             f.add("ldrd", *more, f"[sp, #{_LO}]")
         for a, b in zip(first, second, strict=True):
             for sum_, to in ((a, left), (b, right)):
-                limit(f, sum_, *(more if block.finish.clamp else (None, None)))
+                limit(f, sum_, *(more if block.finish.clamp else (None, None)), block.finish)
                 f.add("strb", sum_, f"[{to}], #1")
+        if block.finish.twice and pair == 0:
+            f.add("strd", left, right, f"[{y}]")
     f.add("strd", left, right, f"[{y}], #8")
     f.add("add", u, u, 16)
     f.add("ldr", Core(10), f"[sp, #{_Y + 4}]")
@@ -186,3 +194,16 @@ def _outputs(f: Function, block: DspBlock) -> None:
     f.add("cmp", y, Core(10))
     f.add("bne", "pixels")
     f.add("add", W, W, 32)
+
+
+def _rounded_twice(f: Function, block: DspBlock, sums: tuple[Core, Core], bias: Core, m: Core) -> None:
+    """Two pixels of a filter, up to the last bit to the right; one less than those bits is below the bias."""
+    zy, offset, spare = Core(3), Core(4), Core(5)
+    f.add("asr", spare, bias, 8)
+    f.add("lsl", offset, zy, bias)
+    for a in sums:
+        f.add("add", a, spare, f"{a}, asr #2")
+    for a in sums:
+        shift_left(f, a, block.finish)
+        multiply(f, a, m, offset, block.finish, spare)
+        f.add("asr", a, a, bias)
