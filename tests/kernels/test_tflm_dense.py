@@ -75,6 +75,8 @@ CHANGES: list[tuple[board.Machine, Family, str, str]] = [
     (board.M4, DSP, "lsl r10, lr, r11", "mov r10, lr"),
     (board.M4, DSP, "asr r0, r0, r10", "asr r0, r0, #6"),
     (board.M4, DSP, "smmlar", "smmla"),
+    (board.RV32, RV32, "srai t4, t4, 8", "srai t4, t4, 7"),
+    (board.RV32, RV32, "sra ", "srl "),
 ]
 
 

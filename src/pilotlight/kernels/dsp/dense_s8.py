@@ -9,18 +9,11 @@ from pilotlight.codegen.target import Target
 from pilotlight.kernels.candidate import Candidate
 from pilotlight.kernels.dsp import cost, winograd
 from pilotlight.kernels.dsp.blocks.names import DspBlock, Finish
-from pilotlight.kernels.dsp.pack import (
-    conv_streams,
-    depthwise_words,
-    packable,
-    row_streams,
-    starts_fit,
-    taps_streams,
-)
+from pilotlight.kernels.dsp.pack import conv_streams, depthwise_words, packable, row_streams, taps_streams
 from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.layers.int8 import Int8Layer
 from pilotlight.kernels.layers.int8_table import column_step, columns, fields, requantize
-from pilotlight.kernels.layers.twice import nudged, twice
+from pilotlight.kernels.layers.twice import nudged, starts_fit, twice
 from pilotlight.kernels.layers.walk import Walk
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from pilotlight.kernels.portable.dense_s8 import depthwise_pixels, is_row, portable, round_up, variants
@@ -45,7 +38,7 @@ def dsp(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
         return
     flat = replace(flat, shape=layer.shape.flattened())
     s = flat.shape
-    if s.depthwise and (s.ic < 4 or (flat.shifts is not None and not starts_fit(flat))):
+    if s.depthwise and (s.ic < 4 or not starts_fit(flat)):
         yield from portable(layer, target)
     elif s.depthwise:
         fits = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 4

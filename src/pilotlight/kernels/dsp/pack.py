@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from pilotlight.kernels.layers.int8 import Array, Int8Layer
+from pilotlight.kernels.layers.twice import starts
 
 
 def packable(layer: Int8Layer) -> bool:
@@ -15,17 +16,6 @@ def packable(layer: Int8Layer) -> bool:
     every input."""
     largest = layer.largest
     return bool(np.all(256 * largest + largest.max(initial=0) < 2**31)) and layer.w.min(initial=0) > -128
-
-
-def starts_fit(layer: Int8Layer) -> bool:
-    """Whether there is room below the biases for the bits to the right."""
-    return bool(np.all(np.abs(layer.bias.astype(np.int64)) < 2**23))
-
-
-def starts(layer: Int8Layer) -> Array:
-    """What sums start from; rounded twice, with the bits to the right in the lowest byte."""
-    bias = layer.bias.astype("<i4")
-    return bias if layer.shifts is None else bias * 256 + layer.shifts.astype("<i4")
 
 
 def conv_streams(layer: Int8Layer, column: int, fours: int, wide: bool) -> Array:

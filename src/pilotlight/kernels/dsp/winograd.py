@@ -12,9 +12,9 @@ from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.dsp import cost
 from pilotlight.kernels.dsp.blocks.names import DspBlock, Finish
 from pilotlight.kernels.dsp.blocks.unfold import reaches
-from pilotlight.kernels.dsp.pack import starts, starts_fit
 from pilotlight.kernels.layers.int8 import Int8Layer
 from pilotlight.kernels.layers.int8_table import fields
+from pilotlight.kernels.layers.twice import starts, starts_fit
 from pilotlight.kernels.layers.walk import Walk
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from pilotlight.kernels.portable.dense_s8 import round_up
@@ -30,9 +30,7 @@ def fits(layer: Int8Layer) -> bool:
     s = layer.shape
     plain = (s.kh, s.kw, s.sh, s.sw, s.dh, s.dw, s.groups) == (3, 3, 1, 1, 1, 1, 1)
     products = np.abs(layer.w.astype(np.int64)).reshape(len(layer.w), -1).sum(axis=1) * 128
-    if layer.shifts is not None and not starts_fit(layer):
-        return False
-    return plain and s.ic % 4 == 0 and s.oc >= 4 and bool(np.all(4 * products < 2**31))
+    return plain and s.ic % 4 == 0 and s.oc >= 4 and bool(np.all(4 * products < 2**31)) and starts_fit(layer)
 
 
 def winograd(layer: Int8Layer, finish: Finish) -> Iterator[Candidate]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from pilotlight.fixed import srdhm
-from pilotlight.kernels.layers.int8 import Int8Layer
+from pilotlight.kernels.layers.int8 import Array, Int8Layer
 
 MOST = 22  # bits to the right
 
@@ -36,3 +36,14 @@ def twice(layer: Int8Layer) -> Int8Layer | None:
 def nudged(layer: Int8Layer) -> bool:
     """Whether negative sums matter, of a layer that `twice` gave."""
     return 2 * layer.lo + 1 < layer.zy
+
+
+def starts_fit(layer: Int8Layer) -> bool:
+    """Whether there is room below the biases for the bits to the right; where it is rounded once, none are needed."""
+    return layer.shifts is None or bool(np.all(np.abs(layer.bias.astype(np.int64)) < 2**23))
+
+
+def starts(layer: Int8Layer) -> Array:
+    """What sums start from; rounded twice, times 256, with the bits to the right less one in the lowest byte."""
+    bias = layer.bias.astype("<i4")
+    return bias if layer.shifts is None else bias * 256 + layer.shifts.astype("<i4")

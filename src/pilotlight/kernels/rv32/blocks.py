@@ -3,6 +3,7 @@
     rv_conv_s8_P        P pixels by four filters
     rv_depthwise_s8_wS  a row of all channels, 3x3, horizontal stride S
     ending _kN          accumulators shifted left by N
+    ending _t, _t_n     rounded twice, nudged where negative sums matter (layers/twice.py)
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pilotlight.kernels.assembly.instructions import RISCV, Function, Label
 from pilotlight.kernels.assembly.render import render_file
 from pilotlight.kernels.rv32.arguments import CONV, DEPTHWISE
 
-_PATTERN = re.compile(r"(?:rv_conv_s8_([1-4])|rv_depthwise_s8_w([12]))(?:_k(\d+))?")
+_PATTERN = re.compile(r"(?:rv_conv_s8_([1-4])|rv_depthwise_s8_w([12]))(?:_k(\d+))?(_t)?(_n)?")
 _HEAD = """\
 /* The int8 blocks of {prefix}.c for 32-bit RISC-V with multiplication. Elsewhere, and with PILOTLIGHT_PORTABLE, this
  * text is empty and the C twins in {prefix}.c are used. */
@@ -22,8 +23,8 @@ _HEAD = """\
 """
 SAVED = ["ra", *(f"s{n}" for n in range(12))]
 REGISTERS = [*(f"a{n}" for n in range(8)), *(f"t{n}" for n in range(7)), *SAVED]
-FRAME = 64  # what is saved, then the arguments' address, y and x
-ARGUMENTS, Y, X = 52, 56, 60
+FRAME, TWICE = 64, 80  # what is saved, then the arguments' address, y and x; rounded twice, also the bits to the right
+ARGUMENTS, Y, X, RIGHT = 52, 56, 60, 64
 
 
 def is_block(name: str) -> bool:
@@ -35,11 +36,12 @@ class RiscvFunction(Function):
     """One function under the standard calling convention: all registers that it must preserve are saved."""
 
     def __init__(self, name: str):
-        super().__init__(name, stack=FRAME, syntax=RISCV)
+        self.twice, self.nudge = "_t" in name, name.endswith("_n")
+        super().__init__(name, stack=TWICE if self.twice else FRAME, syntax=RISCV)
         self.labels = 0
 
     def begin(self) -> None:
-        self.add("addi", "sp", "sp", -FRAME)
+        self.add("addi", "sp", "sp", -self.stack)
         for i, register in enumerate(SAVED):
             self.add("sw", register, f"{4 * i}(sp)")
         self.add("sw", "a0", f"{ARGUMENTS}(sp)")
@@ -47,18 +49,27 @@ class RiscvFunction(Function):
     def end(self) -> None:
         for i, register in enumerate(SAVED):
             self.add("lw", register, f"{4 * i}(sp)")
-        self.add("addi", "sp", "sp", FRAME)
+        self.add("addi", "sp", "sp", self.stack)
         self.add("ret")
 
-    def finish(self, acc: str, m: str, spare: str, zy: str, lo: str, hi: str, shift: int) -> None:
-        """An accumulator as an output: the high word of the product, rounded by the top bit of the low one."""
+    def finish(self, acc: str, m: str, spare: str, zy: str, lo: str, hi: str, shift: int, right: str = "") -> None:
+        """An accumulator as an output: the high word of the product, rounded by the top bit of the low one; rounded
+        again, it goes to the right by the register `right`, or by what the frame has, and by one more."""
         if shift:
             self.add("slli", acc, acc, shift)
         self.add("mulh", spare, acc, m)
         self.add("mul", acc, acc, m)
         self.add("srli", acc, acc, 31)
         self.add("add", acc, acc, spare)
+        if self.nudge:
+            self.add("srai", spare, acc, 31)
+            self.add("add", acc, acc, spare)
         self.add("add", acc, acc, zy)
+        if self.twice:
+            if not right:
+                self.add("lw", spare, f"{RIGHT}(sp)")
+            self.add("sra", acc, acc, right or spare)
+            self.add("srai", acc, acc, 1)
         for bound, test in ((lo, (acc, lo)), (hi, (hi, acc))):
             self.labels += 1
             self.add("bge", *test, Label(str(self.labels)))
@@ -78,8 +89,12 @@ def _conv(name: str, pixels: int, shift: int) -> RiscvFunction:
     f.add("sw", spare, f"{Y}(sp)")
     f.add("lw", weights, f"{CONV['w']}(a0)")
     f.label("block")
+    if f.twice:
+        f.add("sw", weights, f"{RIGHT}(sp)")
     for i in range(4):
         f.add("lw", acc[0][i], f"{4 * i}({weights})")
+        if f.twice:
+            f.add("srai", acc[0][i], acc[0][i], 8)
         for p in range(1, pixels):
             f.add("mv", acc[p][i], acc[0][i])
     f.add("addi", weights, weights, 16)
@@ -111,8 +126,13 @@ def _conv(name: str, pixels: int, shift: int) -> RiscvFunction:
         f.add("add", x[p], x[p - 1], value)
     for i in range(4):
         f.add("lw", m, f"{4 * i}({weights})")
+        offset, right = (end, value) if f.twice else (zy, "")
+        if f.twice:
+            f.add("lw", end, f"{RIGHT}(sp)")
+            f.add("lw", right, f"{4 * i}({end})")
+            f.add("sll", offset, zy, right)
         for p in range(pixels):
-            f.finish(acc[p][i], m, spare, zy, lo, hi, shift)
+            f.finish(acc[p][i], m, spare, offset, lo, hi, shift, right)
             f.add("sb", acc[p][i], f"{i}({x[p]})")
     f.add("addi", weights, weights, 16)
     f.add("addi", x[0], x[0], 4)
@@ -161,6 +181,11 @@ def _depthwise(name: str, stride: int, shift: int) -> RiscvFunction:
     f.add("lw", m, f"16({weights})")
     f.add("addi", weights, weights, 20)
     f.add("lw", spare, f"{ARGUMENTS}(sp)")
+    if f.twice:
+        f.add("lw", zy, f"{DEPTHWISE['zy']}({spare})")
+        f.add("sll", zy, zy, bias)
+        f.add("sw", bias, f"{RIGHT}(sp)")
+        f.add("srai", bias, bias, 8)
     f.add("lw", x[0], f"{X}(sp)")
     f.add("lw", column[0], f"{DEPTHWISE['row']}({spare})")
     f.add("lw", pixels, f"{DEPTHWISE['pixels']}({spare})")
@@ -237,7 +262,8 @@ def dispatch(names: set[str], prefix: str) -> str:
         for name in some:
             found = _PATTERN.fullmatch(name)
             assert found is not None
-            call = f"pl_{part}_twin_s8(t, {found[1] or found[2]}, {found[3] or 0})"
+            rounding = ("PL_TWICE_NUDGED" if found[5] else "PL_TWICE") if found[4] else "PL_ONCE"
+            call = f"pl_{part}_twin_s8(t, {found[1] or found[2]}, {found[3] or 0}, {rounding})"
             text += f"static inline void {prefix}_{name}({arguments})\n{{\n    {call};\n}}\n"
         text += f"#endif\n\nstatic inline void pl_{part}_block_s8(int32_t kind, {count}{arguments})\n{{\n"
         for name in some:

@@ -6,6 +6,7 @@
 
 #include "conv_s8.h"
 #include "integer.h"
+#include "twice_s8.h"
 
 /* int8 convolution with blocks in assembly for 32-bit RISC-V with multiplication: up to four pixels by four filters,
  * whose sums are all in registers. With PILOTLIGHT_PORTABLE, and elsewhere, their C twin computes the same bytes. */
@@ -22,7 +23,8 @@ typedef struct {
 } pl_conv_rv_t;
 
 /* Blocks of four filters at a group of pixels. The stream of a block: four sums to start from, `taps` times four
- * weights, four multipliers. The assembly knows the order of fields. */
+ * weights, four multipliers. Where they are rounded twice, the sums are times 256, plus the bits to the right less one.
+ * The assembly knows the order of fields. */
 typedef struct {
     const int8_t *x;     // window of the first pixel
     int32_t step;        // bytes to the next pixel's
@@ -39,7 +41,7 @@ typedef struct {
 /* Calls the block of `pixels` pixels; written for each model. */
 static inline void pl_rv_conv_block_s8(int32_t kind, int32_t pixels, const pl_rv_conv_t *t);
 
-static inline void pl_rv_conv_twin_s8(const pl_rv_conv_t *t, int32_t pixels, int32_t shift)
+static inline void pl_rv_conv_twin_s8(const pl_rv_conv_t *t, int32_t pixels, int32_t shift, int32_t rounding)
 {
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
     const ptrdiff_t bytes = t->x_end - t->x;
@@ -50,11 +52,12 @@ static inline void pl_rv_conv_twin_s8(const pl_rv_conv_t *t, int32_t pixels, int
             const int8_t *weights = (const int8_t *)(w + 4);
             int32_t acc[4]; // (filters)
             for (int32_t f = 0; f < 4; f++) {
-                acc[f] = w[f];
+                const int32_t right = (rounding == PL_ONCE) ? 0 : (w[f] & 0xff);
+                acc[f] = (rounding == PL_ONCE) ? w[f] : pl_shr(w[f], 8);
                 for (int32_t i = 0; i < taps; i++) {
                     acc[f] += t->x[(p * t->step) + i] * weights[(4 * i) + f];
                 }
-                y[(p * t->oc) + f] = pl_requantize_s8(&q, acc[f], w[4 + taps + f]);
+                y[(p * t->oc) + f] = pl_rounded_s8(&q, rounding, acc[f], w[4 + taps + f], right);
             }
         }
         y = &y[4];

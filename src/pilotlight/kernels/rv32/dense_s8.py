@@ -12,6 +12,7 @@ from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.layers.int8 import Int8Layer
 from pilotlight.kernels.layers.int8_table import columns, fields, pixels_at_once
+from pilotlight.kernels.layers.twice import nudged, starts, starts_fit, twice
 from pilotlight.kernels.layers.walk import Walk
 from pilotlight.kernels.portable.dense_s8 import BLOCK, depthwise_pixels, is_row, portable, round_up
 from pilotlight.kernels.registry import offers
@@ -24,13 +25,20 @@ CONV_RATE, DEPTHWISE_RATE = Rate(2.6, 16), Rate(6)
 @offers(Int8Layer, needs={"rv32", "mul"})
 def rv32(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
     """Portable C where no block fits."""
-    flat = replace(layer, shape=layer.shape.flattened())
-    s = flat.shape
+    s = layer.shape.flattened()
     three = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 2
-    if layer.shifts is not None or is_row(s) or (s.depthwise and not three):
+    flat = layer if layer.shifts is None else twice(layer)
+    if flat is None or is_row(s) or (s.depthwise and not three) or not starts_fit(flat):
         yield from portable(layer, target)
     else:
+        flat = replace(flat, shape=s)
         yield _depthwise(flat) if s.depthwise else _conv(flat)
+
+
+def _ending(layer: Int8Layer) -> str:
+    """Of the names of blocks: how sums become outputs."""
+    shift = f"_k{layer.shift}" if layer.shift else ""
+    return shift + ("" if layer.shifts is None else "_t_n" if nudged(layer) else "_t")
 
 
 def _conv(layer: Int8Layer) -> Candidate:
@@ -39,9 +47,8 @@ def _conv(layer: Int8Layer) -> Candidate:
     pixels = pixels_at_once(s, PIXELS, column)
     taps = round_up(s.kw * column, 4)
     walk = Walk(s, pixels, groups=s.groups)
-    ending = f"_k{layer.shift}" if layer.shift else ""
     sizes = {min(PIXELS, n - p) for n in {pixels, s.ow % pixels or pixels} for p in range(0, n, PIXELS)}
-    names = {f"rv_conv_s8_{n}{ending}" for n in sizes}
+    names = {f"rv_conv_s8_{n}{_ending(layer)}" for n in sizes}
     kind = variant(min(names))
     return Candidate(
         name="rv32.conv",
@@ -62,7 +69,7 @@ def _depthwise(layer: Int8Layer) -> Candidate:
     s = layer.shape
     pixels = depthwise_pixels(s)
     walk = Walk(s, pixels)
-    name = f"rv_depthwise_s8_w{s.sw}" + (f"_k{layer.shift}" if layer.shift else "")
+    name = f"rv_depthwise_s8_w{s.sw}{_ending(layer)}"
     return Candidate(
         name="rv32.depthwise",
         headers=("depthwise_rv_s8",),
@@ -81,7 +88,7 @@ def _depthwise(layer: Int8Layer) -> Candidate:
 def depthwise_words(layer: Int8Layer) -> Array:
     """For each channel: nine taps in three words, bias, multiplier."""
     w = np.pad(layer.w.reshape(layer.shape.oc, 9).astype(np.int8), ((0, 0), (0, 3))).view("<i4")
-    return np.concatenate([w, layer.bias[:, None].astype("<i4"), layer.m[:, None].astype("<i4")], axis=1).ravel()
+    return np.concatenate([w, starts(layer)[:, None], layer.m[:, None].astype("<i4")], axis=1).ravel()
 
 
 def conv_streams(layer: Int8Layer, taps: int) -> Array:
@@ -94,6 +101,6 @@ def conv_streams(layer: Int8Layer, taps: int) -> Array:
     words = np.ascontiguousarray(w.transpose(0, 2, 1).astype(np.int8)).view("<i4").reshape(len(w), taps)
     bias, m = (
         np.pad(v.reshape(s.groups, per_group), ((0, 0), (0, filled))).reshape(-1, BLOCK).astype("<i4")
-        for v in (layer.bias, layer.m)
+        for v in (starts(layer), layer.m)
     )
     return np.concatenate([bias, words, m], axis=1).ravel()

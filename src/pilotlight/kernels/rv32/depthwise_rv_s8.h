@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "depthwise_s8.h"
+#include "twice_s8.h"
 
 /* 3x3 depthwise convolution with assembly for 32-bit RISC-V: a channel's weights stay in registers along a row. */
 #if !defined(PILOTLIGHT_PORTABLE) && defined(__riscv_mul) && __riscv_xlen == 32 && !defined(__riscv_32e)
@@ -18,7 +19,8 @@ typedef struct {
 } pl_depthwise_rv_t;
 
 /* All channels of some pixels of a row. A channel's words: nine weights by bytes, (3, 3) and three unused, the sum to
- * start from, the multiplier. The assembly knows the order of fields. */
+ * start from, the multiplier. Where they are rounded twice, the sum is times 256, plus the bits to the right less one.
+ * The assembly knows the order of fields. */
 typedef struct {
     const int8_t *x; // (3, columns, ic)
     int32_t row;     // bytes from a row of it to the next
@@ -35,21 +37,22 @@ typedef struct {
 /* Written for each model. */
 static inline void pl_rv_depthwise_block_s8(int32_t kind, const pl_rv_depthwise_t *t);
 
-static inline void pl_rv_depthwise_twin_s8(const pl_rv_depthwise_t *t, int32_t sw, int32_t shift)
+static inline void pl_rv_depthwise_twin_s8(const pl_rv_depthwise_t *t, int32_t sw, int32_t shift, int32_t rounding)
 {
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
     const int8_t *x = t->x;
     int8_t *y = t->y;
     for (const int32_t *w = t->w; w != t->w_end; w = &w[5]) {
         const int8_t *weights = (const int8_t *)w;
+        const int32_t right = (rounding == PL_ONCE) ? 0 : (w[3] & 0xff);
         for (int32_t p = 0; p < t->pixels; p++) {
-            int32_t acc = w[3];
+            int32_t acc = (rounding == PL_ONCE) ? w[3] : pl_shr(w[3], 8);
             for (int32_t r = 0; r < 3; r++) {
                 for (int32_t c = 0; c < 3; c++) {
                     acc += x[(r * t->row) + (((p * sw) + c) * t->ic)] * weights[(3 * r) + c];
                 }
             }
-            y[p * t->ic] = pl_requantize_s8(&q, acc, w[4]);
+            y[p * t->ic] = pl_rounded_s8(&q, rounding, acc, w[4], right);
         }
         x++;
         y++;

@@ -58,4 +58,7 @@ _FUNCTIONS: dict[str, Callable[[list[int]], int]] = {
     "mulh": lambda v: v[0] * v[1] >> 32,
     "slli": lambda v: v[0] << v[1],
     "srli": lambda v: (v[0] & 0xFFFFFFFF) >> v[1],
+    "srai": lambda v: v[0] >> v[1],
+    "sll": lambda v: v[0] << (v[1] & 31),  # five bits of a register count
+    "sra": lambda v: v[0] >> (v[1] & 31),
 }

@@ -104,8 +104,8 @@ def _outputs(f: Function, block: DspBlock) -> None:
             _whole(f, a, b, block)
             f.add("smmlar", a, a, L0, zy)
             f.add("smmlar", b, b, L1, zy)
-        limit(f, a, lo, hi, finish)
-        limit(f, b, lo, hi, finish)
+        limit(f, a, finish, lo, hi)
+        limit(f, b, finish, lo, hi)
     for which in (0, 1):
         for p, shift in ((1, ""), (2, ", lsl #1")):
             if p < len(acc):

@@ -95,7 +95,7 @@ def _pixel(f: Function, block: DspBlock) -> None:
     if block.finish.clamp:
         f.add("ldrd", P, Q, "[sp, #16]")
     for output in outputs:
-        limit(f, output, *((P, Q) if block.finish.clamp else (None, None)), block.finish)
+        limit(f, output, block.finish, *((P, Q) if block.finish.clamp else (None, None)))
     if both:
         f.add("ldr", P, "[sp, #44]")
         f.add("strb", B, f"[{Y}, {P}]")

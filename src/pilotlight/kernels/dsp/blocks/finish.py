@@ -33,7 +33,7 @@ def multiply(f: Function, a: Core, m: Core, offset: Core, finish: Finish, spare:
     f.add("smmlar", a, a, m, offset)
 
 
-def limit(f: Function, a: Core, lo: Core | None, hi: Core | None, finish: Finish) -> None:
+def limit(f: Function, a: Core, finish: Finish, lo: Core | None, hi: Core | None) -> None:
     """To the range of int8, or to lo..hi; rounded twice, the last bits to the right go first."""
     right = 1 if finish.twice else finish.down
     if lo is None or hi is None:

@@ -45,7 +45,7 @@ def row(block: DspBlock) -> Function:
         if block.finish.clamp:
             f.add("ldrd", L0, L1, f"[sp, #{ROW['lo']}]")
         for output in (a, b):
-            limit(f, output, *((L0, L1) if block.finish.clamp else (None, None)), block.finish)
+            limit(f, output, block.finish, *((L0, L1) if block.finish.clamp else (None, None)))
             f.add("strb", output, f"[{y}], #1")
     f.add("str", y, f"[sp, #{ROW['y']}]")
     f.add("ldr", L0, f"[sp, #{ROW['w_end']}]")

@@ -68,7 +68,7 @@ def taps(block: DspBlock) -> Function:
     if block.finish.clamp:
         f.add("ldrd", ODD, EVEN, f"[sp, #{TAPS['lo']}]")
     for a in ACC:
-        limit(f, a, *((ODD, EVEN) if block.finish.clamp else (None, None)), block.finish)
+        limit(f, a, block.finish, *((ODD, EVEN) if block.finish.clamp else (None, None)))
         f.add("strb", a, f"[{y}], #1")
     f.add("ldr", X, "[sp]")
     f.add("str", y, f"[sp, #{TAPS['y']}]")

@@ -183,7 +183,7 @@ def _outputs(f: Function, block: DspBlock) -> None:
             f.add("ldrd", *more, f"[sp, #{_LO}]")
         for a, b in zip(first, second, strict=True):
             for sum_, to in ((a, left), (b, right)):
-                limit(f, sum_, *(more if block.finish.clamp else (None, None)), block.finish)
+                limit(f, sum_, block.finish, *(more if block.finish.clamp else (None, None)))
                 f.add("strb", sum_, f"[{to}], #1")
         if block.finish.twice and pair == 0:
             f.add("strd", left, right, f"[{y}]")
