@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects torchscript sizes bench bench-compile bench-anywhere bench-server conformance conformance-micropython fuzz fuzz-files fuzz-server misra micropython-tests micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript sizes bench bench-compile bench-anywhere bench-server conformance conformance-micropython fuzz fuzz-files fuzz-server misra micropython-tests micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -44,6 +44,10 @@ test-report: setup ## the report page in a headless Chromium, which has to be in
 
 projects: setup ## projects of `pilotlight new` built and booted on every emulated board
 	PILOTLIGHT_ALL_BOARDS=1 $(PYTHON) -m pytest -n 2 tests/projects $(PYTEST_ARGS)
+
+mpy: setup ## native modules under stock MicroPython on every emulated core; writes benchmarks/native.md
+	PILOTLIGHT_ALL_BOARDS=1 $(PYTHON) -m pytest -n 2 tests/micropython/test_native.py tests/micropython/test_native_boards.py $(PYTEST_ARGS)
+	$(PYTHON) benchmarks/native.py
 
 torchscript: setup ## the models of the zoo traced and scripted, compiled and compared with PyTorch
 	PILOTLIGHT_ALL_MODELS=1 $(PYTHON) -m pytest -n 2 tests/models/test_torchscript.py $(PYTEST_ARGS)

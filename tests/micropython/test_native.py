@@ -7,7 +7,6 @@ import http.server
 import json
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,14 +14,11 @@ from torch import nn
 from torch.export import Dim
 
 import pilotlight as pl
-from pilotlight.compiler import Build
-from pilotlight.micropython import ports
-from pilotlight.micropython.build import build as build_firmware
 from pilotlight.micropython.source import micropython_source
 from pilotlight.mpy import choose, native_module
 from support.command_line import call_error, call_json
 from support.micropython_scripts import output, run_script
-from support.native_modules import built, in_int8, memory_of, run_on_board
+from support.native_modules import built
 
 TOLERANCE = 1e-4
 
@@ -71,7 +67,7 @@ def small_net() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the modules of these tests are, with a state_dict of what they should give."""
+    """Where two modules are."""
     path = tmp_path_factory.mktemp("native")
     net, inputs = image_net()
     module, _ = built(pl.capture(net, inputs, "picture"))
@@ -309,34 +305,6 @@ def test_a_length_that_is_not_the_first_dimension_is_refused() -> None:
     graph = pl.capture(nn.ReLU(), (torch.randn(3, 4),), "net", dynamic_shapes=({1: columns},))
     with pytest.raises(pl.PilotlightError, match="takes lengths only of the first dimension in memory"):
         built(graph)
-
-
-def test_a_board_gives_the_bytes_of_this_computer(tmp_path: Path) -> None:
-    """An int8 network in assembly on a Cortex-M4: close to PyTorch, and the same bits as C here."""
-    torch.manual_seed(4)
-    net = nn.Sequential(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3, groups=8), nn.Flatten(), nn.Linear(128, 5))
-    x = torch.randn(1, 1, 8, 8)
-    graph = in_int8(pl.capture(net.eval(), (x,), "net"), [x])
-    module, build = built(graph, "armv7emsp")
-    assert isinstance(build, Build) and isinstance(module.files["net.bin"], bytes)
-    files: dict[str, Any] = {**module.files, "x.raw": memory_of(build, [x])[0]}
-    firmware = build_firmware(ports.port("mps2-an386"))
-    text = run_on_board("mps2-an386", firmware, {k: v for k, v in files.items() if isinstance(v, bytes)}, """
-from array import array
-import net
-m = net.load()
-x = array("b", open("/rom/x.raw", "rb").read())
-port = m.outputs[0]
-print(m.mapped, [(v - port["zero_point"]) * port["scale"] for v in m.run(x)])
-import torch
-print(m.run(torch.frombuffer(x, dtype=torch.int8).reshape(1, 1, 8, 8)).tolist()[0])
-""", tmp_path).splitlines()
-    assert text[0].startswith("True ")
-    found = torch.tensor(json.loads(text[0].removeprefix("True ")))
-    scale, zero = (module.metadata["outputs"][0][key] for key in ("scale", "zero_point"))
-    assert torch.allclose(found, (torch.tensor(json.loads(text[1])) - zero) * scale, atol=1e-5)
-    assert torch.allclose(found, build.run(x, on="host").reshape(-1), atol=scale / 100)
-    assert torch.allclose(found, net(x).detach().reshape(-1), atol=4 * scale)
 
 
 def test_other_architectures_link() -> None:
