@@ -260,6 +260,28 @@ print(list(m.scaled(factor)))
     ]
 
 
+class Scalar(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x * 2 + y.sum(), x > 1
+
+
+def test_numbers_strides_and_half_precision(tmp_path: Path) -> None:
+    """Tensors without dimensions, whose buffer is their text; strided ones; types that `array` has no letter for."""
+    built(pl.capture(Scalar(), (torch.tensor(1.5), torch.ones(2, 3).half()), "scalar"))[0].write(tmp_path)
+    text = output("""
+import torch, scalar
+m = scalar.load()
+y = torch.arange(12, dtype=torch.float16).reshape(3, 4)[:, ::2].t()
+for x in (1.5, 0.25):
+    print([(list(y.shape), y.item(), str(y.dtype)) for y in m.run(torch.tensor(x), y)])
+print([list(y) for y in m.run(bytes(4), bytes(12))], m.inputs[1]["dtype"])
+""", cwd=tmp_path).splitlines()
+    assert text == [
+        "[([], 33.0, 'torch.float32'), ([], True, 'torch.bool')]",
+        "[([], 30.5, 'torch.float32'), ([], False, 'torch.bool')]", "[[0.0], [0]] float16",
+    ]
+
+
 class Rows(nn.Module):
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return torch.tanh(x) * y, (x * 2).sum(0)

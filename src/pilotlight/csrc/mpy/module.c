@@ -279,7 +279,8 @@ static pl_object in_order(pl_model *m, const pl_entry *entry, const pl_port *por
         complain(PL_ValueError, "%s: its shape is not that of m.inputs", port->word);
     }
     tensor = method(tensor, N(permute), 1, item(torch, PL_SMALL(1)), PL_NOTHING);
-    return method(tensor, N(contiguous), 0, PL_NOTHING, PL_NOTHING);
+    tensor = method(tensor, N(contiguous), 0, PL_NOTHING, PL_NOTHING);
+    return method(tensor, N(reshape), 1, PL_SMALL(-1), PL_NOTHING); /* one without dimensions lends its text instead */
 }
 
 /* An output as a tensor of PyTorch's shape. */
