@@ -47,7 +47,7 @@ projects: setup ## projects of `pilotlight new` built and booted on every emulat
 
 mpy: setup ## native modules under stock MicroPython on every emulated core; writes benchmarks/native.md
 	PILOTLIGHT_ALL_BOARDS=1 $(PYTHON) -m pytest -n 2 tests/micropython/test_native.py tests/micropython/test_native_boards.py $(PYTEST_ARGS)
-	$(PYTHON) benchmarks/native.py
+	PYTHONPATH=tests $(PYTHON) benchmarks/native.py
 
 torchscript: setup ## the models of the zoo traced and scripted, compiled and compared with PyTorch
 	PILOTLIGHT_ALL_MODELS=1 $(PYTHON) -m pytest -n 2 tests/models/test_torchscript.py $(PYTEST_ARGS)
@@ -82,7 +82,7 @@ fuzz-server: ## a million good and broken frames for the device server, built wi
 		build/fuzz-server $(or $(FUZZ_FRAMES),1000000) $(or $(FUZZ_SEED),1) || exit 1; \
 	done
 
-fuzz-files: setup ## mutated .pt and safetensors files through MicroPython with sanitizers; FUZZ_ARGS="--count 100000"
+fuzz-files: setup ## mutated .pt, safetensors and weights files through MicroPython with sanitizers; FUZZ_ARGS="--count 100000"
 	PYTHONPATH=tests $(PYTHON) -m support.fuzz_files $(FUZZ_ARGS)
 
 misra: setup ## Cppcheck's MISRA C:2012 checks of models, kernels and the device server; MISRA_ARGS="--all"

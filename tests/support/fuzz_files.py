@@ -1,10 +1,11 @@
-"""Mutated files through torch.load and safetensors of a MicroPython that is built with sanitizers.
+"""Mutated files through torch.load, safetensors and native modules of a MicroPython that is built with sanitizers.
 
     python -m support.fuzz_files [--count 100000] [--first 0] [--jobs 2]
 
 Every file must give a value or one of our sentences: no crash, no other exception, no load of more than two seconds,
-no more memory than a heap of 2 MB for files of up to 10 KB. Tensors of a file in memory must lie inside it. A file that
-fails has a number: `--first NUMBER --count 1` makes it again.
+no more memory than a heap of 2 MB for files of up to 10 KB. Tensors of a file in memory must lie inside it; weights
+that a native module takes must be its own. Every fifth file is one of weights. A file that fails has a number:
+`--first NUMBER --count 1` makes it again.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from pathlib import Path
 
 import torch
 
+import pilotlight as pl
 from pilotlight.micropython.build import unix_binary
 from support.hostile_files import ARCHIVES, SAFETENSORS, saved
+from support.native_modules import built
 
 HEAP = 2 << 20
 BATCH = 2000  # files of a process
@@ -29,6 +32,7 @@ SCRIPT = """
 import io, random, time
 import torch
 from safetensors.torch import load_file
+import native
 
 def corpus(kind, count):
     files = []
@@ -37,7 +41,8 @@ def corpus(kind, count):
             files.append(file.read())
     return files
 
-CORPUS = corpus('pt', {archives}), corpus('st', {safetensors})
+CORPUS = corpus('pt', {archives}), corpus('st', {safetensors}), corpus('wt', 1)
+WEIGHTS, RIGHT = CORPUS[2][0], native.load('wt/0').run(bytes(32))
 NUMBERS = (0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff)
 OPCODES = b'(t.NKMJGXUqrhjQRcb}}])aseu\\x85\\x86\\x87\\x88\\x89\\x8a\\x80'
 
@@ -81,6 +86,21 @@ class OnlyRead:
     def read(self, *size):
         return self.data
 
+class Pieces:
+    def __init__(self, data):
+        self.stream, self.size = io.BytesIO(data), random.randrange(1, 100)
+    def readinto(self, buffer):
+        return self.stream.readinto(memoryview(buffer)[:self.size])
+
+def load_weights(data, how):
+    source = data if how == 0 else io.BytesIO(data) if how == 1 else Pieces(data)
+    try:
+        m = native.load(source)
+    except ValueError as error:
+        raise RuntimeError(error)
+    if data[:len(WEIGHTS)] != WEIGHTS or m.run(bytes(32)) != RIGHT:
+        raise ArithmeticError('other weights were taken')
+
 # every tensor of a value is used, and lies in the file that it is mapped from
 def use(value, data):
     waiting, seen, start = [value], [], torch.frombuffer(data, dtype=torch.uint8).data_ptr()
@@ -99,15 +119,15 @@ def use(value, data):
 
 for number in range({first}, {first} + {count}):
     random.seed(number)
-    kind = number % 4 == 3
+    kind = 2 if number % 5 == 4 else number % 4 == 3
     data = mutated(CORPUS[kind])
     how = random.randrange(3)
     source = data if how == 0 else io.BytesIO(data) if how == 1 else OnlyRead(data)
     began = time.ticks_ms()
     try:
-        value = (load_file if kind else torch.load)(source)
+        value = load_weights(data, how) if kind == 2 else (load_file if kind else torch.load)(source)
         said = 'loaded'
-        if data:
+        if data and kind != 2:
             use(value, data)
     except RuntimeError as error:
         said = str(error)[:60]
@@ -138,6 +158,13 @@ def write_corpus(folder: Path) -> dict[str, int]:
         "st": [*safe, *(9 * [len(about).to_bytes(8, "little") + about + bytes(16)])],
     }
     counts = {}
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(8, 12), torch.nn.ReLU(), torch.nn.Linear(12, 3)).eval()
+    module, _ = built(pl.capture(net, (torch.ones(1, 8),), "native"))
+    weights, code = module.files["native.bin"], module.files["native.mpy"]
+    assert isinstance(weights, bytes) and isinstance(code, bytes)
+    (folder / "native.mpy").write_bytes(code)
+    files["wt"] = [weights]
     for kind, contents in files.items():
         (folder / kind).mkdir()
         short = [data for data in contents if 0 < len(data) < LARGEST]
