@@ -239,7 +239,7 @@ def test_a_build_that_does_not_ask_for_it_has_no_loader() -> None:
     assert "load" not in {unit.name for unit in SMALL.units()}
     chosen = SMALL.with_parts(["load"])
     assert {"load", "_unpickle"} <= {unit.name for unit in chosen.units()}
-    assert left_out(chosen)[0].startswith("  not built in: save, safetensors, linalg")
+    assert left_out(chosen)[0].startswith("  not built in: save, jit, safetensors, linalg")
     assert left_out(chosen.with_parts(["all"])) == []
 
 

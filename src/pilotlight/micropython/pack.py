@@ -32,6 +32,7 @@ _BLOCKS = (
     ("torch.nn.modules.activation", "torch.nn.init", "torch.nn.modules._walk", "torch.nn.modules._state"),
     ("copy", "torch.nn.modules.mapping", "torch.nn.modules._numbered", "torch.nn.modules._rare"),
     ("dataclasses", "itertools", "functools", "contextlib"),
+    ("torch._script", "torch._jit"),
 )
 PACKED = tuple(name for block in _BLOCKS for name in block)
 _PUBLIC = ("torch.nn.init", "copy", "dataclasses", "itertools", "functools", "contextlib")  # programs import these

@@ -27,11 +27,14 @@ _EVERY_PART = "all"
 PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "load": ("files", ()),
     "save": ("saving", ()),
+    "jit": ("jit", ("torch._jit", "torch._script")),
     "safetensors": ("safetensors", ("safetensors", "safetensors.torch")),
     "linalg": ("matrices", ()),
     "signal": ("signals", ()),
     "types": ("typed", ()),
 }
+_IN_C = {"jit": ("_jit_inflate", "_jit_source")}  # what a part uses of its own
+_SHARED = {"jit": ("torch.nn",)}  # modules that a part needs, as others do
 
 
 @dataclass(frozen=True)
@@ -43,17 +46,22 @@ class TorchSelection:
     python: tuple[str, ...] | None = None
     without: tuple[str, ...] = ()
 
+    @property
+    def _left_out(self) -> set[str]:
+        return {name for part in self.without for name in _names_of(part)}
+
     def kernels(self) -> dict[str, CFunction]:
         """The overloads in C."""
         known = all_kernels()
-        return known if self.operators is None else {name: known[name] for name in self.operators if name in known}
+        if self.operators is None:
+            return {name: kernel for name, kernel in known.items() if name.partition(".")[0] not in self._left_out}
+        return {name: known[name] for name in self.operators if name in known}
 
     def units(self) -> list[PackedUnit]:
         """The operators that are written in Python."""
         from pilotlight.micropython import composed
 
-        left_out = {name for part in self.without for name in part_operators(part)}
-        every = (name for name in composed.everything() if name not in left_out)
+        every = (name for name in composed.everything() if name not in self._left_out)
         return composed.with_needed(every if self.operators is None else self.operators)
 
     @property
@@ -80,8 +88,8 @@ class TorchSelection:
             raise _unknown("part", unknown, list(PARTS), "--with")
         if self.operators is None or self.python is None:
             return replace(self, without=tuple(part for part in self.without if part not in wanted))
-        operators = [*self.operators, *(name for part in wanted for name in part_operators(part))]
-        python = [*self.python, *(name for part in wanted for name in PARTS[part][1])]
+        operators = [*self.operators, *(name for part in wanted for name in _names_of(part))]
+        python = [*self.python, *(name for part in wanted for name in (*PARTS[part][1], *_SHARED.get(part, ())))]
         return select(operators, python, "--with") if wanted else self
 
 
@@ -108,6 +116,11 @@ def part_operators(part: str) -> list[str]:
     from pilotlight.micropython.composed import of_file
 
     return of_file(PARTS[part][0])
+
+
+def _names_of(part: str) -> list[str]:
+    """The operators of a part, in Python and in C."""
+    return [*part_operators(part), *_IN_C.get(part, ())]
 
 
 def modules() -> dict[str, Path]:

@@ -98,7 +98,8 @@ class _Source:
         return _torch.frombuffer(self.copy(at, size), dtype=dtype)
 
 
-# The files of a zip archive: names without the archive's own, with (place, size). Nothing in it is compressed.
+# The files of a zip archive: names without the archive's own, with (place, size). Nothing in it is compressed, unless
+# it is code: that is (place, size here, size).
 def _entries(source):
     from struct import unpack_from
 
@@ -130,32 +131,35 @@ def _entries(source):
             text = str(name, "utf-8")
         except UnicodeError:
             _refuse_file(damaged + "a name is no text")
-        if head[4] or here[3]:
+        compressed = head[4] == here[3] == 8 and name.find(b"/code/") > 0
+        if not compressed and (head[4] or here[3]):
             _refuse_file(_shown(text) + " is compressed; torch.save compresses nothing")
         if (head[3] | here[2]) & 1:
             _refuse_file(_shown(text) + " is encrypted")
         if (
-            here[0] != 0x04034B50 or bytes(local[30:]) != name or here[9] != letters or packed != size
-            or here[7] not in (size, 0) or here[8] not in (size, 0) or (size != here[8] and not here[2] & 8)
+            here[0] != 0x04034B50 or bytes(local[30:]) != name or here[9] != letters
+            or packed != size and not compressed
+            or here[7] not in (packed, 0) or here[8] not in (size, 0) or (size != here[8] and not here[2] & 8)
         ):
             _refuse_file(_shown(text) + " differs between the archive's directory and its place in the archive")
         first = where + 30 + letters + here[10]
-        if where < free or first + size > start:
+        if where < free or first + packed > start:
             _refuse_file("parts of the archive lie over each other, or not in order: " + _shown(text))
-        free = first + size
+        free = first + packed
         folder, _, name = text.partition("/")
         root = folder if root is None else root
         if not name or root != folder or folder in ("", "..") or "\\" in text or "/../" in "/" + text + "/":
             _refuse_file("the name " + _shown(text) + " leads out of the archive")
         if name in found:
             _refuse_file(_shown(text) + " is there twice")
-        found[name] = (first, size)
+        found[name] = (first, packed, size) if compressed else (first, size)
     return found
 
 
 # The value that a pickle describes. `find` gives what a global name stands for, or refuses it; `stored` the storage of
-# a persistent id. No other name is looked up, and nothing else is called.
-def _unpickle(p, find, stored):
+# a persistent id. No other name is looked up, and nothing else is called. `build` gives an object its state, and makes
+# one where there is no state.
+def _unpickle(p, find, stored, build=None, new_dict=dict):
     from struct import unpack
 
     stack, marks, memo = [], [], {}
@@ -228,7 +232,7 @@ def _unpickle(p, find, stored):
                 at = end + 1
             elif op == 82:
                 args = stack.pop()
-                stack.append(stack.pop()(*args))
+                stack.append(stack.pop()(*(args if isinstance(args, tuple) else (args,))))
             elif op == 81:
                 stack.append(stored(stack.pop()))
             elif op == 78:
@@ -236,7 +240,7 @@ def _unpickle(p, find, stored):
             elif op in (136, 137):
                 stack.append(op == 136)
             elif op == 125:
-                stack.append({})
+                stack.append(new_dict())
             elif op == 93:
                 stack.append([])
             elif op == 41:
@@ -248,9 +252,14 @@ def _unpickle(p, find, stored):
                 value = stack.pop()
                 key = stack.pop()
                 _put(stack[-1], key, value)
-            elif op == 98:  # the _metadata of a state_dict
+            elif op == 129 and build:
                 stack.pop()
-                if not isinstance(stack[-1], dict):
+                stack.append(build(stack.pop(), None))
+            elif op == 98:  # the _metadata of a state_dict
+                value = stack.pop()
+                if build and not isinstance(stack[-1], dict):
+                    build(stack[-1], value)
+                elif not isinstance(stack[-1], dict):
                     _refuse_file("data.pkl gives attributes to " + str(type(stack[-1])))
             elif op == 46:
                 return stack.pop()
@@ -288,17 +297,22 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
             _refuse_file("Cannot use weights_only=True with TorchScript archives: this is one, use torch.jit.load")
         if "data.pkl" not in entries:
             _refuse_file("the archive has no data.pkl")
-        order = bytes(source.read(*entries["byteorder"])) if "byteorder" in entries else b"little"
-        if order != b"little":
-            _refuse_file("the byte order of its tensors is not little: " + _shown(order))
+        _check_order(source, entries)
         source.reserve([entries[name] for name in entries if name[:5] == "data/"])
-        return _unpickle(bytes(source.read(*entries["data.pkl"])), _find_global, _storages(source, entries, map_location))
+        stored = _storages(source, entries, map_location)
+        return _unpickle(bytes(source.read(*entries["data.pkl"])), _find_global, stored)
     finally:
         source.close()
 
 
+def _check_order(source, entries):
+    order = bytes(source.read(*entries["byteorder"])) if "byteorder" in entries else b"little"
+    if order != b"little":
+        _refuse_file("the byte order of its tensors is not little: " + _shown(order))
+
+
 # What gives the storage of a persistent id: all its elements, one tensor for each storage.
-def _storages(source, entries, map_location):
+def _storages(source, entries, map_location, folder="data/"):
     made = {}
 
     def stored(named):
@@ -306,15 +320,15 @@ def _storages(source, entries, map_location):
         if what != "storage" or not isinstance(dtype, _torch.dtype) or not isinstance(key + location, str):
             raise ValueError
         if key not in made:
-            at, size = entries.get("data/" + key, (0, -1))
+            at, size = entries.get(folder + key, (0, -1))
             if size != count * dtype.itemsize:
                 _refuse_file(
-                    "a storage of %d elements of %s is to be in data/%s, which has %s bytes"
-                    % (count, dtype, _shown(key), "no" if size < 0 else size)
+                    "a storage of %d elements of %s is to be in %s%s, which has %s bytes"
+                    % (count, dtype, folder, _shown(key), "no" if size < 0 else size)
                 )
             made[key] = _placed(source.elements(dtype, at, size), location, map_location)
         if made[key].dtype is not dtype:
-            _refuse_file("data/%s is used as %s and as %s" % (_shown(key), made[key].dtype, dtype))
+            _refuse_file("%s%s is used as %s and as %s" % (folder, _shown(key), made[key].dtype, dtype))
         return made[key]
 
     return stored

@@ -1,0 +1,458 @@
+# TorchScript archives: torch.jit.load. The archive's own source code runs, and can use only the names that it is given.
+# These names are among those of the operators: jit_load brings them there.
+import _torch
+import torch
+
+
+# An object of the archive: a module, or an instance of one of its classes.
+class _Scripted:
+    __parameters__ = __buffers__ = _order = ()
+    _signatures = {}
+
+    def __new__(cls):
+        return object.__new__(cls)
+
+
+# A value of an enumeration; the class gets one for each of its names.
+class _ScriptEnum:
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.value == other.value
+
+    def __hash__(self):
+        return hash(self.value)
+
+    @property
+    def name(self):
+        return [name for name in type(self)._order if getattr(type(self), name) == self][0]
+
+    def __repr__(self):
+        return "<%s.%s: %r>" % (type(self).__name__, self.name, self.value)
+
+    def __str__(self):
+        return type(self).__name__ + "." + self.name
+
+
+class _Nothing:
+    pass
+
+
+# ---- from the archive to objects ----
+
+
+def _script_load(source, entries, read):
+    archive = _Archive()
+
+    def unpickled(name):
+        def stored(named):
+            if named[1] is not _script_double:
+                return plain(named)
+            return _script_double(source, entries.get(name + "/" + named[2], (0, 0)))
+
+        plain = read(name + "/")
+        data = bytes(source.read(*entries[name + ".pkl"]))
+        return _unpickle(data, archive.find, stored, archive.build, archive.new_dict)
+
+    for k, constant in enumerate(unpickled("constants")):
+        setattr(archive.names["CONSTANTS"], "c%d" % k, constant)
+    for name in entries:
+        if name[:14] == "code/__torch__" and name[-3:] == ".py":
+            archive.add(name, _code(source, name, entries[name]))
+    value = unpickled("data")
+    if not isinstance(value, _Scripted):
+        _refuse_file("data.pkl holds no module, but " + str(type(value)))
+    return archive.view(value)
+
+
+# The one number of a storage of float64: tracing makes a tensor of such a number. Here it is float32.
+def _script_double(source, place):
+    from struct import unpack
+
+    if place[1] != 8:
+        _refuse_file("torch.float64 is a type that there is not here: convert the model with .float() before saving it")
+    return _torch.tensor(unpack("<d", source.read(*place)))
+
+
+def _code(source, name, place):
+    if place[-1] > 1 << 20:
+        _refuse_file("%s has %d bytes, and at most 1048576 are read" % (_shown(name), place[-1]))
+    data = source.read(*place[:2])
+    try:
+        return bytes(data) if len(place) == 2 else _torch._nn._jit_inflate(data, place[2])
+    except ValueError as error:
+        _refuse_file("%s: %s" % (_shown(name), error))
+
+
+# The classes and functions of an archive, and what its code may use.
+class _Archive:
+    def __init__(self):
+        from collections import OrderedDict
+
+        self.root = _Nothing()  # __torch__
+        self.kinds = {}  # of the attributes of classes that are not simple: their types
+        self.fields = {}  # of named tuples: the types
+        self.parameters = {}  # by the id of the tensor that each was made from, and the tensor
+        self.views = {}
+        self.new_dict = lambda: OrderedDict()
+        self.names = _script_names(self)
+
+    # the classes and functions of a file, one after another
+    def add(self, name, text):
+        scope = self.root
+        for part in name[15:-3].split("/"):
+            if part:
+                if not hasattr(scope, part):
+                    setattr(scope, part, _Nothing())
+                scope = getattr(scope, part)
+        path = name[5:-3].replace("/", ".") + "."
+        start = lines = 0
+        while start < len(text):
+            end = min([k for k in (text.find(b"\n" + w, start) + 1 for w in (b"class ", b"def ")) if k] + [len(text)])
+            part = text[start:end]
+            lines += self.run(scope, path, name, part, lines)
+            start = end
+
+    def run(self, scope, path, file, text, lines):
+        import builtins
+
+        head = str(text[: (text.find(b":\n") + 1 or 1) - 1], "utf-8")
+        word, _, title = head.partition(" ")
+        name, _, base = title.partition("(")
+        found = {}
+        if word == "class" and base[:-1] == "NamedTuple":
+            from collections import namedtuple
+
+            kinds = _attributes(text)
+            self.fields[path + name] = [kind for _, kind in kinds]
+            found[name] = namedtuple(name, [field for field, _ in kinds])
+        else:
+            try:
+                if word == "class" and not base:
+                    text = text[: len(head)] + b"(Module)" + text[len(head) :]
+                source = "\n" * lines + _torch._nn._jit_source(text)
+                exec(builtins.compile(source, file, "exec"), self.names, found)
+            except (ValueError, SyntaxError, UnicodeError) as error:
+                at, _, what = str(error).partition(": ")
+                if not isinstance(error, ValueError) or not at.isdigit():
+                    _refuse_file("%s from line %d on is no TorchScript: %s" % (_shown(file), lines + 1, error))
+                _refuse_file(
+                    "%s:%d: %s is none of TorchScript's words, so this code is not run"
+                    % (_shown(file), lines + int(at), _shown(what))
+                )
+        for key in found:
+            made = found[key]
+            if word == "class" and key == name and base[:-1] != "NamedTuple":
+                self.describe(made, path + name, text, base[:-1])
+            setattr(scope, key, made)
+        return text.count(b"\n")
+
+    # what Python does not keep of a class
+    def describe(self, made, path, text, base):
+        made._name = path
+        if base == "Enum":
+            order = [line.split()[0] for line in str(text, "utf-8").split("\n")[1:] if " = " in line]
+            made._order = tuple(order)
+            for name in order:
+                setattr(made, name, made(getattr(made, name)))
+            return
+        self.kinds[path] = dict([item for item in _attributes(text) if "__torch__" in item[1]])
+        made._signatures = {}
+        at = text.find(b"\n  def ")
+        while at > 0:
+            end = text.find(b":\n", at)
+            name, _, rest = str(text[at + 7 : end], "utf-8").partition("(")
+            made._signatures[name] = rest
+            at = text.find(b"\n  def ", end)
+
+    # what a qualified name stands for
+    def look(self, path):
+        found = self.root
+        for part in path.split(".")[1:]:
+            found = getattr(found, part, None)
+        return found
+
+    # the names in its pickles
+    def find(self, module, name):
+        if module[:9] == "__torch__":
+            found = self.look(module + "." + name)
+            if not isinstance(found, type) or not issubclass(found, (_Scripted, _ScriptEnum)):
+                _refuse_file("the archive has no class " + _shown(module + "." + name))
+            return found
+        if module == "torch.jit._pickle":
+            return lambda value, *tag: value
+        if module == "torch" and name == "DoubleStorage":
+            return _script_double
+        return _find_global(module, name)
+
+    # a new object, or the state of one
+    def build(self, it, state):
+        if state is None and isinstance(it, type) and issubclass(it, _Scripted):
+            return object.__new__(it)
+        if not isinstance(it, _Scripted):
+            _refuse_file("data.pkl gives attributes to " + str(type(it)))
+        if hasattr(it, "__setstate__"):
+            it.__setstate__(state)
+            return
+        kind = type(it)
+        kind._order = tuple(state)
+        kinds = self.kinds.get(kind._name, {})
+        for name, value in state.items():
+            if name in kinds and isinstance(value, (tuple, list, dict)):
+                value = self.to_script(value, _parsed(kinds[name]))
+            if name in kind.__parameters__ and isinstance(value, _torch.Tensor):
+                if id(value) not in self.parameters:
+                    self.parameters[id(value)] = (_torch.Parameter(value, value.requires_grad), value)
+                value = self.parameters[id(value)][0]
+            setattr(it, name, value)
+
+    # ---- values that go in and out ----
+
+    # a value as one of a type; ValueError if it is none
+    def to_script(self, value, kind):
+        head, args = kind
+        simple = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if head == "Optional":
+            return None if value is None else self.to_script(value, args[0])
+        if head == "Any":
+            return self.any(value)
+        if head == "Union":
+            for one in args:
+                try:
+                    return self.to_script(value, one)
+                except ValueError:
+                    pass
+        elif head == "List" and isinstance(value, (list, tuple)):
+            return [self.to_script(v, args[0]) for v in value]
+        elif head == "Tuple" and isinstance(value, (list, tuple)) and (len(value) == len(args) or args[0][0] == "()"):
+            return tuple([self.to_script(v, k) for v, k in zip(value, args)])
+        elif head == "Dict" and isinstance(value, dict):
+            made = self.new_dict()
+            for k, v in value.items():
+                made[self.to_script(k, args[0])] = self.to_script(v, args[1])
+            return made
+        elif head in self.fields and isinstance(value, (list, tuple)) and len(value) == len(self.fields[head]):
+            pairs = zip(value, self.fields[head])
+            return self.look(head)(*[self.to_script(v, _parsed(k)) for v, k in pairs])
+        elif head == "int":
+            if isinstance(value, _torch.dtype):
+                return _SCRIPT_TYPES.index(str(value)[6:])
+            if isinstance(value, _torch.Tensor) and value.numel() == 1 and not value.is_floating_point():
+                return int(value.item())
+            if isinstance(value, int):
+                return int(value)
+        elif head == "float":
+            if isinstance(value, _torch.Tensor) and value.numel() == 1:
+                return float(value.item())
+            if isinstance(value, (int, float)):
+                return float(value)
+        elif head == "Device":
+            if isinstance(value, (str, _torch.device)):
+                return torch.device(value) if isinstance(value, str) else value
+        elif head == "number" and simple or head == "bool" and isinstance(value, bool):
+            return value
+        elif head == "str" and isinstance(value, str) or head == "NoneType" and value is None:
+            return value
+        elif head == "Tensor" and isinstance(value, _torch.Tensor):
+            return value
+        elif head[:9] == "__torch__":
+            inner = value._c if isinstance(value, RecursiveScriptModule) else value
+            found = self.look(head)
+            if isinstance(found, type) and (isinstance(inner, found) or not hasattr(found, "_name")):
+                return inner
+        raise ValueError
+
+    # the same for any type, and for attributes
+    def any(self, value):
+        def single(value):
+            if isinstance(value, _torch.dtype):
+                return _SCRIPT_TYPES.index(str(value)[6:])
+            return value._c if isinstance(value, RecursiveScriptModule) else value
+
+        return self.mapped(value, single)
+
+    # a value of the archive for the user
+    def out(self, value):
+        return self.mapped(value, lambda value: self.view(value) if isinstance(value, _Scripted) else value)
+
+    # a value with copies of its containers
+    def mapped(self, value, single):
+        if isinstance(value, dict):
+            made = self.new_dict()
+            for k, v in value.items():
+                made[k] = self.mapped(v, single)
+            return made
+        if not isinstance(value, (list, tuple)):
+            return single(value)
+        items = [self.mapped(v, single) for v in value]
+        return items if isinstance(value, list) else tuple(items) if type(value) is tuple else type(value)(*items)
+
+    # what the user sees of an object, one for each
+    def view(self, it):
+        if id(it) not in self.views:
+            self.views[id(it)] = RecursiveScriptModule(it, self)
+        return self.views[id(it)]
+
+    # calls a method as the user does
+    def call(self, it, name, args, kwargs):
+        known = type(it)._signatures
+        if isinstance(known[name], str):
+            known[name] = _signature(known[name])
+        wanted = known[name]
+        if len(args) > len(wanted):
+            raise RuntimeError(
+                "%s() expected at most %d argument(s) but received %d argument(s)."
+                % (name, len(wanted) + 1, len(args) + 1)
+            )
+        given, named = [], {}
+        for k, (key, kind, text, has_default) in enumerate(wanted):
+            if k < len(args):
+                value = args[k]
+            elif key in kwargs:
+                value = kwargs.pop(key)
+            elif has_default:
+                continue
+            else:
+                raise RuntimeError("%s() is missing value for argument '%s'." % (name, key))
+            try:
+                value = self.to_script(value, kind)
+            except ValueError:
+                raise RuntimeError(
+                    "%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'.\nPosition: %d\n"
+                    "Value: %r" % (name, text, key, type(value).__name__, k + 1, value)
+                )
+            if k < len(args):
+                given.append(value)
+            else:
+                named[key] = value
+        for key in kwargs:
+            raise RuntimeError("Unknown keyword argument '%s' for operator '%s'." % (key, name))
+        try:
+            return self.out(getattr(it, name)(*given, **named))
+        except NotImplementedError as error:
+            raise RuntimeError("%s; %s uses it" % (error, _place(error)))
+
+
+# where in the archive's code an error was raised
+def _place(error):
+    import io
+    import sys
+
+    text = io.StringIO()
+    sys.print_exception(error, text)
+    lines = [line for line in text.getvalue().split("\n") if 'File "code/' in line]
+    words = lines[-1].replace('"', "").replace(",", "").split() if lines else []
+    return "%s (%s:%s)" % (words[5], words[1], words[3]) if len(words) > 5 else "the archive"
+
+
+# the attributes of a class and their types: `  weight : Tensor`
+def _attributes(text):
+    found = []
+    for line in str(text, "utf-8").split("\n")[1:]:
+        if line[:6] == "  def ":
+            break
+        name, colon, kind = line.partition(" : ")
+        if colon and name[:2] == "  ":
+            found.append((name[2:], kind.partition(" = ")[0]))
+        elif line[:18] == '  __annotations__[':
+            name, _, kind = line[19:].partition('"] = ')
+            found.append((name, kind))
+    return found
+
+
+# A type as (name, types in its brackets).
+def _parsed(text):
+    head, bracket, rest = text.strip().partition("[")
+    return head, [_parsed(item) for item in _separated(rest[:-1])] if bracket else []
+
+
+# what commas separate, up to a bracket that is not opened in it
+def _separated(text):
+    items, depth, start, quoted, k = [], 0, 0, False, 0
+    while k < len(text) and depth >= 0:
+        c = text[k]
+        if c == "\\":
+            k += 1
+        elif c == '"':
+            quoted = not quoted
+        elif not quoted:
+            depth += (c in "([{") - (c in ")]}")
+            if c == "," and not depth:
+                items.append(text[start:k])
+                start = k + 1
+        k += 1
+    last = text[start : k - 1 if depth < 0 else k]
+    return items + ([last] if last.strip() else [])
+
+
+# (name, type, its text, whether there is a default) of the parameters of a method
+def _signature(text):
+    found = []
+    for item in _separated(text)[1:]:
+        name, _, rest = item.partition(":")
+        kind, default, _ = rest.partition("=")
+        kind = kind.strip()
+        found.append((name.strip(), _parsed(kind), kind, bool(default)))
+    return found
+
+
+# ---- what the user sees ----
+
+
+class RecursiveScriptModule(torch.nn.Module):
+    def __init__(self, inner, archive):
+        object.__setattr__(self, "_c", inner)
+        object.__setattr__(self, "_archive", archive)
+
+    def _table(self, names):
+        table = _ScriptTable()
+        for name in names:
+            value = getattr(self._c, name, None)
+            table[name] = self._archive.view(value) if isinstance(value, _Scripted) else value
+        table.owner = self._c
+        return table
+
+    _parameters = property(lambda self: self._table(self._c.__parameters__))
+    _buffers = property(lambda self: self._table(self._c.__buffers__))
+    _modules = property(
+        lambda self: self._table([n for n in self._c._order if isinstance(getattr(self._c, n, None), _Scripted)])
+    )
+    training = property(
+        lambda self: getattr(self._c, "training", True), lambda self, mode: setattr(self._c, "training", mode)
+    )
+    original_name = property(lambda self: type(self._c).__name__)
+
+    def __getattr__(self, name):
+        inner = self._c
+        if name in type(inner)._signatures:
+            return lambda *args, **kwargs: self._archive.call(inner, name, args, kwargs)
+        try:
+            return self._archive.out(getattr(inner, name))
+        except AttributeError:
+            raise AttributeError("'RecursiveScriptModule' object has no attribute '%s'" % name)
+
+    def __setattr__(self, name, value):
+        if hasattr(self._c, name):
+            setattr(self._c, name, self._archive.any(value))
+        else:
+            object.__setattr__(self, name, value)
+
+    def forward(self, *args, **kwargs):
+        return self._archive.call(self._c, "forward", args, kwargs)
+
+    def extra_repr(self):
+        return "original_name=" + self.original_name
+
+    def __len__(self):
+        return self._archive.call(self._c, "__len__", (), {})
+
+
+# parameters, buffers or modules by name: what is written to it is written to their owner
+class _ScriptTable(__import__("collections").OrderedDict):
+    owner = None
+
+    def __setitem__(self, name, value):
+        super().__setitem__(name, value)
+        if self.owner:
+            setattr(self.owner, name, getattr(value, "_c", value))
