@@ -11,6 +11,7 @@
 #define DATA_BYTES (PL_WEIGHTS_BYTES + PL_ABOUT_BYTES)
 #define ALIGNMENT 16u
 #define ROUNDED(bytes) (((bytes) + ALIGNMENT - 1u) & ~(size_t)(ALIGNMENT - 1u))
+#define RAM_BYTES (ROUNDED(PL_ARENA_BYTES) + PL_STATE_BYTES)
 
 /* An object `m`. Pointers to the start of blocks of the heap keep these from being collected. */
 typedef struct {
@@ -196,7 +197,7 @@ static pl_object load(size_t count, const pl_object *arguments)
 
     pl_table->memset(m, 0, sizeof(pl_model));
     m->type = &model_type;
-    m->memory.arena = allocate_aligned(ROUNDED(PL_ARENA_BYTES) + PL_STATE_BYTES, &m->blocks[0]);
+    m->memory.arena = allocate_aligned(RAM_BYTES < HEADER ? HEADER : RAM_BYTES, &m->blocks[0]);
     m->memory.state = &m->memory.arena[ROUNDED(PL_ARENA_BYTES)];
     if (opened) {
         source = call(pl_table->load_global(PL_open), 2, source, pl_table->new_str("rb", 2));
