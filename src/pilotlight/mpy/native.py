@@ -170,7 +170,7 @@ def _model_header(
     lines = [
         f'#include "{name}.h"', "", f"typedef {name}_t pl_memory;",
         f'#define PL_MODEL "{name}"', f"#define PL_RESET {name}_reset",
-        f"#define PL_HEADER {{{', '.join(map(str, file[:28]))}}}", f"#define PL_CRC {crc}u",
+        f"#define PL_HEADER {{{', '.join(map(str, file[:32]))}}}", f"#define PL_CRC {crc}u",
         f"#define PL_ARENA_BYTES {metadata['arena_bytes']}u", f"#define PL_STATE_BYTES {metadata['state_bytes']}u",
         f"#define PL_WEIGHTS_BYTES {constants}u", f"#define PL_ABOUT_BYTES {description}u",
         f"#define PL_HELIUM {int('mve' in build.board.isa) * 2}",

@@ -4,7 +4,7 @@
     24  CRC-32 of all after the header (u32), 0 (u32)
     32  constants, a multiple of 16 bytes, then the description as JSON
 
-All numbers are little-endian. The module has the first 28 bytes and refuses others.
+All numbers are little-endian. The module has the same header and refuses others.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@
 #define N(word) ((pl_name)pl_names[PL_NAME_##word])
 #define NO_LENGTH 0xffu
 #define HEADER 32u
-#define CHECKED 28u /* bytes of the header: the rest is zero */
 #define DATA_BYTES (PL_WEIGHTS_BYTES + PL_ABOUT_BYTES)
 #define ALIGNMENT 16u
 #define ROUNDED(bytes) (((bytes) + ALIGNMENT - 1u) & ~(size_t)(ALIGNMENT - 1u))
@@ -170,10 +169,10 @@ static void read(pl_object stream, uint8_t *to, size_t bytes, size_t before)
 
 static void check_header(const uint8_t *header)
 {
-    static const uint8_t expected[CHECKED] = PL_HEADER;
+    static const uint8_t expected[HEADER] = PL_HEADER;
     size_t i;
 
-    for (i = 0; i < CHECKED; i++) {
+    for (i = 0; i < HEADER; i++) {
         if (header[i] != expected[i]) {
             complain(PL_ValueError, PL_MODEL ": not the weights of this .mpy");
         }
