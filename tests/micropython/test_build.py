@@ -183,6 +183,24 @@ def test_a_prompt(board):
     os.close(slave)
 
 
+def test_the_clock_of_a_board():
+    """Time passes at the rate of a second a second, or slower where the emulator is; the modules around it work too."""
+    path = Path(__file__).parent / "scripts" / "stdlib.py"
+    expected = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True).stdout
+    said: list[bytes] = []
+    clock = """
+import time
+before, since, seconds = time.ticks_ms(), time.perf_counter(), time.time()
+time.sleep(0.7)
+time.sleep_ms(50)
+time.sleep_us(1000)
+print(time.ticks_diff(time.ticks_ms(), before) >= 750, time.perf_counter() - since >= 0.75, time.time() - seconds >= 0.75)
+"""
+    with open_session(boards.load(BOARD), build(ports.port(BOARD))) as session:
+        assert session.execute(path.read_text() + clock, said.append, said.append), b"".join(said)
+    assert b"".join(said).decode().replace("\r", "") == expected + "True True True\n"
+
+
 def test_a_list_of_operators(tmp_path):
     path = tmp_path / "ops.yaml"
     path.write_text("operators: [softmax, torch.conv2d, aten::add.Tensor]\npython: [torch.nn]\n")

@@ -277,7 +277,7 @@ def test_modules_print_save_and_compute_as_pytorchs(part: int) -> None:
     _equal(_on_cpython(script), output(script))
 
 
-@pytest.mark.parametrize("name", ["modules", "shims", "functions"])
+@pytest.mark.parametrize("name", ["modules", "shims", "functions", "stdlib", "data", "tutorials"])
 def test_scripts_print_the_same(name: str) -> None:
     path = Path(__file__).parent / "scripts" / f"{name}.py"
     buffer = io.StringIO()

@@ -31,11 +31,16 @@ _BLOCKS = (
     ("torch.nn.modules._text", "torch.nn.modules._conv", "torch.nn.modules.transformer"),
     ("torch.nn.modules.activation", "torch.nn.init", "torch.nn.modules._walk", "torch.nn.modules._state"),
     ("copy", "torch.nn.modules.mapping", "torch.nn.modules._numbered", "torch.nn.modules._rare"),
-    ("dataclasses", "itertools", "functools", "contextlib"),
+    ("dataclasses", "itertools", "functools", "contextlib", "collections.defaultdict"),
+    ("torch.utils.data",),
+    ("enum", "operator", "logging", "collections.Counter"),
     ("torch._script", "torch._jit"),
 )
 PACKED = tuple(name for block in _BLOCKS for name in block)
-_PUBLIC = ("torch.nn.init", "copy", "dataclasses", "itertools", "functools", "contextlib")  # programs import these
+_PUBLIC = (  # programs import these
+    "torch.nn.init", "copy", "dataclasses", "itertools", "functools", "contextlib", "torch.utils.data", "enum",
+    "operator", "logging",
+)
 _OPERATOR_BYTES = 6000  # of a block of operators before compression
 _STUB = "from torch import _packed\n\n_packed.load(__name__, globals())\n"
 LOADER = "torch._packed"
@@ -154,4 +159,4 @@ def _source(names: list[list[str]], blocks: list[bytes]) -> str:
     lines = [f"const {array}[] = {{{', '.join(map(str, values)) or 0}}};" for array, values in arrays.items()]
     counts = f"const uint16_t pt_salt = {salt}, pt_units = {len(flat)};"
     guard = _GUARD.format(version=bytecode_version())
-    return "\n".join(['#include "py/persistentcode.h"', "", '#include "packed.h"', "", guard, counts, *lines, ""])
+    return "\n".join(['#include "packed.h"', "", '#include "py/persistentcode.h"', "", guard, counts, *lines, ""])

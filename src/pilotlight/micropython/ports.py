@@ -81,6 +81,7 @@ def board_files(board: Board) -> dict[str, str]:
     values = {
         "QEMU_MACHINE": board.emulator.machine, "PT_NAME": board.cpu, "PT_CPU": " ".join(board.flags),
         "PT_UART": f"{board.uart.base:#x}", "PT_IRQ": board.micropython.irq,
+        "PT_CLOCK": board.clock_hz,
     }
     lines = [f"{name} = {value}" for name, value in values.items()]
     regions = [(region, board.memory(name)) for region, name in memories.items()]

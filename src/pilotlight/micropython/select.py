@@ -24,7 +24,7 @@ _SHOWN = 5  # unknown names that an error lists
 _EVERY_PART = "all"
 # What a firmware gets only when it is asked for: the operators of a file of `operators/`, and Python modules. Others
 # may need some of them.
-PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
+PARTS: dict[str, tuple[str | None, tuple[str, ...]]] = {
     "load": ("files", ()),
     "save": ("saving", ()),
     "jit": ("jit", ("torch._jit", "torch._script")),
@@ -32,6 +32,8 @@ PARTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "linalg": ("matrices", ()),
     "signal": ("signals", ()),
     "types": ("typed", ()),
+    "data": (None, ("torch.utils", "torch.utils.data")),
+    "stdlib": (None, ("enum", "operator", "logging", "time", "collections.Counter")),
 }
 _IN_C = {"jit": ("_jit_inflate", "_jit_source")}  # what a part uses of its own
 _SHARED = {"jit": ("torch.nn",)}  # modules that a part needs, as others do
@@ -115,7 +117,8 @@ def part_operators(part: str) -> list[str]:
     """What users call of a part."""
     from pilotlight.micropython.composed import of_file
 
-    return of_file(PARTS[part][0])
+    file = PARTS[part][0]
+    return of_file(file) if file else []
 
 
 def _names_of(part: str) -> list[str]:

@@ -1,5 +1,7 @@
-/* Start-up and serial line of the Cortex-M boards: a CMSDK UART whose receiver interrupts. */
+/* Start-up, serial line and clock of the Cortex-M boards: a CMSDK UART whose receiver interrupts, and SysTick. */
 #include "receive.h"
+
+#include "clock.h"
 
 typedef struct {
     volatile uint32_t data, state, control, interrupt, divider;
@@ -13,6 +15,16 @@ typedef struct {
 #define RECEIVE_INTERRUPT 8u
 #define NVIC_ENABLE ((volatile uint32_t *)0xe000e100u)
 
+typedef struct {
+    volatile uint32_t control, reload, value;
+} systick_t;
+
+#define SYSTICK ((systick_t *)0xe000e010u)
+#define COUNT_CORE_CLOCK_AND_INTERRUPT 7u
+#define LONGEST 0xffffffu
+#define PENDING (*(volatile uint32_t *)0xe000ed04u)
+#define SYSTICK_PENDING (1u << 26)
+
 extern uint32_t _estack;
 void Reset_Handler(void);
 void NMI_Handler(void);
@@ -23,7 +35,6 @@ void UsageFault_Handler(void);
 void SVC_Handler(void);
 void DebugMon_Handler(void);
 void PendSV_Handler(void);
-void SysTick_Handler(void);
 void board_reset(void);
 
 /* The floating-point unit, where there is one, is off at reset; nothing may be on the stack before this. */
@@ -50,6 +61,23 @@ static void uart_interrupt(void)
     }
 }
 
+static volatile uint32_t rounds;
+
+static void systick_interrupt(void) { rounds++; }
+
+/* The counter goes down; the interrupt for its last round may be waiting. */
+uint64_t board_ticks(void)
+{
+    uint32_t before, value, missed;
+    do {
+        before = rounds;
+        value = SYSTICK->value;
+        missed = PENDING & SYSTICK_PENDING ? 1 : 0;
+        value = missed ? SYSTICK->value : value;
+    } while (before != rounds);
+    return ((uint64_t)(before + missed) << 24) + (LONGEST - value);
+}
+
 typedef union {
     void (*handler)(void);
     void *stack;
@@ -71,7 +99,7 @@ __attribute__((section(".board_vectors"), used)) static const vector_t vectors[1
     {DebugMon_Handler},
     {0},
     {PendSV_Handler},
-    {SysTick_Handler},
+    {systick_interrupt},
     [16 + PT_IRQ] = {uart_interrupt},
 };
 
@@ -80,6 +108,9 @@ void uart_init(void)
     UART->divider = 16;
     UART->control = TRANSMIT_ON | RECEIVE_ON | RECEIVE_INTERRUPT;
     NVIC_ENABLE[PT_IRQ / 32] = 1u << (PT_IRQ % 32);
+    SYSTICK->reload = LONGEST;
+    SYSTICK->value = 0;
+    SYSTICK->control = COUNT_CORE_CLOCK_AND_INTERRUPT;
 }
 
 /* Sleeps until something happens: a waiting prompt uses no CPU time. */

@@ -1,5 +1,6 @@
 QEMU_ARCH = arm
 PT_START = cortex-m
+BOARD_HZ = $(PT_CLOCK)
 include $(PT_BOARDS)/common.mk
 
 LDSCRIPT = $(PT_BOARDS)/cortex-m.ld

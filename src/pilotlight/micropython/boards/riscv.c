@@ -1,5 +1,7 @@
-/* Serial line of the RISC-V board: a 16550 UART whose receiver interrupts through the PLIC. */
+/* Serial line and clock of the RISC-V board: a 16550 UART whose receiver interrupts through the PLIC, and the CLINT. */
 #include "receive.h"
+
+#include "clock.h"
 
 typedef struct {
     volatile uint8_t data, interrupts, fifo, line, modem, status;
@@ -11,6 +13,7 @@ typedef struct {
 #define PLIC_PRIORITY ((volatile uint32_t *)0x0c000000u)
 #define PLIC_ENABLE ((volatile uint32_t *)0x0c002000u)
 #define PLIC_CLAIM (*(volatile uint32_t *)0x0c200004u)
+#define MTIME ((volatile uint32_t *)0x0200bff8u) /* 10 MHz */
 #define EXTERNAL (1u << 11)
 #define MIE 8u
 
@@ -48,6 +51,16 @@ __attribute__((naked, aligned(256))) void board_vectors(void)
                    ".endr\n"
                    "j board_external\n"
                    ".option pop\n");
+}
+
+uint64_t board_ticks(void)
+{
+    uint32_t high, low;
+    do {
+        high = MTIME[1];
+        low = MTIME[0];
+    } while (high != MTIME[1]);
+    return (uint64_t)high << 32 | low;
 }
 
 void uart_init(void)

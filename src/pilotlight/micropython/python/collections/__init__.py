@@ -1,14 +1,13 @@
 from ucollections import *
 
 
-class defaultdict(dict):
-    def __init__(self, default_factory=None, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.default_factory = default_factory
+# what MicroPython's own module lacks
+def __getattr__(name):
+    from torch._packed import load
 
-    def __getitem__(self, key):
-        if key not in self:
-            if self.default_factory is None:
-                raise KeyError(key)
-            self[key] = self.default_factory()
-        return super().__getitem__(key)
+    try:
+        if name == "defaultdict":
+            return load("collections.defaultdict", globals())[name]
+        return load("collections." + name)[name]
+    except ImportError:
+        raise AttributeError(name)

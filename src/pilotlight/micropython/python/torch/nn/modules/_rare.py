@@ -1,4 +1,5 @@
 # Methods of Module that few programs call.
+import _torch
 from _torch import Parameter, Tensor
 from torch.nn.modules.module import Module
 
@@ -138,13 +139,26 @@ def to(self, *args, **kwargs):
     for value in args:
         if isinstance(value, Tensor):
             dtype = value.dtype
-        elif hasattr(value, "is_floating_point"):
+        elif hasattr(value, "is_floating_point") or isinstance(value, type):
             dtype = value
     if dtype is None:
         return self
+    dtype = _torch.empty(0, dtype=dtype).dtype  # of Python's float too
     if not dtype.is_floating_point:
         raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got desired dtype=%s" % dtype)
     return _apply(self, lambda t: t.to(dtype) if t.is_floating_point() else t)
+
+
+def cpu(self):
+    return self
+
+
+def cuda(self, device=None):
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+def double(self):
+    raise TypeError("there is no float64 here: a Module has float32, float16 or bfloat16")
 
 
 def as_type(self, dtype):

@@ -118,5 +118,6 @@ packed(
     Module, "_rare",
     "to _apply __delattr__ register_module register_forward_hook register_forward_pre_hook _call_hooked get_submodule"
     " get_parameter get_buffer type=as_type float=as_float half=as_half bfloat16=as_bfloat16 requires_grad_ zero_grad"
+    " cpu cuda double"
     " _refuse_register _refuse_assign",
 )
