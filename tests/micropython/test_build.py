@@ -194,11 +194,12 @@ before, since, seconds = time.ticks_ms(), time.perf_counter(), time.time()
 time.sleep(0.7)
 time.sleep_ms(50)
 time.sleep_us(1000)
-print(time.ticks_diff(time.ticks_ms(), before) >= 750, time.perf_counter() - since >= 0.75, time.time() - seconds >= 0.75)
+print(time.ticks_diff(time.ticks_ms(), before) >= 750, time.perf_counter() - since >= 0.75)
+print(time.time() - seconds >= 0.75)
 """
     with open_session(boards.load(BOARD), build(ports.port(BOARD))) as session:
         assert session.execute(path.read_text() + clock, said.append, said.append), b"".join(said)
-    assert b"".join(said).decode().replace("\r", "") == expected + "True True True\n"
+    assert b"".join(said).decode().replace("\r", "") == expected + "True True\nTrue\n"
 
 
 def test_a_list_of_operators(tmp_path):
