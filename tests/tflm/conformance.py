@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 
+import torch
 from tests.support.tflite_random import FLOAT_CASES, INT8_CASES, INT16_CASES
 from tests.tflm.compare import compare
 
@@ -24,6 +25,7 @@ def main() -> int:
     parser.add_argument("--operator", action="append")
     parser.add_argument("--compile", type=int, default=10, help="compile every n-th for the host too; 0: none")
     args = parser.parse_args()
+    torch.set_num_threads(1)  # operators on a few elements are fastest so
     wrong = 0
     for kind in args.kind or CASES:
         total: Counter[str] = Counter()

@@ -17,10 +17,8 @@ from pilotlight.capture.tflite.lower import operator_problems
 from pilotlight.capture.tflite.read import parse_tflite
 from pilotlight.errors import PilotlightError, UnsupportedError
 
-NOT_YET = {"LOG_SOFTMAX", "L2_NORMALIZATION", "CUMSUM", "ADD_N"}  # of integers
 
-
-@pytest.mark.parametrize("name", sorted(set(INT8_CASES) - NOT_YET))
+@pytest.mark.parametrize("name", sorted(INT8_CASES))
 def test_every_operator_gives_the_bytes_of_tflm(name: str) -> None:
     found = compare(name, sum(map(ord, name)))
     assert found.outcome == "same", found.why

@@ -69,5 +69,5 @@ def logistic(a: np.ndarray, integer_bits: int) -> np.ndarray:
 
 def tanh(a: np.ndarray, integer_bits: int) -> np.ndarray:
     """The hyperbolic tangent as a fraction."""
-    y = one_minus_over_one_plus(exp_on_negative(-2 * np.abs(a), integer_bits + 1))
+    y = one_minus_over_one_plus(exp_on_negative(-np.abs(a), integer_bits + 1))  # with one bit more: -2 |a|
     return np.where(a == 0, 0, np.sign(a) * y)

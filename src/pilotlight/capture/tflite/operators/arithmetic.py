@@ -186,8 +186,23 @@ def prelu(site: Site) -> Value:
     return _result(site, y, qy, (-128, 127))
 
 
+def _integer_sum(site: Site) -> Value:
+    """All have one scale; TFLM's sum begins with the zero point's negative."""
+    count = len(site.given)
+    first, qy = site.quant(site.tensor(0)), site.quant(site.result)
+    if any(site.quant(site.tensor(k)) != first for k in range(count)):
+        raise site.refuse("its operands have several scales")
+    total = scaled(site.b, -first.zero_point * (1 << 20), 0.5)
+    for k in range(count):
+        total = compute(site.b, "add", total, scaled(site.b, _centred(site, k, first, 20), 0.5))
+    factor = 2 * first.scale / ((1 << 20) * qy.scale)
+    return _result(site, scaled(site.b, total, factor), qy, (-128, 127))
+
+
 @operator("ADD_N")
 def add_n(site: Site) -> Value:
+    if site.quantized == "INT8":
+        return _integer_sum(site)
     if any(t is None or t.type not in _PLAIN for t in site.tensors):
         raise site.refuse(f"{site.tensor(0)}; expected float32")
     y = site.x(0)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from pilotlight import fixed
-from pilotlight.capture.tflite.operators.integers import clamped, compute, scaled_by, whole
+from pilotlight.capture.tflite.operators.integers import clamped, compute, scaled, scaled_by, whole
 from pilotlight.capture.tflite.registry import operator
 from pilotlight.capture.tflite.site import DTYPES, LIMITS, Site
 from pilotlight.graph import BOOL, INT8, INT16, Quant, Value
@@ -106,8 +106,8 @@ def softmax(site: Site) -> Value:
     x, beta = site.x(), float(np.float32(site.options.Beta))
     axis = len(x.shape) - 1
     if site.tensor().type == "FLOAT32":
-        scaled = x if beta == 1.0 else apply(site.b, "mul", x, beta)
-        return site.b.node("softmax", [scaled], axis=axis)
+        sharp = x if beta == 1.0 else apply(site.b, "mul", x, beta)
+        return site.b.node("softmax", [sharp], axis=axis)
     if x.dtype != INT8 or site.quantized not in _NARROW:
         raise site.refuse(f"{site.tensor()} to {site.result}")
     bits = 8 if site.quantized == "INT8" else 16
@@ -117,23 +117,34 @@ def softmax(site: Site) -> Value:
     return y
 
 
-@operator("L2_NORMALIZATION", options="L2NormOptions")
-def l2_normalization(site: Site) -> Value:
-    """Along the last axis."""
-    b, x = site.b, site.x()
-    if site.tensor().type != "FLOAT32":
-        raise site.refuse(f"{site.tensor()}; expected float32")
-    squares = reduce(b, "sum", apply(b, "square", x), (len(x.shape) - 1,))
-    norm = apply(b, "maximum", apply(b, "sqrt", squares), b.constant(np.float32(1e-6), hint="epsilon"))
-    return apply(b, "div", x, norm)
-
-
 @operator("CUMSUM", options="CumsumOptions")
 def cumsum(site: Site) -> Value:
     b, x = site.b, site.x()
     axis = site.axis(site.numbers(1, "the axis")[0], len(x.shape))
-    if site.options.Exclusive or site.options.Reverse or site.tensor().type not in ("FLOAT32", "INT32", "INT64"):
-        raise site.refuse(f"{site.tensor()}, exclusive or reversed")
-    return b.node("cumsum", [x], axis=axis)
+    kind = site.tensor().type
+    if kind not in ("FLOAT32", "INT32", "INT64") and not (kind == "INT8" and site.quantized == "INT8"):
+        raise site.refuse(f"{site.tensor()}")
+    if kind != "INT8":
+        wide = x if kind == "FLOAT32" else whole(b, x)
+        return b.cast(_running(site, wide, axis), x.dtype)
+    qx, qy = site.quants(0)
+    centred = compute(b, "mul", compute(b, "sub", x, qx.zero_point), 1 << 20)
+    start = int(fixed.tflm_scaled(np.array(-qx.zero_point << 20), *fixed.tflm_multiplier(0.5))[0])
+    total = compute(b, "add", _running(site, scaled(b, centred, 0.5), axis), start)
+    y = scaled(b, total, 2 * qx.scale / ((1 << 20) * qy.scale))
+    return clamped(b, compute(b, "add", y, qy.zero_point), LIMITS["INT8"], INT8)
+
+
+def _running(site: Site, x: Value, axis: int) -> Value:
+    """Sums up to each element, without it where they are exclusive."""
+    b, reverse = site.b, site.options.Reverse
+    x = b.node("flip", [x], dims=(axis,)) if reverse else x
+    if site.options.Exclusive:
+        before = [1 if k == axis else 0 for k in range(len(x.shape))]
+        zero = 0.0 if x.dtype.kind == "f" else 0
+        after = [-n for n in before]
+        x = b.node("pad", [x], before=tuple(before), after=tuple(after), value=zero)
+    y = b.node("cumsum", [x], axis=axis)
+    return b.node("flip", [y], dims=(axis,)) if reverse else y
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from pilotlight import fixed
-from pilotlight.capture.tflite.operators import fixed_point
 from pilotlight.capture.tflite.operators.integers import clamped, compute, scaled
 from pilotlight.capture.tflite.registry import operator
 from pilotlight.capture.tflite.site import LIMITS, Site
 from pilotlight.graph import INT8, INT16, Quant, Value
 from pilotlight.ops.pointwise.float import apply
+from pilotlight.ops.pointwise.gemmlowp import logistic as logistic_of
+from pilotlight.ops.pointwise.gemmlowp import tanh as tanh_of
 from pilotlight.ops.pointwise.table_int8 import CODES
 
 _INTEGERS = CODES.astype(np.int64)  # every int8, in the order of its byte
@@ -76,7 +78,7 @@ def logistic(site: Site) -> Value:
         return apply(site.b, "sigmoid", site.x())
     if not is_int8(site) or site.quant(site.result).zero_point != -128:
         raise _refuse(site)
-    return table(site, _saturating(site, fixed_point.sigmoid, 23, -128), "sigmoid")
+    return table(site, _saturating(site, partial(logistic_of, integer_bits=4), 23, -128), "sigmoid")
 
 
 @operator("TANH")
@@ -85,7 +87,7 @@ def tanh(site: Site) -> Value:
         return apply(site.b, "tanh", site.x())
     if not is_int8(site):
         raise _refuse(site)
-    return table(site, _saturating(site, fixed_point.tanh, 24, 0), "tanh")
+    return table(site, _saturating(site, partial(tanh_of, integer_bits=4), 24, 0), "tanh")
 
 
 @operator("RELU")
