@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript sizes bench bench-compile bench-anywhere bench-server conformance conformance-micropython fuzz fuzz-files fuzz-server misra micropython-tests micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files fuzz-server misra micropython-tests micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -69,6 +69,9 @@ bench-server: setup ## flash, RAM and instructions of the device server; writes 
 
 conformance: setup ## PyTorch's operator samples through the compiler; writes docs/operators.md
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance $(CONFORMANCE_ARGS)
+
+conformance-onnx: setup ## ONNX's own tests through the compiler; writes docs/onnx.md
+	PYTHONPATH=tests:examples/zoo $(PYTHON) -W ignore -m conformance.onnx $(CONFORMANCE_ARGS)
 
 fuzz: setup ## random models against eager PyTorch; FUZZ_ARGS="--seed 0 --count 100 --mode int8 --jobs 2"
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m fuzz $(FUZZ_ARGS)

@@ -6,7 +6,7 @@ Some batches also run on emulated boards, from the graph that was captured for t
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -61,6 +61,9 @@ class _Batch:
 class Judge:
     """Gives every case a verdict; generated files live in `work` for a moment."""
 
+    truth: Callable[[Case], Truth] = Truth
+    program: type[Program] = Program
+
     def __init__(self, work: Path, size: int = 48, boards: Sequence[str] = (), every: int = EVERY):
         self.work = work
         self.size = size
@@ -72,7 +75,7 @@ class Judge:
         number = 0
         for case in cases:
             try:
-                truth = Truth(case)
+                truth = self.truth(case)
             except Exception as error:  # PyTorch itself refuses
                 yield Verdict(case, "export", f"eager PyTorch raises {type(error).__name__}")
                 continue
@@ -115,7 +118,7 @@ class Judge:
 
     def _try(self, batch: _Batch) -> dict[int, tuple[str, str]]:
         """Outcome and reason of the cases that do not pass."""
-        program = Program([case for case, _ in batch.rows], [len(truth.single) for _, truth in batch.rows])
+        program = self.program([case for case, _ in batch.rows], [len(truth.single) for _, truth in batch.rows])
         try:
             graph = program.capture()
         except ExportError as error:

@@ -73,6 +73,7 @@ class CaseModule(torch.nn.Module):
     def __init__(self, case: Case):
         super().__init__()
         self.case = case
+        self.function = case.function  # a module's constants are the model's
 
     def forward(self, *tensors: torch.Tensor) -> list[torch.Tensor]:
         given = iter(tensors)

@@ -57,7 +57,7 @@ class Program:
                 decomposed = program.run_decompositions(exported._decompositions())
         except Exception as error:  # of any type
             raise ExportError((str(error).strip() or repr(error)).splitlines()[0]) from error
-        self.apart = {number: (reason.kind, reason.reason) for number, reason in left_out(decomposed).items()}
+        self.apart = self.left_out(decomposed)
         self._prune(decomposed)
         while len(self.apart) < len(self._cases):
             try:
@@ -71,6 +71,10 @@ class Program:
                     self.apart.setdefault(number, (outcome, problem.message))
                 self._prune(decomposed)
         return None
+
+    def left_out(self, decomposed: ExportedProgram) -> dict[int, tuple[str, str]]:
+        """Cases that do not count, with why."""
+        return {number: (reason.kind, reason.reason) for number, reason in left_out(decomposed).items()}
 
     def _owner(self, problem: PilotlightError) -> int | None:
         """The case that a problem belongs to, by its module path or the number of the input."""

@@ -35,3 +35,8 @@ class Subplan:
     steps: list[Substep]
     roots: Mapping[Value, tuple[Value, int]]  # the value whose bytes hold it, and where in them it begins
     offsets: Mapping[Value, int]  # of roots in the node's scratch memory; others are in the graph around it
+
+    def read(self) -> set[Value]:
+        """The roots that steps or results read."""
+        values = [v for step in self.steps for v in step.node.inputs] + [port.value for port in self.graph.outputs]
+        return {self.roots[v][0] for v in values if v in self.roots}

@@ -148,7 +148,10 @@ class ScanLoop(Control):
         with c.block(f"for (int32_t {turn} = 0; {turn} < {length}; {turn}++)"):
             inner = node.attrs["body"]
             places = _places(c, inner, [*node.outputs[:count], *node.inputs[count:]])
+            read = node.attrs["plans"]["body"].read()
             for k, port in enumerate(inner.inputs[count : count + sliced]):
+                if port.value not in read:
+                    continue
                 base, offset = places[port.value]
                 name = f"x{c.index}_{k}"
                 c.line(f"const uint8_t *const {name} = &{base}[{offset} + ({turn} * {port.value.bytes})];")

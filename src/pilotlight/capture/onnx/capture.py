@@ -12,7 +12,7 @@ from pilotlight.capture.onnx.file import normalized, read_model
 from pilotlight.capture.onnx.importer import imported
 from pilotlight.capture.onnx.inputs import ports, read_baked, read_examples
 from pilotlight.capture.onnx.module import named_model
-from pilotlight.capture.onnx.reference import OnnxReference
+from pilotlight.capture.onnx.reference import OnnxReference, check_import
 from pilotlight.capture.onnx.support import check_operators
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Place
@@ -31,6 +31,7 @@ def capture_file(path: Path, inputs: Sequence[str], baked: Sequence[str] | Mappi
         try:
             body = imported(model.graph, examples, values)
             reference = OnnxReference(original, examples, values)
+            check_import(body, reference)
             module = named_model(body, [port.name for port in model.graph.output])
             graph = capture_module(module, tuple(examples.values()), None, name)
         except PilotlightError as problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import onnx
@@ -27,7 +28,15 @@ def is_defined(node: onnx.NodeProto) -> bool:
     return schema is not None and bool(schema.has_context_dependent_function or schema.has_function)
 
 
-def definition(node: onnx.NodeProto, types: Sequence[onnx.TypeProto | None]) -> onnx.GraphProto | None:
+@dataclass(frozen=True)
+class Definition:
+    """A graph, and which of its results are the operator's."""
+
+    graph: onnx.GraphProto
+    outputs: list[str]
+
+
+def definition(node: onnx.NodeProto, types: Sequence[onnx.TypeProto | None]) -> Definition | None:
     """The definition of a node's operator with the node's attributes; None if there is none."""
     schema = _schema(node)
     if schema is None:
@@ -45,10 +54,11 @@ def definition(node: onnx.NodeProto, types: Sequence[onnx.TypeProto | None]) -> 
     nodes = [_filled(inner, values, defaults) for inner in function.node]
     inputs = [onnx.ValueInfoProto(name=name, type=kind) if kind else onnx.ValueInfoProto(name=name)
               for name, kind in zip(function.input, types, strict=False)]
-    outputs = [onnx.ValueInfoProto(name=name) for name in function.output]
+    made = {name for inner in nodes for name in inner.output}
+    outputs = [onnx.ValueInfoProto(name=name) for name in function.output if name in made]
     graph = onnx.helper.make_graph(nodes, node.op_type, inputs, outputs)
     version = next((e.version for e in function.opset_import if not e.domain), NEWEST)
-    return graph if version >= NEWEST else _newest(graph, version)
+    return Definition(graph if version >= NEWEST else _newest(graph, version), list(function.output))
 
 
 def _newest(graph: onnx.GraphProto, version: int) -> onnx.GraphProto:

@@ -14,7 +14,7 @@ from onnx.external_data_helper import load_external_data_for_tensor, uses_extern
 
 from pilotlight.errors import PilotlightError, no_file
 
-OLDEST = 7
+OLDEST = 6
 NEWEST = min(28, onnx.defs.onnx_opset_version())
 _AGAIN = "write the file again with the tool that exported it"
 STANDARD = ("", "ai.onnx")
@@ -88,7 +88,7 @@ def _load_external(tensor: onnx.TensorProto, path: Path) -> None:
 def normalized(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     """The model checked, its own functions inlined, in the operator set that this importer knows."""
     version = opset(model)
-    if not version >= OLDEST:
+    if version < OLDEST and not _same_at_newest(model, version):
         raise PilotlightError(
             f"{path} uses operator set {version} of ONNX; expected {OLDEST} to {NEWEST}",
             hint="export the model again with a newer operator set", kind="unsupported",
@@ -102,6 +102,11 @@ def normalized(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
                 hint="export the model again with an older operator set", kind="unsupported",
             ) from error
         raise broken(path, f"it is not valid ONNX: {_first_line(error)}") from error
+    if version == 8 and "Scan" in _standard(model.graph):
+        raise PilotlightError(
+            f"{path} uses Scan of operator set 8, which is not supported", kind="unsupported",
+            hint="export the model again with operator set 9 or newer",
+        )
     try:
         if model.functions:
             model = onnx.inliner.inline_local_functions(model)

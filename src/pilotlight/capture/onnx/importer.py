@@ -15,15 +15,19 @@ import onnx
 import torch
 from onnx.reference import ReferenceEvaluator
 
-from pilotlight.capture.onnx import operators
+from pilotlight.capture.onnx import integers, operators
+from pilotlight.capture.onnx.control import CONTROL, Inside
 from pilotlight.capture.onnx.definitions import definition
-from pilotlight.capture.onnx.file import NEWEST
+from pilotlight.capture.onnx.expansions import expansion
+from pilotlight.capture.onnx.file import NEWEST, STANDARD
 from pilotlight.capture.onnx.module import Argument, Fixed, Held, Live, OnnxBody, OnnxNode
 from pilotlight.capture.onnx.registry import Operator
 from pilotlight.capture.onnx.types import as_tensor, tensor_type, type_name
 from pilotlight.errors import PilotlightError
 
 KEPT = ("DequantizeLinear", "QuantizeLinear")  # of constants: the integer graph is made from them
+MOVES = ("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice", "Identity", "MaxPool")  # any integers
+RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli")
 MOST = 1 << 28  # bytes of a constant that folding may make
 
 
@@ -47,16 +51,17 @@ Scope = dict[str, Entry]
 
 
 class Importer:
-    """Fills a body with the nodes of one graph, and of the definitions of its operators."""
+    """Fills a body with the nodes of one graph."""
 
-    def __init__(self, body: OnnxBody, scope: Scope, prefix: str = ""):
+    def __init__(self, body: OnnxBody, scope: Scope, prefix: str = "", quants: integers.Quants | None = None):
         self.body, self.scope, self.prefix = body, scope, prefix
+        self.quants = quants or integers.Quants()
 
     def graph(self, graph: onnx.GraphProto) -> None:
         for tensor in graph.initializer:
             self.scope[tensor.name] = Known(read_tensor(tensor))
-        for tensor in graph.sparse_initializer:
-            raise refuse(f"the constant {tensor.values.name!r} is sparse", "store it as a dense tensor")
+        for sparse in graph.sparse_initializer:
+            raise refuse(f"the constant {sparse.values.name!r} is sparse", "store it as a dense tensor")
         for number, node in enumerate(graph.node):
             self.node(node, self.prefix + (node.name or f"{node.op_type}_{number}"))
 
@@ -66,21 +71,20 @@ class Importer:
         except PilotlightError as problem:
             problem.where = problem.where or f"node {name} ({node.op_type})"
             raise
-        except RecursionError as error:
-            raise refuse("the graph is nested too deeply", "") from error
 
     def _node(self, node: onnx.NodeProto, name: str) -> None:
         known = self._known(node)
+        operator = operators.find(node.domain, node.op_type)
         if known is not None:
             self._write(node, [Known(array) for array in known])
-            return
-        operator = operators.find(node.domain, node.op_type)
-        if operator is not None and operator.function is not None:
+        elif node.op_type in CONTROL and node.domain in STANDARD:
+            self._control(node, name)
+        elif self._quantized(node, name):
+            pass
+        elif operator is not None and operator.function is not None:
             self._call(node, name, operator)
-            return
-        if self._inline(node, name):
-            return
-        raise unknown(node, name)
+        elif not self._inline(node, name):
+            raise unknown(node, name)
 
     def entry(self, name: str) -> Entry | None:
         if not name:
@@ -90,8 +94,15 @@ class Importer:
                          "export the model again", "broken-file")
         return self.scope[name]
 
+    def outside(self, name: str) -> str:
+        """What a value is called in the body."""
+        return name
+
     def _write(self, node: onnx.NodeProto, entries: Sequence[Entry]) -> None:
         self.scope.update({name: entry for name, entry in zip(node.output, entries, strict=False) if name})
+
+    def _add(self, name: str, module: torch.nn.Module, reads: Sequence[str], writes: Sequence[str]) -> None:
+        self.body.add(name, module, [self.outside(n) for n in reads], [self.outside(n) if n else "" for n in writes])
 
     def _known(self, node: onnx.NodeProto) -> list[Any] | None:
         """The results of a node that depends on constants and shapes alone."""
@@ -106,7 +117,7 @@ class Importer:
             return None
         if any(a.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for a in node.attribute):
             return None
-        if node.op_type.startswith(("Random", "Bernoulli", "Multinomial")):
+        if node.op_type in RANDOM:
             return None
         return evaluated(node, [None if e is None else e.array for e in entries])  # type: ignore[union-attr]
 
@@ -134,21 +145,17 @@ class Importer:
                 live.append(entry.example)
                 varying |= entry.varying
         attributes = self._attributes(node, operator)
+        if "constants" in operator.attributes:
+            attributes["constants"] = {operator.input_name(int(held.rpartition("_")[2])) for held in constants}
         module = OnnxNode(operator.function, arguments, attributes, constants)  # type: ignore[arg-type]
-        results = self._example(module, live)
-        self.body.add(name, module, reads, node.output)
+        results = example_of(module, live)
         self._write(node, [Computed(result, varying) for result in results])
-
-    def _example(self, module: torch.nn.Module, live: Sequence[Any]) -> tuple[Any, ...]:
-        try:
-            with torch.no_grad():
-                results: tuple[Any, ...] = module(*live)
-                return results
-        except PilotlightError:
-            raise
-        except Exception as error:  # whatever PyTorch raises for these shapes and types
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise refuse(f"it is not supported with these inputs and attributes: {reason}", "") from error
+        self._add(name, module, reads, node.output)
+        inside = self.quants.bytes.get(self.outside(reads[0])) if reads else None
+        if inside is not None and node.op_type in MOVES and len(results) == len(reads) == 1:
+            moved = f"{inside}/{name}"
+            self.body.add(f"{name}/int8", module, [inside], [moved])
+            self.quants.bytes[self.outside(node.output[0])] = moved
 
     def _fixed(self, entry: Entry, what: str, read: str) -> Any:
         if not isinstance(entry, Known):
@@ -157,7 +164,7 @@ class Importer:
                 hint=f"if it is an input of the model, give it with --bake {read}=VALUE or a .npy file",
                 kind="dynamic-shape",
             )
-        return entry.array.tolist() if isinstance(entry.array, np.ndarray) else entry.array
+        return entry.array.tolist() if isinstance(entry.array, np.ndarray | np.generic) else entry.array
 
     def _held(self, entry: Known, position: int, what: str, constants: dict[str, torch.Tensor]) -> Argument:
         if not isinstance(entry.array, np.ndarray | np.generic):
@@ -173,66 +180,188 @@ class Importer:
         for attribute in node.attribute:
             if attribute.name not in operator.attributes:
                 raise refuse(f"its attribute {attribute.name} is not supported", "")
-            values[attribute.name] = self._attribute(attribute)
+            values[attribute.name] = attribute_value(attribute)
         if "outputs" in operator.attributes:
             values["outputs"] = sum(bool(name) for name in node.output)
         return values
 
-    def _attribute(self, attribute: onnx.AttributeProto) -> Any:
-        value = onnx.helper.get_attribute_value(attribute)
-        if isinstance(value, bytes):
-            return value.decode()
-        if isinstance(value, onnx.TensorProto):
-            return as_tensor(read_tensor(value))
-        if attribute.type == onnx.AttributeProto.STRINGS:
-            return [item.decode() for item in value]
-        return list(value) if not isinstance(value, int | float | onnx.GraphProto) else value
+    def _quantized(self, node: onnx.NodeProto, name: str) -> bool:
+        """Integers with known scales, which the integer graph is made from; False for anything else."""
+        nodes = expansion(node)
+        if nodes is not None:
+            part = _Part(self, dict(self.scope), f"{name}/", {})
+            for inner in nodes:
+                part.node(inner, f"{name}/{inner.name}")
+            part.give(node.output[0], node.output[0])
+            return True
+        values = [e.array if isinstance(e, Known) else None if e is None else e.example
+                  for e in map(self.entry, node.input)]
+        if node.op_type == "QuantizeLinear":
+            made = integers.quantizer(node, values)
+            if made is not None and made.shifted:
+                inside = f"{self.outside(node.input[0])}/{node.output[0]}#int8"
+                example = example_of(made.module, [values[0]])
+                self.body.add(name, made.module, [self.outside(node.input[0])], [inside])
+                back = OnnxNode(integers.from_int8, [Live(0)], {}, {})
+                self._write(node, [Computed(x) for x in example_of(back, example)])
+                self.body.add(f"{name}/uint8", back, [inside], [self.outside(node.output[0])])
+                self.quants.bytes[self.outside(node.output[0])] = inside
+                return True
+        elif node.op_type == "DequantizeLinear" and isinstance(self.entry(node.input[0]), Known):
+            weight = integers.weight(node, values)
+            if weight is None:
+                found = evaluated(node, values)
+                if found is None:
+                    return False
+                self._write(node, [Known(found[0])])
+                return True
+            self._write(node, [Computed(x) for x in example_of(weight.module, [])])
+            self.quants.weights[self.outside(node.output[0])] = weight
+            self._add(name, weight.module, [], node.output)
+            return True
+        elif node.op_type == "DequantizeLinear":
+            inside = self.quants.bytes.get(self.outside(node.input[0]), "")
+            made = integers.dequantizer(node, values, bool(inside))
+            if made is not None and inside:
+                example = example_of(integers.TO_INT8, [values[0]])
+                self._write(node, [Computed(x) for x in example_of(made.module, example)])
+                self.body.add(name, made.module, [inside], [self.outside(node.output[0])])
+                return True
+        elif node.op_type in ("MatMul", "Gemm") and self.outside(node.input[1]) in self.quants.weights:
+            made = integers.linear(node, values, self.quants.weights[self.outside(node.input[1])])
+        else:
+            return False
+        if made is None:
+            return False
+        self._write(node, [Computed(x) for x in example_of(made.module, [values[0]])])
+        self._add(name, made.module, [node.input[0]], node.output)
+        return True
 
     def _inline(self, node: onnx.NodeProto, name: str) -> bool:
         """Compute the node as ONNX defines it; False where the standard has no definition."""
         entries = [self.entry(read) for read in node.input]
-        if any(isinstance(e, Known) and not isinstance(e.array, np.ndarray) for e in entries):
-            return False
-        graph = definition(node, [_shown(entry) for entry in entries])
-        if graph is None:
+        found = definition(node, [_shown(entry) for entry in entries])
+        if found is None:
             return False
         operator = operators.find(node.domain, node.op_type)
         inner: Scope = {}
-        for position, (read, port, entry) in enumerate(zip(node.input, graph.input, entries, strict=False)):
+        for position, (read, port, entry) in enumerate(zip(node.input, found.graph.input, entries, strict=False)):
             if operator is not None and entry is not None and operator.input_name(position) in operator.fixed:
                 self._fixed(entry, operator.input_name(position), read)
             if entry is not None:
                 inner[port.name] = entry
-        part = _Part(self, inner, f"{name}/", dict(zip((p.name for p in graph.input), node.input, strict=False)))
-        part.graph(graph)
-        for port, written in zip(graph.output, node.output, strict=False):
+        names = dict(zip((port.name for port in found.graph.input), node.input, strict=False))
+        part = _Part(self, inner, f"{name}/", names)
+        part.graph(found.graph)
+        for result, written in zip(found.outputs, node.output, strict=False):
             if written:
-                part.export(port.name, written)
+                part.give(result, written)
         return True
+
+    def _control(self, node: onnx.NodeProto, name: str) -> None:
+        graphs = {a.name: a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH}
+        entries = [self.entry(read) for read in node.input]
+        if node.op_type == "If" and isinstance(entries[0], Known):
+            branch = graphs["then_branch" if np.asarray(entries[0].array).item() else "else_branch"]
+            part = _Part(self, dict(self.scope), f"{name}/", {})
+            part.graph(branch)
+            for port, written in zip(branch.output, node.output, strict=False):
+                part.give(port.name, written)
+            return
+        attributes = {a.name: attribute_value(a) for a in node.attribute if a.type != onnx.AttributeProto.GRAPH}
+
+        def inside(graph: onnx.GraphProto, examples: Sequence[Any]) -> Inside:
+            body = OnnxBody([port.name for port in graph.input])
+            own: Scope = {t.name: Known(read_tensor(t)) for t in graph.initializer}
+            own |= {p.name: Computed(x) for p, x in zip(graph.input, examples, strict=True) if p.name not in own}
+            inner = _Inner(self, body, own, f"{name}/")
+            inner.graph(graph)
+            finish(inner, graph, list(body.inputs))
+            return Inside(body, inner.captured, [e.array if isinstance(e, Known) else None for e in (
+                inner.entry(port.name) for port in graph.output)])
+
+        made = CONTROL[node.op_type](entries, graphs, attributes, inside)
+        for example in [e.example for e in entries if isinstance(e, Computed)]:
+            if not isinstance(example, torch.Tensor):
+                raise refuse("it carries a sequence of tensors", "")
+        reads = [read for read, entry in zip(node.input, entries, strict=True) if isinstance(entry, Computed)]
+        reads += made.captured
+        live = [self.entry(read).example for read in reads]  # type: ignore[union-attr]
+        results = example_of(made.module, live)
+        self._write(node, [Computed(result) for result in results])
+        self._add(name, made.module, reads, node.output)
 
 
 class _Part(Importer):
-    """The nodes of a definition: in the same body, with names of their own."""
+    """The nodes of a definition, or of a branch that is always taken: in the same body, with names of their own."""
 
     def __init__(self, outer: Importer, scope: Scope, prefix: str, inputs: dict[str, str]):
-        super().__init__(outer.body, scope, prefix)
-        self.outer = outer
-        self.names = inputs
+        super().__init__(outer.body, scope, prefix, outer.quants)
+        self.outer, self.names = outer, inputs
+        self.own: set[str] = set()
 
-    def _outside(self, name: str) -> str:
-        return self.names.get(name, self.prefix + name)
+    def outside(self, name: str) -> str:
+        if name in self.names:
+            return self.outer.outside(self.names[name])
+        return self.prefix + name if name in self.own else self.outer.outside(name)
 
-    def _call(self, node: onnx.NodeProto, name: str, operator: Operator) -> None:
-        super()._call(node, name, operator)
-        step = self.body.steps.pop()
-        reads, writes = (tuple(self._outside(n) if n else "" for n in part) for part in (step.reads, step.writes))
-        self.body.steps.append(type(step)(step.module, reads, writes))
+    def _write(self, node: onnx.NodeProto, entries: Sequence[Entry]) -> None:
+        super()._write(node, entries)
+        self.own.update(node.output)
 
-    def export(self, name: str, written: str) -> None:
-        entry = self.scope[name]
-        self.outer.scope[written] = entry
+    def give(self, name: str, written: str) -> None:
+        """Make a result known outside."""
+        entry = self.entry(name)
+        assert entry is not None
+        reads = self.outside(name)
+        self.quants.rename(reads, self.outer.outside(written))
+        self.outer._write(onnx.NodeProto(output=[written]), [entry])
         if isinstance(entry, Computed):
-            self.body.add(written, OnnxNode(_same, [Live(0)], {}, {}), [self._outside(name)], [written])
+            self.body.add(f"{self.prefix}{written}", OnnxNode(_same, [Live(0)], {}, {}), [reads],
+                          [self.outer.outside(written)])
+
+
+class _Inner(Importer):
+    """The nodes of a loop or a branch: in a body of their own, which is given what they read from outside."""
+
+    def __init__(self, outer: Importer, body: OnnxBody, scope: Scope, prefix: str):
+        super().__init__(body, scope, prefix)
+        self.outer = outer
+        self.captured: list[str] = []
+
+    def entry(self, name: str) -> Entry | None:
+        if name and name not in self.scope:
+            found = self.outer.entry(name)
+            assert found is not None
+            self.scope[name] = found
+            if isinstance(found, Computed):
+                self.captured.append(name)
+                self.body.inputs += (name,)
+        return super().entry(name)
+
+
+def example_of(module: torch.nn.Module, live: Sequence[Any]) -> tuple[Any, ...]:
+    """What a node gives for the example."""
+    try:
+        with torch.no_grad():
+            results: tuple[Any, ...] = module(*live)
+            return results
+    except PilotlightError:
+        raise
+    except Exception as error:  # whatever PyTorch raises for these shapes and types
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise refuse(f"it is not supported with these inputs and attributes: {reason}", "") from error
+
+
+def attribute_value(attribute: onnx.AttributeProto) -> Any:
+    value = onnx.helper.get_attribute_value(attribute)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, onnx.TensorProto):
+        return as_tensor(read_tensor(value))
+    if attribute.type == onnx.AttributeProto.STRINGS:
+        return [item.decode(errors="replace") for item in value]
+    return value if isinstance(value, int | float) else list(value)
 
 
 def _same(x: Any) -> Any:
@@ -240,11 +369,11 @@ def _same(x: Any) -> Any:
 
 
 def _shown(entry: Entry | None) -> onnx.TypeProto | None:
-    """The type of a value, for a definition that depends on it."""
+    """The type of a tensor, for a definition that depends on it."""
     if entry is None:
         return None
     value = entry.array if isinstance(entry, Known) else entry.example
-    return tensor_type(value)
+    return None if isinstance(value, list | None) else tensor_type(value)
 
 
 def read_tensor(tensor: onnx.TensorProto) -> np.ndarray:
@@ -294,13 +423,23 @@ def imported(graph: onnx.GraphProto, examples: Mapping[str, torch.Tensor], baked
     scope |= {name: Known(array) for name, array in baked.items()}
     importer = Importer(body, scope)
     importer.graph(graph)
+    finish(importer, graph, list(examples))
+    return body
+
+
+def finish(importer: Importer, graph: onnx.GraphProto, inputs: Sequence[str]) -> None:
+    """Results of a body: constants, and inputs as they are, need nodes too."""
+    outputs = []
     for port in graph.output:
         entry = importer.entry(port.name)
-        if isinstance(entry, Known) or port.name in examples:
+        if isinstance(entry, Computed) and not isinstance(entry.example, torch.Tensor):
+            raise refuse(f"output {port.name!r} is a sequence, not a tensor", "")
+        if isinstance(entry, Known) or port.name in inputs or port.name in importer.body.inputs:
             importer.body.add(f"output/{port.name}", *_output(port.name, entry))
-    body.outputs = tuple(f"output/{p.name}" if isinstance(importer.entry(p.name), Known) or p.name in examples
-                         else p.name for p in graph.output)
-    return body
+            outputs.append(f"output/{port.name}")
+        else:
+            outputs.append(port.name)
+    importer.body.outputs = tuple(outputs)
 
 
 def _output(name: str, entry: Entry | None) -> tuple[OnnxNode, list[str], list[str]]:

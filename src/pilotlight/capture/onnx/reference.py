@@ -12,9 +12,12 @@ import torch
 from onnx.reference import ReferenceEvaluator
 from torch.utils import _pytree as pytree
 
+from pilotlight.capture.onnx.module import OnnxBody
 from pilotlight.capture.onnx.types import as_array, as_tensor
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Answers
+
+_FINE, _COARSE = 1e-3, 0.25
 
 
 class OnnxAnswers:
@@ -89,3 +92,29 @@ def _evaluator(model: onnx.ModelProto) -> tuple[Any, str]:
             f"neither ONNX Runtime nor ONNX's reference evaluator takes the model: {reason}", kind="unsupported",
             hint="install ONNX Runtime with: pip install 'pilotlight[onnx]'",
         ) from error
+
+
+def check_import(body: OnnxBody, reference: OnnxReference) -> None:
+    """Refuse a model whose import does not compute what the truth does. Rounding may differ: by a thousandth of the
+    largest number, and where numbers are quantized by a few steps."""
+    with torch.no_grad():
+        results = body(*reference.example)
+    wanted = reference.in_float32()(*reference.example)
+    rounds = any(str(getattr(part, "function", "")).startswith("quantized_decomposed") for part in body.modules())
+    for number, (got, want) in enumerate(zip(results, wanted, strict=False)):
+        if got.shape != want.shape or got.dtype != want.dtype or _apart(got, want) > (_COARSE if rounds else _FINE):
+            raise PilotlightError(
+                f"output {number} of the imported model is not what {reference.name} gives", kind="capture",
+                hint="compare the nodes in the file with docs/onnx.md, and report the operator that differs",
+            )
+
+
+def _apart(got: torch.Tensor, want: torch.Tensor) -> float:
+    """The largest distance over the largest number."""
+    g, w = got.double(), want.double()
+    if not bool((g.isfinite() == w.isfinite()).all()):
+        return np.inf
+    g, w = g[w.isfinite()], w[w.isfinite()]
+    if not w.numel():
+        return 0.0
+    return float((g - w).abs().max()) / max(float(w.abs().max()), 1e-6)

@@ -3,7 +3,7 @@
 A function's positional parameters are the node's inputs, its keywords the attributes; an input that is not given, or
 an attribute that is not set, has the default. An input named in `fixed` must be known before the model runs, such as a
 shape: it arrives as a Python number or list. One named in `numbers` arrives so where it is known, else as a tensor.
-A function that asks for `outputs` is told how many outputs are used.
+A function that asks for `outputs` is told how many outputs are used; one that asks for `constants`, which inputs are.
 """
 
 from __future__ import annotations

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import onnx
 
 from pilotlight.capture.onnx import operators
+from pilotlight.capture.onnx.control import CONTROL
 from pilotlight.capture.onnx.definitions import is_defined
-from pilotlight.capture.onnx.importer import unknown
+from pilotlight.capture.onnx.expansions import is_expanded
+from pilotlight.capture.onnx.importer import RANDOM, unknown
 from pilotlight.capture.onnx.registry import MICROSOFT
 from pilotlight.errors import UnsupportedError
-
-RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli")
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,9 @@ def named_nodes(graph: onnx.GraphProto, prefix: str = "") -> Iterator[tuple[str,
 
 
 def _problem(node: onnx.NodeProto) -> str | None:
-    if operators.find(node.domain, node.op_type) is not None or node.op_type == "Constant":
+    if is_expanded(node) or node.op_type in ("Constant", *CONTROL):
+        return None
+    if operators.find(node.domain, node.op_type) is not None:
         return None
     if node.op_type in RANDOM:
         return "it draws random numbers, which a compiled model does not"

@@ -9,12 +9,19 @@ from pilotlight.capture.onnx.operators import (
     index,
     norm,
     pool,
+    quantized,
+    recurrent,
     reduce,
+    resize,
+    sequence,
     shape,
+    signal,
     unary,
+    vision,
 )
 from pilotlight.capture.onnx.registry import find
 
 __all__ = [
-    "activation", "arithmetic", "cast", "create", "dense", "find", "index", "norm", "pool", "reduce", "shape", "unary",
+    "activation", "arithmetic", "cast", "create", "dense", "find", "index", "norm", "pool", "quantized", "recurrent",
+    "reduce", "resize", "sequence", "shape", "signal", "unary", "vision",
 ]

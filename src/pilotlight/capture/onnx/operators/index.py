@@ -108,11 +108,19 @@ def nonzero(x: Tensor) -> Tensor:
     return torch.nonzero(x).transpose(0, 1)
 
 
-@operator("Compress", numbers=("condition",))
-def compress(x: Tensor, condition: list[bool] | Tensor, *, axis: int | None = None) -> Tensor:
-    """Which elements are kept must be known."""
-    if isinstance(condition, Tensor):
-        raise NotImplementedError("a condition that is computed while the model runs")
+@operator("Compress", varying=True)
+def compress(x: Tensor, condition: Tensor, *, axis: int | None = None) -> Tensor:
+    """The elements, or slices, whose condition is true."""
     x = x.reshape(-1) if axis is None else x
-    kept = [k for k, keep in enumerate(condition) if keep]
-    return x.index_select(axis or 0, torch.tensor(kept, dtype=torch.int64))
+    return x.index_select(axis or 0, torch.nonzero(condition).reshape(-1))
+
+
+@operator("ArrayFeatureExtractor", domain="ai.onnx.ml")
+def array_feature_extractor(x: Tensor, indices: Tensor) -> Tensor:
+    found = x.index_select(x.dim() - 1, indices.reshape(-1))
+    return found.reshape(1, -1) if x.dim() == 1 else found
+
+
+@operator("Binarizer", domain="ai.onnx.ml")
+def binarizer(x: Tensor, *, threshold: float = 0.0) -> Tensor:
+    return (x > threshold).to(x.dtype)

@@ -14,7 +14,7 @@ for _name, _function in {
     "Round": torch.round, "Sqrt": torch.sqrt, "Reciprocal": torch.reciprocal, "Exp": torch.exp, "Log": torch.log,
     "Sin": torch.sin, "Cos": torch.cos, "Tan": torch.tan, "Asin": torch.asin, "Acos": torch.acos, "Atan": torch.atan,
     "Sinh": torch.sinh, "Cosh": torch.cosh, "Tanh": torch.tanh, "Asinh": torch.asinh, "Acosh": torch.acosh,
-    "Atanh": torch.atanh, "Erf": torch.erf, "IsNaN": torch.isnan, "Sigmoid": torch.sigmoid, "Det": torch.linalg.det,
+    "Atanh": torch.atanh, "Erf": torch.erf, "IsNaN": torch.isnan, "Sigmoid": torch.sigmoid,
 }.items():
     operator(_name)(lambda x, _of=_function: _of(x))
 
@@ -22,6 +22,21 @@ for _name, _function in {
 @operator("Identity")
 def identity(x: Any) -> Any:
     return x
+
+
+@operator("Det")
+def determinant(x: Tensor) -> Tensor:
+    """By the first row, which is what small matrices allow."""
+    n = x.shape[-1]
+    if n > 4:
+        raise NotImplementedError(f"the determinant of {n} x {n} matrices")
+    if n == 1:
+        return x[..., 0, 0]
+    total = torch.zeros_like(x[..., 0, 0])
+    for k in range(n):
+        rest = torch.cat([x[..., 1:, :k], x[..., 1:, k + 1 :]], -1)
+        total = total + (-1) ** k * x[..., 0, k] * determinant(rest)
+    return total
 
 
 @operator("IsInf")
