@@ -25,7 +25,7 @@ from pilotlight.kernels.layers import Int8Layer
 from pilotlight.kernels.mve import arguments as mve
 from pilotlight.kernels.mve.blocks import generate as mve_block
 from pilotlight.kernels.mve.dense_s8 import pack_depthwise, pack_dot
-from pilotlight.kernels.mve.names import Dot, HeliumDepthwise
+from pilotlight.kernels.mve.names import Dot, HeliumDepthwise, Rounding
 from pilotlight.kernels.mve.simulator import HeliumSimulator
 from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
 from pilotlight.kernels.rv32 import arguments as rv32
@@ -104,7 +104,7 @@ def test_helium_one_pixel(inputs: int, outputs: int, seed: int) -> None:
     w, ends = pack_dot(layer)
     values = {"x0": X, "y0": Y, "w": W, "bias": B, "end": B + ends.nbytes, "depth": inputs}
     values |= {"last": (outputs - 1) % 4 + 1} | finish(layer)
-    block = mve_block(Dot(1, shift=layer.shift).name)
+    block = mve_block(Dot(1, rounding=Rounding(layer.shift)).name)
     y = run(HeliumSimulator(), block, mve.DOT, values, x=x, w=w, b=ends, y=np.zeros(outputs, np.int8))
     assert np.array_equal(y, dense.reference(layer, x).ravel())
 
@@ -118,7 +118,7 @@ def test_helium_pixels(pixels: int, inputs: int, outputs: int, shift: int) -> No
     layer, x = linear(pixels, inputs, outputs, 3 + shift, shift)
     w, ends = pack_dot(layer)
     depth, blocks = -(-inputs // 16) * 16, -(-outputs // 4)
-    block = Dot.of(inputs, layer.shift)
+    block = Dot.of(inputs, Rounding(layer.shift))
     patch = np.pad(x.reshape(pixels, inputs), ((0, 0), (0, depth - inputs)))
     values = {
         "x0": X, "x1": X + depth, "y0": Y, "y1": Y + outputs, "w": W, "bias": B, "end": B + ends.nbytes, "depth": depth,
@@ -136,7 +136,7 @@ def test_helium_pixels(pixels: int, inputs: int, outputs: int, shift: int) -> No
 def test_helium_depthwise(kernel: int, channels: int, columns: int, seed: int) -> None:
     layer, x = depthwise(kernel, channels, columns, 1, seed)
     stream, taps, pixels = pack_depthwise(layer), kernel * kernel, layer.shape.ow
-    block = HeliumDepthwise.of(taps, channels, layer.shift, layer.lo, layer.hi)
+    block = HeliumDepthwise.of(taps, channels, Rounding(layer.shift), layer.lo, layer.hi)
     pointers = np.array([X + (r * columns + c) * channels for r in range(kernel) for c in range(kernel)], "<u4")
     whole, rounded = channels // 16, -(-channels // 16) * 16
     values = {

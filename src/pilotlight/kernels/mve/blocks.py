@@ -13,7 +13,8 @@ to the standard calling convention. Names carry what a function is generated for
     rows_s8, fill_s8  copies and fills of patches
     window_s8         where the taps of a window are
 
-and the endings `_kN` (accumulators shifted left by N before the multiply) and `_c` (limits inside int8).
+and the endings `_kN` (accumulators shifted left by N before the multiply), `_t` (rounded twice as TFLM does, with `_n`
+also half away from zero for negative ones) and `_c` (limits inside int8).
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from __future__ import annotations
 from pilotlight.kernels.mve.arguments import DOT, ROWS
 from pilotlight.kernels.mve.depthwise import depthwise, depthwise_many, window
 from pilotlight.kernels.mve.function import HeliumFunction
-from pilotlight.kernels.mve.names import Dot, parse
+from pilotlight.kernels.mve.names import Dot, Rounding, parse
+from pilotlight.kernels.mve.rounding import multiply, shift_right
 
 
 def generate(name: str) -> HeliumFunction:
@@ -36,9 +38,9 @@ def generate(name: str) -> HeliumFunction:
     elif not isinstance(block := parse(name), Dot):
         (depthwise if block.taps else depthwise_many)(text, block)
     elif block.pixels == 1:
-        _dot_one(text, block.shift)
+        _dot_one(text, block.rounding)
     elif block.pixels == 0:
-        _dot_any(text, block.shift)
+        _dot_any(text, block.rounding)
     elif block.chunks:
         _dot_straight(text, block)
     else:
@@ -55,7 +57,7 @@ def _dot_straight(t: HeliumFunction, block: Dot) -> None:
     t.write(f"ldrd r1, r3, [r0, #{DOT['y0']}]")
     t.load("r0", DOT, ("r5", "w"), ("r9", "bias"))
     t.label("block")
-    _start_two(t)
+    _start_two(t, block.rounding)
     far = 16 * block.chunks > 128  # than an offset reaches
     for chunk in range(block.chunks):
         place = "], #16" if far else f", #{16 * chunk}]" if chunk else "]"
@@ -66,7 +68,7 @@ def _dot_straight(t: HeliumFunction, block: Dot) -> None:
     t.write("vmov d0, r0, r2")
     t.write("vmov d1, r4, r6")
     t.write("ldr r0, [sp, #52]")
-    _requantize_two(t, block.shift)
+    _requantize_two(t, block.rounding)
     t.write("cmp r9, r0")
     t.branch("beq", "last")
     t.write("vstrb.32 q0, [r1], #4")
@@ -94,7 +96,7 @@ def _dot_loop(t: HeliumFunction, block: Dot) -> None:
     t.load("r11", DOT, ("r5", "w"), ("r9", "bias"))
     t.label("block")
     t.write(f"ldrd r1, r3, [r11, #{DOT['x0']}]")
-    _start_two(t)
+    _start_two(t, block.rounding)
     t.load("r11", DOT, ("r7", "pairs"))
     if block.odd:
         _chunk_two(t, "[r1], #16", "[r3], #16")
@@ -107,7 +109,7 @@ def _dot_loop(t: HeliumFunction, block: Dot) -> None:
     t.write("vmov d0, r0, r2")
     t.write("vmov d1, r4, r6")
     t.write(f"ldrd r1, r3, [r11, #{DOT['y0']}]")
-    _requantize_two(t, block.shift)
+    _requantize_two(t, block.rounding)
     t.write("cmp r9, r7")
     t.branch("beq", "last")
     t.write("vstrb.32 q0, [r1], #4")
@@ -136,10 +138,17 @@ def _constants(t: HeliumFunction, struct: str) -> None:
         t.write(f"vdup.32 {q}, r2")
 
 
-def _start_two(t: HeliumFunction) -> None:
+def _start_two(t: HeliumFunction, rounding: Rounding) -> None:
     """The sums of two pixels begin with the bias; r9 moves on to the multipliers."""
     t.write("ldm r9, {r0, r2, r4, r6}")
     t.write("ldm r9!, {r8, r10, r12, lr}")
+    _biases(t, rounding, "r0", "r2", "r4", "r6", "r8", "r10", "r12", "lr")
+
+
+def _biases(t: HeliumFunction, rounding: Rounding, *sums: str) -> None:
+    """Rounded twice, the lowest byte is the shift, to the right where it is negative."""
+    for sum_ in sums if rounding.twice else ():
+        t.write(f"asr {sum_}, {sum_}, #8")
 
 
 def _chunk_two(t: HeliumFunction, first: str, second: str) -> None:
@@ -152,15 +161,17 @@ def _chunk_two(t: HeliumFunction, first: str, second: str) -> None:
         t.write(f"vmladava.s8 {two}, q1, q2")
 
 
-def _requantize_two(t: HeliumFunction, shift: int) -> None:
+def _requantize_two(t: HeliumFunction, rounding: Rounding) -> None:
     """Eight sums, four of them in q0 already, to outputs in q0 and q1; r9 moves on to the next block."""
     t.write("vmov d2, r8, r10")
     t.write("vmov d3, r12, lr")
     t.write("vldrw.32 q3, [r9], #16")
     for q in ("q0", "q1"):
-        if shift:
-            t.write(f"vshl.i32 {q}, {q}, #{shift}")
-        t.write(f"vrmulh.s32 {q}, {q}, q3")
+        multiply(t, q, "q3", rounding)
+    if rounding.twice:
+        t.write("vldrw.32 q2, [r9, #-32]")
+    for q in ("q0", "q1"):
+        shift_right(t, q, "q2", "q3", rounding)
         t.write(f"vadd.i32 {q}, {q}, q4")
         t.write(f"vmax.s32 {q}, {q}, q5")
         t.write(f"vmin.s32 {q}, {q}, q6")
@@ -179,7 +190,7 @@ def _store_last_two(t: HeliumFunction, struct: str, count: str) -> None:
     t.write(f"str {count}, [{struct}, #{DOT['pixels']}]")
 
 
-def _dot_one(t: HeliumFunction, shift: int) -> None:
+def _dot_one(t: HeliumFunction, rounding: Rounding) -> None:
     """Four sums. The inner loop predicates its tail, so x needs no padding."""
     t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"))
     t.load("r0", DOT, ("r3", "y0"), ("r5", "w"), ("r7", "depth"), ("r8", "x0"), ("r9", "bias"), ("r10", "end"))
@@ -189,6 +200,7 @@ def _dot_one(t: HeliumFunction, shift: int) -> None:
     t.label("block")
     t.write("mov r1, r8")
     t.write("ldm r9!, {r0, r2, r4, r6}")
+    _biases(t, rounding, "r0", "r2", "r4", "r6")
     t.write("dlstp.8 lr, r7")
     t.label("chunk")
     t.write("vldrb.8 q0, [r1], #16")
@@ -199,9 +211,8 @@ def _dot_one(t: HeliumFunction, shift: int) -> None:
     t.write("vldrw.32 q1, [r9], #16")
     t.write("vmov d0, r0, r2")
     t.write("vmov d1, r4, r6")
-    if shift:
-        t.write(f"vshl.i32 q0, q0, #{shift}")
-    t.write("vrmulh.s32 q0, q0, q1")
+    multiply(t, "q0", "q1", rounding)
+    shift_right(t, "q0", "q1", "q1", rounding, "[r9, #-32]")
     t.write("vadd.i32 q0, q0, r12")
     t.write("vmax.s32 q0, q0, q2")
     t.write("vmin.s32 q0, q0, q3")
@@ -216,7 +227,7 @@ def _dot_one(t: HeliumFunction, shift: int) -> None:
     t.leave()
 
 
-def _dot_any(t: HeliumFunction, shift: int) -> None:
+def _dot_any(t: HeliumFunction, rounding: Rounding) -> None:
     """Four filters at all pixels, then the next four; a pixel is 16 bytes."""
     t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"), "d8", "d15")
     t.write("mov r11, r0")
@@ -235,7 +246,7 @@ def _dot_any(t: HeliumFunction, shift: int) -> None:
     t.write("cmp r0, r7")
     t.branch("beq", "rest")
     t.label("pixel")
-    _pixel_any(t, shift)
+    _pixel_any(t, rounding)
     t.write("vstrb.32 q5, [r3]")
     t.write("add r3, r3, r8")
     t.branch("le lr,", "pixel")
@@ -246,7 +257,7 @@ def _dot_any(t: HeliumFunction, shift: int) -> None:
     t.load("r11", DOT, ("r7", "last"))
     t.write("vctp.32 r7")
     t.label("last")
-    _pixel_any(t, shift)
+    _pixel_any(t, rounding)
     t.write("vpst")
     t.write("vstrbt.32 q5, [r3]")
     t.write("add r3, r3, r8")
@@ -254,16 +265,18 @@ def _dot_any(t: HeliumFunction, shift: int) -> None:
     t.leave()
 
 
-def _pixel_any(t: HeliumFunction, shift: int) -> None:
+def _pixel_any(t: HeliumFunction, rounding: Rounding) -> None:
     t.write("vldrb.8 q5, [r1], #16")
     t.write("ldm r9, {r0, r2, r4, r6}")
+    _biases(t, rounding, "r0", "r2", "r4", "r6")
     for sum_, q in (("r0", "q0"), ("r2", "q1"), ("r4", "q2"), ("r6", "q3")):
         t.write(f"vmladava.s8 {sum_}, q5, {q}")
     t.write("vmov d10, r0, r2")
     t.write("vmov d11, r4, r6")
-    if shift:
-        t.write(f"vshl.i32 q5, q5, #{shift}")
-    t.write("vrmulh.s32 q5, q5, q4")
+    if rounding.twice:
+        t.write("vldrw.32 q4, [r9, #16]")
+    multiply(t, "q5", "q4", rounding)
+    shift_right(t, "q5", "q4", "q4", rounding, "[r9]")
     t.write("vadd.i32 q5, q5, r12")
     t.write("vmax.s32 q5, q5, q6")
     t.write("vmin.s32 q5, q5, q7")

@@ -8,6 +8,7 @@
 #include "integer.h"
 #include "mem.h"
 #include "requantize.h"
+#include "tflm.h"
 
 /* The int8 blocks for cores with the M-profile vector extension (Helium).
  *
@@ -30,7 +31,7 @@ typedef struct {
     int8_t *y0; // (filters), of the first two pixels
     int8_t *y1;
     const int8_t *w;     // (blocks, depth / 16 rounded up, 4, 16), zero where there is no input or filter
-    const int32_t *bias; // (blocks, 2, 4): bias, multiplier
+    const int32_t *bias; // (blocks, 2, 4): bias, multiplier; rounded twice, 256 times the bias, and the shift
     const int32_t *end;  // of bias
     int32_t depth;
     int32_t x_pixel; // from a pixel to the next
@@ -59,7 +60,8 @@ typedef struct {
  * (taps, 16), int32 multipliers (4, 4); the rest after whole blocks the same, or with at most 8 channels and 9 taps
  * bias (2, 4), int16 weights (taps, 8), multipliers (2, 4). More than 9 taps are an even number. int32 go by the
  * lanes in which products of int8 arrive: channel c of 16 is lane c / 4 of vector 0, 2, 1, 3 for c % 4 = 0, 1, 2, 3;
- * channel c of 8 is lane c / 2 of vector c % 2. The assembly knows this order of fields and changes pixels. */
+ * channel c of 8 is lane c / 2 of vector c % 2. Where sums are rounded twice, a vector of shifts, to the left, follows
+ * on each of multipliers. The assembly knows this order of fields and changes pixels. */
 typedef struct {
     const int8_t *const *x; // (taps) pointers to (channels), at the first pixel
     int8_t *y;              // (pixels, channels)
@@ -92,21 +94,27 @@ typedef struct {
     int32_t dw;
 } pl_window_mve_t;
 
+/* A sum as an output, rounded once or twice. */
+static inline int8_t pl_rounded_mve(const pl_requantize_t *q, int32_t twice, int32_t acc, int32_t m, int32_t shift)
+{
+    return (twice != 0) ? (int8_t)pl_tflm_output(acc, m, shift, q->zy, q->lo, q->hi) : pl_requantize_s8(q, acc, m);
+}
+
 /* One block of at most four filters at one pixel. */
 static inline void pl_dot_pixel_mve(const pl_dot_mve_t *a, const int8_t *x, const int8_t *w, const int32_t *bias,
-                                    int8_t *y, int32_t filters)
+                                    int8_t *y, int32_t filters, int32_t twice)
 {
     for (int32_t f = 0; f < filters; f++) {
-        int32_t acc = bias[f];
+        int32_t acc = (twice != 0) ? pl_shr(bias[f], 8) : bias[f];
         for (int32_t i = 0; i < a->depth; i++) {
             acc += x[i] * w[(pl_shr(i, 4) * 64) + (f * 16) + (i & 15)];
         }
-        y[f] = pl_requantize_s8(&a->q, acc, bias[4 + f]);
+        y[f] = pl_rounded_mve(&a->q, twice, acc, bias[4 + f], (bias[f] & 0xff) - 256);
     }
 }
 
 /* What NAME_dot_s8_... computes; `pixels` is 1, 2, or 0 for any number. */
-static inline void pl_dot_c_mve(const pl_dot_mve_t *a, int32_t pixels)
+static inline void pl_dot_c_mve(const pl_dot_mve_t *a, int32_t pixels, int32_t twice)
 {
     const ptrdiff_t words = a->end - a->bias;
     const int32_t blocks = pl_shr((int32_t)words, 3);
@@ -118,7 +126,7 @@ static inline void pl_dot_c_mve(const pl_dot_mve_t *a, int32_t pixels)
         int8_t *y =
             (pixels == 2) ? ((((p & 1) != 0) ? a->y1 : a->y0) + (pl_shr(p, 1) * pair)) : (a->y0 + (p * a->step));
         for (const int32_t *bias = a->bias; bias != a->end; bias = &bias[8]) {
-            pl_dot_pixel_mve(a, x, w, bias, y, ((bias + 8) == a->end) ? a->last : 4);
+            pl_dot_pixel_mve(a, x, w, bias, y, ((bias + 8) == a->end) ? a->last : 4, twice);
             w = &w[((a->depth + 15) & ~15) * 4];
             y = &y[4];
         }
@@ -127,7 +135,7 @@ static inline void pl_dot_c_mve(const pl_dot_mve_t *a, int32_t pixels)
 
 /* Channels of one block: `width` of them in the stream, 16 or 8, `count` of them real. */
 static inline void pl_dw_block_mve(const pl_dw_mve_t *a, const int32_t *w, int32_t at, int32_t pixel, int8_t *y,
-                                   int32_t width, int32_t count)
+                                   int32_t width, int32_t count, int32_t twice)
 {
     const int8_t *weights = (const int8_t *)(w + width); // of an int16 the low byte is enough
     const int32_t *m = w + width + (a->taps * 4);
@@ -140,23 +148,25 @@ static inline void pl_dw_block_mve(const pl_dw_mve_t *a, const int32_t *w, int32
         for (int32_t t = 0; t < a->taps; t++) {
             acc += a->x[t][(pixel * step) + at + c] * weights[(t * 16) + (c * spread)];
         }
-        y[c] = pl_requantize_s8(&a->q, acc, m[lane]);
+        const int32_t *factor = m + ((twice != 0) ? ((2 * lane) - (lane & 3)) : lane);
+        y[c] = pl_rounded_mve(&a->q, twice, acc, *factor, (twice != 0) ? factor[4] : 0);
     }
 }
 
 /* What NAME_dw_s8_... computes; with `repeat` every block has the weights of the first. */
-static inline void pl_dw_c_mve(const pl_dw_mve_t *a, int32_t repeat)
+static inline void pl_dw_c_mve(const pl_dw_mve_t *a, int32_t repeat, int32_t twice)
 {
+    const int32_t words = ((twice != 0) ? 48 : 32) + (a->taps * 4);
     for (int32_t p = 0; p < a->pixels; p++) {
         const int32_t *w = a->w;
         int8_t *y = a->y + (p * (a->y_pixel + (a->blocks * 16)));
         for (int32_t b = 0; b < a->blocks; b++) {
-            pl_dw_block_mve(a, w, b * 16, p, y + (b * 16), 16, 16);
-            w = &w[(repeat != 0) ? 0 : (32 + (a->taps * 4))];
+            pl_dw_block_mve(a, w, b * 16, p, y + (b * 16), 16, 16, twice);
+            w = &w[(repeat != 0) ? 0 : words];
         }
         if (a->rest > 0) {
             pl_dw_block_mve(a, w, a->blocks * 16, p, y + (a->blocks * 16), ((a->rest <= 8) && (a->taps <= 9)) ? 8 : 16,
-                            a->rest);
+                            a->rest, twice);
         }
     }
 }

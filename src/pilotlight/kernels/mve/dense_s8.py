@@ -7,12 +7,14 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from pilotlight.codegen.step import Fields
 from pilotlight.codegen.target import Target
 from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.layers.int8 import Int8Layer
 from pilotlight.kernels.layers.int8_table import requantize
-from pilotlight.kernels.mve.names import TAPS, Dot, HeliumDepthwise
+from pilotlight.kernels.layers.twice import nudged, starts, starts_fit, twice
+from pilotlight.kernels.mve.names import TAPS, Dot, HeliumDepthwise, Rounding
 from pilotlight.kernels.mve.walk import HeliumWalk
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from pilotlight.kernels.portable.dense_s8 import is_row, portable, round_up
@@ -28,25 +30,37 @@ CONV_RATE, ROW_RATE, DEPTHWISE_RATE = Rate(0.13, 4), Rate(0.155, 4), Rate(1.1)
 
 @offers(Int8Layer, needs={"mve"})
 def helium(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
-    """Portable C where two products may exceed 16 bits."""
-    flat = replace(layer, shape=layer.shape.flattened())
-    s = flat.shape
-    if layer.shifts is not None or (s.depthwise and layer.w.min(initial=0) <= -128):
+    """Portable C where two products may exceed 16 bits, or no fast form rounds twice."""
+    s = layer.shape.flattened()
+    flat = layer if layer.shifts is None else twice(layer)
+    if flat is None or (s.depthwise and layer.w.min(initial=0) <= -128) or not (s.depthwise or starts_fit(flat)):
         yield from portable(layer, target)
     else:
+        flat = replace(flat, shape=s)
         yield _depthwise(flat) if s.depthwise else _row(flat) if is_row(s) else _conv(flat)
+
+
+def _rounding(layer: Int8Layer) -> Rounding:
+    if layer.shifts is None:
+        return Rounding(layer.shift)
+    return Rounding(twice=True, nudge=nudged(layer))
+
+
+def _table(layer: Int8Layer) -> Fields:
+    """A pl_requantize_t; the blocks add the zero point last."""
+    return requantize(layer if layer.shifts is None else replace(layer, zy=(layer.zy - 1) // 2))
 
 
 def _conv(layer: Int8Layer) -> Candidate:
     s = layer.shape
     depth = s.kh * s.kw * (s.ic // s.groups)
     padded = round_up(depth, LANES)
-    block = Dot.of(depth, layer.shift)
+    block = Dot.of(depth, _rounding(layer))
     columns = block.pixels == 2 and _shares_columns(s)
     x_pixel = s.sw * s.kh * (s.ic // s.groups) if columns else padded
     pixels = min(round_up(s.ow, 2), _pixels_at_once(s, padded, x_pixel))
     micro = set() if block.pixels == 2 and s.ow == 1 else {block.name}
-    micro |= {Dot(1, shift=layer.shift).name} if block.pixels == 2 and s.ow % 2 else set()
+    micro |= {Dot(1, rounding=_rounding(layer)).name} if block.pixels == 2 and s.ow % 2 else set()
     walk = HeliumWalk(s, pixels, s.ic // s.groups, s.oc // s.groups)
     inputs, outputs = s.ic // s.groups, s.oc // s.groups
     numbers = asdict(s) | {
@@ -59,7 +73,7 @@ def _conv(layer: Int8Layer) -> Candidate:
         headers=("conv2d_mve_s8",),
         ctype="pl_conv2d_mve_t",
         table=lambda reverse: numbers | {
-            "reverse": int(reverse), "kind": block.kind, "zx": layer.zx, "q": requantize(layer),
+            "reverse": int(reverse), "kind": block.kind, "zx": layer.zx, "q": _table(layer),
         },
         driver="pl_conv2d_mve_s8",
         pack=lambda: pack_dot(layer, columns),
@@ -74,13 +88,13 @@ def _conv(layer: Int8Layer) -> Candidate:
 def _row(layer: Int8Layer) -> Candidate:
     """One pixel is read where it lies."""
     s = layer.shape
-    block = Dot(1, shift=layer.shift)
+    block = Dot(1, rounding=_rounding(layer))
     alone = s.oc <= BLOCK  # everything is read before anything is stored
     return Candidate(
         name="mve.row",
         headers=("linear_mve_s8",),
         ctype="pl_linear_mve_t",
-        table=lambda reverse: {"i": s.ic, "o": s.oc, "kind": block.kind, "q": requantize(layer)},
+        table=lambda reverse: {"i": s.ic, "o": s.oc, "kind": block.kind, "q": _table(layer)},
         driver="pl_linear_mve_s8",
         pack=lambda: pack_dot(layer),
         distance=s.ic if alone else None,
@@ -91,7 +105,7 @@ def _row(layer: Int8Layer) -> Candidate:
 
 def _depthwise(layer: Int8Layer) -> Candidate:
     s = layer.shape
-    block = HeliumDepthwise.of(s.kh * s.kw, s.ic, layer.shift, layer.lo, layer.hi)
+    block = HeliumDepthwise.of(s.kh * s.kw, s.ic, _rounding(layer), layer.lo, layer.hi)
     run = replace(block, whole=True, rest=0, repeat=True)
     runs = s.sw == 1 and LANES % s.ic == 0 and s.ic < LANES and block.taps > 0
     w = pack_depthwise(layer)
@@ -107,7 +121,7 @@ def _depthwise(layer: Int8Layer) -> Candidate:
         ctype="pl_depthwise_mve_t",
         table=lambda reverse: numbers | {
             "reverse": int(reverse), "kind": block.kind, "run": run.kind * runs, "run_w": len(w) * runs,
-            "run_pixels": LANES // s.ic, "zx": layer.zx, "q": requantize(layer),
+            "run_pixels": LANES // s.ic, "zx": layer.zx, "q": _table(layer),
         },
         driver="pl_depthwise_mve_s8",
         pack=lambda: (stream,),
@@ -145,7 +159,8 @@ def _pixels_at_once(s: Conv2dShape, padded: int, x_pixel: int) -> int:
 
 
 def pack_dot(layer: Int8Layer, columns: bool = False) -> tuple[Array, ...]:
-    """Weights (groups, blocks, chunks, 4, 16) and, per block of 4 filters, bias and multipliers (2, 4).
+    """Weights (groups, blocks, chunks, 4, 16) and, per block of 4 filters, bias and multipliers (2, 4); rounded twice,
+    the shift to the left is the lowest byte of the bias.
 
     A filter's weights are (KH, KW, I / groups), with `columns` (KW, KH, I / groups).
     """
@@ -155,7 +170,8 @@ def pack_dot(layer: Int8Layer, columns: bool = False) -> tuple[Array, ...]:
     filters, inputs = -per_group % BLOCK, -w.shape[2] % LANES
     padded = np.pad(w, ((0, 0), (0, filters), (0, inputs)))
     w = padded.reshape(s.groups, -1, BLOCK, padded.shape[2] // LANES, LANES).transpose(0, 1, 3, 2, 4)
-    both = np.pad(np.stack([layer.bias, layer.m]).reshape(2, s.groups, per_group), ((0, 0), (0, 0), (0, filters)))
+    bias = layer.bias if layer.shifts is None else starts(replace(layer, shifts=255 - layer.shifts))
+    both = np.pad(np.stack([bias, layer.m]).reshape(2, s.groups, per_group), ((0, 0), (0, 0), (0, filters)))
     pairs = both.reshape(2, s.groups, -1, BLOCK).transpose(1, 2, 0, 3)
     return (
         np.ascontiguousarray(w).astype(np.int8).ravel(),
@@ -167,11 +183,13 @@ def _pixels_of_a_block(layer: Int8Layer) -> Array:
     """The stream of 16 bytes that are whole pixels."""
     times = LANES // layer.shape.ic
     w, bias, m = (np.concatenate([v] * times) for v in (layer.w, layer.bias, layer.m))
-    return pack_depthwise(replace(layer, shape=replace(layer.shape, ic=LANES), w=w, bias=bias, m=m))
+    shifts = None if layer.shifts is None else np.concatenate([layer.shifts] * times)
+    return pack_depthwise(replace(layer, shape=replace(layer.shape, ic=LANES), w=w, bias=bias, m=m, shifts=shifts))
 
 
 def pack_depthwise(layer: Int8Layer) -> Array:
-    """The stream of `pl_dw_mve_t`: for each block of channels its bias, weights tap by tap, multipliers, as int32."""
+    """The stream of `pl_dw_mve_t`: for each block of channels its bias, weights tap by tap, multipliers, as int32;
+    rounded twice, shifts to the left after each vector of multipliers."""
     s = layer.shape
     w = layer.w.reshape(s.ic, -1).T  # (taps, channels)
     many = len(w) > TAPS
@@ -191,4 +209,7 @@ def pack_depthwise(layer: Int8Layer) -> Array:
             np.ascontiguousarray(weights).astype(np.int8 if width == LANES else "<i2").ravel().view("<i4"),
             m[order.ravel()].astype("<i4"),
         ]
+        if layer.shifts is not None:
+            right = np.pad(layer.shifts[first : first + count] + 1, (0, width - count))[order.ravel()]
+            parts[-1] = np.stack([parts[-1].reshape(-1, 4), -right.reshape(-1, 4)], axis=1).astype("<i4").ravel()
     return np.concatenate(parts).astype(np.int32)

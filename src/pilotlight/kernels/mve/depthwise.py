@@ -8,21 +8,23 @@ Two products of int8 (weights never reach -128) fit int16, so taps are added in 
 
 Narrowing with saturation (twice vqmovn) puts the channels back in order. A rest of at most eight channels is widened
 by its loads instead: one vector of int16, two of int32 (even and odd channels). The stream of a block holds its bias,
-weights tap by tap (int16 for such a rest), and multipliers, each in the order of these vectors.
+weights tap by tap (int16 for such a rest), and multipliers, each in the order of these vectors; rounded twice, a vector
+of shifts follows on each of multipliers.
 """
 
 from __future__ import annotations
 
 from pilotlight.kernels.mve.arguments import DW, WINDOW
 from pilotlight.kernels.mve.function import HeliumFunction
-from pilotlight.kernels.mve.names import HeliumDepthwise
+from pilotlight.kernels.mve.names import HeliumDepthwise, Rounding
+from pilotlight.kernels.mve.rounding import multiply, shift_right
 
 _SUMS = ("q4", "q5", "q6", "q7")
 
 
 def depthwise(t: HeliumFunction, block: HeliumDepthwise) -> None:
     """All channels of consecutive pixels."""
-    taps, rest, shift, limits = block.taps, block.rest, block.shift, block.limits
+    taps, rest, rounding, limits = block.taps, block.rest, block.rounding, block.limits
     t.push(("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "lr"), "d8", "d15")
     t.write("mov r11, r0")
     t.load("r11", DW, ("r10", "y"), ("r7", "x"))
@@ -35,15 +37,15 @@ def depthwise(t: HeliumFunction, block: HeliumDepthwise) -> None:
         t.label("block")
         if block.repeat:
             t.load("r11", DW, ("r9", "w"))
-        _sixteen(t, taps, shift, limits, predicated=False)
+        _sixteen(t, taps, rounding, limits, predicated=False)
         t.branch("le lr,", "block")
     if rest:
         t.load("r11", DW, ("lr", "rest"))
         t.write("vctp.16 lr" if rest == 8 else "vctp.8 lr")
     if rest == 8:
-        _eight(t, taps, shift, limits)
+        _eight(t, taps, rounding, limits)
     elif rest:
-        _sixteen(t, taps, shift, limits, predicated=True)
+        _sixteen(t, taps, rounding, limits, predicated=True)
     t.load("r11", DW, ("r9", "pixels"))
     t.write("subs r9, r9, #1")
     t.branch("beq", "done")
@@ -139,15 +141,15 @@ def _many(t: HeliumFunction, block: HeliumDepthwise, label: str, predicated: boo
     t.write("add r3, r3, r1")
     _pair(t, "r2", "r3", predicated)
     t.branch("le lr,", label)
-    _finish(t, block.shift, block.limits, predicated)
+    _finish(t, block.rounding, block.limits, predicated)
 
 
-def _sixteen(t: HeliumFunction, taps: int, shift: int, limits: bool, predicated: bool) -> None:
+def _sixteen(t: HeliumFunction, taps: int, rounding: Rounding, limits: bool, predicated: bool) -> None:
     _start(t)
     pointers = _taps(taps)
     for at in range(0, taps, 2):
         _pair(t, pointers[at], pointers[at + 1] if at + 1 < taps else None, predicated)
-    _finish(t, shift, limits, predicated)
+    _finish(t, rounding, limits, predicated)
 
 
 def _start(t: HeliumFunction) -> None:
@@ -179,9 +181,9 @@ def _pair(t: HeliumFunction, first: str, second: str | None, predicated: bool) -
         _widen_and_add(t, products, sums)
 
 
-def _finish(t: HeliumFunction, shift: int, limits: bool, predicated: bool) -> None:
+def _finish(t: HeliumFunction, rounding: Rounding, limits: bool, predicated: bool) -> None:
     """Sums to outputs; r7 holds the zero point."""
-    _multiply(t, _SUMS, shift)
+    _multiply(t, _SUMS, rounding)
     for narrow, (bottom, top) in (("q0", _SUMS[:2]), ("q1", _SUMS[2:])):
         t.write(f"vqmovnb.s32 {narrow}, {bottom}")
         t.write(f"vqmovnt.s32 {narrow}, {top}")
@@ -196,7 +198,7 @@ def _finish(t: HeliumFunction, shift: int, limits: bool, predicated: bool) -> No
         t.write("vstrb.8 q2, [r10], #16")
 
 
-def _eight(t: HeliumFunction, taps: int, shift: int, limits: bool) -> None:
+def _eight(t: HeliumFunction, taps: int, rounding: Rounding, limits: bool) -> None:
     for q in _SUMS[:2]:
         t.write(f"vldrw.32 {q}, [r9], #16")
     for at, pointer in enumerate(_taps(taps)):
@@ -215,7 +217,7 @@ def _eight(t: HeliumFunction, taps: int, shift: int, limits: bool) -> None:
             t.write("vadd.i16 q0, q0, q2")
         if at % 2 or at == taps - 1:
             _widen_and_add(t, "q0", _SUMS[:2])
-    _multiply(t, _SUMS[:2], shift)
+    _multiply(t, _SUMS[:2], rounding)
     t.load("r11", DW, ("r7", "zy"))
     t.write("vqmovnb.s32 q0, q4")
     t.write("vqmovnt.s32 q0, q5")
@@ -233,12 +235,11 @@ def _widen_and_add(t: HeliumFunction, products: str, sums: tuple[str, ...]) -> N
         t.write(f"vadd.i32 {q}, {q}, q1")
 
 
-def _multiply(t: HeliumFunction, sums: tuple[str, ...], shift: int) -> None:
+def _multiply(t: HeliumFunction, sums: tuple[str, ...], rounding: Rounding) -> None:
     for q in sums:
         t.write("vldrw.32 q0, [r9], #16")
-        if shift:
-            t.write(f"vshl.i32 {q}, {q}, #{shift}")
-        t.write(f"vrmulh.s32 {q}, {q}, q0")
+        multiply(t, q, "q0", rounding)
+        shift_right(t, q, "q0", "q0", rounding, "[r9], #16")
 
 
 def _limit(t: HeliumFunction, limits: bool) -> None:

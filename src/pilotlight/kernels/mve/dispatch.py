@@ -70,7 +70,10 @@ def _signature(block: Dot | HeliumDepthwise, prefix: str) -> str:
 
 
 def _twin(block: Dot | HeliumDepthwise) -> str:
-    return f"pl_dot_c_mve(a, {block.pixels})" if isinstance(block, Dot) else f"pl_dw_c_mve(a, {int(block.repeat)})"
+    twice = int(block.rounding.twice)
+    if isinstance(block, Dot):
+        return f"pl_dot_c_mve(a, {block.pixels}, {twice})"
+    return f"pl_dw_c_mve(a, {int(block.repeat)}, {twice})"
 
 
 def _portable(name: str) -> str:
@@ -82,7 +85,7 @@ def _choice(blocks: Sequence[Dot | HeliumDepthwise], prefix: str, indent: str) -
     lines = []
     for at, block in enumerate(blocks):
         call = f"{prefix}_{block.name}(a);"
-        number = f"kind >> 4 == {block.shift}" if _any_depth(block) else f"kind == {block.kind}"
+        number = f"kind >> 4 == {block.rounding.number}" if _any_depth(block) else f"kind == {block.kind}"
         if len(blocks) == 1:
             lines.append(f"{indent}{call}")
         elif at == len(blocks) - 1:

@@ -11,8 +11,32 @@ STRAIGHT = 9  # chunks of 16 inputs that are written out instead of looped over
 TAPS = 9  # of a depthwise block that have a register each
 COPIES = ("rows_s8", "fill_s8", "window_s8")
 
-_DOT = re.compile(r"dot_s8_(?:(1|n)x4|2x4_(?:c(\d)|(even|odd)))(?:_k(\d+))?")
-_DW = re.compile(r"dw_s8_(?:t(\d)|many)((?:_16)?)((?:_r)?)(?:_(8|15))?(?:_k(\d+))?((?:_c)?)")
+_ROUNDING = r"(?:_k(\d+))?((?:_t)?)((?:_n)?)"
+_DOT = re.compile(r"dot_s8_(?:(1|n)x4|2x4_(?:c(\d)|(even|odd)))" + _ROUNDING)
+_DW = re.compile(r"dw_s8_(?:t(\d)|many)((?:_16)?)((?:_r)?)(?:_(8|15))?" + _ROUNDING + "((?:_c)?)")
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How sums become outputs: shifted left and rounded once, or rounded twice as TFLM does."""
+
+    shift: int = 0
+    twice: bool = False
+    nudge: bool = False  # half away from zero for negative ones
+
+    @property
+    def number(self) -> int:
+        return self.shift + 32 * self.twice + 64 * self.nudge
+
+    def __str__(self) -> str:
+        return (f"_k{self.shift}" if self.shift else "") + "_t" * self.twice + "_n" * self.nudge
+
+    @staticmethod
+    def parse(shift: str | None, twice: str, nudge: str) -> Rounding:
+        return Rounding(int(shift or 0), bool(twice), bool(nudge))
+
+
+ONCE = Rounding()
 
 
 @dataclass(frozen=True)
@@ -22,27 +46,27 @@ class Dot:
     pixels: int  # 1, 2, or 0: any number
     chunks: int = 0  # written out; 0: a loop, or one chunk where the number of pixels is any
     odd: bool = False  # the loop has an odd number of chunks
-    shift: int = 0
+    rounding: Rounding = ONCE
 
     @staticmethod
-    def of(depth: int, shift: int) -> Dot:
+    def of(depth: int, rounding: Rounding) -> Dot:
         """The block for more than one pixel."""
         chunks = -(-depth // 16)
         if chunks == 1:
-            return Dot(0, shift=shift)
+            return Dot(0, rounding=rounding)
         looped = chunks > STRAIGHT
-        return Dot(2, 0 if looped else chunks, looped and chunks % 2 == 1, shift)
+        return Dot(2, 0 if looped else chunks, looped and chunks % 2 == 1, rounding)
 
     @property
     def name(self) -> str:
         depth = f"c{self.chunks}" if self.chunks else "odd" if self.odd else "even"
         pixels = f"2x4_{depth}" if self.pixels == 2 else "1x4" if self.pixels else "nx4"
-        return f"dot_s8_{pixels}{_shift(self.shift)}"
+        return f"dot_s8_{pixels}{self.rounding}"
 
     @property
     def kind(self) -> int:
-        """The number that drivers choose the block by; blocks for one pixel differ by the shift alone."""
-        return (1 if self.pixels == 0 else self.chunks or STRAIGHT + 1 + self.odd) + 16 * self.shift
+        """The number that drivers choose the block by; blocks for one pixel differ by the rounding alone."""
+        return (1 if self.pixels == 0 else self.chunks or STRAIGHT + 1 + self.odd) + 16 * self.rounding.number
 
 
 @dataclass(frozen=True)
@@ -52,36 +76,33 @@ class HeliumDepthwise:
     taps: int  # 0: more than nine, in a loop
     whole: bool
     rest: int
-    shift: int
+    rounding: Rounding
     limits: bool  # inside int8
     repeat: bool = False  # every block has the weights of the first
 
     @staticmethod
-    def of(taps: int, channels: int, shift: int, lo: int, hi: int) -> HeliumDepthwise:
+    def of(taps: int, channels: int, rounding: Rounding, lo: int, hi: int) -> HeliumDepthwise:
         rest = channels % 16
         rest = 0 if rest == 0 else 8 if rest <= 8 and taps <= TAPS else 15
-        return HeliumDepthwise(taps if taps <= TAPS else 0, channels >= 16, rest, shift, (lo, hi) != (-128, 127))
+        return HeliumDepthwise(taps if taps <= TAPS else 0, channels >= 16, rest, rounding, (lo, hi) != (-128, 127))
 
     @property
     def name(self) -> str:
         parts = "_16" * self.whole + "_r" * self.repeat + (f"_{self.rest}" if self.rest else "")
-        return f"dw_s8_{f't{self.taps}' if self.taps else 'many'}{parts}{_shift(self.shift)}{'_c' * self.limits}"
+        return f"dw_s8_{f't{self.taps}' if self.taps else 'many'}{parts}{self.rounding}{'_c' * self.limits}"
 
     @property
     def kind(self) -> int:
         flags = 16 * self.whole + 512 * self.limits + 1024 * self.repeat
-        return self.taps + flags + 32 * self.rest + 2048 * self.shift
-
-
-def _shift(shift: int) -> str:
-    return f"_k{shift}" if shift else ""
+        return self.taps + flags + 32 * self.rest + 2048 * self.rounding.number
 
 
 def parse(name: str) -> Dot | HeliumDepthwise:
     if found := _DOT.fullmatch(name):
         pixels = {None: 2, "1": 1, "n": 0}[found[1]]
-        return Dot(pixels, int(found[2] or 0), found[3] == "odd", int(found[4] or 0))
+        return Dot(pixels, int(found[2] or 0), found[3] == "odd", Rounding.parse(*found.group(4, 5, 6)))
     if found := _DW.fullmatch(name):
-        taps, rest, shift = (int(n or 0) for n in found.group(1, 4, 5))
-        return HeliumDepthwise(taps, bool(found[2]), rest, shift, bool(found[6]), bool(found[3]))
+        rounding = Rounding.parse(*found.group(5, 6, 7))
+        taps, rest = (int(n or 0) for n in found.group(1, 4))
+        return HeliumDepthwise(taps, bool(found[2]), rest, rounding, bool(found[8]), bool(found[3]))
     raise PilotlightError(f"no micro-kernel is called {name!r}", kind="internal")

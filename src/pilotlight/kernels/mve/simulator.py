@@ -142,6 +142,13 @@ class HeliumSimulator(ThumbSimulator):
             self.set(part, int.from_bytes(data[4 * i : 4 * i + 4], "little"))
 
 
+def _rounding_shift(lanes: Lanes, left: Lanes) -> Lanes:
+    """To the left by the lowest byte of each lane; to the right, where that is negative, half up."""
+    right = np.maximum(-left, 0)
+    half: Lanes = (np.int64(1) << right) >> 1
+    return ((lanes << np.maximum(left, 0)) + half) >> right
+
+
 def _saturate(lanes: Lanes, bits: int) -> Lanes:
     return np.clip(lanes, -(1 << bits - 1), (1 << bits - 1) - 1)
 
@@ -153,7 +160,10 @@ _LANES: dict[str, Callable[[Lanes, Lanes, int], Lanes]] = {
     "vqadd": lambda a, b, bits: _saturate(a + b, bits),
     "vmul": lambda a, b, bits: a * b,
     "vrmulh": lambda a, b, bits: (a * b + (1 << bits - 1)) >> bits,
+    "vqrdmulh": lambda a, b, bits: _saturate((2 * a * b + (1 << bits - 1)) >> bits, bits),
     "vshl": lambda a, b, bits: a << b,
+    "vshr": lambda a, b, bits: a >> b,
+    "vrshl": lambda a, b, bits: _rounding_shift(a, ((b & 255) ^ 128) - 128),
     "vmax": lambda a, b, bits: np.maximum(a, b),
     "vmin": lambda a, b, bits: np.minimum(a, b),
 }
