@@ -26,6 +26,7 @@ from pilotlight.capture.tflite.capture import SUFFIX, capture_tflite
 from pilotlight.capture.torchscript.archive import SUFFIXES
 from pilotlight.capture.torchscript.capture import capture_archive
 from pilotlight.capture.userfile import from_here, load_file, load_module, seeded, user_error
+from pilotlight.capture.uses import OperatorUse
 from pilotlight.errors import PilotlightError, no_file
 from pilotlight.graph import Graph, Program
 from pilotlight.graph.names import model_name
@@ -122,6 +123,16 @@ def load_model(
     if weights is not None:
         load_weights(module, Path(weights))
     return capture(module, args, name, kwargs=kwargs, dynamic_shapes=shapes)
+
+
+def file_operators(model: str) -> list[OperatorUse]:
+    """The operators of a file of another framework, each with whether it is supported; none for other models."""
+    if not model.endswith(".onnx"):
+        return []
+    need_onnx()
+    from pilotlight.capture.onnx import support
+
+    return support.file_operators(Path(model))
 
 
 def _load_entries(

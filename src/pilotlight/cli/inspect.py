@@ -11,9 +11,23 @@ from pilotlight.cli.entries import describe_entries
 from pilotlight.cli.options import Request, model_command
 from pilotlight.cli.talk import Talk
 
+FILES = (".onnx",)
+
 if TYPE_CHECKING:
     from pilotlight.compiler import Build
     from pilotlight.toolchain import BuildInfo
+
+
+def _file_operators(talk: Talk, request: Request) -> list[dict[str, Any]]:
+    """Of a file of another framework: its operators, shown before the model is imported, which may fail."""
+    if not request.model.endswith(FILES):
+        return []
+    with talk.loading_pytorch():
+        from pilotlight.capture.source import file_operators
+        from pilotlight.report.inspection import file_operator_table
+    uses = [use.as_dict() for use in file_operators(request.model)]
+    talk.show(file_operator_table(uses))
+    return uses
 
 
 @click.command("inspect", short_help="Show what is in a model, what it needs, and whether it fits.")
@@ -25,6 +39,7 @@ if TYPE_CHECKING:
 def command(talk: Talk, request: Request, dump: bool, candidates: bool) -> None:
     """Show a model's operators, parameters and multiply-accumulates, the exact flash and RAM it needs, and
     whether it fits the board. Nothing is run."""
+    uses = _file_operators(talk, request)
     build = request.compile(talk)
     with talk.stage(f"compiling for {build.board.name} to get sizes"):
         info = build.build_for(build.board, check=False, need_compiler=False)
@@ -35,6 +50,8 @@ def command(talk: Talk, request: Request, dump: bool, candidates: bool) -> None:
 
     def described(one: Build, own: BuildInfo) -> dict[str, Any]:
         found = inspect_build(one, own)
+        if uses:
+            found["file_operators"] = uses
         if candidates:
             found["layers"] = layers(one)
         if dump:

@@ -23,6 +23,18 @@ def inspection_tables(found: dict[str, Any]) -> Iterator[RenderableType]:
         yield _memories(found)
 
 
+def file_operator_table(uses: list[dict[str, Any]]) -> Table:
+    """The operators of a file, those that are not supported first."""
+    grid = table()
+    grid.add_column("operators in the file")
+    grid.add_column("nodes", justify="right")
+    grid.add_column("")
+    for use in uses:
+        verdict = Text("supported", GOOD) if use["supported"] else Text(str(use["problem"]), BAD)
+        grid.add_row(use["operator"], number(use["nodes"]), verdict)
+    return grid
+
+
 def _operators(found: dict[str, Any]) -> Table:
     grid = table()
     grid.add_column("operators that run")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from pathlib import Path
 
 import onnx
 
@@ -11,22 +11,11 @@ from pilotlight.capture.onnx import operators
 from pilotlight.capture.onnx.control import CONTROL
 from pilotlight.capture.onnx.definitions import is_defined
 from pilotlight.capture.onnx.expansions import is_expanded
+from pilotlight.capture.onnx.file import normalized, read_model
 from pilotlight.capture.onnx.importer import RANDOM, unknown
 from pilotlight.capture.onnx.registry import MICROSOFT
+from pilotlight.capture.uses import OperatorUse
 from pilotlight.errors import UnsupportedError
-
-
-@dataclass(frozen=True)
-class OperatorUse:
-    """An operator of a model: how many nodes it has, and why it is not supported."""
-
-    operator: str
-    nodes: tuple[str, ...]
-    problem: str | None
-
-    def as_dict(self) -> dict[str, object]:
-        return {"operator": self.operator, "nodes": len(self.nodes), "supported": self.problem is None,
-                "problem": self.problem}
 
 
 def named_nodes(graph: onnx.GraphProto, prefix: str = "") -> Iterator[tuple[str, onnx.NodeProto]]:
@@ -49,6 +38,10 @@ def _problem(node: onnx.NodeProto) -> str | None:
     if node.domain not in ("", "ai.onnx", MICROSOFT) and not onnx.defs.has(node.op_type, node.domain):
         return f"it is a custom operator of the domain {node.domain!r}"
     return None if is_defined(node) else "no function computes it yet"
+
+
+def file_operators(path: Path) -> list[OperatorUse]:
+    return used_operators(normalized(read_model(path), path))
 
 
 def used_operators(model: onnx.ModelProto) -> list[OperatorUse]:
