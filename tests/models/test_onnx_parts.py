@@ -47,8 +47,9 @@ def test_branches_and_loops_run_on_the_board(tmp_path: Path) -> None:
     stacks = helper.make_graph(
         [node("Identity", ["c2"], ["go"]), node("Cast", ["i2"], ["f"], to=1), node("Add", ["v2", "f"], ["w2"]),
          node("Mul", ["w2", "x"], ["row"])],
-        "stacks", [*ports("i2", kind=TensorProto.INT64, shape=scalar), *ports("c2", kind=TensorProto.BOOL, shape=scalar),
-                   *ports("v2")],
+        "stacks",
+        [*ports("i2", kind=TensorProto.INT64, shape=scalar), *ports("c2", kind=TensorProto.BOOL, shape=scalar),
+         *ports("v2")],
         [*ports("go", kind=TensorProto.BOOL, shape=scalar), *ports("w2", "row")])
     step = helper.make_graph([node("Add", ["h", "r"], ["h2"]), node("Tanh", ["h2"], ["o"])], "step", ports("h", "r"),
                              ports("h2", "o"))

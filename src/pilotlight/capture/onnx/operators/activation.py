@@ -37,9 +37,11 @@ def selu(x: Tensor, *, alpha: float = 1.67326319217681884765625, gamma: float = 
 
 @operator("PRelu")
 def prelu(x: Tensor, slope: Tensor) -> Tensor:
-    if slope.numel() == 1 or (x.dim() > 1 and slope.numel() == x.shape[1] and slope.dim() == x.dim() - 1
-                              and slope.shape[0] == x.shape[1]):
-        return F.prelu(x, slope.reshape(-1))  # one slope a channel
+    """With one slope a channel, which operator sets before 7 give as a vector, or any that broadcasts."""
+    by_channel = x.dim() > 1 and slope.numel() == x.shape[1] and slope.dim() in (1, x.dim() - 1) \
+        and slope.shape[0] == x.shape[1] and (slope.dim() > 1 or x.shape[1] != x.shape[-1])
+    if slope.numel() == 1 or by_channel:
+        return F.prelu(x, slope.reshape(-1))
     return torch.where(x < 0, slope * x, x)
 
 
