@@ -42,7 +42,8 @@ def tried(call):
 
 def last_line(text):
     lines = [line for line in text.split("\\n") if line.strip()]
-    return (lines[-1] if "TorchScript interpreter" in text else lines[0] if lines else "").replace("RuntimeError: ", "")
+    line = lines[-1] if "TorchScript interpreter" in text else lines[0] if lines else ""
+    return line.replace("RuntimeError: ", "").split(" Declaration: ")[0].split(" Schema: ")[0]
 """
 
 

@@ -10,8 +10,8 @@ static const char typed[] = " annotate unchecked_cast uninitialized ";
 /* between underscores */
 static const char known[] =
     " torch parameters buffers init new setstate getstate enter exit call len getitem setitem delitem contains is isnot "
-    "not and or xor lshift rshift iand ior ixor ilshift irshift add sub mul truediv floordiv mod pow matmul neg abs "
-    "invert eq ne lt le gt ge iadd isub imul itruediv str float int bool hash iter next ";
+    "not and or xor lshift rshift add sub mul truediv floordiv mod pow matmul neg abs invert eq ne lt le gt ge str float "
+    "int bool hash iter next ";
 
 typedef struct {
     const byte *start, *at, *end;
@@ -22,8 +22,8 @@ typedef struct {
 
 static bool listed(const char *words, const byte *word, size_t length)
 {
-    for (const char *w = strstr(words, " "); w[1]; w = strchr(w + 1, ' ')) {
-        if (!strncmp(w + 1, (const char *)word, length) && w[1 + length] == ' ') {
+    for (; words[1]; words = strchr(words + 1, ' ')) {
+        if ((size_t)(strchr(words + 1, ' ') - words) == length + 1 && !memcmp(words + 1, word, length)) {
             return true;
         }
     }
@@ -121,7 +121,8 @@ static void word(source_t *s)
             put(s, "pass", 4);
             return;
         }
-        if (!listed(known, start + 2, length - 4)) {
+        const int changed = start[2] == 'i' && !listed(known, start + 2, length - 4); /* __iadd__ */
+        if (!listed(known, start + 2 + changed, length - 4 - (size_t)changed)) {
             refuse(s, start, length);
         }
     }
@@ -180,6 +181,9 @@ static void sign(source_t *s)
         default:
             if (!c || !strchr("\n .=-+<>!*/%&|^~", c)) {
                 refuse(s, s->at, 1);
+            }
+            if (c == '\n' && s->at + 1 < s->end && s->at[1] != ' ' && s->at[1] != '\n') {
+                refuse(s, s->at + 1, 1); /* outside the class or function */
             }
             put(s, &c, 1);
     }

@@ -13,6 +13,10 @@ class _Scripted:
         return object.__new__(cls)
 
 
+class _ScriptInterface(_Scripted):
+    pass
+
+
 # A value of an enumeration; the class gets one for each of its names.
 class _ScriptEnum:
     def __init__(self, value):
@@ -80,7 +84,7 @@ def _code(source, name, place):
         _refuse_file("%s has %d bytes, and at most 1048576 are read" % (_shown(name), place[-1]))
     data = source.read(*place[:2])
     try:
-        return bytes(data) if len(place) == 2 else _torch._nn._jit_inflate(data, place[2])
+        return str(data if len(place) == 2 else _torch._nn._jit_inflate(data, place[2]), "utf-8")
     except ValueError as error:
         _refuse_file("%s: %s" % (_shown(name), error))
 
@@ -91,7 +95,6 @@ class _Archive:
         from collections import OrderedDict
 
         self.root = _Nothing()  # __torch__
-        self.kinds = {}  # of the attributes of classes that are not simple: their types
         self.fields = {}  # of named tuples: the types
         self.parameters = {}  # by the id of the tensor that each was made from, and the tensor
         self.views = {}
@@ -109,62 +112,61 @@ class _Archive:
         path = name[5:-3].replace("/", ".") + "."
         start = lines = 0
         while start < len(text):
-            end = min([k for k in (text.find(b"\n" + w, start) + 1 for w in (b"class ", b"def ")) if k] + [len(text)])
-            part = text[start:end]
-            lines += self.run(scope, path, name, part, lines)
+            end = min([k for k in (text.find("\n" + w, start) + 1 for w in ("class ", "def ")) if k] + [len(text)])
+            lines += self.run(scope, path, name, text[start:end], lines)
             start = end
 
     def run(self, scope, path, file, text, lines):
         import builtins
 
-        head = str(text[: (text.find(b":\n") + 1 or 1) - 1], "utf-8")
+        head = text.partition(":\n")[0]
         word, _, title = head.partition(" ")
+        if word not in ("class", "def"):
+            if text.strip():
+                _refuse_file("%s:%d: this is neither a class nor a function" % (_shown(file), lines + 1))
+            return 0
         name, _, base = title.partition("(")
         found = {}
         if word == "class" and base[:-1] == "NamedTuple":
             from collections import namedtuple
 
-            kinds = _attributes(text)
-            self.fields[path + name] = [kind for _, kind in kinds]
-            found[name] = namedtuple(name, [field for field, _ in kinds])
+            rows = [line.split(" : ") for line in text.split("\n") if " : " in line]
+            self.fields[path + name] = [row[1] for row in rows]
+            found[name] = namedtuple(name, [row[0].strip() for row in rows])
         else:
+            if word == "class" and not base:
+                text = text[: len(head)] + "(Module)" + text[len(head) :]
             try:
-                if word == "class" and not base:
-                    text = text[: len(head)] + b"(Module)" + text[len(head) :]
                 source = "\n" * lines + _torch._nn._jit_source(text)
                 exec(builtins.compile(source, file, "exec"), self.names, found)
-            except (ValueError, SyntaxError, UnicodeError) as error:
+            except MemoryError:
+                raise
+            except Exception as error:
                 at, _, what = str(error).partition(": ")
-                if not isinstance(error, ValueError) or not at.isdigit():
-                    _refuse_file("%s from line %d on is no TorchScript: %s" % (_shown(file), lines + 1, error))
-                _refuse_file(
-                    "%s:%d: %s is none of TorchScript's words, so this code is not run"
-                    % (_shown(file), lines + int(at), _shown(what))
-                )
+                if at.isdigit():
+                    what += " is none of TorchScript's words, so this code is not run"
+                else:
+                    at, what = 1, "this is no TorchScript: " + str(error)
+                _refuse_file("%s:%d: %s" % (_shown(file), lines + int(at), what))
         for key in found:
             made = found[key]
             if word == "class" and key == name and base[:-1] != "NamedTuple":
-                self.describe(made, path + name, text, base[:-1])
+                self.describe(made, text, base[:-1])
             setattr(scope, key, made)
-        return text.count(b"\n")
+        return text.count("\n")
 
     # what Python does not keep of a class
-    def describe(self, made, path, text, base):
-        made._name = path
+    def describe(self, made, text, base):
         if base == "Enum":
-            order = [line.split()[0] for line in str(text, "utf-8").split("\n")[1:] if " = " in line]
+            order = [line.split()[0] for line in text.split("\n")[1:] if " = " in line]
             made._order = tuple(order)
             for name in order:
                 setattr(made, name, made(getattr(made, name)))
             return
-        self.kinds[path] = dict([item for item in _attributes(text) if "__torch__" in item[1]])
         made._signatures = {}
-        at = text.find(b"\n  def ")
-        while at > 0:
-            end = text.find(b":\n", at)
-            name, _, rest = str(text[at + 7 : end], "utf-8").partition("(")
+        for part in text.split("\n  def ")[1:]:
+            name, _, rest = part.partition(":\n")[0].partition("(")
             made._signatures[name] = rest
-            at = text.find(b"\n  def ", end)
 
     # what a qualified name stands for
     def look(self, path):
@@ -197,10 +199,7 @@ class _Archive:
             return
         kind = type(it)
         kind._order = tuple(state)
-        kinds = self.kinds.get(kind._name, {})
         for name, value in state.items():
-            if name in kinds and isinstance(value, (tuple, list, dict)):
-                value = self.to_script(value, _parsed(kinds[name]))
             if name in kind.__parameters__ and isinstance(value, _torch.Tensor):
                 if id(value) not in self.parameters:
                     self.parameters[id(value)] = (_torch.Parameter(value, value.requires_grad), value)
@@ -212,63 +211,53 @@ class _Archive:
     # a value as one of a type; ValueError if it is none
     def to_script(self, value, kind):
         head, args = kind
-        simple = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if head == "Optional":
-            return None if value is None else self.to_script(value, args[0])
-        if head == "Any":
+        if isinstance(value, _torch.dtype):
+            value = _SCRIPT_TYPES.index(str(value)[6:])
+        elif isinstance(value, _torch.Tensor) and head in ("int", "float") and value.numel() == 1:
+            if head == "float" or not value.is_floating_point():
+                value = value.item()
+        simple = {
+            "int": (int, bool), "float": (int, float, bool), "number": (int, float), "bool": (int, float, bool), "str": str,
+            "Tensor": _torch.Tensor, "NoneType": type(None), "Device": (_torch.device, str),
+        }.get(head)
+        many = isinstance(value, (list, tuple))
+        if simple:
+            if isinstance(value, simple):
+                change = {"int": int, "float": float, "bool": bool, "Device": torch.device}.get(head)
+                return change(value) if change and type(value) is not _torch.device else value
+        elif head == "Any":
             return self.any(value)
-        if head == "Union":
+        elif head in ("Optional", "Union"):
+            if head == "Optional" and value is None:
+                return None
             for one in args:
                 try:
                     return self.to_script(value, one)
                 except ValueError:
                     pass
-        elif head == "List" and isinstance(value, (list, tuple)):
+        elif head == "List" and many:
             return [self.to_script(v, args[0]) for v in value]
-        elif head == "Tuple" and isinstance(value, (list, tuple)) and (len(value) == len(args) or args[0][0] == "()"):
-            return tuple([self.to_script(v, k) for v, k in zip(value, args)])
         elif head == "Dict" and isinstance(value, dict):
             made = self.new_dict()
             for k, v in value.items():
                 made[self.to_script(k, args[0])] = self.to_script(v, args[1])
             return made
-        elif head in self.fields and isinstance(value, (list, tuple)) and len(value) == len(self.fields[head]):
-            pairs = zip(value, self.fields[head])
-            return self.look(head)(*[self.to_script(v, _parsed(k)) for v, k in pairs])
-        elif head == "int":
-            if isinstance(value, _torch.dtype):
-                return _SCRIPT_TYPES.index(str(value)[6:])
-            if isinstance(value, _torch.Tensor) and value.numel() == 1 and not value.is_floating_point():
-                return int(value.item())
-            if isinstance(value, int):
-                return int(value)
-        elif head == "float":
-            if isinstance(value, _torch.Tensor) and value.numel() == 1:
-                return float(value.item())
-            if isinstance(value, (int, float)):
-                return float(value)
-        elif head == "Device":
-            if isinstance(value, (str, _torch.device)):
-                return torch.device(value) if isinstance(value, str) else value
-        elif head == "number" and simple or head == "bool" and isinstance(value, bool):
-            return value
-        elif head == "str" and isinstance(value, str) or head == "NoneType" and value is None:
-            return value
-        elif head == "Tensor" and isinstance(value, _torch.Tensor):
-            return value
+        elif many and (head == "Tuple" or head in self.fields):
+            args = [_parsed(kind) for kind in self.fields[head]] if head in self.fields else args
+            if len(value) == len([kind for kind in args if kind[0] != "()"]):
+                made = [self.to_script(v, k) for v, k in zip(value, args)]
+                return self.look(head)(*made) if head in self.fields else tuple(made)
         elif head[:9] == "__torch__":
-            inner = value._c if isinstance(value, RecursiveScriptModule) else value
+            inner = getattr(value, "_c", value)
             found = self.look(head)
-            if isinstance(found, type) and (isinstance(inner, found) or not hasattr(found, "_name")):
+            if isinstance(found, type) and (isinstance(inner, found) or issubclass(found, _ScriptInterface)):
                 return inner
         raise ValueError
 
     # the same for any type, and for attributes
     def any(self, value):
         def single(value):
-            if isinstance(value, _torch.dtype):
-                return _SCRIPT_TYPES.index(str(value)[6:])
-            return value._c if isinstance(value, RecursiveScriptModule) else value
+            return _SCRIPT_TYPES.index(str(value)[6:]) if isinstance(value, _torch.dtype) else getattr(value, "_c", value)
 
         return self.mapped(value, single)
 
@@ -344,21 +333,6 @@ def _place(error):
     lines = [line for line in text.getvalue().split("\n") if 'File "code/' in line]
     words = lines[-1].replace('"', "").replace(",", "").split() if lines else []
     return "%s (%s:%s)" % (words[5], words[1], words[3]) if len(words) > 5 else "the archive"
-
-
-# the attributes of a class and their types: `  weight : Tensor`
-def _attributes(text):
-    found = []
-    for line in str(text, "utf-8").split("\n")[1:]:
-        if line[:6] == "  def ":
-            break
-        name, colon, kind = line.partition(" : ")
-        if colon and name[:2] == "  ":
-            found.append((name[2:], kind.partition(" = ")[0]))
-        elif line[:18] == '  __annotations__[':
-            name, _, kind = line[19:].partition('"] = ')
-            found.append((name, kind))
-    return found
 
 
 # A type as (name, types in its brackets).
@@ -443,9 +417,6 @@ class RecursiveScriptModule(torch.nn.Module):
 
     def extra_repr(self):
         return "original_name=" + self.original_name
-
-    def __len__(self):
-        return self._archive.call(self._c, "__len__", (), {})
 
 
 # parameters, buffers or modules by name: what is written to it is written to their owner

@@ -21,20 +21,15 @@ def _script_names(archive):
     import builtins
 
     names = dict.fromkeys(dir(builtins), _no_name)
-    ops, prim = _Nothing(), _ScriptOperators()
-    ops.prim, ops.aten = prim, _ScriptOperators()
-    for name in "is_cuda is_sparse is_quantized is_mkldnn is_nested is_mps is_xla is_meta".split():
-        setattr(prim, name, lambda x: False)
-    for where, known in ((prim, _script_prim()), (ops.aten, _script_own())):
-        for name in known:
-            setattr(where, name, known[name])
+    ops = _Nothing()
+    ops.prim, ops.aten = _ScriptOperators(_SCRIPT_PRIM), _ScriptOperators(_SCRIPT_OWN)
     names.update({
         "torch": ops.aten, "ops": ops, "CONSTANTS": _Nothing(), "__torch__": archive.root, "Module": _Scripted,
-        "ModuleInterface": _Scripted, "Interface": _Scripted, "Enum": _ScriptEnum,
+        "ModuleInterface": _ScriptInterface, "Interface": _ScriptInterface, "Enum": _ScriptEnum,
         "annotate": lambda kind, value: value, "unchecked_cast": lambda kind, value: value,
         "uninitialized": lambda kind: None, "isinstance": lambda value, kind: _script_is(archive, value, kind),
         "inf": float("inf"), "nan": float("nan"), "range": range, "sorted": sorted, "getattr": _script_attribute,
-        "int": _script_int, "float": lambda x: float(_script_number(x)), "bool": lambda x: bool(_script_number(x)),
+        "int": lambda x: int(_script_number(x)), "float": lambda x: float(_script_number(x)), "bool": lambda x: bool(_script_number(x)),
         "str": _script_text, "print": lambda *values: print(*[_script_text(v) for v in values]),
         "__dtype": _script_dtype, "__dict": lambda *items: _script_dict(archive, items),
         "fork": lambda function, *args: function(*args),
@@ -87,10 +82,6 @@ def _script_dtype(number):
 
 def _script_number(x):
     return x.item() if isinstance(x, _torch.Tensor) else x
-
-
-def _script_int(x):
-    return int(_script_number(x))
 
 
 # as 64 bits have it
@@ -153,7 +144,7 @@ def _script_percent(text, values):
     values = list(values) if isinstance(values, tuple) else [values]
     first, *parts = text.replace("%%", "\0").split("%")
     if len(values) != len(parts):
-        raise RuntimeError("Too %s arguments for format string: %s" % ("few" if len(values) < len(parts) else "many", text))
+        raise RuntimeError("Too %s arguments for format string" % ("few" if len(values) < len(parts) else "many"))
     for value, part in zip(values, parts):
         c = part[:1]
         if c not in "sdifec" or not c:
@@ -172,10 +163,19 @@ def _script_percent(text, values):
 # Operators by name. Where PyTorch has an operator for tensors and one for numbers or containers, the first argument
 # decides.
 class _ScriptOperators:
+    def __init__(self, table):
+        self._table = table
+
     def __getattr__(self, name):
-        found = _script_operator(name)
+        found = _script_entry(self._table, name) or _script_operator(name)
         setattr(self, name, found)
         return found
+
+
+# The value of a name in a table: source text takes less room than bytecode, and most of it is never needed.
+def _script_entry(table, name):
+    at = table.find("\n" + name + " ")
+    return eval(table[at + len(name) + 2 : table.find("\n", at + 1)], _names) if at >= 0 else None
 
 
 def _script_operator(name):
@@ -227,8 +227,8 @@ def _script_others(name):
 
     words = _SCRIPT_SIGNS.split()
     if name in words:
-        return eval("lambda a, b: w(a %s b)" % words[words.index(name) + 1], {"w": _wrapped})
-    found = _script_numbers().get(name)
+        return eval("lambda a, b: _wrapped(a %s b)" % words[words.index(name) + 1], _names)
+    found = _script_entry(_SCRIPT_NUMBERS, name)
     if found:
         return found
     if hasattr(math, name):
@@ -317,33 +317,6 @@ def _script_find(name):
     return call
 
 
-def _script_logic(sign):
-    both = eval("lambda a, b: a %s b" % sign)
-    return lambda a, b: bool(both(a, b)) if isinstance(a, bool) and isinstance(b, bool) else both(a, b)
-
-
-def _script_expand(x, sizes, implicit=False):
-    return x.expand(sizes)
-
-
-def _script_softmax(name):
-    return lambda x, dim, dtype=None: getattr(_torch, name)(
-        x, dim, dtype=_script_dtype(dtype) if type(dtype) is int else dtype
-    )
-
-
-def _script_unique(x, sorted=True, inverse=False, counts=False):
-    return _torch.unique(x, sorted, True, True)
-
-
-def _script_convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups, *flags):
-    return _torch.convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-
-
-def _script_padded(x, weight, bias, stride, padding, dilation, groups):
-    return getattr(_torch, "conv%dd" % (weight.dim() - 2))(x, weight, bias, stride, padding, dilation, groups)
-
-
 # what tracing leaves of attention and of a whole layer of a transformer
 def _script_attention(x, key, value, width, heads, weight, bias, out_weight, out_bias, mask=None, weights=True, *_):
     if mask is not None or weights or not (x is key and key is value):
@@ -373,48 +346,102 @@ def _script_encoder(x, width, heads, w, b, out_w, out_b, gelu, norm_first, eps, 
     return x
 
 
-def _script_numbers():
-    return {
-        "div": _script_div, "neg": lambda a: _wrapped(-a), "pow": lambda a, b: float(a) ** b, "sum": sum, "any": any,
-        "all": all, "floor": lambda a: __import__("math").floor(a), "ceil": lambda a: __import__("math").ceil(a),
-        "round": lambda a: float(round(a)), "abs": abs, "sort": lambda x, reverse=False: x.sort(reverse=reverse),
-        "copy": lambda x: x.copy(), "hex": hex, "oct": oct, "bin": bin, "ord": ord, "chr": chr, "divmod": divmod,
-        "gcd": _script_gcd,
-    }
-
-
-def _script_own():
-    return {
-        "size": lambda x, dim=None: list(x.shape) if dim is None else x.shape[dim],
-        "stride": lambda x, dim=None: list(x.stride()) if dim is None else x.stride(dim),
-        "len": lambda x: len(x), "slice": _script_slice, "to": _script_to, "format": _script_format,
-        "percentFormat": _script_percent, "_set_item": _script_set, "__delitem__": _script_delete, "Delete": _script_delete,
-        "__getitem__": lambda x, key: x[key], "__contains__": lambda x, key: key in x, "__is__": lambda a, b: a is b,
-        "__isnot__": lambda a, b: a is not b, "__not__": lambda a: not a, "__and__": _script_logic("&"),
-        "__or__": _script_logic("|"), "__xor__": _script_logic("^"), "list": lambda x: list(x),
-        "keys": lambda x: list(x.keys()), "values": lambda x: list(x.values()), "items": lambda x: list(x.items()),
-        "add_": _script_extend, "find": _script_find("find"), "rfind": _script_find("rfind"), "expand": _script_expand,
-        "__range_length": lambda start, end, step: len(range(start, end, step)),
-        "__derive_index": lambda k, start, step: start + k * step, "_convolution": _script_convolution,
-        "_convolution_mode": _script_padded, "is_autocast_enabled": lambda *kind: False,
-        "is_autocast_cpu_enabled": lambda: False,
-        "softmax": _script_softmax("softmax"), "log_softmax": _script_softmax("log_softmax"),
-        "warn": lambda *text: None, "_unwrap_optional": lambda x: x, "wait": lambda x: x,
-        "_shape_as_tensor": lambda x: _torch.tensor(list(x.shape)), "numel": lambda x: x.numel(),
-        "numpy_T": lambda x: x.permute(list(range(x.dim()))[::-1]), "is_nonzero": lambda x: bool(x.item()),
-        "cartesian_prod": lambda x: _torch.cartesian_prod(*x), "_unique2": _script_unique,
-        "_native_multi_head_attention": _script_attention, "_transformer_encoder_layer_fwd": _script_encoder,
-        "tensordot": lambda a, b, dims, others: _torch.tensordot(a, b, (dims, others)),
-    }
-
-
-def _script_prim():
-    return {
-        "dtype": lambda x: _SCRIPT_TYPES.index(str(x.dtype)[6:]), "device": lambda x: x.device, "layout": lambda x: 0,
-        "requires_grad": lambda x: x.requires_grad, "shape": lambda x: list(x.shape), "ndim": lambda x: x.dim(),
-        "data": lambda x: x.detach(), "NumToTensor": lambda x: _torch.tensor(x), "RaiseException": _script_raise,
-        "min": lambda a, b=None: _script_least(min, a, b), "max": lambda a, b=None: _script_least(max, a, b), "abs": abs,
-        "type": lambda x: x.type, "unchecked_unwrap_optional": lambda x: x, "itemsize": lambda x: x.element_size(),
-        "EnumName": lambda x: x.name, "EnumValue": lambda x: x.value, "rangelist": lambda n: list(range(n)),
-        "tolist": lambda x, *kind: x.tolist(),
-    }
+# Lines of names and values. For numbers, text and containers, where there is an operator for tensors as well:
+_SCRIPT_NUMBERS = """
+div _script_div
+neg lambda a: _wrapped(-a)
+pow lambda a, b: float(a) ** b
+sum sum
+any any
+all all
+floor lambda a: int(a // 1)
+ceil lambda a: -int(-a // 1)
+round lambda a: float(round(a))
+abs abs
+sort lambda x, reverse=False: x.sort(reverse=reverse)
+copy lambda x: x.copy()
+hex hex
+oct oct
+bin bin
+ord ord
+chr chr
+divmod divmod
+gcd _script_gcd
+ljust lambda x, n, fill=" ": x + fill * (n - len(x))
+rjust lambda x, n, fill=" ": fill * (n - len(x)) + x
+capitalize lambda x: x[:1].upper() + x[1:].lower()
+"""
+# for everything that they take
+_SCRIPT_OWN = """
+size lambda x, dim=None: list(x.shape) if dim is None else x.shape[dim]
+stride lambda x, dim=None: list(x.stride()) if dim is None else x.stride(dim)
+len len
+slice _script_slice
+to _script_to
+format _script_format
+percentFormat _script_percent
+_set_item _script_set
+__delitem__ _script_delete
+Delete _script_delete
+__getitem__ lambda x, key: x[key]
+__contains__ lambda x, key: key in x
+__is__ lambda a, b: a is b
+__isnot__ lambda a, b: a is not b
+__not__ lambda a: not a
+__and__ lambda a, b: bool(a & b) if a is True or a is False else a & b
+__or__ lambda a, b: bool(a | b) if a is True or a is False else a | b
+__xor__ lambda a, b: bool(a ^ b) if a is True or a is False else a ^ b
+list list
+keys lambda x: list(x.keys())
+values lambda x: list(x.values())
+items lambda x: list(x.items())
+add_ _script_extend
+find _script_find("find")
+rfind _script_find("rfind")
+expand lambda x, sizes, implicit=False: x.expand(sizes)
+__range_length lambda start, end, step: len(range(start, end, step))
+__derive_index lambda k, start, step: start + k * step
+_convolution lambda x, w, b, *how: _torch.convolution(x, w, b, *how[:6])
+_convolution_mode lambda x, w, *how: getattr(_torch, "conv%dd" % (w.dim() - 2))(x, w, *how)
+softmax lambda x, dim, dtype=None: _torch.softmax(x, dim, dtype=_script_dtype(dtype))
+log_softmax lambda x, dim, dtype=None: _torch.log_softmax(x, dim, dtype=_script_dtype(dtype))
+is_autocast_enabled lambda *kind: False
+is_autocast_cpu_enabled lambda: False
+warn lambda *text: None
+_unwrap_optional lambda x: x
+wait lambda x: x
+_shape_as_tensor lambda x: _torch.tensor(list(x.shape))
+numel lambda x: x.numel()
+numpy_T lambda x: x.permute(list(range(x.dim()))[::-1])
+is_nonzero lambda x: bool(x.item())
+cartesian_prod lambda x: _torch.cartesian_prod(*x)
+_unique2 lambda x, *how: _torch.unique(x, True, True, True)
+tensordot lambda a, b, dims, others: _torch.tensordot(a, b, (dims, others))
+_native_multi_head_attention _script_attention
+_transformer_encoder_layer_fwd _script_encoder
+"""
+_SCRIPT_PRIM = """
+dtype lambda x: _SCRIPT_TYPES.index(str(x.dtype)[6:])
+device lambda x: x.device
+layout lambda x: 0
+is_cuda lambda x: False
+is_sparse lambda x: False
+is_quantized lambda x: False
+is_nested lambda x: False
+requires_grad lambda x: x.requires_grad
+shape lambda x: list(x.shape)
+ndim lambda x: x.dim()
+data lambda x: x.detach()
+NumToTensor lambda x: _torch.tensor(x)
+RaiseException _script_raise
+min lambda a, b=None: _script_least(min, a, b)
+max lambda a, b=None: _script_least(max, a, b)
+abs abs
+type lambda x: x.type
+unchecked_unwrap_optional lambda x: x
+itemsize lambda x: x.element_size()
+EnumName lambda x: x.name
+EnumValue lambda x: x.value
+rangelist lambda n: list(range(n))
+tolist lambda x, *kind: x.tolist()
+"""
