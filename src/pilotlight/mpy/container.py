@@ -14,7 +14,7 @@ _END = b"\xff"
 
 
 @dataclass(frozen=True)
-class Image:
+class MachineCode:
     """Machine code that begins with its import function, linked at address 0; `fixes` are words and what is added to
     them."""
 
@@ -23,7 +23,7 @@ class Image:
     fixes: dict[int, int] = field(default_factory=dict)  # offset: TEXT, ...
 
 
-def mpy_file(image: Image, architecture: int, names: Sequence[str]) -> bytes:
+def mpy_file(image: MachineCode, architecture: int, names: Sequence[str]) -> bytes:
     """`names` are the strings that code finds by number, the first of them the module's own name."""
     parts = [bytes([ord("M"), _VERSION, architecture << 2 | _SUB_VERSION, _SMALL_INT_BITS])]
     parts += [_number(len(names)), _number(0), *map(_name, names)]
@@ -45,7 +45,7 @@ def _name(text: str) -> bytes:
     return _number(len(data) << 1) + data + b"\0"
 
 
-def _relocations(image: Image) -> Iterable[bytes]:
+def _relocations(image: MachineCode) -> Iterable[bytes]:
     """Neighbours of one kind together."""
     words = {offset // image.word: kind for offset, kind in image.fixes.items()}
     done = -1

@@ -16,7 +16,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from pilotlight.boards import Board
 from pilotlight.errors import PilotlightError
-from pilotlight.mpy.container import ENTRIES, NAMES, TABLE, TEXT, Image
+from pilotlight.mpy.container import ENTRIES, NAMES, TABLE, TEXT, MachineCode
 from pilotlight.toolchain.command import run
 from pilotlight.toolchain.find import Toolchain
 
@@ -50,7 +50,7 @@ _RELATIVE = {
 }
 
 
-def link(toolchain: Toolchain, board: Board, work: Path, objects: Sequence[str], word: int) -> Image:
+def link(toolchain: Toolchain, board: Board, work: Path, objects: Sequence[str], word: int) -> MachineCode:
     """The image of objects and what they need of the compiler's library."""
     words = "".join(f"        {name} = .; {'QUAD' if word == 8 else 'LONG'}(0)\n" for name in _WORDS)
     entries = "".join(f"{name} = {number};\n" for name, number in _ENTRIES.items())
@@ -66,7 +66,7 @@ def link(toolchain: Toolchain, board: Board, work: Path, objects: Sequence[str],
     return _read(image, word)
 
 
-def _read(path: Path, word: int) -> Image:
+def _read(path: Path, word: int) -> MachineCode:
     with path.open("rb") as file:
         elf = ELFFile(file)
         for name in (".data", ".bss", ".got"):
@@ -86,7 +86,7 @@ def _read(path: Path, word: int) -> Image:
             value = 0 if known else int.from_bytes(code[offset : offset + word], "little") - start
             code[offset : offset + word] = (value % (1 << 8 * word)).to_bytes(word, "little")
             fixes[offset] = ENTRIES + _ENTRIES[symbol] if known else TEXT
-        return Image(bytes(code), word, fixes)
+        return MachineCode(bytes(code), word, fixes)
 
 
 def _addresses(elf: ELFFile, symbols: SymbolTableSection, start: int) -> list[tuple[int, str]]:
