@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ def built(
 ) -> tuple[NativeModule, Build | ProgramBuild]:
     """The native module of what was captured."""
     architecture, stands_for = choose(arch, board)
-    make = compile_program if isinstance(captured, Program) else compile
+    make: Callable[..., Build | ProgramBuild] = compile_program if isinstance(captured, Program) else compile
     build = make(captured, stands_for, **choices)
     return native_module(build, architecture), build
 

@@ -29,8 +29,7 @@ from pilotlight.toolchain.objects import Unit, compile_units
 _SOURCES = Path(__file__).parent.parent / "csrc" / "mpy"
 _PACKAGE = "package.json"
 _OPTIMIZE = {"speed": "-O2", "size": "-Os", "ram": "-O2"}
-# Addresses in whole words, which can be corrected, or relative to the instruction.
-_FLAGS = {
+_FLAGS: dict[str, tuple[str, ...]] = {
     "arm-none-eabi": ("-mword-relocations",),
     "riscv64-unknown-elf": (),
     "host": (
@@ -107,15 +106,12 @@ def _entries(build: Build | ProgramBuild) -> list[NativeEntry]:
 
 
 def _compiler(board: Board, kind: str | None) -> Toolchain:
-    """GCC: its linker keeps the relocations."""
     if board.is_host and platform.machine().lower() not in ("x86_64", "amd64"):
         raise PilotlightError(
             f"native modules for x64 are made on x86-64, and this computer is {platform.machine()}",
             hint="choose the architecture of your board with --arch", kind="usage",
         )
-    if kind == "zig":
-        raise PilotlightError("native modules are linked with GCC, not zig", hint="omit --toolchain zig", kind="usage")
-    return find(board, "gcc")
+    return find(board, kind)
 
 
 def _digest(build: Build | ProgramBuild, architecture: Architecture, constants: bytes, description: bytes) -> bytes:
@@ -137,14 +133,22 @@ def _compile(compiler: Toolchain, build: Build | ProgramBuild, work: Path, model
         if file.endswith((".c", ".h", ".S")) and not file.startswith(f"{name}_weights."):
             (source / file).write_bytes(content.encode() if isinstance(content, str) else content)
     (work / "pl_model.h").write_text(model, encoding="utf-8", newline="\n")
-    flags = _FLAGS[build.board.toolchain]
+    level = "-Os" if compiler.kind == "zig" else _OPTIMIZE[build.options.optimize]
     own = [file for file in build.module.metadata["sources"] if not file.startswith(f"{name}_weights.")]
-    units = [Unit(source / file, f"model/{file}.o", (_OPTIMIZE[build.options.optimize], *flags)) for file in own]
+    units = [Unit(source / file, f"model/{file}.o", (level, *_flags(compiler, build.board))) for file in own]
     compile_units(compiler, build.board, work, units)
     include = [part for folder in (_SOURCES, work, source) for part in ("-iquote", str(folder))]
-    glue = Unit(_SOURCES / "module.c", "module.o", ("-Os", *flags, *include))
-    compile_units(compiler, _plainest(build.board), work, [glue])
+    plainest = _plainest(build.board)
+    glue = Unit(_SOURCES / "module.c", "module.o", ("-Os", *_flags(compiler, plainest), *include))
+    compile_units(compiler, plainest, work, [glue])
     return [*(unit.object for unit in units), glue.object]
+
+
+def _flags(compiler: Toolchain, board: Board) -> tuple[str, ...]:
+    """Addresses in whole words, which can be corrected, or relative to the instruction."""
+    if compiler.kind == "zig" and board.toolchain == "arm-none-eabi":
+        return tuple(f"{flag}+no_movt" for flag in compiler.flags(board) if flag.startswith("-mcpu="))
+    return _FLAGS[board.toolchain]
 
 
 def _plainest(board: Board) -> Board:
