@@ -52,6 +52,9 @@ mpy: setup ## native modules under stock MicroPython on every emulated core; wri
 torchscript: setup ## the models of the zoo traced and scripted, compiled and compared with PyTorch
 	PILOTLIGHT_ALL_MODELS=1 $(PYTHON) -m pytest -n 2 tests/models/test_torchscript.py $(PYTEST_ARGS)
 
+torchscript-micropython: setup ## the same archives and silero-vad through MicroPython's torch.jit.load
+	PILOTLIGHT_ALL_MODELS=1 $(PYTHON) -m pytest tests/micropython/test_jit.py $(PYTEST_ARGS)
+
 sizes: setup ## code, RAM and instructions of example networks; writes benchmarks/sizes.md
 	$(PYTHON) benchmarks/sizes.py
 

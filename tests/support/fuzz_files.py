@@ -1,11 +1,11 @@
-"""Mutated files through torch.load, safetensors and native modules of a MicroPython that is built with sanitizers.
+"""Mutated files through torch.load, torch.jit.load, safetensors and native modules under sanitizers.
 
     python -m support.fuzz_files [--count 100000] [--first 0] [--jobs 2]
 
 Every file must give a value or one of our sentences: no crash, no other exception, no load of more than two seconds,
 no more memory than a heap of 2 MB for files of up to 10 KB. Tensors of a file in memory must lie inside it; weights
-that a native module takes must be its own. Every fifth file is one of weights. A file that fails has a number:
-`--first NUMBER --count 1` makes it again.
+that a native module takes must be its own. Every fifth file is one of weights, every seventh of the others TorchScript.
+A file that fails has a number: `--first NUMBER --count 1` makes it again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import torch
 import pilotlight as pl
 from pilotlight.micropython.build import unix_binary
 from support.hostile_files import ARCHIVES, SAFETENSORS, saved
+from support.hostile_scripts import SCRIPTS, mutable
 from support.native_modules import built
 
 HEAP = 2 << 20
@@ -41,7 +42,7 @@ def corpus(kind, count):
             files.append(file.read())
     return files
 
-CORPUS = corpus('pt', {archives}), corpus('st', {safetensors}), corpus('wt', 1)
+CORPUS = corpus('pt', {archives}), corpus('st', {safetensors}), corpus('wt', 1), corpus('ts', {scripts})
 WEIGHTS, RIGHT = CORPUS[2][0], native.load('wt/0').run(bytes(32))
 NUMBERS = (0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff)
 OPCODES = b'(t.NKMJGXUqrhjQRcb}}])aseu\\x85\\x86\\x87\\x88\\x89\\x8a\\x80'
@@ -101,6 +102,9 @@ def load_weights(data, how):
     if data[:len(WEIGHTS)] != WEIGHTS or m.run(bytes(32)) != RIGHT:
         raise ArithmeticError('other weights were taken')
 
+def load_script(source):
+    return torch.jit.load(source).state_dict()
+
 # every tensor of a value is used, and lies in the file that it is mapped from
 def use(value, data):
     waiting, seen, start = [value], [], torch.frombuffer(data, dtype=torch.uint8).data_ptr()
@@ -119,13 +123,13 @@ def use(value, data):
 
 for number in range({first}, {first} + {count}):
     random.seed(number)
-    kind = 2 if number % 5 == 4 else number % 4 == 3
+    kind = 2 if number % 5 == 4 else 3 if number % 7 == 6 else number % 4 == 3
     data = mutated(CORPUS[kind])
     how = random.randrange(3)
     source = data if how == 0 else io.BytesIO(data) if how == 1 else OnlyRead(data)
     began = time.ticks_ms()
     try:
-        value = load_weights(data, how) if kind == 2 else (load_file if kind else torch.load)(source)
+        value = load_weights(data, how) if kind == 2 else (torch.load, load_file, None, load_script)[kind](source)
         said = 'loaded'
         if data and kind != 2:
             use(value, data)
@@ -165,6 +169,7 @@ def write_corpus(folder: Path) -> dict[str, int]:
     assert isinstance(weights, bytes) and isinstance(code, bytes)
     (folder / "native.mpy").write_bytes(code)
     files["wt"] = [weights]
+    files["ts"] = [*(12 * mutable()), *(data for data, _, _ in SCRIPTS.values())]
     for kind, contents in files.items():
         (folder / kind).mkdir()
         short = [data for data in contents if 0 < len(data) < LARGEST]
@@ -177,7 +182,8 @@ def write_corpus(folder: Path) -> dict[str, int]:
 def run(program: Path, folder: Path, counts: dict[str, int], first: int, count: int) -> tuple[Counter[str], list[str]]:
     """How often each thing was said in a batch, and what failed."""
     script = folder / f"{first}.py"
-    script.write_text(SCRIPT.format(archives=counts["pt"], safetensors=counts["st"], first=first, count=count))
+    numbers = {"archives": counts["pt"], "safetensors": counts["st"], "scripts": counts["ts"]}
+    script.write_text(SCRIPT.format(**numbers, first=first, count=count))
     done = subprocess.run([program, "-X", f"heapsize={HEAP}", script], cwd=folder, capture_output=True, text=True,
                           errors="replace", timeout=1200)
     lines = done.stdout.splitlines()

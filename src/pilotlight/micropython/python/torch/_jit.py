@@ -53,7 +53,7 @@ def _script_load(source, entries, read):
         def stored(named):
             if named[1] is not _script_double:
                 return plain(named)
-            return _script_double(source, entries.get(name + "/" + named[2], (0, 0)))
+            return _script_double(source, entries.get(name + "/" + named[2], (0, 0)), named[4])
 
         plain = read(name + "/")
         data = bytes(source.read(*entries[name + ".pkl"]))
@@ -71,17 +71,17 @@ def _script_load(source, entries, read):
 
 
 # The one number of a storage of float64: tracing makes a tensor of such a number. Here it is float32.
-def _script_double(source, place):
+def _script_double(source, place, count):
     from struct import unpack
 
-    if place[1] != 8:
+    if place[1] != 8 or count != 1:
         _refuse_file("torch.float64 is a type that there is not here: convert the model with .float() before saving it")
     return _torch.tensor(unpack("<d", source.read(*place)))
 
 
 def _code(source, name, place):
-    if place[-1] > 1 << 20:
-        _refuse_file("%s has %d bytes, and at most 1048576 are read" % (_shown(name), place[-1]))
+    if place[-1] > 1 << 18:
+        _refuse_file("%s has %d bytes, and at most 262144 are read" % (_shown(name), place[-1]))
     data = source.read(*place[:2])
     try:
         return str(data if len(place) == 2 else _torch._nn._jit_inflate(data, place[2]), "utf-8")
@@ -286,6 +286,8 @@ class _Archive:
     # calls a method as the user does
     def call(self, it, name, args, kwargs):
         known = type(it)._signatures
+        if name not in known:
+            raise AttributeError("'RecursiveScriptModule' object has no attribute '%s'" % name)
         if isinstance(known[name], str):
             known[name] = _signature(known[name])
         wanted = known[name]
