@@ -12,7 +12,7 @@ set_property(SOURCE ${MICROPY_DIR}/py/objfloat.c APPEND PROPERTY COMPILE_DEFINIT
 set_property(SOURCE ${MICROPY_DIR}/py/objcomplex.c APPEND PROPERTY COMPILE_DEFINITIONS
     mp_obj_get_complex_maybe=pt_complex_maybe)
 set_property(SOURCE ${MICROPY_DIR}/py/objstr.c APPEND PROPERTY COMPILE_OPTIONS
-    "SHELL:-include ${CMAKE_CURRENT_LIST_DIR}/format.h")
+    -include ${CMAKE_CURRENT_LIST_DIR}/format.h)
 set_property(SOURCE ${MICROPY_DIR}/py/modbuiltins.c ${MICROPY_DIR}/py/objlist.c ${MICROPY_DIR}/py/sequence.c
     ${MICROPY_DIR}/extmod/modheapq.c APPEND PROPERTY COMPILE_DEFINITIONS mp_binary_op=pt_compare)
 set_property(SOURCE ${MICROPY_DIR}/py/sequence.c ${MICROPY_DIR}/py/objdict.c ${MICROPY_DIR}/py/runtime.c
