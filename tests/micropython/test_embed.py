@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from pilotlight.micropython import cache
 from support.command_line import call_error
@@ -18,6 +19,24 @@ from support.embedding import BOARD, ENVIRONMENT, SANITIZE, exported
 HERE = Path(__file__).parent / "embedded"
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
 CPP = ["g++", "-std=c++17", "-fno-exceptions", "-fno-rtti", *STRICT]
+
+
+class Counter(nn.Module):
+    """With state, a branch on it, and several results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+        self.register_buffer("scale", torch.tensor([1.0, 2.0, 4.0]))
+
+    def forward(self, x: torch.Tensor, names: list[str]) -> tuple[torch.Tensor, dict[str, int]]:
+        self.calls += 1
+        found: dict[str, int] = {}
+        for name in names:
+            found[name] = self.calls
+        if self.calls > 1:
+            x = x + self.calls
+        return x * self.scale, found
 
 
 def _compiled(command: list[str], folder: Path) -> None:
@@ -36,6 +55,8 @@ def test_what_the_headers_promise(tmp_path):
     """Values, errors, tensors, files, many calls and restarts, in one C++ program under sanitizers."""
     library = exported()
     shutil.copy(library / "example" / "net.pt", tmp_path)
+    scripted = torch.jit.script(Counter())
+    scripted.save(tmp_path / "counter.pt")
     _compiled([*CPP, "-pthread", *SANITIZE.split(), f"-I{library}", str(HERE / "check.cpp"),
                str(library / "build-host" / "libinterpreter.a"), "-lm", "-o", "check"], tmp_path)
     assert _printed(["./check"], tmp_path) == "ok\n"
@@ -59,7 +80,7 @@ def _expected(folder: Path) -> list[str]:
         x = torch.tensor([float((k * (run + 2)) % 16 - 8) / 8 for k in range(64)]).reshape(1, 1, 64)
         with torch.no_grad():
             y = net(x)
-        lines += [str(y), f"best: {int(y.argmax())}"]
+        lines += [str(y), f"best: {int(y.argmax())}", "TorchScript gives the same"]
     return lines
 
 
@@ -73,7 +94,7 @@ def test_the_example_here_and_on_a_board():
             _compiled(command, folder)
         shown = _printed(["../build-host/example"], folder).splitlines()
         on_board = _printed(["make", "-s", "--no-print-directory", "BUILD=../build-board", "run"], folder).splitlines()
-    assert shown[:6] == _expected(folder) and shown[6].startswith("TypeError: conv1d()")
+    assert shown[:9] == _expected(folder) and shown[9].startswith("TypeError: conv1d()")
     assert on_board == shown
 
 

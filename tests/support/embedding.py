@@ -28,7 +28,7 @@ def exported() -> Path:
         if not made.exists():
             work.mkdir(exist_ok=True)  # only what changed is compiled again
             shutil.rmtree(work / "example", ignore_errors=True)
-            write_embedded(work, SMALL.with_parts(["load"]), boards.load(BOARD))
+            write_embedded(work, SMALL.with_parts(["load", "jit"]), boards.load(BOARD))
             _make(work, "BUILD=build-host", "CC=gcc", "OPTIMIZE=-O1", "CFLAGS=-DMICROPY_NLR_SETJMP=1 -Wno-clobbered",
                   f"CHECKED_CFLAGS={SANITIZE}")
             lines = (work / "example" / "board.mk").read_text(encoding="utf-8").splitlines()

@@ -192,7 +192,8 @@ def export(
         chosen_board = boards.load(board)
     selection = chosen(talk, ops, inputs, ops_file, parts)
     if embed:
-        _export_embedded(talk, output, selection.with_parts(["load"]), chosen_board)
+        loaders = ["load", "jit"] if selection.operators is None else ["load"]
+        _export_embedded(talk, output, selection.with_parts(loaders), chosen_board)
         return
     from pilotlight.micropython.module import write_module
 

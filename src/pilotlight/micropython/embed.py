@@ -10,9 +10,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import re
-import runpy
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -75,21 +76,30 @@ def _example(board: Board | None) -> dict[str, bytes]:
         )
     found = {f"example/{path.name}": path.read_bytes() for path in sorted((EMBEDDED / "example").iterdir())
              if board is not None or not path.name.startswith(_STARTUP)}
-    found["example/net.pt"] = _example_weights()
+    found |= {f"example/{name}": data for name, data in _saved_example().items()}
     if board is not None:
         found |= {f"example/{name}": text.encode() for name, text in _board_files(board).items()}
     return found
 
 
-def _example_weights() -> bytes:
+def _saved_example() -> dict[str, bytes]:
+    """The example's weights, and the whole model as TorchScript."""
     import torch
 
-    net = runpy.run_path(str(EMBEDDED / "example" / "net.py"))["Net"]
+    path = EMBEDDED / "example" / "net.py"
+    described = importlib.util.spec_from_file_location("net", path)
+    assert described is not None and described.loader is not None
+    module = importlib.util.module_from_spec(described)  # TorchScript reads the class's source
+    described.loader.exec_module(module)
+    weights, script = io.BytesIO(), io.BytesIO()
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        saved = io.BytesIO()
-        torch.save(net().state_dict(), saved)
-    return saved.getvalue()
+        net = module.Net().eval()
+    torch.save(net.state_dict(), weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TorchScript is deprecated
+        torch.jit.save(torch.jit.script(net), script)
+    return {"net.pt": weights.getvalue(), "script.pt": script.getvalue()}
 
 
 def _board_files(board: Board) -> dict[str, str]:

@@ -199,6 +199,36 @@ void files()
     std::free(memory);
 }
 
+void scripts()
+{
+    Heap heap(512 * 1024);
+    const std::vector<char> saved = read_file("counter.pt");
+    void *memory = std::aligned_alloc(64, (saved.size() + 63) / 64 * 64);
+    std::memcpy(memory, saved.data(), saved.size());
+    const File all[] = {{"counter.pt", memory, saved.size()}, {"cut.pt", memory, saved.size() - 30}};
+    Interpreter::Options options;
+    options.files = all;
+    options.file_count = 2;
+    Interpreter python(heap.memory, heap.size, options);
+    auto counter = python.load("counter.pt"); // torch.jit.load
+    CHECK(counter);
+    float x[3] = {1, 1, 1};
+    auto tensor = python.tensor(x, {3});
+    auto names = python.eval("['a', 'b']");
+    for (int k = 1; k < 4; k++) {
+        auto made = counter->call(*tensor, *names);
+        CHECK(made && *made->length() == 2 && *made->item(1)->item("b")->to_int() == k);
+        auto y = made->item(0);
+        auto elements = y->elements<const float>(3);
+        const float first = k > 1 ? 1.0f + static_cast<float>(k) : 1.0f;
+        CHECK(elements && (*elements)[0] == first && (*elements)[2] == 4 * first);
+    }
+    CHECK(*counter->get("calls")->to_int() == 3);
+    CHECK(!counter->call(*tensor) && !counter->call(*names, *names));
+    CHECK(fails(python.load("cut.pt"), "RuntimeError", "cannot be loaded"));
+    std::free(memory);
+}
+
 void tensors()
 {
     Heap heap(512 * 1024);
@@ -365,6 +395,7 @@ int main()
     values();
     errors();
     files();
+    scripts();
     tensors();
     many_calls();
     restarts();

@@ -28,6 +28,32 @@ static const interpreter_file *find(const char *name)
     return NULL;
 }
 
+static uint32_t four_bytes(const uint8_t *at)
+{
+    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+/* The directory of an archive, which is before the last 22 bytes, then names constants.pkl. */
+bool files_have_script(const char *name)
+{
+    static const char wanted[] = "/constants.pkl";
+    const interpreter_file *file = find(name);
+    if (!file || file->bytes < 22) {
+        return false;
+    }
+    const uint8_t *data = file->data;
+    const size_t end = file->bytes - 22, length = four_bytes(data + end + 12), start = four_bytes(data + end + 16);
+    if (start > end || length > end - start) {
+        return false;
+    }
+    for (size_t k = 0; k + sizeof(wanted) - 1 <= length; k++) {
+        if (memcmp(data + start + k, wanted, sizeof(wanted) - 1) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- import ----------------------------------------------------------------------------------------------------- */
 
 mp_import_stat_t mp_import_stat(const char *path)

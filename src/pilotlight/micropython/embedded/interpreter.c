@@ -562,7 +562,8 @@ bool interpreter_call_method(interpreter_value object, const char *name, size_t 
 static void do_load(work_t *work)
 {
     const mp_obj_t torch = mp_import_name(MP_QSTR_torch, mp_const_none, MP_OBJ_NEW_SMALL_INT(0));
-    const mp_obj_t load = mp_load_attr(torch, MP_QSTR_load);
+    const mp_obj_t load =
+        mp_load_attr(files_have_script(work->text) ? mp_load_attr(torch, MP_QSTR_jit) : torch, MP_QSTR_load);
     hold(mp_call_function_1(load, mp_obj_new_str_from_cstr(work->text)), work->result);
 }
 

@@ -95,7 +95,7 @@ bool interpreter_call(interpreter_value function, size_t count, const interprete
 /* object.name(*arguments) */
 bool interpreter_call_method(interpreter_value object, const char *name, size_t count,
     const interpreter_value *arguments, interpreter_value *result, interpreter_error *error);
-/* torch.load(file): tensors are used where the file has them. */
+/* torch.jit.load(file) if torch.jit.save wrote it, else torch.load(file): tensors are used where the file has them. */
 bool interpreter_load(const char *file, interpreter_value *value, interpreter_error *error);
 /* Collects what nothing refers to, and gives the bytes of the heap that are in use and free. */
 bool interpreter_collect(size_t *used, size_t *free, interpreter_error *error);

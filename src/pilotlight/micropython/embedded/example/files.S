@@ -5,7 +5,7 @@
 #define READ_ONLY .section .rodata.files, "a", @progbits
 #endif
     READ_ONLY
-    .globl net_py, net_py_end, net_pt, net_pt_end
+    .globl net_py, net_py_end, net_pt, net_pt_end, script_pt, script_pt_end
 net_py:
     .incbin "net.py"
 net_py_end:
@@ -13,6 +13,10 @@ net_py_end:
 net_pt:
     .incbin "net.pt"
 net_pt_end:
+    .balign 64
+script_pt:
+    .incbin "script.pt"
+script_pt_end:
 #if defined(__linux__)
     .section .note.GNU-stack, "", %progbits
 #endif
