@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files fuzz-server misra micropython-tests micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files fuzz-server misra micropython-tests micropython-boards micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -99,6 +99,9 @@ conformance-micropython: setup ## PyTorch's operator samples through MicroPython
 
 micropython-tests: setup ## MicroPython's own tests with torch built in, here and on an emulated Cortex-M4
 	PYTHONPATH=tests $(PYTHON) -m support.micropython_upstream
+
+micropython-boards: setup ## firmware with and without torch for boards that are not emulated, checked as files
+	PYTHONPATH=tests $(PYTHON) -m support.micropython_boards
 
 micropython-bench: setup ## size and speed of torch under MicroPython; writes benchmarks/micropython.md
 	$(PYTHON) benchmarks/micropython.py

@@ -69,11 +69,25 @@ def test_no_network(tmp_path, monkeypatch):
     monkeypatch.delenv("MICROPY_DIR", raising=False)
     monkeypatch.setenv("PILOTLIGHT_CACHE", str(tmp_path))
     nowhere = f"deb-src [trusted=yes] file:{tmp_path}/nothing trixie main\n"
-    monkeypatch.setattr(source, "debian_sources", lambda: ("debian.list", nowhere))
+    monkeypatch.setattr(source, "debian_sources", lambda types: ("debian.list", nowhere))
     with pytest.raises(PilotlightError, match="could not be fetched") as error:
         source.micropython_source()
     assert "MICROPY_DIR" in str(error.value)
     assert not (cache.folder() / "source").exists()
+
+
+def test_a_package_without_network(tmp_path, monkeypatch):
+    monkeypatch.setenv("PILOTLIGHT_CACHE", str(tmp_path))
+    nowhere = f"deb [trusted=yes] file:{tmp_path}/nothing trixie main\n"
+    monkeypatch.setattr(source, "debian_sources", lambda types: ("debian.list", nowhere))
+    with pytest.raises(PilotlightError, match="Debian's package some-source could not be fetched") as error:
+        source.source_package("some-source", "usr/src/some")
+    assert error.value.hint is not None and "install some-source" in error.value.hint
+    assert not (cache.folder() / "package-some-source").exists()
+
+
+def test_a_package_that_is_installed(tmp_path):
+    assert source.source_package("some-source", str(tmp_path).lstrip("/")) == tmp_path
 
 
 def test_a_tool_that_is_missing(tmp_path, monkeypatch):

@@ -46,13 +46,13 @@ def selection_options(function: _Function) -> _Function:
 
 
 def made(
-    talk: Talk, board: str, heap: int | None, selection: TorchSelection | None = None
+    talk: Talk, board: str, heap: int | None, selection: TorchSelection | None = None, runnable: bool = True
 ) -> tuple[MicroPythonPort, Path]:
-    """The port of a board, and its program, which is built on first use."""
+    """The port of a board, and its program, which is built on first use; `runnable`: on this computer."""
     need_terminals("MicroPython")
     from pilotlight.micropython import ports
 
-    port = ports.port(board, heap)
+    port = ports.port(board, heap, runnable)
     from pilotlight.micropython.build import build
     from pilotlight.micropython.select import ALL
 
@@ -138,7 +138,7 @@ def _writer(stream: Any) -> Callable[[bytes], None]:
 
 @command.command("build", short_help="Write firmware with `import torch`, and show what each operator costs.")
 @click.option("-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path),
-              help="Folder for firmware.elf, .bin, .hex and report.json; created if missing.")
+              help="Folder for firmware.elf, .bin, .hex, .uf2 and report.json; created if missing.")
 @click.option("--all", "everything", is_flag=True, help="List every operator, not just the largest.")
 @board_option
 @heap_option
@@ -152,9 +152,9 @@ def build(
     """Write firmware with `import torch`, and say what each operator costs in flash."""
     from pilotlight.micropython import ports
 
-    ports.port(board, heap)  # so that a wrong name is reported before a model is run
+    ports.port(board, heap, runnable=False)  # so that a wrong name is reported before a model is run
     selection = chosen(talk, ops, inputs, ops_file, parts)
-    port, program = made(talk, board, heap, selection)
+    port, program = made(talk, board, heap, selection, runnable=False)
     from pilotlight.micropython.firmware import report_tables, write_firmware
 
     report = write_firmware(port, program, output)

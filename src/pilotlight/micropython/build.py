@@ -12,7 +12,7 @@ from functools import cache as cached
 from importlib.metadata import version
 from pathlib import Path
 
-from pilotlight.micropython import cache, ports
+from pilotlight.micropython import cache, ports, rp2
 from pilotlight.micropython.make import compiler_version, mpy_cross, run_make, tool
 from pilotlight.micropython.module import HERE, KERNELS, write_module
 from pilotlight.micropython.ports import MicroPythonPort
@@ -29,19 +29,24 @@ def unix_binary(selection: TorchSelection = ALL, *, sanitize: bool = False) -> P
 def build(port: MicroPythonPort, selection: TorchSelection | None = ALL) -> Path:
     """The program or firmware of a port; with None for the selection, MicroPython alone.
 
-    Next to a firmware, `report.json` says what its bytes are for.
+    Next to the firmware of an emulated board, `report.json` says what its bytes are for.
     """
     source = micropython_source()
     compiler = tool(port.compiler, port.package, port.name)
     options = [port.name, str(source), str(port.variables), compiler_version(compiler), str(selection)]
     makefile = (HERE / "cmodule" / "micropython.mk").read_bytes()  # make does not rebuild objects when flags change
-    of_board = [cache.files_digest([ports.BOARDS]), *ports.board_files(port.board).values()] if port.board else []
+    of_board: list[str | bytes] = []
+    if port.board and port.is_emulated:
+        of_board = [cache.files_digest([ports.BOARDS]), *ports.board_files(port.board).values()]
+    elif port.board:
+        of_board = [Path(rp2.__file__).read_bytes()]
+    reported = port.is_emulated and selection is not None
     place = cache.digest([*options, makefile, *of_board])
     made_from = [] if selection is None else [_inputs()]
     name = f"{port.name}-{cache.digest([place, *made_from])}"
     product = cache.folder() / f"built-{name}" / port.product
     report = product.parent / "report.json"
-    files = [product, *([report] if port.board and selection is not None else [])]
+    files = [product, *([report] if reported else [])]
     if all(map(cache.is_whole, files)):
         cache.touch(product.parent)
         return product
@@ -53,7 +58,7 @@ def build(port: MicroPythonPort, selection: TorchSelection | None = ALL) -> Path
                 made = _make(port, source, work, selection)
             product.parent.mkdir(exist_ok=True)
             partial = product.with_suffix(".partial")
-            if port.board and selection is not None:
+            if reported and selection is not None:
                 bytes_of_parts = json.dumps(flash_report(work / "build", made.with_suffix(".map"), selection))
                 partial.write_text(bytes_of_parts, encoding="utf-8", newline="\n")
                 cache.store(partial, report)
@@ -73,14 +78,17 @@ def _inputs() -> str:
 
 def _make(port: MicroPythonPort, source: Path, work: Path, selection: TorchSelection | None) -> Path:
     cross = mpy_cross(source)
+    module = work / "module" if selection is not None else None
+    if module is not None and selection is not None:
+        write_module(module, selection)
+    if port.folder == ports.RP2:
+        return rp2.make_rp2(port, source, work, module, cross)
     variables = {**port.variables, "BUILD": str(work / "build"), "MICROPY_MPYCROSS": str(cross), "FROZEN_MANIFEST": ""}
     if port.board:
         variables |= {"BOARD_DIR": str(work / "board"), "PT_BOARDS": str(ports.BOARDS)}
         for name, text in ports.board_files(port.board).items():
             cache.update(work / "board" / name, text.encode())
-    if selection is not None:
-        module = work / "module"
-        write_module(module, selection)
+    if module is not None:
         variables["USER_C_MODULES"] = str(module)
         manifest = module / "manifest.py"
         variables["FROZEN_MANIFEST"] = str(manifest) if manifest.read_bytes() else ""

@@ -1,4 +1,4 @@
-"""Runs make for MicroPython: its ports, and its bytecode compiler."""
+"""Runs make and other tools for MicroPython: its ports, and its bytecode compiler."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import cache as cached
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from pilotlight.micropython import cache
 
 _TELLING = re.compile(
     r"\b[Ee]rror: (?!ld returned)(.*)|(undefined reference to .*|multiple definition of .*)|\*\*\* (.*)"
+    r"|CMake Error.*\n\s*(.*)"
 )
 _OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes?")
 
@@ -48,14 +50,19 @@ def mpy_cross(source: Path) -> Path:
 
 
 def run_make(folder: Path, variables: dict[str, str], log: Path, what: str, *more: str) -> None:
-    """Run make with its output in a log; the user sees the first error line. `more` are other words of its command."""
+    """Run make; `more` are other words of its command."""
     tool("make", "make", what)
-    log.parent.mkdir(exist_ok=True)
     arguments = [f"{name}={value}" for name, value in {"PYTHON": sys.executable, **variables}.items()]
+    run_logged(["make", "-C", str(folder), "-j2", *more, *arguments], log, what)
+
+
+def run_logged(command: list[str], log: Path, what: str, variables: Mapping[str, str] | None = None) -> None:
+    """Run a tool with its output in a log; the user sees the first error line. `variables` are of its environment."""
+    log.parent.mkdir(exist_ok=True)
     environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     with log.open("wb") as file:
-        done = subprocess.run(["make", "-C", str(folder), "-j2", *more, *arguments], stdin=subprocess.DEVNULL,
-                              stdout=file, stderr=file, env=environment)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                              env={**environment, **(variables or {})})
     if done.returncode:
         text = log.read_text(encoding="utf-8", errors="replace")
         overflows = {region: int(by) for region, by in _OVERFLOW.findall(text)}
@@ -66,5 +73,5 @@ def run_make(folder: Path, variables: dict[str, str], log: Path, what: str, *mor
             )
         if overflows:
             raise DoesNotFitError(overflows, where=str(log))
-        first = next((next(filter(None, m.groups())) for m in _TELLING.finditer(text)), "make failed")
+        first = next((next(filter(None, m.groups())) for m in _TELLING.finditer(text)), f"{command[0]} failed")
         raise PilotlightError(f"{what} could not be built: {first}", where=str(log), kind="compiler")

@@ -12,6 +12,8 @@ from pilotlight.toolchain.find import compilers
 
 BOARDS = Path(__file__).parent / "boards"
 HOST = "host"
+RP2 = "rp2"
+_EMULATED = "qemu"
 _UNIX = {
     "VARIANT": "standard", "MICROPY_PY_SSL": "0", "MICROPY_SSL_MBEDTLS": "0", "MICROPY_PY_BTREE": "0",
     "MICROPY_PY_FFI": "0",  # needs a library that is not in the source package
@@ -35,6 +37,10 @@ class MicroPythonPort:
     board: Board | None = None
     variables: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def is_emulated(self) -> bool:
+        return self.folder == _EMULATED
+
 
 def unix(sanitize: bool = False) -> MicroPythonPort:
     """This computer; with the sanitizers, only the module's own C is checked by the undefined-behaviour one."""
@@ -50,28 +56,57 @@ def unix(sanitize: bool = False) -> MicroPythonPort:
 
 
 def names() -> list[str]:
-    """Boards that MicroPython is built for."""
+    """Boards that MicroPython runs on here."""
     return [HOST, *(board.name for board in boards.all_boards() if board.micropython)]
 
 
-def port(board: str, heap: int | None = None) -> MicroPythonPort:
-    """The port of a board: by its name, or by its TOML file."""
+def built_names() -> list[str]:
+    """Boards that firmware is built for, but that are not emulated."""
+    return [board.name for board in boards.all_boards() if _rp2_board(board) and not board.micropython]
+
+
+def _rp2_board(board: Board) -> str | None:
+    """The name of a board in the port rp2."""
+    folder, _, name = (board.names.micropython or "").partition("/")
+    return name if folder == RP2 else None
+
+
+def port(board: str, heap: int | None = None, runnable: bool = True) -> MicroPythonPort:
+    """The port of a board: by its name, or by its TOML file. `runnable`: on this computer."""
     if board in (HOST, "unix"):
         return unix()
     found = boards.load(board)
     if found.is_host:
         return unix()
+    compiler, package = compilers()[found.toolchain]
+    of_rp2 = _rp2_board(found)
+    if found.micropython is None and of_rp2 is not None and runnable:
+        raise PilotlightError(
+            f"MicroPython for {found.name} is built, but cannot be run here: no emulator has this board",
+            hint=f"`pilotlight micropython build --board {found.name} -o DIR` writes firmware.uf2 for the board "
+            f"itself; boards that run here: {', '.join(names())}",
+            kind="not-runnable",
+        )
+    if found.micropython is None and of_rp2 is not None:
+        if heap is not None:
+            raise PilotlightError(f"the heap of {found.name} is all the memory that is left", hint="leave out --heap",
+                                  kind="usage")
+        return MicroPythonPort(
+            found.name, RP2, "firmware.elf", compiler, package or found.toolchain, found, {"MICROPY_BOARD": of_rp2}
+        )
     if found.micropython is None or found.emulator is None:
         raise PilotlightError(
             f"there is no MicroPython build for the board {found.name}",
-            hint=f"boards with one: {', '.join(names())}; `pilotlight micropython export` writes the module for others",
+            hint=f"boards with one: {', '.join([*names(), *built_names()])}; `pilotlight micropython export` writes "
+            "the module for others",
             kind="not-runnable",
         )
-    compiler, package = compilers()[found.toolchain]
     variables = {"BOARD": found.name}
     if heap is not None:
         variables["MICROPY_HEAP_SIZE"] = str(heap)
-    return MicroPythonPort(found.name, "qemu", "firmware.elf", compiler, package or found.toolchain, found, variables)
+    return MicroPythonPort(
+        found.name, _EMULATED, "firmware.elf", compiler, package or found.toolchain, found, variables
+    )
 
 
 def board_files(board: Board) -> dict[str, str]:
