@@ -164,9 +164,20 @@ def test_factors_that_no_fast_form_holds_take_portable_kernels() -> None:
     assert layer.shifts is not None and DSP.plan(layer).name == "dsp.conv"
     for shift in (0, 1):
         assert DSP.plan(replace(layer, shifts=layer.shifts * 0 + shift)).name == "portable.conv"
-    assert DSP.plan(replace(layer, bias=layer.bias * 0 + (1 << 30))).name == "portable.conv"
     most = replace(layer, w=np.full_like(layer.w, -128))
     assert all("_w" in name for name in DSP.plan(most).micro if "conv" in name)
+
+
+def test_filters_with_one_output_lose_their_weights() -> None:
+    layer, x = tflm.tflm_layer(2, Conv2dShape(1, 4, 4, 8, 4, 4, 6, 3, 3, top=1, left=1))
+    assert layer.shifts is not None
+    bias, shifts = layer.bias.copy(), layer.shifts.copy()
+    bias[1], shifts[1] = (1 << 30) - (1 << 20), -27
+    tiny = replace(layer, bias=bias, shifts=shifts)
+    form = twice(tiny)
+    assert form is not None and not form.w[1].any() and form.w[0].any()
+    y = dense.reference(tiny, x)[..., 1]
+    assert np.all(y == (form.bias[1] // 4 + layer.zy)) and np.all(y != layer.zy)
 
 
 def rounding_divide(x: int, exponent: int) -> int:

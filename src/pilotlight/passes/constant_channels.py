@@ -19,7 +19,7 @@ from pilotlight.passes.clean import remove_dead
 from pilotlight.passes.edit import Editor
 
 Interval = tuple[np.ndarray, np.ndarray]  # lowest and highest integer per channel, the last axis
-POOLS = ("qavg_pool2d", "qadaptive_avg_pool2d", "qmax_pool2d", "qadaptive_max_pool2d", "qmean")
+POOLS = ("qavg_pool2d", "qadaptive_avg_pool2d", "qmax_pool2d", "qadaptive_max_pool2d", "qmean", "tflm_avg_pool2d")
 
 
 def drop_constant_channels(graph: Graph) -> Graph:

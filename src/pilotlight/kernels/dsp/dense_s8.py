@@ -65,7 +65,7 @@ def _conv(layer: Int8Layer, strides: Sequence[int], low_scratch: bool) -> Candid
         pixels = min(PIXELS, s.ow) if low_scratch else _pixels(s, stride, column, shared)
     steps = -(-values // 4)
     wide = not packable(layer)
-    pair_words = (4 if layer.shifts is None else 5) + steps * (4 if wide else 2)
+    pair_words = (4 if layer.shifts is None else 6) + steps * (4 if wide else 2)
     variant = DspBlock("conv", 0, 2 * stride if pixels > 1 else 0, wide, finish_of(layer))
     counts = {n for size in {pixels, s.ow % pixels or pixels} for n in block_sizes(size)}
     walk = Walk(s, pixels, groups=s.groups)
@@ -126,7 +126,8 @@ def _row(layer: Int8Layer) -> Candidate:
 def _depthwise(layer: Int8Layer, low_scratch: bool) -> Candidate:
     s = layer.shape
     rows = 2 if s.sh == 1 and s.oh > 1 and not low_scratch else 1
-    variant = DspBlock("depthwise", 0, s.sw, finish=finish_of(layer))
+    finish = finish_of(layer)
+    variant = DspBlock("depthwise", 0, s.sw, finish=replace(finish, shift=0) if finish.twice else finish)
     counts = {rows, 1} if s.oh % 2 else {rows}
     pixels = s.ow
     most = LOW_SCRATCH_BYTES if low_scratch else DEPTHWISE_BYTES

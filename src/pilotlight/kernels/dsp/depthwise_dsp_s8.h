@@ -28,8 +28,8 @@ typedef struct {
 } pl_dsp_pairs_t;
 
 /* Four channels of one or two output rows. A channel's words: for each kernel column the weights (0, 1) and (1, 2) of
- * its rows, the sum to start from, the multiplier. Where they are rounded twice, the sum is times 256, plus the bits to
- * the right less one. */
+ * its rows, the sum to start from, the multiplier. Where they are rounded twice, weights and
+ * sum are doubled, and the sum is times 256, plus the bits to the right less one. */
 typedef struct {
     const int32_t *x; // (columns, 4, 2)
     const int32_t *w; // (4, 8)
@@ -80,6 +80,10 @@ static inline void pl_depthwise_twin_s8(const pl_dsp_depthwise_t *t, int32_t row
                 const int32_t w2 = pl_high16(w[(2 * c) + 1]);
                 first += (pl_low16(x[0]) * w0) + (pl_high16(x[0]) * w1) + (pl_low16(x[1]) * w2);
                 second += (pl_high16(x[0]) * w0) + (pl_low16(x[1]) * w1) + (pl_high16(x[1]) * w2);
+            }
+            if (rounding != PL_ONCE) {
+                first = pl_shr(first, 1);
+                second = pl_shr(second, 1);
             }
             t->y[(p * t->oc) + k] = pl_rounded_s8(&q, rounding, first, w[7], right);
             if (rows == 2) {

@@ -19,8 +19,8 @@
 #endif
 
 /* Pairs of filters at up to three pixels. The stream of a pair: two sums to start from, `steps` times four taps (two
- * words packed, four wide), two multipliers; where they are rounded twice, the bits to the right less one of the first,
- * and 256 times those of the second. The assembly knows the order of fields. */
+ * words packed, four wide), two multipliers; where they are rounded twice, around these the bits to the right less one
+ * of the first and of the second. The assembly knows the order of fields. */
 typedef struct {
     const int16_t *x;     // window of the middle one of three pixels, else of the first
     int32_t steps;        // of four taps
@@ -66,12 +66,10 @@ static inline void pl_conv_twin_s8(const pl_dsp_conv_t *t, int32_t pixels, int32
 {
     const pl_requantize_t q = {t->zy, shift, t->lo, t->hi};
     const int16_t *x = (pixels == 3) ? (t->x - stride) : t->x;
-    const int32_t at_m = 2 + (t->steps * ((wide != 0) ? 4 : 2));
-    const int32_t words = at_m + ((rounding == PL_ONCE) ? 2 : 3);
+    const int32_t words = ((rounding == PL_ONCE) ? 4 : 6) + (t->steps * ((wide != 0) ? 4 : 2));
     int8_t *y = t->y;
     for (const int32_t *w = t->w; w != t->w_end; w = &w[words]) {
-        const int32_t *m = w + at_m;
-        const uint32_t right = (rounding == PL_ONCE) ? 0u : (uint32_t)m[2];
+        const int32_t *m = w + words - ((rounding == PL_ONCE) ? 2 : 3);
         for (int32_t p = 0; p < pixels; p++) {
             const int16_t *at = x + (p * stride);
             const int32_t *v = w + 2;
@@ -89,8 +87,8 @@ static inline void pl_conv_twin_s8(const pl_dsp_conv_t *t, int32_t pixels, int32
                 }
                 at = &at[2];
             }
-            y[p * t->y_pixel] = pl_rounded_s8(&q, rounding, a, m[0], pl_signed(right & 0xffu));
-            y[(p * t->y_pixel) + 1] = pl_rounded_s8(&q, rounding, b, m[1], pl_signed(right >> 8));
+            y[p * t->y_pixel] = pl_rounded_s8(&q, rounding, a, m[0], (rounding == PL_ONCE) ? 0 : m[-1]);
+            y[(p * t->y_pixel) + 1] = pl_rounded_s8(&q, rounding, b, m[1], (rounding == PL_ONCE) ? 0 : m[2]);
         }
         y = &y[2];
     }

@@ -5,6 +5,8 @@ Layers that are rounded twice come as `layers/twice.py` has them.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from pilotlight.kernels.layers.int8 import Array, Int8Layer
@@ -19,8 +21,8 @@ def packable(layer: Int8Layer) -> bool:
 
 
 def conv_streams(layer: Int8Layer, column: int, fours: int, wide: bool) -> Array:
-    """For each group of channels and pair of filters: start, taps, multipliers, the bits to the right where they are
-    rounded twice.
+    """For each group of channels and pair of filters: start, taps, multipliers; around these the bits to the right
+    where they are rounded twice.
 
     Taps go by columns, each kh * icg values padded to `column`, then to a multiple of four. The first `fours` channels
     are in the order 0, 2, 1, 3 of every four, which is how `widen_s8` leaves the inputs.
@@ -45,11 +47,11 @@ def conv_streams(layer: Int8Layer, column: int, fours: int, wide: bool) -> Array
         taps = 256 * pairs[:, 0] + pairs[:, 1]
         start = np.stack([256 * bias[:, 0] + bias[:, 1], bias[:, 1]], axis=1)
     words = np.ascontiguousarray(taps.reshape(len(pairs), -1).astype("<i2")).view("<i4")
-    parts = [start.astype("<i4"), words, m.astype("<i4")]
+    ends = [m]
     if layer.shifts is not None:
         right = np.pad(layer.shifts.reshape(s.groups, per_group), ((0, 0), (0, odd))).reshape(-1, 2)
-        parts.append((right[:, :1] + 256 * right[:, 1:]).astype("<i4"))
-    return np.concatenate(parts, axis=1).ravel()
+        ends = [right[:, :1], m, right[:, 1:]]
+    return np.concatenate([start.astype("<i4"), words, *(v.astype("<i4") for v in ends)], axis=1).ravel()
 
 
 def row_streams(layer: Int8Layer) -> Array:
@@ -74,7 +76,10 @@ def row_streams(layer: Int8Layer) -> Array:
 
 
 def depthwise_words(layer: Int8Layer) -> Array:
-    """(C, 8): for each kernel column the weights (0, 1) and (1, 2) of its rows; start; multiplier."""
+    """(C, 8): for each kernel column the weights (0, 1) and (1, 2) of its rows; start; multiplier. Rounded twice, sums
+    are doubled by their weights."""
+    if layer.shifts is not None:
+        layer = replace(layer, w=2 * layer.w.astype(np.int16), bias=2 * layer.bias)
     w = layer.w[..., 0].astype("<i2")  # (C, 3, 3)
     halves = np.stack([w[:, 0], w[:, 1], w[:, 1], w[:, 2]], axis=2)  # (C, column, 4)
     words = np.ascontiguousarray(halves).view("<i4").reshape(len(w), 6)

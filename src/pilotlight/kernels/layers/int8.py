@@ -34,3 +34,15 @@ class Int8Layer:
         """Per filter, what the absolute value of an accumulator cannot pass."""
         taps = np.abs(self.w.astype(np.int64)).reshape(len(self.w), -1).sum(axis=1)
         return taps * 128 + np.abs(self.bias.astype(np.int64))
+
+    @property
+    def least(self) -> Array:
+        """Per filter, the lowest accumulator of any input."""
+        w = self.w.astype(np.int64).reshape(len(self.w), -1)
+        return self.bias + np.where(w > 0, -128 * w, 127 * w).sum(axis=1)
+
+    @property
+    def most(self) -> Array:
+        """Per filter, the highest."""
+        w = self.w.astype(np.int64).reshape(len(self.w), -1)
+        return self.bias + np.where(w > 0, 127 * w, -128 * w).sum(axis=1)

@@ -5,7 +5,8 @@ With r = rhmul(2·acc, q) and 1 <= e <= 22, where no number leaves 32 bits, the 
     y = clamp((r + ((2·zy + 1) << (e - 1)) - (acc < 0)) >> e)
 
 What is subtracted for negative sums makes half round away from zero; where outputs below the zero point are clamped, it
-can be left out.
+can be left out. A filter whose output is the same for every input, as trained networks have with scales next to 0,
+becomes one without weights.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pilotlight.fixed import srdhm
+from pilotlight.fixed import tflm_requantize
 from pilotlight.kernels.layers.int8 import Array, Int8Layer
 
 MOST = 22  # bits to the right
@@ -23,14 +24,19 @@ MOST = 22  # bits to the right
 def twice(layer: Int8Layer) -> Int8Layer | None:
     """The layer with e - 1 in `shifts`, 2·zy + 1 in `zy` and a shift of 1; None where the form above does not hold."""
     assert layer.shifts is not None
-    q, e, largest = layer.m.astype(np.int64), -layer.shifts.astype(np.int64), layer.largest
-    small = srdhm(largest, q) + 1 < 1 << np.clip(e - 1, 0, 40)  # every output is the zero point
-    q, e = np.where(small, 0, q), np.where(small | (q == 0), 1, e)
-    if np.any((e < 1) | (e > MOST)) or np.any(largest >= 1 << 30):
-        return None
-    return replace(
-        layer, m=q.astype(np.int32), shifts=(e - 1).astype(np.int32), zy=2 * layer.zy + 1, shift=1
+    bounds = [
+        tflm_requantize(acc, layer.m, layer.shifts, layer.zy, (layer.lo, layer.hi)).astype(np.int64)
+        for acc in (layer.least, layer.most)
+    ]
+    wraps = layer.largest << np.maximum(layer.shifts.astype(np.int64), 0) >= 2**31
+    fixed = (bounds[0] == bounds[1]) & ~wraps
+    w = np.where(fixed.reshape(-1, 1, 1, 1), 0, layer.w).astype(layer.w.dtype)
+    bias = np.where(fixed, 4 * (bounds[0] - layer.zy), layer.bias).astype(np.int32)
+    q, e = np.where(fixed, 1 << 30, layer.m), np.where(fixed, 1, -layer.shifts.astype(np.int64))
+    form = replace(
+        layer, w=w, bias=bias, m=q.astype(np.int32), shifts=(e - 1).astype(np.int32), zy=2 * layer.zy + 1, shift=1
     )
+    return None if np.any((e < 1) | (e > MOST)) or np.any(form.largest >= 1 << 30) else form
 
 
 def nudged(layer: Int8Layer) -> bool:
@@ -39,8 +45,8 @@ def nudged(layer: Int8Layer) -> bool:
 
 
 def starts_fit(layer: Int8Layer) -> bool:
-    """Whether there is room below the biases for the bits to the right; where it is rounded once, none are needed."""
-    return layer.shifts is None or bool(np.all(np.abs(layer.bias.astype(np.int64)) < 2**23))
+    """Whether below biases, or twice these, there is room for the bits to the right; rounded once, none is needed."""
+    return layer.shifts is None or bool(np.all(np.abs(layer.bias.astype(np.int64)) < 2**22))
 
 
 def starts(layer: Int8Layer) -> Array:

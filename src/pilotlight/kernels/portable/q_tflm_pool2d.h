@@ -50,16 +50,28 @@ static inline int32_t pl_q_average(int32_t v, int32_t n)
                 const pl_span_t v = pl_pool_span((pixel / s->ow * s->sh) - s->top, s->kh, 1, s->ih);                   \
                 const pl_span_t h = pl_pool_span((pixel % s->ow * s->sw) - s->left, s->kw, 1, s->iw);                  \
                 const int32_t count = (v.end - v.first) * (h.end - h.first);                                           \
-                for (int32_t k = 0; k < s->c; k++) {                                                                   \
-                    int32_t sum = 0;                                                                                   \
-                    for (int32_t r = v.first; r < v.end; r++) {                                                        \
-                        const type *p = x + (((r * s->iw) + h.first) * s->c) + k;                                      \
-                        for (int32_t left = h.end - h.first; left > 0; left--) {                                       \
-                            sum += *p;                                                                                 \
+                const type *from = x + (((v.first * s->iw) + h.first) * s->c);                                         \
+                const int32_t fours = s->c & ~3;                                                                       \
+                for (int32_t k = 0; k < s->c; k += (k < fours) ? 4 : 1) {                                              \
+                    int32_t sums[4] = {0, 0, 0, 0};                                                                    \
+                    const int32_t lanes = (k < fours) ? 4 : 1;                                                         \
+                    for (int32_t r = 0; r < (v.end - v.first); r++) {                                                  \
+                        const type *p = from + (r * s->iw * s->c) + k;                                                 \
+                        for (int32_t left = h.end - h.first; (left > 0) && (lanes == 4); left--) {                     \
+                            sums[0] += p[0];                                                                           \
+                            sums[1] += p[1];                                                                           \
+                            sums[2] += p[2];                                                                           \
+                            sums[3] += p[3];                                                                           \
+                            p = &p[s->c];                                                                              \
+                        }                                                                                              \
+                        for (int32_t left = h.end - h.first; (left > 0) && (lanes == 1); left--) {                     \
+                            sums[0] += *p;                                                                             \
                             p = &p[s->c];                                                                              \
                         }                                                                                              \
                     }                                                                                                  \
-                    y[k] = (type)pl_q_clamp(pl_q_average(sum, count), q->lo, q->hi);                                   \
+                    for (int32_t j = 0; j < lanes; j++) {                                                              \
+                        y[k + j] = (type)pl_q_clamp(pl_q_average(sums[j], count), q->lo, q->hi);                       \
+                    }                                                                                                  \
                 }                                                                                                      \
                 y = &y[s->c];                                                                                          \
             }                                                                                                          \

@@ -6,7 +6,7 @@ instruction of a step is four bytes long, so that the first turn of the unrolled
 
 from __future__ import annotations
 
-from pilotlight.kernels.assembly.instructions import Core, Function, RegisterList
+from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.dsp.blocks.arguments import CONV, all_fields
 from pilotlight.kernels.dsp.blocks.finish import limit, multiply, separate, shift_left
 from pilotlight.kernels.dsp.blocks.names import DspBlock
@@ -89,12 +89,12 @@ def _outputs(f: Function, block: DspBlock) -> None:
     acc, finish = ACC[: block.count], block.finish
     y, zy, y_pixel = X0, T0, T1
     lo, hi = (X, X1) if finish.clamp else (None, None)
-    f.add("ldrd", L0, L1, f"[{W}], #8")
     if finish.twice:
         _rounded_twice(f, block)
+        y, y_pixel = X1, X0
         lo, hi = (L0, L1) if finish.clamp else (None, None)
-        f.add("ldr", y_pixel, f"[sp, #{CONV['y_pixel']}]")
     else:
+        f.add("ldrd", L0, L1, f"[{W}], #8")
         f.add("ldrd", zy, y_pixel, f"[sp, #{CONV['zy']}]")
     f.add("ldr", y, f"[sp, #{CONV['y']}]")
     if lo and hi:
@@ -124,16 +124,21 @@ def _whole(f: Function, a: Core, b: Core, block: DspBlock) -> None:
 
 
 def _rounded_twice(f: Function, block: DspBlock) -> None:
-    """Up to the last bit to the right. A word after the multipliers has one less than the bits of each filter."""
-    right_a, right_b, offset_a, offset_b, zy = T1, X1, X, T0, X0
-    f.add("ldr", right_a, f"[{W}], #4")
-    f.add("ldr", zy, f"[sp, #{CONV['zy']}]")
-    f.add("lsr", right_b, right_a, 8)
+    """Up to the last bit to the right; leaves y_pixel in X0. Around the multipliers are the bits of each filter, less
+    one."""
+    right_a, right_b, offset_a, offset_b, zy = X, T0, X1, T1, T1
+    f.add("ldmia", MemoryOperand(W, update=True), RegisterList((right_a, L0, L1, right_b)))
+    if block.finish.nudge:
+        f.add("ldr", zy, f"[sp, #{CONV['zy']}]")
+    else:
+        f.add("ldrd", zy, X0, f"[sp, #{CONV['zy']}]")
     f.add("lsl", offset_a, zy, right_a)
     f.add("lsl", offset_b, zy, right_b)
     for a, b in ACC[: block.count]:
         _whole(f, a, b, block)
-        multiply(f, a, L0, offset_a, block.finish, zy)
-        multiply(f, b, L1, offset_b, block.finish, zy)
+        multiply(f, a, L0, offset_a, block.finish, X0)
+        multiply(f, b, L1, offset_b, block.finish, X0)
         f.add("asr", a, a, right_a)
         f.add("asr", b, b, right_b)
+    if block.finish.nudge:
+        f.add("ldr", X0, f"[sp, #{CONV['y_pixel']}]")
