@@ -8,7 +8,7 @@ from itertools import pairwise
 from pilotlight.micropython import pack
 from pilotlight.micropython.bytecode import bytecode_version
 from pilotlight.micropython.composed import units
-from pilotlight.micropython.select import ALL, modules
+from pilotlight.micropython.select import ALL, SMALL, modules
 from support.micropython_scripts import output, run_script
 
 
@@ -36,6 +36,14 @@ def test_every_unit_is_in_a_block_before_those_that_it_needs() -> None:
     assert set(places) == {*(f".{name}" for name in pack.PACKED), *units()}
     for words in heads:
         assert all(places[need] > places[words[0]] for need in words[1:] if need[0] != ":")
+
+
+def test_names_of_parts_that_a_build_is_without_are_a_unit() -> None:
+    absent = SMALL.with_parts(["utils", "load"]).absent()
+    assert not {"utils", "load"} & absent.keys() and {"inverse", "linalg_inv"} <= set(absent["linalg"])
+    unit = _blocks(pack.pack(modules(), SMALL.units(), absent).source)[-1].rpartition(b"_absent\n")[2]
+    assert b";linalg " in unit and b" linalg_inv " in unit and b" inverse " in unit and b"vector" not in unit
+    assert not any(block.count(b"_absent\n") for block in _blocks(pack.pack(modules(), ALL.units(), {}).source))
 
 
 def test_another_version_of_bytecode_is_refused_when_built() -> None:

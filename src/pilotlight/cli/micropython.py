@@ -41,7 +41,7 @@ def selection_options(function: _Function) -> _Function:
                           help="Only the operators in a list: `operators: [softmax, conv2d, add.Tensor]`.")
     parts = click.option("--with", "parts", metavar="PARTS",
                          help="Parts that are built only when asked for: "
-                              "load,save,jit,safetensors,linalg,signal,types,data,stdlib, or all.")
+                              "load,save,jit,safetensors,linalg,signal,types,image,losses,utils,data,stdlib, or all.")
     return model(inputs(listed(parts(function))))
 
 

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from pilotlight.micropython import cache
 from pilotlight.micropython.pack import pack
-from pilotlight.micropython.select import TorchSelection, modules
+from pilotlight.micropython.select import PARTS, TorchSelection, modules
 
 HERE = Path(__file__).parent
 KERNELS = HERE.parent / "kernels" / "portable"
 _MANIFEST = '# Add to your board\'s manifest: include("path/to/this/manifest.py")\nfreeze("python", opt=3)\n'
 _RANKED = ("Conv", "ConvTranspose", "BatchNorm", "InstanceNorm")  # classes for 1 to 3 dimensions
+_REFUSED = 'raise ImportError("not in this build: build it with `--with {part}`")\n'
 _CMAKE = """\
 # Any cmake port: -DUSER_C_MODULES=path/to/this/file
 include(${CMAKE_CURRENT_LIST_DIR}/torch/micropython.cmake)
@@ -53,6 +54,8 @@ def write_module(folder: Path, selection: TorchSelection) -> list[str]:
             wanted[f"python/{name}"] = data
         else:
             del wanted[f"python/{name}"]
+    wanted |= {f"python/{name.replace('.', '/')}.py": _REFUSED.format(part=part).encode()
+               for part in selection.without for name in PARTS[part][1] if modules()[name].stem == "__init__"}
     wanted["manifest.py"] = _MANIFEST.encode() if any(n.startswith("python/") for n in wanted) else b""
     wanted["micropython.cmake"] = _CMAKE.encode()
     for part in ("torch", "python"):

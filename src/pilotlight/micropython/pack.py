@@ -35,13 +35,14 @@ _BLOCKS = (
     ("torch.utils.data",),
     ("enum", "operator", "logging", "collections.Counter"),
     ("torch._script", "torch._jit"),
+    ("torch.nn.utils", "torch.nn.utils.fusion", "torch.nn.utils.rnn"),
 )
 PACKED = tuple(name for block in _BLOCKS for name in block)
 _PUBLIC = (  # programs import these
     "torch.nn.init", "copy", "dataclasses", "itertools", "functools", "contextlib", "torch.utils.data", "enum",
-    "operator", "logging",
+    "operator", "logging", *_BLOCKS[-1],
 )
-_OPERATOR_BYTES = 6000  # of a block of operators before compression
+_OPERATOR_BYTES = 7200  # of a block of operators before compression
 _STUB = "from torch import _packed\n\n_packed.load(__name__, globals())\n"
 LOADER = "torch._packed"
 _ABSENT = "_absent"
@@ -72,8 +73,13 @@ def pack(files: Mapping[str, Path], operators: Iterable[PackedUnit], absent: Map
     names = [[_MODULE + name for name in block if name in modules] for block in _BLOCKS]
     names = [block for block in names if block] + _filled({k: v for k, v in units.items() if k[0] != _MODULE})
     blocks = [b"".join(units[name] for name in block) for block in names]
-    made = {f"{name.replace('.', '/')}.py": _STUB.encode() if name in _PUBLIC else b"" for name in modules}
+    made = {_path(name, files[name]): _STUB.encode() if name in _PUBLIC else b"" for name in modules}
     return Packed(made, "#define PT_STREAM 1\n", _source(names, blocks))
+
+
+def _path(module: str, file: Path) -> str:
+    """Where a module is in the Python part."""
+    return f"{module.replace('.', '/')}{'/__init__' if file.stem == '__init__' else ''}.py"
 
 
 def _filled(units: Mapping[str, bytes]) -> list[list[str]]:

@@ -32,6 +32,9 @@ PARTS: dict[str, tuple[str | None, tuple[str, ...]]] = {
     "linalg": ("matrices", ()),
     "signal": ("signals", ()),
     "types": ("typed", ()),
+    "image": ("sampling", ()),
+    "losses": ("margins", ()),
+    "utils": (None, ("torch.nn.utils", "torch.nn.utils.fusion", "torch.nn.utils.rnn")),
     "data": (None, ("torch.utils", "torch.utils.data")),
     "stdlib": (None, ("enum", "operator", "logging", "time", "collections.Counter")),
 }

@@ -38,13 +38,20 @@ mp_obj_t pt_do_type(pt_call_t *c)
     }
     vstr_t text;
     mp_print_t print;
+    mp_obj_t name[2] = {wanted};
+    size_t skipped = 0;
+    if (c->args[1].given && !mp_obj_is_str(wanted)) { /* torch.FloatTensor is a function of that name */
+        skipped = strlen("torch.");
+        mp_load_method_maybe(wanted, MP_QSTR___name__, name);
+    }
+    const char *asked = name[0] != MP_OBJ_NULL && mp_obj_is_str(name[0]) ? mp_obj_str_get_str(name[0]) : NULL;
     for (int k = 0; k < PT_DTYPES; k++) {
         vstr_init_print(&text, 24, &print);
         mp_printf(&print, "torch.%sTensor", pt_dtypes[k].type);
         if (!c->args[1].given && t->dtype == k) {
             return mp_obj_new_str_from_vstr(&text);
         }
-        if (mp_obj_is_str(wanted) && strcmp(mp_obj_str_get_str(wanted), vstr_null_terminated_str(&text)) == 0) {
+        if (asked && strcmp(asked, vstr_null_terminated_str(&text) + skipped) == 0) {
             return converted(t, k, false);
         }
     }

@@ -120,8 +120,8 @@ void pt_find_packed(qstr name, char form, mp_obj_t self, mp_obj_t *dest)
         if (text[length - 1] == '_' && find_unit(text, length - 1) >= 0) {
             args[0] = mp_obj_new_str((const char *)text, length - 1);
             args[2] = mp_const_true;
-        } else if (form == 'm' && find_unit((const byte *)"_absent", 7) >= 0) {
-            refuse = true; /* of the others, torch says so when no module has the name either */
+        } else if (form == 'm') { /* of the others, torch says so when no module has the name either */
+            refuse = true;
         } else {
             return;
         }

@@ -14,10 +14,18 @@ def __getattr__(name):
         try:
             return getattr(__import__("torch." + name), name)
         except ImportError:
-            __getattr__("_packed").refuse(name)
+            _refuse(name)
             raise AttributeError("module 'torch' has no attribute '" + name + "'")
     found = globals()[name] = getattr(_torch, name)
     return found
+
+
+# Raises if the name is that of a part which this build is without.
+def _refuse(name, prefix=""):
+    if hasattr(_torch, "_block"):
+        from torch._packed import refuse
+
+        refuse(name, prefix)
 
 
 # A module of torch that is no file: its functions are those of torch whose names begin so.
@@ -30,7 +38,7 @@ class _Part:
             for where in (_torch._nn, _torch):
                 if hasattr(where, prefix + name):
                     return getattr(where, prefix + name)
-            __getattr__("_packed").refuse(name, prefix)
+            _refuse(name, prefix)
         raise AttributeError(name)
 
 

@@ -51,6 +51,9 @@ AdaptiveAvgPool3d adaptive_avg_pool3d output_size
 AdaptiveMaxPool1d adaptive_max_pool1d output_size -return_indices=False
 AdaptiveMaxPool2d adaptive_max_pool2d output_size -return_indices=False
 AdaptiveMaxPool3d adaptive_max_pool3d output_size -return_indices=False
+MaxUnpool1d max_unpool1d kernel_size^1 stride^1=$kernel_size padding^1=0
+MaxUnpool2d max_unpool2d kernel_size^2 stride^2=$kernel_size padding^2=0
+MaxUnpool3d max_unpool3d kernel_size^3 stride^3=$kernel_size padding^3=0
 Flatten flatten start_dim=1 end_dim=-1
 Unflatten unflatten dim unflattened_size>sizes
 Fold fold output_size kernel_size dilation=1 padding=0 stride=1
@@ -94,6 +97,10 @@ GaussianNLLLoss gaussian_nll_loss -full=False -eps=1e-06 -reduction='mean'
 CosineEmbeddingLoss cosine_embedding_loss -margin=0.0 -size_average=None -reduce=None -reduction='mean'
 HingeEmbeddingLoss hinge_embedding_loss -margin=1.0 -size_average=None -reduce=None -reduction='mean'
 MarginRankingLoss margin_ranking_loss -margin=0.0 -size_average=None -reduce=None -reduction='mean'
+CTCLoss ctc_loss -blank=0 -reduction='mean' -zero_infinity=False
+MultiMarginLoss multi_margin_loss -p=1 -margin=1.0 -weight=None -size_average=None -reduce=None -reduction='mean'
+MultiLabelMarginLoss multilabel_margin_loss -size_average=None -reduce=None -reduction='mean'
+MultiLabelSoftMarginLoss multilabel_soft_margin_loss -weight=None -size_average=None -reduce=None -reduction='mean'
 TripletMarginLoss triplet_margin_loss -margin=1.0 -p=2.0 -eps=1e-06 -swap=False -size_average=None -reduce=None -reduction='mean'
 Embedding /others
 EmbeddingBag /others

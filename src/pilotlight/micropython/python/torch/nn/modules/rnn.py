@@ -47,6 +47,8 @@ class RNNBase(Module):
         return _torch.rnn_tanh if self.mode == "RNN_TANH" else _torch.rnn_relu
 
     def forward(self, input, hx=None):
+        if not isinstance(input, _torch.Tensor):  # a PackedSequence
+            return input._through(self, hx)
         if input.dim() not in (2, 3):
             raise ValueError("%s: Expected input to be 2D or 3D, got %dD instead" % (type(self).__name__, input.dim()))
         if input.shape[-1] != self.input_size:

@@ -61,8 +61,7 @@ class _Simple(Module):
         if given or kwargs or wrong:
             load("torch.nn.modules._rare")["refuse_arguments"](self, args, kwargs)
 
-    def forward(self, *inputs):
-        keywords = {}
+    def forward(self, *inputs, **keywords):
         for _, name, _, keyword, _ in self._spec:
             keywords[keyword] = getattr(self, name)
         return getattr(functional, self._function)(*inputs, **keywords)
