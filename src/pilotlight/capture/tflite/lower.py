@@ -68,7 +68,8 @@ def lower_tflite(model: TfliteModel, name: str) -> Graph:
     if problems:
         raise UnsupportedError(problems)
     lowering = _Lowering(model)
-    graph = lowering.main(name)
+    with np.errstate(all="ignore"):  # odd numbers of a damaged file, which are refused where they matter
+        graph = lowering.main(name)
     if lowering.problems:
         raise UnsupportedError(lowering.problems)
     graph.macs = sum(ops.get(n.op).macs(n) for n in graph.nodes)
@@ -127,7 +128,7 @@ class _Lowering:
     def _check(self, tensor: FileTensor, what: str) -> None:
         if tensor.type not in DTYPES:
             raise PilotlightError(f"{what} is {tensor}; this type is not supported", kind="dtype")
-        if math.prod(tensor.shape) * DTYPES[tensor.type].size > LARGEST_TENSOR:
+        if math.prod(max(n, 1) for n in tensor.shape) * DTYPES[tensor.type].size > LARGEST_TENSOR:
             raise PilotlightError(f"{what} is {tensor}, more than {LARGEST_TENSOR:,} bytes", kind="too-large")
 
     def _keep_states(self, subgraph: FileSubgraph, b: Builder, values: dict[int, Value]) -> None:

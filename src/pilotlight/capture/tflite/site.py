@@ -17,6 +17,8 @@ DTYPES: dict[str, DType] = {
     "FLOAT32": FLOAT32, "FLOAT16": FLOAT16, "INT64": INT64, "INT32": INT32, "INT16": INT16, "INT8": INT8, "INT4": INT8,
     "UINT8": UINT8, "BOOL": BOOL,
 }
+SMALLEST_SCALE = 1e-12  # products and ratios of three scales are numbers of float32
+LARGEST_COMPUTED = 1 << 20  # elements of a shape, a list of axes or a filter that operators compute from constants
 LIMITS = {"INT8": (-128, 127), "INT16": (-32768, 32767), "UINT8": (-128, 127), "INT32": (-(2**31), 2**31 - 1)}
 _ACTIVATIONS = {  # by number of ActivationFunctionType
     0: (-math.inf, math.inf), 1: (0.0, math.inf), 2: (-1.0, 1.0), 3: (0.0, 6.0),
@@ -78,7 +80,8 @@ class Site:
 
     def known(self, k: int) -> np.ndarray | None:
         """An input that is a constant, or computed from constants."""
-        return self.b.known(self.x(k))
+        value = self.x(k)
+        return self.b.known(value) if value.is_constant or value.elements <= LARGEST_COMPUTED else None
 
     def constant(self, k: int, what: str) -> np.ndarray:
         data = self.known(k)
@@ -107,8 +110,8 @@ class Site:
             raise self.refuse(f"{tensor} has no scale; a quantized tensor has one")
         if len(affine.scales) != 1:
             raise self.refuse(f"{tensor} has {len(affine.scales)} scales; expected one")
-        if affine.scales[0] <= 0:
-            raise self.refuse(f"{tensor} has the scale {affine.scales[0]}")
+        if not SMALLEST_SCALE <= affine.scales[0] <= 1 / SMALLEST_SCALE:
+            raise self.refuse(f"{tensor} has the scale {affine.scales[0]}; expected a positive number near 1")
         low, high = LIMITS.get(tensor.type, (0, 0))
         zero = int(affine.zero_points[0]) - (128 if tensor.type == "UINT8" else 0)
         if not low <= zero <= high:

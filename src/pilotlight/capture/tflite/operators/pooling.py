@@ -8,6 +8,7 @@ import numpy as np
 
 from pilotlight.capture.tflite.operators.dense import limited
 from pilotlight.capture.tflite.operators.integers import clamped, compute
+from pilotlight.capture.tflite.operators.shapes import image_size
 from pilotlight.capture.tflite.operators.windows import Padded, padded
 from pilotlight.capture.tflite.registry import operator
 from pilotlight.capture.tflite.site import LIMITS, Site
@@ -99,7 +100,7 @@ def max_pool_2d(site: Site) -> Value:
 
 @operator("RESIZE_BILINEAR", options="ResizeBilinearOptions")
 def resize_bilinear(site: Site) -> Value:
-    out = site.numbers(1, "the size")
+    out = image_size(site)
     if site.tensor().type == "FLOAT32":
         y = site.x()
         for axis, size in enumerate(out, 1):

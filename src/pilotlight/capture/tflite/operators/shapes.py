@@ -329,11 +329,19 @@ def tile(site: Site) -> Value:
     return site.b.reshape(y, [c * s for c, s in zip(counts, x.shape, strict=True)])
 
 
+def image_size(site: Site) -> tuple[int, ...]:
+    """What an image (N, H, W, C) is resized to."""
+    size = site.numbers(1, "the size")
+    if len(size) != 2 or len(site.x().shape) != 4 or min(*size, *site.x().shape) < 1:
+        raise site.refuse(f"{site.tensor()} to {list(size)}")
+    return size
+
+
 @operator("RESIZE_NEAREST_NEIGHBOR", options="ResizeNearestNeighborOptions")
 def resize_nearest(site: Site) -> Value:
     """Rows and columns by number, with the place in float32 as TFLM computes it."""
     o, y = site.options, site.x()
-    for axis, out in enumerate(site.numbers(1, "the size"), 1):
+    for axis, out in enumerate(image_size(site), 1):
         size = y.shape[axis]
         corners = o.AlignCorners and out > 1
         scale = np.float32(size - 1) / np.float32(out - 1) if corners else np.float32(size) / np.float32(out)
