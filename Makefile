@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files fuzz-server misra micropython-tests micropython-boards micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files fuzz-server fuzz-tflite conformance-tflite misra micropython-tests micropython-boards micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -90,6 +90,12 @@ fuzz-server: ## a million good and broken frames for the device server, built wi
 
 fuzz-files: setup ## mutated .pt, safetensors and weights files through MicroPython with sanitizers; FUZZ_ARGS="--count 100000"
 	PYTHONPATH=tests $(PYTHON) -m support.fuzz_files $(FUZZ_ARGS)
+
+fuzz-tflite: setup ## mutated .tflite files through the reader; FUZZ_ARGS="--count 100000"
+	PYTHONPATH=. $(PYTHON) -m tests.tflm.fuzz $(FUZZ_ARGS)
+
+conformance-tflite: setup ## random TensorFlow Lite models against TFLM; CONFORMANCE_ARGS="--count 70 --kind INT8"
+	PYTHONPATH=. $(PYTHON) -m tests.tflm.conformance $(CONFORMANCE_ARGS)
 
 misra: setup ## Cppcheck's MISRA C:2012 checks of models, kernels and the device server; MISRA_ARGS="--all"
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m misra $(MISRA_ARGS)

@@ -11,8 +11,10 @@ import torch
 from tests.support.tflite_models import GraphSpec, write_model
 from tests.support.tflite_random import INT8_CASES, random_model
 from tests.tflm.compare import compare, compare_file
+from tests.tflm.fuzz import fuzz
 
 import pilotlight as pl
+from pilotlight.capture.source import file_operators
 from pilotlight.capture.tflite.lower import operator_problems
 from pilotlight.capture.tflite.read import parse_tflite
 from pilotlight.errors import PilotlightError, UnsupportedError
@@ -175,6 +177,30 @@ def test_options_that_a_file_cannot_take_are_refused(tmp_path: Path) -> None:
         pl.load(file, ["1x4"])
     with pytest.raises(PilotlightError, match="does not come from PyTorch"):
         pl.quantize(pl.load(file), [torch.zeros(1, 4)])
+
+
+def test_layers_are_compared_with_those_of_tflm(tmp_path: Path) -> None:
+    comparison = pl.compile(pl.load(_file(tmp_path, random_model("CHAIN", 5)))).compare()
+    assert comparison.match
+    against = [row.against for row in comparison.layers]
+    assert against.count("TFLM") >= 4 and set(against) <= {"TFLM", "the graph"}  # a mean takes several steps
+
+
+def test_inspect_says_what_is_not_supported(tmp_path: Path) -> None:
+    rows = file_operators(_file(tmp_path, random_model("CHAIN", 5)))
+    assert {row.operator for row in rows} >= {"CONV_2D", "SOFTMAX"} and not any(row.problem for row in rows)
+    g = GraphSpec()
+    x = g.input((1, 2, 2, 1), "INT8", 0.1, 0)
+    y = g.tensor((1, 2, 2, 1), "INT8", 0.2, 0)
+    g.call("MAX_POOL_2D", [x], [y], options="Pool2DOptions", Padding=0, StrideH=1, StrideW=1, FilterHeight=1,
+           FilterWidth=1)
+    g.outputs.append(y)
+    (row,) = file_operators(_file(tmp_path, write_model(g)))
+    assert row.problem is not None and "several scales" in row.problem
+
+
+def test_mutated_files_are_read_or_refused() -> None:
+    assert sum(fuzz(400, 7_000_000, say=False).values()) == 400
 
 
 def test_a_missing_package_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

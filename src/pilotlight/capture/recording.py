@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from pilotlight.capture.eager import CONTROL
 from pilotlight.errors import PilotlightError
-from pilotlight.graph import Answers, Reference
+from pilotlight.graph import Answers, LayeredAnswers, LayeredReference, Reference
 
 _IDLE = {"aten::clone", "aten::empty", "aten::detach", "aten::alias", "aten::t", "aten::transpose", "aten::permute"}
 SAME = 1e-3  # of the largest element: how near two ways to compute one tensor are
@@ -64,21 +64,33 @@ class Recording:
 
 def record(reference: Reference, inputs: Sequence[Sequence[torch.Tensor]]) -> Recording:
     """What the model computes in its own types."""
-    answers = reference.in_float32()
+    answers = _answers(reference)
     runs: list[list[torch.Tensor]] = []
     operators: list[str] = []
     for row in inputs:
-        with _layers_apart(), _Recorder() as recorder:
-            answers(*row)
-        if runs and len(recorder.results) != len(runs[0]):
+        operators, results = _computed(answers, row)
+        if runs and len(results) != len(runs[0]):
             raise PilotlightError(
                 "the model runs other operators in one run than in another, because it decides by its data; its layers "
                 "cannot be compared", kind="unsupported",
                 hint="give --inputs whose samples all decide alike, or compare the outputs with `pilotlight run`",
             )
-        runs.append(recorder.results)
-        operators = recorder.operators
+        runs.append(results)
     return Recording(operators, runs)
+
+
+def _answers(reference: Reference) -> Answers | LayeredAnswers:
+    return reference.in_layers() if isinstance(reference, LayeredReference) else reference.in_float32()
+
+
+def _computed(answers: Answers | LayeredAnswers, inputs: Sequence[Any]) -> tuple[list[str], list[torch.Tensor]]:
+    """What a call computes on its way, and by which operators."""
+    with _layers_apart(), _Recorder() as recorder:
+        answers(*inputs)
+    if hasattr(answers, "layers"):
+        layers = answers.layers()
+        return [operator for operator, _ in layers], [tensor for _, tensor in layers]
+    return recorder.operators, recorder.results
 
 
 @contextlib.contextmanager
@@ -101,7 +113,7 @@ class RecordedReference:
         self.name = reference.name
 
     def in_float32(self) -> Answers:
-        return _RecordedAnswers(self._reference.in_float32(), self._recording, self._places)
+        return _RecordedAnswers(_answers(self._reference), self._recording, self._places)
 
     def in_float64(self) -> Iterator[Answers]:
         for answers in self._reference.in_float64():
@@ -109,7 +121,7 @@ class RecordedReference:
 
 
 class _RecordedAnswers:
-    def __init__(self, answers: Answers, recording: Recording, places: Sequence[int]):
+    def __init__(self, answers: Answers | LayeredAnswers, recording: Recording, places: Sequence[int]):
         self._answers, self._recording, self._places = answers, recording, places
         self._at: list[int] | None = None  # the same places here
 
@@ -117,18 +129,17 @@ class _RecordedAnswers:
         self._answers.reset()
 
     def __call__(self, *inputs: Any) -> list[torch.Tensor]:
-        with _layers_apart(), _Recorder() as recorder:
-            self._answers(*inputs)
+        operators, results = _computed(self._answers, inputs)
         if self._at is None:
-            same = recorder.operators == self._recording.operators
-            self._at = list(self._places) if same else [self._nearest(place, recorder) for place in self._places]
-        return [recorder.results[at] for at in self._at]
+            same = operators == self._recording.operators
+            self._at = list(self._places) if same else [self._nearest(place, results) for place in self._places]
+        return [results[at] for at in self._at]
 
-    def _nearest(self, place: int, recorder: _Recorder) -> int:
+    def _nearest(self, place: int, results: list[torch.Tensor]) -> int:
         """PyTorch may compute float64 by other operators: the result with the same shape and nearly the same numbers,
         for the inputs that were recorded first."""
         want = self._recording.runs[0][place]
-        found = [(apart(x, want), at) for at, x in enumerate(recorder.results) if x.shape == want.shape]
+        found = [(apart(x, want), at) for at, x in enumerate(results) if x.shape == want.shape]
         if not found or min(found)[0] > SAME:
             raise PilotlightError("PyTorch computes a layer in another way in float64", kind="internal")
         return min(found)[1]

@@ -22,7 +22,7 @@ from pilotlight.capture.entries import capture_entries, entry_points
 from pilotlight.capture.exported import capture_exported, capture_module
 from pilotlight.capture.inputs import parse_input
 from pilotlight.capture.onnx.package import need_onnx
-from pilotlight.capture.tflite.capture import SUFFIX, capture_tflite
+from pilotlight.capture.tflite.capture import SUFFIX, capture_tflite, tflite_operators
 from pilotlight.capture.torchscript.archive import SUFFIXES
 from pilotlight.capture.torchscript.capture import capture_archive
 from pilotlight.capture.userfile import from_here, load_file, load_module, seeded, user_error
@@ -127,6 +127,8 @@ def load_model(
 
 def file_operators(model: str) -> list[OperatorUse]:
     """The operators of a file of another framework, each with whether it is supported; none for other models."""
+    if model.endswith(SUFFIX):
+        return tflite_operators(Path(model))
     if not model.endswith(".onnx"):
         return []
     need_onnx()

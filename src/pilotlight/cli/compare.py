@@ -21,9 +21,13 @@ SAMPLES = 16
               help="Run the samples in a file, one after another: one array per input, samples along the first axis.")
 @click.option("--timeout", type=Seconds(), default=120.0, show_default=True, metavar="SECONDS",
               help="How long the board may take to answer.")
+@click.option("--against", type=click.Choice(["pytorch", "tflm", "onnxruntime"]),
+              help="Say what the truth has to be: the model's own framework is always asked.")
 @click.option("--port", metavar="PORT",
               help="Of a project: the board's serial port, or tcp://HOST:PORT; default: found by its USB id.")
-def command(talk: Talk, request: Request, data: Path | None, timeout: float, port: str | None) -> int:
+def command(
+    talk: Talk, request: Request, data: Path | None, timeout: float, against: str | None, port: str | None
+) -> int:
     """Run a model on the board, read what every layer leaves in memory, and show where it parts from PyTorch.
 
     A float layer is compared with the tensor that the module itself computes there; a quantized one must give the
@@ -41,6 +45,12 @@ def command(talk: Talk, request: Request, data: Path | None, timeout: float, por
             f"{', '.join(found.entries)}", hint="name a model with one entry point", kind="unsupported",
         )
     build, graphs = found
+    truth = build.graph.truth.name
+    if against is not None and against != truth.lower().replace(" ", ""):
+        raise PilotlightError(
+            f"{request.model} is compared with {truth}; --against {against} cannot change that",
+            hint="omit --against", kind="usage",
+        )
     from pilotlight.passes.pipeline import optimize
     from pilotlight.projects.connect import connect_project
     from pilotlight.quantize.fallbacks import fallback_costs

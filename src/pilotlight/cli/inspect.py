@@ -11,7 +11,7 @@ from pilotlight.cli.entries import describe_entries
 from pilotlight.cli.options import Request, model_command
 from pilotlight.cli.talk import Talk
 
-FILES = (".onnx",)
+FILES = (".onnx", ".tflite")
 
 if TYPE_CHECKING:
     from pilotlight.compiler import Build

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 
@@ -41,3 +41,18 @@ class Reference(Protocol):
 
     def in_float64(self) -> Iterator[Answers]:
         """Ways to compute it in float64, the best first; there may be none, and one may fail when it is called."""
+
+
+class LayeredAnswers(Answers, Protocol):
+    """A model that keeps what it computed on its way, where PyTorch does not compute it."""
+
+    def layers(self) -> list[tuple[str, torch.Tensor]]:
+        """The results of the last call in their order, each with the operator that computed it."""
+
+
+@runtime_checkable
+class LayeredReference(Reference, Protocol):
+    """The truth of a model whose layers PyTorch cannot watch."""
+
+    def in_layers(self) -> LayeredAnswers:
+        """As `in_float32`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +20,11 @@ from pilotlight.graph import INT8, INT16, UINT8, Graph, Place, Port, Quant, Stat
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.digest import digest
 
-LARGEST_TENSOR = 1 << 28  # bytes: more than any microcontroller has
+LARGEST_TENSOR = 1 << 25  # bytes of what is computed: more than microcontrollers have
 DEEPEST = 16  # subgraphs inside each other
 MOST_OPERATORS = 20_000
 _NO_FIT = (ArithmeticError, AssertionError, LookupError, RuntimeError, TypeError, ValueError)
-__all__ = ["lower_tflite", "operator_problems", "operators"]
+__all__ = ["lower_tflite", "operator_problems", "operators", "supported_operators"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,18 @@ def operator_problems(model: TfliteModel) -> list[OperatorSupport]:
             problem = None if odd is None else f"{found.name}: {odd} has a type that is not supported"
         rows.append(OperatorSupport(subgraph, found, _where(model, subgraph, found), problem))
     return rows
+
+
+def supported_operators(model: TfliteModel) -> list[OperatorSupport]:
+    """The same with what is found only when the nodes of an operator are written."""
+    rows = operator_problems(model)
+    if any(row.problem for row in rows):
+        return rows
+    lowering = _Lowering(model)
+    with np.errstate(all="ignore"):
+        lowering.main("model")
+    problems = {problem.where: problem.message for problem in lowering.problems}
+    return [replace(row, problem=problems.get(row.where)) for row in rows]
 
 
 def _where(model: TfliteModel, subgraph: FileSubgraph, found: FileOperator) -> str:
@@ -146,6 +158,8 @@ class _Lowering:
     def _value(self, values: dict[int, Value], tensor: FileTensor, b: Builder, what: str) -> Value:
         """A tensor that an operator or output reads."""
         if tensor.variable:
+            if self.depth:
+                raise PilotlightError(f"the variable {tensor} of a subgraph inside another", kind="unsupported")
             return self.variables.now[f"tensor {tensor.index}"]
         if tensor.index not in values:
             if tensor.data is None and 0 not in tensor.shape:
@@ -153,7 +167,8 @@ class _Lowering:
                     f"{what} reads {tensor}, which nothing has written before it",
                     hint="the operators of a file are listed in the order in which they run", kind="broken-file",
                 )
-            self._check(tensor, what)
+            if tensor.data is None:
+                self._check(tensor, what)
             data = np.zeros(tensor.shape, DTYPES[tensor.type].numpy) if tensor.data is None else tensor.data
             if _is_uint8(tensor):
                 data = (data.astype(np.int16) - 128).astype(np.int8)
@@ -171,7 +186,8 @@ class _Lowering:
                 )
             results = [subgraph.tensors[k] for k in found.outputs]
             number = f"{subgraph.index}.{found.index}" if subgraph.index else str(found.index)
-            b.place = Place(results[0].name if results else found.name, f"{Path(self.model.name).name}:{number}")
+            called = results[0].name.partition(";")[0] if results else found.name
+            b.place = Place(called, f"{Path(self.model.name).name}:{number}")
             try:
                 made = self._operator(subgraph, found, b, values, results)
             except PilotlightError as error:

@@ -109,14 +109,14 @@ atexit.register(_SHARED.close)
 class TflmInterpreter:
     """A model in TFLM; what it keeps between calls lasts until `reset`."""
 
-    def __init__(self, model: TfliteModel, *, keep_tensors: bool = False):
+    def __init__(self, model: TfliteModel):
         if not tflm_is_installed():
             raise PilotlightError(
                 "comparing with TFLM needs the package tflite-micro, which is not installed",
                 hint="install it with: pip install 'pilotlight[tflite]', or pip install --pre --no-deps tflite-micro",
                 kind="missing-tool",
             )
-        self._model, self._keep = model, keep_tensors
+        self._model = model
         main = model.subgraphs[0]
         self._inputs, self._outputs = len(main.inputs), len(main.outputs)
         self._load()
@@ -125,7 +125,7 @@ class TflmInterpreter:
         """With as much memory as it takes."""
         arena = max(_SMALLEST_ARENA, 10 * len(self._model.data))
         while True:
-            request = {"do": "load", "arena": arena, "keep": self._keep, "inputs": self._inputs}
+            request = {"do": "load", "arena": arena, "inputs": self._inputs}
             try:
                 _SHARED.ask(request, self._model.data)
                 break
@@ -149,10 +149,6 @@ class TflmInterpreter:
         data = [np.ascontiguousarray(x).tobytes() for x in inputs]
         request = {"do": "run", "sizes": [len(d) for d in data], "outputs": self._outputs}
         return _SHARED.ask(request, b"".join(data))[1]
-
-    def tensors(self, which: Sequence[int], subgraph: int = 0) -> list[np.ndarray]:
-        """What the last run left in these tensors."""
-        return _SHARED.ask({"do": "tensors", "which": list(which), "subgraph": subgraph})[1]
 
     def allocations(self) -> str:
         """TFLM's own report about its arena, after a run."""

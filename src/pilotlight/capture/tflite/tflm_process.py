@@ -20,7 +20,7 @@ class TflmServer:
         self._source, self._sink = source, sink
         self._runtime: Any = importlib.import_module("tflite_micro.python.tflite_micro.runtime")
         self._interpreter: Any = None
-        self._made: tuple[bytes, int, bool] = (b"", 0, False)
+        self._made: tuple[bytes, int] = (b"", 0)
         self._inputs: list[tuple[Any, tuple[int, ...]]] = []
 
     def serve(self) -> None:
@@ -39,15 +39,11 @@ class TflmServer:
         self._sink.flush()
 
     def _start(self) -> None:
-        data, arena, keep = self._made
-        config = self._runtime.InterpreterConfig
-        self._interpreter = self._runtime.Interpreter.from_bytes(
-            data, arena_size=arena,
-            intrepreter_config=config.kPreserveAllTensors if keep else config.kAllocationRecording,
-        )
+        data, arena = self._made
+        self._interpreter = self._runtime.Interpreter.from_bytes(data, arena_size=arena)
 
     def do_load(self, request: dict[str, Any], data: bytes) -> None:
-        self._made = (data, request["arena"], request["keep"])
+        self._made = (data, request["arena"])
         self._start()
         details = [self._interpreter.get_input_details(k) for k in range(request["inputs"])]
         self._inputs = [(d["dtype"], tuple(d["shape"])) for d in details]
@@ -64,9 +60,6 @@ class TflmServer:
             at += size
         self._interpreter.invoke()
         self._answer({}, *(np.array(self._interpreter.get_output(k)) for k in range(request["outputs"])))
-
-    def do_tensors(self, request: dict[str, Any], data: bytes) -> None:
-        self._answer({}, *(np.array(self._interpreter.GetTensor(k, request["subgraph"])) for k in request["which"]))
 
     def do_allocations(self, request: dict[str, Any], data: bytes) -> None:
         with tempfile.TemporaryFile() as log:

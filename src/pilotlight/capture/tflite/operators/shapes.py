@@ -332,7 +332,8 @@ def tile(site: Site) -> Value:
 def image_size(site: Site) -> tuple[int, ...]:
     """What an image (N, H, W, C) is resized to."""
     size = site.numbers(1, "the size")
-    if len(size) != 2 or len(site.x().shape) != 4 or min(*size, *site.x().shape) < 1:
+    shape = site.x().shape
+    if len(size) != 2 or len(shape) != 4 or min(shape) < 1 or (shape[0], *size, shape[3]) != site.result.shape:
         raise site.refuse(f"{site.tensor()} to {list(size)}")
     return size
 
