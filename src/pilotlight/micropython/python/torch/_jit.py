@@ -47,7 +47,7 @@ class _Nothing:
 
 
 def _script_load(source, entries, read):
-    archive = _Archive()
+    archive = _Archive(source.mapped)
 
     def unpickled(name):
         def stored(named):
@@ -65,6 +65,7 @@ def _script_load(source, entries, read):
         if name[:14] == "code/__torch__" and name[-3:] == ".py":
             archive.add(name, _code(source, name, entries[name]))
     value = unpickled("data")
+    archive.parts.clear()
     if not isinstance(value, _Scripted):
         _refuse_file("data.pkl holds no module, but " + str(type(value)))
     return archive.view(value)
@@ -91,9 +92,12 @@ def _code(source, name, place):
 
 # The classes and functions of an archive, and what its code may use.
 class _Archive:
-    def __init__(self):
+    def __init__(self, mapped):
         from collections import OrderedDict
 
+        self.mapped = mapped
+        self.parts = {}  # by the id of a tensor: itself, its storage and its form there
+        self.copies = {}  # of storages
         self.root = _Nothing()  # __torch__
         self.fields = {}  # of named tuples: the types
         self.parameters = {}  # by the id of the tensor that each was made from, and the tensor
@@ -186,7 +190,23 @@ class _Archive:
             return lambda value, *tag: value
         if module == "torch" and name == "DoubleStorage":
             return _script_double
+        if name == "_rebuild_tensor_v2" and self.mapped:
+            return self.rebuilt
         return _find_global(module, name)
+
+    def rebuilt(self, storage, *form):
+        made = _rebuilt(storage, *form)
+        self.parts[id(made)] = (made, storage, form)
+        return made
+
+    # Of a file in memory parameters and large tensors stay there: the code may write to the others.
+    def own(self, value):
+        made, storage, form = self.parts.get(id(value), (None, None, ()))
+        if made is None or storage.nbytes > 16384:
+            return value
+        if id(storage) not in self.copies:
+            self.copies[id(storage)] = storage.clone()
+        return _rebuilt(self.copies[id(storage)], *form)
 
     # a new object, or the state of one
     def build(self, it, state):
@@ -204,6 +224,8 @@ class _Archive:
                 if id(value) not in self.parameters:
                     self.parameters[id(value)] = (_torch.Parameter(value, value.requires_grad), value)
                 value = self.parameters[id(value)][0]
+            elif self.mapped:
+                value = self.changed(value, self.own)
             setattr(it, name, value)
 
     # ---- values that go in and out ----
@@ -259,22 +281,22 @@ class _Archive:
         def single(value):
             return _SCRIPT_TYPES.index(str(value)[6:]) if isinstance(value, _torch.dtype) else getattr(value, "_c", value)
 
-        return self.mapped(value, single)
+        return self.changed(value, single)
 
     # a value of the archive for the user
     def out(self, value):
-        return self.mapped(value, lambda value: self.view(value) if isinstance(value, _Scripted) else value)
+        return self.changed(value, lambda value: self.view(value) if isinstance(value, _Scripted) else value)
 
     # a value with copies of its containers
-    def mapped(self, value, single):
+    def changed(self, value, single):
         if isinstance(value, dict):
             made = self.new_dict()
             for k, v in value.items():
-                made[k] = self.mapped(v, single)
+                made[k] = self.changed(v, single)
             return made
         if not isinstance(value, (list, tuple)):
             return single(value)
-        items = [self.mapped(v, single) for v in value]
+        items = [self.changed(v, single) for v in value]
         return items if isinstance(value, list) else tuple(items) if type(value) is tuple else type(value)(*items)
 
     # what the user sees of an object, one for each
