@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files fuzz-server fuzz-tflite conformance-tflite misra micropython-tests micropython-boards micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files fuzz-onnx fuzz-server fuzz-tflite conformance-tflite misra micropython-tests micropython-boards micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -96,6 +96,9 @@ fuzz-tflite: setup ## mutated .tflite files through the reader; FUZZ_ARGS="--cou
 
 conformance-tflite: setup ## random TensorFlow Lite models against TFLM; CONFORMANCE_ARGS="--count 70 --kind INT8"
 	PYTHONPATH=. $(PYTHON) -m tests.tflm.conformance $(CONFORMANCE_ARGS)
+
+fuzz-onnx: setup ## mutated ONNX files through the importer; FUZZ_ARGS="--count 100000"
+	PYTHONPATH=tests $(PYTHON) -W ignore -m support.fuzz_onnx $(FUZZ_ARGS)
 
 misra: setup ## Cppcheck's MISRA C:2012 checks of models, kernels and the device server; MISRA_ARGS="--all"
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m misra $(MISRA_ARGS)

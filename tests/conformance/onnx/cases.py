@@ -22,7 +22,7 @@ from pilotlight.capture.onnx.types import as_tensor
 from pilotlight.errors import PilotlightError
 from pilotlight.graph.dtypes import from_torch
 
-RUN_TIME, BAKED = "run time", "baked"
+RUN_TIME, BAKED, CONSTANT = "run time", "baked", "constant"  # which inputs arrive at run time: all, some, none
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def make_case(test: OnnxTest, index: int) -> OnnxCase:
     for k, value in enumerate(test.outputs):
         _checked(value, f"output {k}")
     body = imported(model.graph, given, baked)
-    kind = BAKED if baked else RUN_TIME
+    kind = CONSTANT if not given else BAKED if baked else RUN_TIME
     return OnnxCase(test.operator, kind, index, body, tuple(given.values()), {}, test, tuple(baked))
 
 

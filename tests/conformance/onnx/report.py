@@ -8,12 +8,13 @@ from pathlib import Path
 
 import onnx
 
-from conformance.onnx.cases import BAKED, RUN_TIME, named
+from conformance.onnx.cases import BAKED, CONSTANT, RUN_TIME, named
 from conformance.onnx.tests import SMALL, OnnxTest
 from conformance.results import COUNTED, Operator, Row, general, on_boards, totals
 
 MARKER = "<!-- The rest is written by `make conformance-onnx`; do not edit. -->"
 EVERY = 4
+KINDS = (RUN_TIME, BAKED, CONSTANT)
 
 
 def write_report(operators: Sequence[Operator], tests: Sequence[OnnxTest], path: Path) -> None:
@@ -25,23 +26,24 @@ def generated(operators: Sequence[Operator], tests: Sequence[OnnxTest]) -> str:
     rows = sorted(operators, key=lambda o: o.name.lower())
     nodes, files = [o for o in rows if o.name not in SMALL], [o for o in rows if o.name in SMALL]
     total = totals(nodes)
-    baked = sum(row.counts.get("pass", 0) for o in nodes for kind, row in o.rows.items() if kind == BAKED)
+    passed = Counter({kind: sum(o.rows[kind].counts.get("pass", 0) for o in nodes if kind in o.rows) for kind in KINDS})
     lines = [
         f"## ONNX's own tests\n\nonnx {onnx.__version__} has {sum(total.values()):,} tests of single operators (not "
         "counting those of definitions in others). Each is imported, compiled to C, built with all warnings as errors "
         "and sanitizers on, run on the host with its data given at run time, and held to the outputs and the tolerance "
         f"that ONNX gives: **{total['pass']:,} pass, {total['wrong']} are wrong**, {total['refused']:,} are refused by "
-        f"name. {total['pass'] - baked:,} of those that pass are given all of their inputs at run time; in {baked} "
+        f"name. {passed[RUN_TIME]:,} of those that pass are given all of their inputs at run time; in {passed[BAKED]} "
         "shapes, axes, counts and the like are baked in, as `--bake` does, because a compiled model needs them before "
-        f"it runs. Every {EVERY}th test that fits also runs on an emulated board: {on_boards(nodes) or 'none'}.\n",
+        f"it runs, and {passed[CONSTANT]} have no other inputs, so that their results are constants, such as those of "
+        f"`Range`. Every {EVERY}th test that fits also runs on an emulated board: {on_boards(nodes) or 'none'}.\n",
         "Networks that come as files with the package:\n",
         *(f"- {o.name}: {o.count('pass')} of {sum(sum(r.counts.values()) for r in o.rows.values())} pass, "
           f"{o.count('wrong')} wrong{_reasons(o)}" for o in files),
-        "\n## Operators\n", "Tests passed / all.\n", "| operator | at run time | baked | refused because |",
-        "|---|---|---|---|",
+        "\n## Operators\n", "Tests passed / all.\n", "| operator | at run time | baked | constant | refused because |",
+        "|---|---|---|---|---|",
     ]
     for operator in nodes:
-        cells = [_cell(operator.rows.get(kind)) for kind in (RUN_TIME, BAKED)]
+        cells = [_cell(operator.rows.get(kind)) for kind in KINDS]
         lines.append(f"| {operator.name} | {' | '.join(cells)} | {_reasons(operator).removeprefix('; ')} |")
     lines.append(f"\n{_missing(nodes, tests)}")
     return "\n".join(lines) + "\n"

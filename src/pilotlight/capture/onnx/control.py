@@ -37,6 +37,7 @@ class Controlled:
     captured: list[str]
 
 
+MOST_TURNS = 10_000
 Import = Callable[[onnx.GraphProto, Sequence[Any]], Inside]
 Entries = Sequence[Any]
 
@@ -136,6 +137,8 @@ class OnnxLoop(OnnxControl):
             return tuple(torch.ops.higher_order.while_loop(test, turn, first, more))[2:]
         values: tuple[Tensor, ...] = first
         while bool(test(*values, *more)):
+            if int(values[0]) >= MOST_TURNS:
+                raise _refuse(f"the loop takes more than {MOST_TURNS:,} turns for the example")
             values = turn(*values, *more)
         return values[2:]
 

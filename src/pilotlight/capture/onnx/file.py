@@ -140,7 +140,7 @@ def _same_at_newest(model: onnx.ModelProto, version: int) -> bool:
 def _since(name: str, version: int) -> int | None:
     try:
         return int(onnx.defs.get_schema(name, version, "").since_version)
-    except onnx.defs.SchemaError:
+    except (onnx.defs.SchemaError, TypeError):  # no such operator, or a version that is no version
         return None
 
 

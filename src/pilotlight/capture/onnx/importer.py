@@ -6,7 +6,9 @@ evaluator; every other node becomes a submodule and is called with the example, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,8 @@ import numpy as np
 import onnx
 import torch
 from onnx.reference import ReferenceEvaluator
+from torch._subclasses import FakeTensorMode
+from torch.utils import _pytree as pytree
 
 from pilotlight.capture.onnx import integers, operators
 from pilotlight.capture.onnx.control import CONTROL, Inside
@@ -28,7 +32,7 @@ from pilotlight.errors import PilotlightError
 KEPT = ("DequantizeLinear", "QuantizeLinear")  # of constants: the integer graph is made from them
 MOVES = ("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice", "Identity", "MaxPool")  # any integers
 RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli")
-MOST = 1 << 28  # bytes of a constant that folding may make
+MOST = 1 << 30  # bytes of a constant that folding may make
 
 
 @dataclass(frozen=True)
@@ -340,8 +344,38 @@ class _Inner(Importer):
         return super().entry(name)
 
 
+def _check_sizes(module: torch.nn.Module, live: Sequence[Any]) -> None:
+    """Refuse a node whose results are too large for memory, before they are computed."""
+    with contextlib.suppress(Exception), _unlogged(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        sizes = pytree.tree_map_only(torch.Tensor, mode.from_tensor, list(live))
+        largest = max((x.numel() * x.element_size() for x in pytree.tree_leaves(module(*sizes))
+                       if isinstance(x, torch.Tensor)), default=0)
+        if type(largest) is int and largest > MOST:
+            raise _TooLargeError(largest)
+
+
+@contextlib.contextmanager
+def _unlogged() -> Iterator[None]:
+    """Without what PyTorch logs about shapes that do not fit: the exception says it."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+class _TooLargeError(BaseException):
+    """Not an Exception: it has to pass what suppresses those."""
+
+
 def example_of(module: torch.nn.Module, live: Sequence[Any]) -> tuple[Any, ...]:
     """What a node gives for the example."""
+    try:
+        with torch.no_grad():
+            _check_sizes(module, live)
+    except _TooLargeError as error:
+        raise refuse(f"its result has {error.args[0]:,} bytes", "", "too-large") from None
     try:
         with torch.no_grad():
             results: tuple[Any, ...] = module(*live)
@@ -384,10 +418,31 @@ def read_tensor(tensor: onnx.TensorProto) -> np.ndarray:
                      "broken-file") from error
 
 
+def _elements(node: onnx.NodeProto, arrays: Sequence[Any]) -> float:
+    """About how many elements a node makes of numbers that are sizes."""
+    given = [np.asarray(a, np.float64) if isinstance(a, np.ndarray) and a.dtype.kind in "iuf" else np.zeros(0)
+             for a in arrays]
+    with np.errstate(all="ignore"):
+        if node.op_type in ("ConstantOfShape", "HannWindow", "HammingWindow", "BlackmanWindow"):
+            return float(np.prod(given[0]))
+        if node.op_type == "Range" and all(g.size == 1 for g in given[:3]):
+            start, limit, delta = (float(g.reshape(())) for g in given[:3])
+            return abs((limit - start) / delta) if delta else np.inf
+        if node.op_type == "Expand":
+            return float(np.prod(np.maximum(given[1], 1))) * given[0].size
+        if node.op_type == "Tile":
+            return float(np.prod(np.maximum(given[1], 1))) * given[0].size
+        if node.op_type in ("Pad", "Resize", "OneHot", "TopK"):
+            return float(np.prod(1 + np.abs(given[1]))) * max(given[0].size, 1)
+        shapes = [a.shape for a in arrays if isinstance(a, np.ndarray)]
+        return float(np.prod([max(s[k] for s in shapes if len(s) > k) for k in range(max(map(len, shapes), default=0))],
+                             dtype=np.float64))
+
+
 def evaluated(node: onnx.NodeProto, arrays: Sequence[Any]) -> list[Any] | None:
     """What ONNX's reference evaluator computes for constants; None where it cannot."""
-    if node.op_type == "ConstantOfShape" and np.prod(arrays[0], dtype=np.float64) * 8 > MOST:
-        raise refuse(f"it makes a constant of {np.prod(arrays[0], dtype=np.float64):.0f} elements", "")
+    if _elements(node, arrays) * 8 > MOST:
+        raise refuse(f"it makes a constant of {_elements(node, arrays):.0f} elements", "", "too-large")
     inputs = [onnx.ValueInfoProto(name=name) for name in dict.fromkeys(node.input) if name]
     outputs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
     graph = onnx.helper.make_graph([node], "constants", inputs, outputs)

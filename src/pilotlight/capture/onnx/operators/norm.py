@@ -68,6 +68,8 @@ def group_norm(
 def local_response_norm(
     x: Tensor, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int
 ) -> Tensor:
+    if size > 2 * x.shape[1]:
+        raise NotImplementedError(f"a window of {size} channels over {x.shape[1]}")
     before, after = (size - 1) // 2, size // 2
     squares = F.pad(x.square(), [0, 0] * (x.dim() - 2) + [before, after])
     total = sum(squares.narrow(1, k, x.shape[1]) for k in range(size))

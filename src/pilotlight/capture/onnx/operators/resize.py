@@ -48,6 +48,8 @@ def resize(
     sampling = Sampling(mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(antialias),
                         bool(exclude_outside))
     whole = all(s * x.shape[axis] == n for s, axis, n in zip(scales, chosen, sizes, strict=True))
+    if any(n * x.shape[axis] > 1 << 24 for n, axis in zip(sizes, chosen, strict=True)):
+        raise NotImplementedError(f"a result of {'x'.join(map(str, sizes))}")
     spatial = {axis: n for axis, n in zip(chosen, sizes, strict=True) if x.shape[axis] != n}
     if whole and set(spatial) <= {2, 3} and x.dim() == 4 and x.is_floating_point():
         same = _as_pytorch(x, [spatial.get(2, x.shape[2]), spatial.get(3, x.shape[3])], sampling)

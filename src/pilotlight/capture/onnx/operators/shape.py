@@ -59,6 +59,8 @@ def split(
     x: Tensor, split: list[int] | None = None, *, axis: int = 0, num_outputs: int | None = None, outputs: int
 ) -> tuple[Tensor, ...]:
     count = num_outputs or outputs
+    if count > outputs:
+        raise NotImplementedError(f"{count} parts of which {outputs} are named")
     if split is None:
         size = -(-x.shape[axis] // count)
         split = [min(size, max(0, x.shape[axis] - k * size)) for k in range(count)]
