@@ -44,8 +44,21 @@ class Cell:
     def directions(self) -> int:
         return self.weight.shape[0]
 
+    def _check(self, x: Tensor) -> None:
+        """PyTorch's kernels trust the shapes that they are given."""
+        n, h, d = len(_TO_PYTORCH[self.kind]), self.hidden, _directions(self.direction)
+        gates = n * h
+        wanted = [("x", x, (*x.shape[:2], self.weight.shape[-1])), ("w", self.weight, (d, gates, x.shape[-1])),
+                  ("r", self.recurrent, (d, gates, h)), ("b", self.bias, (d, 2 * gates)),
+                  ("p", self.peepholes, (d, 3 * h)), ("sequence_lens", self.lengths, (x.shape[1],))]
+        batch = (x.shape[1], d, h) if self.layout else (d, x.shape[1], h)
+        for name, tensor, shape in [*wanted, *(("an initial state", state, batch) for state in self.start)]:
+            if tensor is not None and tuple(tensor.shape) != tuple(shape):
+                raise NotImplementedError(f"{name} of shape {list(tensor.shape)}; expected {list(shape)}")
+
     def run(self) -> tuple[Tensor, ...]:
         x = self.x.transpose(0, 1) if self.layout else self.x  # (step, batch, input)
+        self._check(x)
         states = []
         for given in self.start:
             zeros = torch.zeros(self.directions, x.shape[1], self.hidden, dtype=x.dtype)
