@@ -82,6 +82,20 @@ def test_older_operator_sets_are_converted(tmp_path: Path, opset: int) -> None:
     assert isinstance(graph, Graph) and pl.compile(graph).session().match
 
 
+def test_what_a_file_says_about_itself_reaches_header_and_metadata(tmp_path: Path) -> None:
+    net = make.model([make.node("Relu", ["x"], ["y"])], {"x": [4]}, {"y": [4]}, producer_name="trainer")
+    for key, value in (("labels", "cat, dog */ int x;"), ("date", "2026")):
+        net.metadata_props.append(onnx.StringStringEntryProto(key=key, value=value))
+    graph = pl.load(make.save(net, tmp_path))
+    assert isinstance(graph, Graph)
+    assert graph.notes == {"producer": "trainer", "labels": "cat, dog */ int x;", "date": "2026"}
+    module = pl.compile(graph).module
+    assert " * labels: cat, dog * / int x;\n" in str(module.files["net.h"])
+    assert module.metadata["notes"]["date"] == "2026"
+    plain = pl.load(make.save(make.small_net(), tmp_path), ["1x3x8x8"], bake={"axes": [2, 3]})
+    assert isinstance(plain, Graph) and "notes" not in pl.compile(plain).module.metadata
+
+
 def test_quantize_starts_from_an_onnx_file(tmp_path: Path) -> None:
     graph = pl.load(make.save(make.small_net(), tmp_path), ["1x3x16x16"], bake={"axes": [2, 3]})
     assert isinstance(graph, Graph)

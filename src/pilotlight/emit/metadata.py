@@ -31,6 +31,8 @@ def describe_module(
         "sources": sources,
         "asm_stack": asm_stack,
     }
+    notes = next(iter(plans.values())).graph.notes
+    head |= {"notes": notes} if notes else {}
     memory = {
         "arena_bytes": common["arena_size"], "state_bytes": common["state_size"],
         "weights_bytes": common["weights_size"],

@@ -110,6 +110,7 @@ def emit_program(
         "arena_size": max(1, *(plan.arena.size for plan in plans.values())),
         "state_size": max(plan.state_size for plan in plans.values()), "weights_size": weights.size,
         "keep_inputs": keep_inputs, "entries": entries,
+        "notes": {in_comment(key): in_comment(text) for key, text in graphs[0].notes.items()},
     }
     micro_text, stack = assembly(collected.micro, name, target)
     asm_stack = collected.stack | stack

@@ -33,6 +33,7 @@ def figures(
         "saving": _saving(build, counted, for_speed),
         "unknown": [text for text in (sizes.reason, info.stack_reason) if text],
         "made": {"versions": versions(info)},
+        **({"notes": build.graph.notes} if build.graph.notes else {}),
     }
 
 

@@ -152,6 +152,7 @@ class Graph:
     exported: ExportedProgram | None = None  # what torch.export made of the model; see `torch_program`
     quantization: Quantization | None = None
     numerics: str = PILOTLIGHT  # which contract of `pilotlight.fixed` its integers follow
+    notes: dict[str, str] = field(default_factory=dict)  # what a model file says about itself, for headers and reports
     fixed: list[tuple[int, Any]] = field(default_factory=list)  # results that are not tensors, by place
     fallbacks: list[Any] = field(default_factory=list)  # float operators inside an integer model, with reasons
     _names: dict[str, int] = field(default_factory=dict)
@@ -241,7 +242,7 @@ class Graph:
     def stand_for(self, real: Graph) -> None:
         """Become another form of a captured graph: compared with the same model, called by the same names."""
         self.reference, self.exported, self.macs = real.reference, real.exported, real.macs
-        self.numerics = real.numerics
+        self.numerics, self.notes = real.numerics, real.notes
         for port, original in zip([*self.inputs, *self.outputs], [*real.inputs, *real.outputs], strict=True):
             port.name = original.name
 

@@ -56,6 +56,8 @@ def summary_table(figures: dict[str, Any]) -> Table:
         grid.add_row("unknown", "-", reason)
     if tools := tools_text(figures):
         grid.add_row("made with", "", tools)
+    for key, text in figures.get("notes", {}).items():
+        grid.add_row(Text(key), "", Text(text))
     return grid
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import onnx
+
 from pilotlight.capture.exported import capture_module
 from pilotlight.capture.onnx.file import normalized, read_model
 from pilotlight.capture.onnx.importer import imported
@@ -16,6 +18,8 @@ from pilotlight.capture.onnx.reference import OnnxReference, check_import
 from pilotlight.capture.onnx.support import check_operators
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Place
+
+NOTES, NOTE = 16, 400  # entries of a file's own, and characters of each
 
 
 def capture_file(path: Path, inputs: Sequence[str], baked: Sequence[str] | Mapping[str, Any], name: str) -> Graph:
@@ -38,8 +42,22 @@ def capture_file(path: Path, inputs: Sequence[str], baked: Sequence[str] | Mappi
             problem.where = f"{path.name}: {problem.where}" if problem.where else str(path)
             raise
     _place(graph, path.name)
+    graph.notes = notes(original)
     graph.reference = reference
     return graph
+
+
+def notes(model: onnx.ModelProto) -> dict[str, str]:
+    """Who wrote the file, what it describes itself as, and its own entries, such as labels."""
+    written = f"{model.producer_name} {model.producer_version}".strip()
+    found = {"producer": written, "description": model.doc_string or model.graph.doc_string,
+             **{entry.key: entry.value for entry in model.metadata_props}}
+    return {key[:NOTE]: _cut(text) for key, text in list(found.items())[:NOTES] if key and text.strip()}
+
+
+def _cut(text: str) -> str:
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= NOTE else f"{line[:NOTE]}..."
 
 
 def _place(graph: Graph, file: str) -> None:
