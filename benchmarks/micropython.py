@@ -38,7 +38,7 @@ BOARD = "mps2-an386"
 HEAP = 512 << 20
 KB = 1000
 CALLS = {"`a.add_(b)`": ("a.add_(b)", 12, 700), "`torch.add(a, b)`": ("torch.add(a, b)", 8, 1100)}
-PART_LIMITS = {"load": "under 8 KB"}
+PART_LIMITS = {"load": "under 8 KB", "jit": "under 14 KB more than `load`"}
 Row = tuple[str, str, str]  # what, target, measured
 
 TIMED = """\
