@@ -12,7 +12,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from pilotlight.micropython import cache
+from pilotlight.micropython import cache, embed
+from pilotlight.micropython.select import SMALL
 from support.command_line import call_error
 from support.embedding import BOARD, ENVIRONMENT, SANITIZE, exported
 
@@ -118,6 +119,22 @@ def test_what_export_refuses(tmp_path):
         error = call_error("micropython", "export", "--embed", "--board", board, "-o", tmp_path)
         assert error["kind"] == "not-runnable" and board in error["message"]
     assert call_error("micropython", "export", "--board", BOARD, "-o", tmp_path)["kind"] == "usage"
+
+
+def test_an_export_again(tmp_path, monkeypatch):
+    """What is in example/ is the user's; what the library no longer has goes away."""
+    monkeypatch.setattr(embed, "write_module", lambda folder, selection: [])
+    monkeypatch.setattr(embed, "_generated", lambda source, work: {})
+    changed, old, kept = (tmp_path / name for name in ("example/main.cpp", "torch/old.c", "micropython/py/gc.c"))
+    embed.write_embedded(tmp_path, SMALL)
+    assert not (tmp_path / "example" / "board.mk").exists() and (tmp_path / "example" / "script.pt").exists()
+    changed.write_text("mine", encoding="utf-8")
+    old.parent.mkdir(exist_ok=True)
+    old.write_text("old", encoding="utf-8")
+    os.utime(kept, (1, 1))
+    files = embed.write_embedded(tmp_path, SMALL)
+    assert changed.read_text(encoding="utf-8") == "mine" and not old.exists() and kept.stat().st_mtime == 1
+    assert "example/main.cpp" in files and "interpreter.hpp" in files
 
 
 def test_files_ask_the_module_about_tensors():
