@@ -15,7 +15,7 @@ from conformance.onnx.tests import OnnxTest, node_tests
 from conformance.results import totals
 from support import onnx_models as make
 
-EACH = 29
+EACH = 47
 
 
 def test_some_of_the_node_tests_pass(tmp_path: Path) -> None:

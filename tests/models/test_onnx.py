@@ -48,6 +48,14 @@ def test_the_truth_is_not_our_own_module(tmp_path: Path) -> None:
     assert not pl.compile(graph).session().match
 
 
+def test_floats_are_held_to_float64(tmp_path: Path) -> None:
+    graph = pl.load(make.save(make.small_net(), tmp_path), ["1x3x16x16"], bake={"axes": [2, 3]})
+    assert isinstance(graph, Graph)
+    (wide,) = graph.truth.in_float64()
+    (got,), (want,) = (answers(*graph.truth.example) for answers in (wide, graph.truth.in_float32()))
+    assert got.dtype == torch.float64 and 0 < float((got - want.double()).abs().max()) < 1e-6
+
+
 def test_names_and_shapes_come_from_the_file(tmp_path: Path) -> None:
     net = make.model([make.node("Neg", ["in.put:0"], ["the output"])], {"in.put:0": [2, 3]}, ["the output"])
     graph = pl.load(make.save(net, tmp_path))
