@@ -51,6 +51,11 @@ class PackedUnit:
     words: frozenset[str]  # names in it, of operators and of others
     head: str  # for the wrapper: forms, and the types of arguments; empty for helpers
 
+    @property
+    def in_place(self) -> bool:
+        """Whether its form in place is made from it."""
+        return "i" in self.head.partition(":")[0].partition("=")[0]
+
 
 @cache
 def units() -> dict[str, PackedUnit]:
@@ -79,12 +84,13 @@ def everything() -> list[str]:
     return [name for name, unit in units().items() if unit.head]
 
 
-def of_file(name: str) -> list[str]:
+@cache
+def of_file(name: str) -> tuple[str, ...]:
     """The operators of a file, and their other names."""
     body = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8")).body
     own = {_defined(node) for node in body if not isinstance(node, (ast.Import, ast.ImportFrom))}
     own |= {name for name, target in ALIASES.items() if target in own}
-    return [name for name in operators() if name in own]
+    return tuple(name for name in operators() if name in own)
 
 
 def covered() -> list[str]:

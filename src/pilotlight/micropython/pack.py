@@ -69,12 +69,14 @@ def pack(files: Mapping[str, Path], operators: Iterable[PackedUnit], absent: Map
     if LOADER not in files:
         return Packed({}, "#define PT_STREAM 0\n", "")
     modules = {name: files[name].read_text(encoding="utf-8") for name in PACKED if name in files}
-    units = _modules(modules) | _units(operators) | _absent(absent)
+    written = list(operators)
+    units = _modules(modules) | _units(written) | _absent(absent)
+    in_place = [unit.name for unit in written if unit.in_place]
     names = [[_MODULE + name for name in block if name in modules] for block in _BLOCKS]
     names = [block for block in names if block] + _filled({k: v for k, v in units.items() if k[0] != _MODULE})
     blocks = [b"".join(units[name] for name in block) for block in names]
     made = {_path(name, files[name]): _STUB.encode() if name in _PUBLIC else b"" for name in modules}
-    return Packed(made, "#define PT_STREAM 1\n", _source(names, blocks))
+    return Packed(made, "#define PT_STREAM 1\n", _source(names, blocks, in_place))
 
 
 def _path(module: str, file: Path) -> str:
@@ -142,18 +144,22 @@ def _hash(name: str, salt: int) -> int:
     return salt
 
 
-def _tells_apart(salt: int, names: set[str], asked: set[str]) -> bool:
-    """Whether no two names that may be looked up have the same hash."""
-    hashes = {_hash(name, salt) for name in names}
-    return len(hashes) == len(names) and all(_hash(name, salt) not in hashes for name in asked - names)
+def _tells_apart(salt: int, names: list[str], in_place: list[str]) -> bool:
+    """Whether no two names of units have the same hash, and no operator's name in place has a unit's."""
+    hashes: set[int] = set()
+    for name in names:
+        known = len(hashes)
+        hashes.add(_hash(name, salt))
+        if len(hashes) == known:
+            return False
+    return all(_hash(f"{name}_", salt) not in hashes for name in in_place)
 
 
-def _source(names: list[list[str]], blocks: list[bytes]) -> str:
+def _source(names: list[list[str]], blocks: list[bytes], in_place: list[str]) -> str:
     """Hashes of the units' names, the first unit of each block, where blocks begin, their sizes, and themselves."""
     assert all(len(block) < 1 << 8 for block in names)
     flat = [name for block in names for name in block]
-    asked = {*flat, *(f"{name}_" for name in flat)}  # in place
-    salt = next(salt for salt in range(5381, 1 << 16) if _tells_apart(salt, set(flat), asked))
+    salt = next(salt for salt in range(5381, 1 << 16) if _tells_apart(salt, flat, in_place))
     data = [_compressed(block) for block in blocks]
     arrays: dict[str, Iterable[int]] = {
         "uint16_t pt_unit_hashes": [_hash(name, salt) for name in flat],

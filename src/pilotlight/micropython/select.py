@@ -59,14 +59,16 @@ class TorchSelection:
         """The overloads in C."""
         known = all_kernels()
         if self.operators is None:
-            return {name: kernel for name, kernel in known.items() if name.partition(".")[0] not in self._left_out}
+            left_out = self._left_out
+            return {name: kernel for name, kernel in known.items() if name.partition(".")[0] not in left_out}
         return {name: known[name] for name in self.operators if name in known}
 
     def units(self) -> list[PackedUnit]:
         """The operators that are written in Python."""
         from pilotlight.micropython import composed
 
-        every = (name for name in composed.everything() if name not in self._left_out)
+        left_out = self._left_out
+        every = (name for name in composed.everything() if name not in left_out)
         return composed.with_needed(every if self.operators is None else self.operators)
 
     @property
@@ -121,7 +123,7 @@ def part_operators(part: str) -> list[str]:
     from pilotlight.micropython.composed import of_file
 
     file = PARTS[part][0]
-    return of_file(file) if file else []
+    return list(of_file(file)) if file else []
 
 
 def _names_of(part: str) -> list[str]:
