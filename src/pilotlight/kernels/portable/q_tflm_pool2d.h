@@ -38,9 +38,53 @@ static inline int32_t pl_q_average(int32_t v, int32_t n)
     return (v < 0) ? -(int32_t)quotient : (int32_t)quotient;
 }
 
-/* Averages as TFLM rounds them: padding does not count. Walks output pixels forward. */
+/* Averages as TFLM rounds them: padding does not count. Walks output pixels forward, four channels at a time. */
 #define PL_Q_TFLM_AVERAGES(name, type)                                                                                 \
-    static inline void name(const pl_q_tflm_pool2d_t *q, const type *x_start, type *y_start)                          \
+    static inline type name##_rounded(const pl_q_tflm_pool2d_t *q, int32_t sum, int32_t count)                         \
+    {                                                                                                                  \
+        return (type)pl_q_clamp(pl_q_average(sum, count), q->lo, q->hi);                                               \
+    }                                                                                                                  \
+    static inline void name##_window(const pl_q_tflm_pool2d_t *q, const type *x, type *y, int32_t rows,                \
+                                     int32_t columns)                                                                  \
+    {                                                                                                                  \
+        const int32_t c = q->pool.c;                                                                                   \
+        const int32_t row = (q->pool.iw - columns) * c;                                                                \
+        const int32_t fours = c & ~3;                                                                                  \
+        for (int32_t k = 0; k < fours; k += 4) {                                                                       \
+            const type *p = x + k;                                                                                     \
+            int32_t a0 = 0;                                                                                            \
+            int32_t a1 = 0;                                                                                            \
+            int32_t a2 = 0;                                                                                            \
+            int32_t a3 = 0;                                                                                            \
+            for (int32_t r = rows; r > 0; r--) {                                                                       \
+                for (int32_t n = columns; n > 0; n--) {                                                                \
+                    a0 += p[0];                                                                                        \
+                    a1 += p[1];                                                                                        \
+                    a2 += p[2];                                                                                        \
+                    a3 += p[3];                                                                                        \
+                    p = &p[c];                                                                                         \
+                }                                                                                                      \
+                p = &p[row];                                                                                           \
+            }                                                                                                          \
+            y[k] = name##_rounded(q, a0, rows * columns);                                                              \
+            y[k + 1] = name##_rounded(q, a1, rows * columns);                                                          \
+            y[k + 2] = name##_rounded(q, a2, rows * columns);                                                          \
+            y[k + 3] = name##_rounded(q, a3, rows * columns);                                                          \
+        }                                                                                                              \
+        for (int32_t k = fours; k < c; k++) {                                                                          \
+            const type *p = x + k;                                                                                     \
+            int32_t sum = 0;                                                                                           \
+            for (int32_t r = rows; r > 0; r--) {                                                                       \
+                for (int32_t n = columns; n > 0; n--) {                                                                \
+                    sum += *p;                                                                                         \
+                    p = &p[c];                                                                                         \
+                }                                                                                                      \
+                p = &p[row];                                                                                           \
+            }                                                                                                          \
+            y[k] = name##_rounded(q, sum, rows * columns);                                                             \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static inline void name(const pl_q_tflm_pool2d_t *q, const type *x_start, type *y_start)                           \
     {                                                                                                                  \
         const type *x = x_start;                                                                                       \
         type *y = y_start;                                                                                             \
@@ -49,30 +93,7 @@ static inline int32_t pl_q_average(int32_t v, int32_t n)
             for (int32_t pixel = 0; pixel < (s->oh * s->ow); pixel++) {                                                \
                 const pl_span_t v = pl_pool_span((pixel / s->ow * s->sh) - s->top, s->kh, 1, s->ih);                   \
                 const pl_span_t h = pl_pool_span((pixel % s->ow * s->sw) - s->left, s->kw, 1, s->iw);                  \
-                const int32_t count = (v.end - v.first) * (h.end - h.first);                                           \
-                const type *from = x + (((v.first * s->iw) + h.first) * s->c);                                         \
-                const int32_t fours = s->c & ~3;                                                                       \
-                for (int32_t k = 0; k < s->c; k += (k < fours) ? 4 : 1) {                                              \
-                    int32_t sums[4] = {0, 0, 0, 0};                                                                    \
-                    const int32_t lanes = (k < fours) ? 4 : 1;                                                         \
-                    for (int32_t r = 0; r < (v.end - v.first); r++) {                                                  \
-                        const type *p = from + (r * s->iw * s->c) + k;                                                 \
-                        for (int32_t left = h.end - h.first; (left > 0) && (lanes == 4); left--) {                     \
-                            sums[0] += p[0];                                                                           \
-                            sums[1] += p[1];                                                                           \
-                            sums[2] += p[2];                                                                           \
-                            sums[3] += p[3];                                                                           \
-                            p = &p[s->c];                                                                              \
-                        }                                                                                              \
-                        for (int32_t left = h.end - h.first; (left > 0) && (lanes == 1); left--) {                     \
-                            sums[0] += *p;                                                                             \
-                            p = &p[s->c];                                                                              \
-                        }                                                                                              \
-                    }                                                                                                  \
-                    for (int32_t j = 0; j < lanes; j++) {                                                              \
-                        y[k + j] = (type)pl_q_clamp(pl_q_average(sums[j], count), q->lo, q->hi);                       \
-                    }                                                                                                  \
-                }                                                                                                      \
+                name##_window(q, x + (((v.first * s->iw) + h.first) * s->c), y, v.end - v.first, h.end - h.first);     \
                 y = &y[s->c];                                                                                          \
             }                                                                                                          \
             x = &x[s->ih * s->iw * s->c];                                                                              \
