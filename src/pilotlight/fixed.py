@@ -19,6 +19,10 @@ One rounded high multiply is an instruction of its own on Cortex-M with DSP (SMM
     rdbpot(a, e) = a / 2^e                                          half away from zero
     y = clamp(zero_point + rdbpot(srdhm(acc << left, q), right))    scale = q * 2^(left-right-31), per channel
 
+Sums of 16-bit activations that have 64 bits are rounded once, with the upper half of the multiplier:
+
+    y = clamp((acc * reduced(q) + 2^(14-shift)) >> (15-shift))
+
 In both contracts the C, the assembly and this file give the same bits.
 """
 
@@ -122,6 +126,17 @@ def tflm_scaled(acc: np.ndarray, q: np.ndarray | int, shift: np.ndarray | int) -
     """TFLM's MultiplyByQuantizedMultiplier: acc * q * 2^(shift-31), rounded twice."""
     s = np.asarray(shift, np.int64)
     return rdbpot(srdhm(int32(acc.astype(np.int64) << np.maximum(s, 0)), q), np.maximum(-s, 0))
+
+
+def tflm_reduced(q: np.ndarray) -> np.ndarray:
+    """TFLM's multipliers of 64-bit sums: 16 bits, without a sign."""
+    return np.where(q < 0x7FFF0000, (q.astype(np.int64) + (1 << 15)) >> 16, 0x7FFF).astype(np.int32)
+
+
+def tflm_scaled_wide(acc: np.ndarray, reduced: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """TFLM's MultiplyByQuantizedMultiplier of 64 bits: acc * reduced * 2^(shift-15), rounded half up."""
+    total = 15 - shift.astype(np.int64)
+    return (acc * reduced.astype(np.int64) + (np.int64(1) << (total - 1))) >> total
 
 
 def tflm_requantize(

@@ -38,6 +38,7 @@ MUTATIONS = {
     "mul": ("((low >> 30) + 1u) >> 1", "(low >> 31)"),
     "average_pool": ("+ half", "+ 0u"),
     "softmax_s16": ("i < 3", "i < 1"),
+    "conv_s16": ("one << (total - 1u)", "one << (total - 2u)"),
 }
 
 

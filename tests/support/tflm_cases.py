@@ -9,9 +9,11 @@ import numpy as np
 import torch
 
 from pilotlight.graph import INT8, INT16, Quant
+from pilotlight.ops.dense.tflm_int16 import tflm_factors
 from pilotlight.ops.pointwise.tflm_binary import make_tflm_add, make_tflm_mul, make_tflm_squared_difference
 from pilotlight.ops.pool.tflm import make_tflm_avg_pool2d
 from pilotlight.ops.softmax.tflm import make_tflm_softmax
+from pilotlight.ops.spec import NodeSpec
 from support.q_cases import Case, near, scale
 from support.tflm_truth import TfliteTensor, run, schema
 
@@ -137,8 +139,63 @@ def softmax_s16(rng: np.random.Generator) -> Case:
     return _softmax(rng, 16)
 
 
+def _dense16(rng: np.random.Generator, operator: str, wide: bool) -> Case:
+    """A convolution, depthwise or linear layer of int16; a bias of 32 bits makes sums of as many."""
+    n, h, w, i, o, kh, kw = (int(v) for v in rng.integers((1, 3, 3, 1, 1, 1, 1), (3, 7, 7, 9, 7, 4, 4)))
+    depthwise = operator == "DEPTHWISE_CONV_2D"
+    groups, o = (i, o * i) if depthwise else (1, o)
+    x, y = (Quant(float(np.float32(2.0 ** rng.uniform(*r))), 0) for r in ((-14, -10), (-12, -8)))
+    linear = operator == "FULLY_CONNECTED"
+    if linear:
+        h = w = kh = kw = 1
+    weight = rng.integers(-127, 128, (o, kh, kw, i // groups)).astype(np.int8)
+    scales = np.float32(2.0 ** rng.uniform(-9, -5, 1 if linear else o))
+    bias = rng.integers(-(1 << 20), 1 << 20, o).astype(np.int64 if wide else np.int32)
+    product = np.float32(x.scale) * scales if linear else x.scale * scales.astype(np.float64)
+    m, shifts = tflm_factors(np.broadcast_to(product.astype(np.float64) / y.scale, (o,)), wide)
+    sizes, limits = (h - kh + 1, w - kw + 1), {"wide": wide, "lo": -32768, "hi": 32767}
+    shape, out = ((n, i), (n, o)) if linear else ((n, h, w, i), (n, *sizes, o))
+    filters = weight.reshape(o, i) if linear else weight.transpose(3, 1, 2, 0) if depthwise else weight
+    options: Any = schema.FullyConnectedOptionsT() if linear else schema.Conv2DOptionsT()
+    if depthwise:
+        options = schema.DepthwiseConv2DOptionsT()
+        options.depthMultiplier = o // i
+    if not linear:
+        options.padding = schema.Padding.VALID
+        options.strideH = options.strideW = options.dilationHFactor = options.dilationWFactor = 1
+    tensors = [
+        TfliteTensor.of(shape, x, np.int16),
+        TfliteTensor(filters.shape, np.int8, scales, 0, 3 if depthwise else 0, filters),
+        TfliteTensor((o,), bias.dtype.type, np.float32(x.scale) * scales, 0, 0, bias),
+    ]
+    attrs: dict[str, Any] = {"channels": o, **limits}
+    if not linear:
+        window = {"kernel": (kh, kw), "stride": (1, 1), "pad": (0, 0, 0, 0), "dilation": (1, 1), "groups": groups}
+        attrs |= window
+    constants = (weight.reshape(o, i) if linear else weight, bias.astype(np.int64), m, shifts)
+    spec = NodeSpec("tflm_linear_s16" if linear else "tflm_conv2d_s16", attrs, constants)
+    real = truth(operator, options, tensors, TfliteTensor.of(out, y, np.int16))
+    return Case(spec, (shape,), (x,), y, real, 0, (INT16,))
+
+
+def conv_s16(rng: np.random.Generator) -> Case:
+    return _dense16(rng, "CONV_2D", True)
+
+
+def conv_s16_narrow_sums(rng: np.random.Generator) -> Case:
+    return _dense16(rng, "CONV_2D", False)
+
+
+def depthwise_s16(rng: np.random.Generator) -> Case:
+    return _dense16(rng, "DEPTHWISE_CONV_2D", True)
+
+
+def linear_s16(rng: np.random.Generator) -> Case:
+    return _dense16(rng, "FULLY_CONNECTED", True)
+
+
 MAKERS = {
     f.__name__: f
     for f in (add, sub, mul, squared_difference, add_s16, mul_s16, ties, steep, average_pool, average_pool_s16, softmax,
-              softmax_s16)
+              softmax_s16, conv_s16, conv_s16_narrow_sums, depthwise_s16, linear_s16)
 }

@@ -17,6 +17,7 @@ from pilotlight.capture.tflite.operators.windows import padded
 from pilotlight.capture.tflite.registry import operator
 from pilotlight.capture.tflite.site import LIMITS, Site
 from pilotlight.graph import FLOAT32, INT8, Value
+from pilotlight.ops.dense.tflm_int16 import tflm_factors
 from pilotlight.ops.matmul.float import product
 from pilotlight.ops.pointwise.float import apply
 from pilotlight.ops.views import slice_axis
@@ -103,14 +104,29 @@ def _convolution(site: Site, weight: np.ndarray, groups: int) -> Value:
     if kind == "float":
         filters = b.constant(np.ascontiguousarray(weight), hint="weight")
         return limited(site, b.node("conv2d", [x, filters, _float_bias(site, 2, channels)], **attrs))
-    if kind == "int16":
-        raise site.refuse("16-bit convolutions are not supported")
     qx, qy = site.quants(0)
     scale = qx.scale * filter_scales(site, 1, channels) / qy.scale
+    if kind == "int16":
+        return _of_16_bits(site, "tflm_conv2d_s16", x, weight, scale, attrs)
     bias = b.constant(_folded(_bias(site, 2, channels), weight, qx.zero_point), hint="bias")
     low, high = site.limits()
     inputs = [x, b.constant(np.ascontiguousarray(weight.astype(np.int8)), hint="weight"), bias, *_factors(site, scale)]
     return b.node("qconv2d", inputs, **attrs, zx=qx.zero_point, zy=qy.zero_point, lo=low, hi=high)
+
+
+def _of_16_bits(
+    site: Site, op: str, x: Value, weight: np.ndarray, scale: np.ndarray, attrs: dict[str, Any]
+) -> Value:
+    """A layer of int16; a bias of 32 bits makes sums of as many."""
+    if any(q.zero_point for q in site.quants(0)):
+        raise site.refuse("16-bit tensors with a zero point")
+    wide = not site.has(2) or site.tensor(2).type == "INT64"
+    q, shifts = tflm_factors(scale, wide)
+    names = ("weight", "bias", "multiplier", "shifts")
+    data = (np.ascontiguousarray(weight.astype(np.int8)), _bias(site, 2, len(weight)), q, shifts)
+    constants = [site.b.constant(v, hint=name) for v, name in zip(data, names, strict=True)]
+    low, high = site.limits()
+    return site.b.node(op, [x, *constants], **attrs, wide=wide, lo=low, hi=high)
 
 
 @operator("CONV_2D", options="Conv2DOptions")
@@ -150,8 +166,6 @@ def fully_connected(site: Site) -> Value:
     if kind == "float":
         inputs = [rows, b.constant(np.ascontiguousarray(weight), hint="weight"), _float_bias(site, 2, channels)]
         return limited(site, b.reshape(b.node("linear", inputs), site.result.shape))
-    if kind == "int16":
-        raise site.refuse("16-bit linear layers are not supported")
     qx, qy = site.quants(0)
     scales = filter_scales(site, 1, channels)
     affine = site.tensor(1).affine
@@ -160,6 +174,9 @@ def fully_connected(site: Site) -> Value:
         scale = np.full(channels, np.float64(np.float32(qx.scale) * affine.scales[0]) / qy.scale)
     else:
         scale = qx.scale * scales / qy.scale
+    if kind == "int16":
+        attrs = {"channels": channels}
+        return b.reshape(_of_16_bits(site, "tflm_linear_s16", rows, weight, scale, attrs), site.result.shape)
     bias = b.constant(_folded(_bias(site, 2, channels), weight, qx.zero_point), hint="bias")
     low, high = site.limits()
     inputs = [rows, b.constant(np.ascontiguousarray(weight.astype(np.int8)), hint="weight"), bias]
