@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +135,12 @@ def test_all_unknown_operators_are_listed(tmp_path: Path) -> None:
     assert problem.kind == "unsupported"
     assert "my.own.Nonsense" in str(problem) and "node first" in str(problem) and "custom operator" in str(problem)
     assert "RandomNormalLike" in str(problem) and "random numbers" in str(problem)
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    problem = refused(make.save(make.small_net(), tmp_path))
+    assert problem.kind == "missing-tool" and "pip install 'pilotlight[onnx]'" in str(problem)
 
 
 def test_wrong_files_are_refused(tmp_path: Path) -> None:
