@@ -31,8 +31,8 @@ static inline void pl_q_conv_transpose2d_tflm(const pl_q_conv_transpose2d_t *s, 
                     block = &block[s->kh * s->kw * icg * width];
                     const int32_t sums[4] = {a.a0, a.a1, a.a2, a.a3};
                     for (int32_t j = 0; j < width; j++) {
-                        y[j] = (int8_t)pl_tflm_output(sums[j], m[c + j], shifts[c + j], s->out.zy, s->out.lo,
-                                                      s->out.hi);
+                        y[j] =
+                            (int8_t)pl_tflm_output(sums[j], m[c + j], shifts[c + j], s->out.zy, s->out.lo, s->out.hi);
                     }
                     c += width;
                     y = &y[width];

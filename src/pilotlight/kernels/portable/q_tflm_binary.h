@@ -34,8 +34,8 @@ static inline int32_t pl_q_tflm_result(const pl_q_tflm_binary_t *t, int32_t v)
 /* x0 + sign * x1 */
 static inline int32_t pl_q_tflm_added(const pl_q_tflm_binary_t *t, int32_t x0, int32_t x1)
 {
-    return pl_q_tflm_result(t, pl_q_tflm_operand(&t->x0, x0, t->left) +
-                                   (t->sign * pl_q_tflm_operand(&t->x1, x1, t->left)));
+    return pl_q_tflm_result(t, pl_q_tflm_operand(&t->x0, x0, t->left)
+                                   + (t->sign * pl_q_tflm_operand(&t->x1, x1, t->left)));
 }
 
 /* (x0 - x1)^2 */

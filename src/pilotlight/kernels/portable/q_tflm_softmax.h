@@ -7,7 +7,7 @@
 static inline int32_t pl_q_tflm_inverse(int32_t a)
 {
     const uint32_t sum = (uint32_t)a + 0x7fffffffu + 1u;
-    const int32_t half = (int32_t)(sum >> 1); // of the denominator
+    const int32_t half = (int32_t)(sum >> 1);             // of the denominator
     int32_t x = 1515870810 + pl_srdhm(half, -1010580540); // with two integer bits
     for (int32_t i = 0; i < 3; i++) {
         const int32_t rest = (int32_t)0x20000000 - pl_srdhm(half, x);

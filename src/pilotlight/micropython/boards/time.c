@@ -36,6 +36,9 @@ void mp_hal_delay_ms(mp_uint_t ms) { wait((uint64_t)ms * 1000000); }
 void mp_hal_delay_us(mp_uint_t us) { wait((uint64_t)us * 1000); }
 
 /* Seconds since the board was switched on: it does not know the date. */
-static mp_obj_t mp_time_time_get(void) { return mp_obj_new_float((mp_float_t)(nanoseconds() / 1000) / (mp_float_t)1e6); }
+static mp_obj_t mp_time_time_get(void)
+{
+    return mp_obj_new_float((mp_float_t)(nanoseconds() / 1000) / (mp_float_t)1e6);
+}
 
 #include "extmod/modtime.c"

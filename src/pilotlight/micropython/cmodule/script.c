@@ -8,10 +8,11 @@
 static const char refused[] = " import from del global nonlocal lambda yield async await try except finally raise ";
 static const char typed[] = " annotate unchecked_cast uninitialized ";
 /* between underscores */
-static const char known[] =
-    " torch parameters buffers init new setstate getstate enter exit call len getitem setitem delitem contains is isnot "
-    "not and or xor lshift rshift add sub mul truediv floordiv mod pow matmul neg abs invert eq ne lt le gt ge str float "
-    "int bool hash iter next ";
+static const char known[] = " torch parameters buffers init new setstate getstate enter exit call len getitem setitem "
+                            "delitem contains is isnot "
+                            "not and or xor lshift rshift add sub mul truediv floordiv mod pow matmul neg abs invert "
+                            "eq ne lt le gt ge str float "
+                            "int bool hash iter next ";
 
 typedef struct {
     const byte *start, *at, *end;
@@ -135,7 +136,8 @@ static void word(source_t *s)
     } else if (!named && peek(s) == '(' && length == 10 && !memcmp(start, "isinstance", 10)) {
         put(s, "(", 1);
         open_bracket(s, 'i');
-    } else if (length == 5 && !memcmp(start, "dtype", 5) && peek(s) == '=' && s->depth && s->open[s->depth - 1] == '(') {
+    } else if (length == 5 && !memcmp(start, "dtype", 5) && peek(s) == '=' && s->depth
+        && s->open[s->depth - 1] == '(') {
         put(s, "=__dtype(", 9);
         s->at++;
         s->open[s->depth - 1] |= 0x80;
