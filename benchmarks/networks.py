@@ -24,7 +24,7 @@ import host
 import pilotlight as pl
 from pilotlight.capture.reference import variations
 from pilotlight.quantize import quantize
-from pilotlight.session import run_session
+from pilotlight.session import Session, run_session
 
 HERE = Path(__file__).resolve().parent
 TRAINED = HERE.parents[1] / "shared" / "models" / "mlperf_tiny"
@@ -80,14 +80,26 @@ def measure(name: str, board: str, mode: str, trained: bool, max_flash: int | No
         graph = quantize(graph, samples)
     build = pl.compile(graph, board=board, max_flash=max_flash)
     runs = samples[:RUNS] if mode == "int8" else [graph.truth.example, *samples[1:RUNS]]
-    session = run_session(build, runs)
+    budget = f", --max-flash {max_flash // 1024}K" if max_flash else ""
+    return _row(name, board, f"Pilotlight, {mode}{budget}", run_session(build, runs), "yes")
+
+
+def measure_tflite(name: str, board: str) -> Row | None:
+    """The .tflite file of a network, if there is one: the bytes of TFLM."""
+    file = TRAINED / f"{name}_int8.tflite"
+    if not file.exists():
+        return None
+    build = pl.compile(pl.load(str(file), name=name), board=board)
+    return _row(name, board, "Pilotlight, int8 .tflite", run_session(build), "tflm")
+
+
+def _row(name: str, board: str, system: str, session: Session, exact: str) -> Row:
     figures = session.figures
     flash, ram = figures["flash"], figures["ram"]
     total = ram["arena"] + ram["state"] + ram["static"]
-    budget = f", --max-flash {max_flash // 1024}K" if max_flash else ""
     return Row(
-        name, board, f"Pilotlight, {mode}{budget}", "yes" if session.match else "NO", figures["instructions"],
-        figures["cycles_estimate"], flash["code"], flash["weights"], total,
+        name, board, system, exact if session.match else "NO", figures["instructions"], figures["cycles_estimate"],
+        flash["code"], flash["weights"], total,
     )
 
 
@@ -114,7 +126,7 @@ def markdown(rows: list[Row], here: list[host.Host], trained: bool) -> str:
         f"One run of `make bench`, {weights}.",
         "Bytes; RAM is arena, state and static data with all inputs and outputs, without the stack.",
         "Instructions are exact counts of one inference in the emulator; cycles are an estimate where the core has a",
-        "table. Rows marked recorded are kept in `recorded.toml`.",
+        "table. Rows marked recorded are kept in `recorded.toml`; those marked tflm gave TFLM's bytes.",
     ]
     boards = "\n".join(["# MLPerf Tiny networks", "", *text, "", *lines, ""])
     return f"{boards}\n{host.markdown(here)}" if here else boards
@@ -124,7 +136,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--boards", default=",".join(BOARDS))
     parser.add_argument("--networks", default=",".join(NETWORKS))
-    parser.add_argument("--modes", default="int8,float32")
+    parser.add_argument("--modes", default="int8,tflite,float32")
     parser.add_argument("--output", type=Path, default=HERE / "results.md")
     chosen = parser.parse_args()
     trained = TRAINED.is_dir()
@@ -133,6 +145,12 @@ def main() -> int:
     for board in chosen.boards.split(","):
         for name in chosen.networks.split(","):
             for mode in chosen.modes.split(","):
+                if mode == "tflite":
+                    lite = measure_tflite(name, board) if board != "host" else None
+                    if lite is not None:
+                        rows.append(lite)
+                        print("  ".join(lite.cells()), flush=True)
+                    continue
                 if board == "host":
                     here.append(on_this_computer(name, mode, trained))
                     print("  ".join(here[-1].summary()), flush=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +68,17 @@ def test_the_header_has_scales_and_zero_points(tmp_path: Path) -> None:
     assert "#define MODEL_INPUT_X_SCALE 0.1f" in header
     assert "#define MODEL_INPUT_X_ZERO_POINT (3)" in header
     assert "model_quantize_x" in header
+
+
+def test_labels_in_the_file_reach_the_header(tmp_path: Path) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as files:
+        files.writestr("labels.txt", "cat\ndog */\n")
+    build = pl.compile(pl.load(_file(tmp_path, _relu(description="Pets.") + archive.getvalue())))
+    header = build.module.files["model.h"]
+    assert " * description: Pets." in header and " * labels: cat, dog" in header and "dog */" not in header
+    assert "a TensorFlow Lite model" in header
+    assert build.session().as_dict()["notes"] == {"description": "Pets.", "labels": "cat, dog */"}
 
 
 def test_files_before_2020_name_operators_in_the_older_field(tmp_path: Path) -> None:

@@ -40,5 +40,5 @@ def summarize(graphs: Sequence[Graph], source: str) -> str:
     """What the model is, for the first line of its files."""
     origin = f" from {source}" if source else ""
     if len(graphs) > 1:
-        return f"a PyTorch model{origin} with {len(graphs)} entry points"
-    return f"a PyTorch model{origin}, {graphs[0].macs:,} multiply-accumulates"
+        return f"a {graphs[0].framework} model{origin} with {len(graphs)} entry points"
+    return f"a {graphs[0].framework} model{origin}, {graphs[0].macs:,} multiply-accumulates"

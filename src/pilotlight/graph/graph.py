@@ -151,6 +151,7 @@ class Graph:
     reference: Reference | None = None  # what it is compared with; see `truth`
     exported: ExportedProgram | None = None  # what torch.export made of the model; see `torch_program`
     quantization: Quantization | None = None
+    framework: str = "PyTorch"  # that the model comes from
     numerics: str = PILOTLIGHT  # which contract of `pilotlight.fixed` its integers follow
     notes: dict[str, str] = field(default_factory=dict)  # what a model file says about itself, for headers and reports
     fixed: list[tuple[int, Any]] = field(default_factory=list)  # results that are not tensors, by place
@@ -242,7 +243,7 @@ class Graph:
     def stand_for(self, real: Graph) -> None:
         """Become another form of a captured graph: compared with the same model, called by the same names."""
         self.reference, self.exported, self.macs = real.reference, real.exported, real.macs
-        self.numerics, self.notes = real.numerics, real.notes
+        self.numerics, self.framework, self.notes = real.numerics, real.framework, real.notes
         for port, original in zip([*self.inputs, *self.outputs], [*real.inputs, *real.outputs], strict=True):
             port.name = original.name
 

@@ -120,6 +120,8 @@ def _tiles(run: dict[str, Any]) -> Iterator[Tile]:
     yield _match_tile(run)
     if run["accuracy"]:
         yield Tile("accuracy on the board", percent(run["accuracy"]["board"]), accuracy_text(run["accuracy"]))
+    for key, text in (run.get("notes") or {}).items():
+        yield Tile(f"{key} in the file", "", text)
     flash, ram, usual = run["flash"], run["ram"], run["hardware"]["place"] or {}
     yield Tile("flash", number(flash_need(flash)), f"bytes: {flash_text(run, usual)}")
     yield Tile("RAM", number(ram_need(ram)), f"bytes: {ram_text(run, usual)}")

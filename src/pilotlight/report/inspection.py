@@ -16,7 +16,8 @@ from pilotlight.report.summary import run_title, summary_table
 def inspection_tables(found: dict[str, Any]) -> Iterator[RenderableType]:
     yield run_title(found)
     names = ", ".join(f"{count} {name}" for name, count in found["captured"].items())
-    yield Text(f"{number(found['parameters'])} parameters; PyTorch's operators: {names}")
+    captured = f"; PyTorch's operators: {names}" if names else ""
+    yield Text(f"{number(found['parameters'])} parameters{captured}")
     yield _operators(found)
     yield summary_table(found)
     if found["memory"]:

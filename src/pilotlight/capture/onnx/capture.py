@@ -42,7 +42,7 @@ def capture_file(path: Path, inputs: Sequence[str], baked: Sequence[str] | Mappi
             problem.where = f"{path.name}: {problem.where}" if problem.where else str(path)
             raise
     _place(graph, path.name)
-    graph.notes = notes(original)
+    graph.framework, graph.notes = "ONNX", notes(original)
     graph.reference = reference
     return graph
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from pilotlight import ops
 from pilotlight.capture.tflite import operators
+from pilotlight.capture.tflite.labels import file_notes
 from pilotlight.capture.tflite.model import FileOperator, FileSubgraph, FileTensor, OperatorOptions, TfliteModel
 from pilotlight.capture.tflite.registry import OperatorRule, rule
 from pilotlight.capture.tflite.site import DTYPES, LIMITS, Site, Variables
@@ -127,6 +128,7 @@ class _Lowering:
             graph.states.append(State(state.name, state.value, self.variables.now[key], state.initial))
         integers = any(t.affine is not None and t.type in LIMITS for t in subgraph.tensors)
         graph.numerics = TFLM if integers else PILOTLIGHT
+        graph.framework, graph.notes = "TensorFlow Lite", file_notes(self.model)
         return graph
 
     def _port_value(self, graph: Graph, tensor: FileTensor, called: str) -> Value:
@@ -148,8 +150,10 @@ class _Lowering:
         for tensor in subgraph.tensors:
             if tensor.variable and tensor.index not in values:
                 self._check(tensor, "the variable")
-                zero = 0 if tensor.affine is None else int(tensor.affine.zero_points[0])
-                initial = np.full(tensor.shape, zero if tensor.type == "INT8" else 0, DTYPES[tensor.type].numpy)
+                zero = int(tensor.affine.zero_points[0]) if tensor.affine is not None and tensor.type == "INT8" else 0
+                if not -128 <= zero <= 127:
+                    raise PilotlightError(f"{tensor} has the zero point {zero}", kind="unsupported")
+                initial = np.full(tensor.shape, zero, DTYPES[tensor.type].numpy)
                 value = b.graph.fresh(_word(tensor.name, f"state_{tensor.index}"), DTYPES[tensor.type], tensor.shape)
                 key = f"tensor {tensor.index}"
                 self.variables.states[key] = State(value.name, value, value, initial)
