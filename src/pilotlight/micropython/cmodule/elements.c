@@ -175,7 +175,7 @@ int pt_broadcast(int count, pt_tensor_t *const *operands, int32_t *sizes)
     for (int k = 0; k < count; k++) {
         ndim = operands[k]->ndim > ndim ? operands[k]->ndim : ndim;
     }
-    for (int d = 0; d < ndim; d++) {
+    for (int d = ndim - 1; d >= 0; d--) {
         sizes[d] = 1;
         for (int k = 0; k < count; k++) {
             const int own = d - (ndim - operands[k]->ndim);

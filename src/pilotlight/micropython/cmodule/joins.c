@@ -12,8 +12,9 @@ mp_obj_t pt_do_cat(pt_call_t *c)
     int dtype = PT_BOOL, dim = 0;
     int64_t total = 0;
     if (list->count == 0) {
-        mp_raise_msg_varg(stack ? &mp_type_RuntimeError : &mp_type_ValueError,
-            MP_ERROR_TEXT("%q expects a non-empty TensorList"), c->op->name);
+        mp_raise_msg(stack ? &mp_type_RuntimeError : &mp_type_ValueError,
+            stack ? MP_ERROR_TEXT("stack expects a non-empty TensorList")
+                  : MP_ERROR_TEXT("torch.cat(): expected a non-empty list of Tensors"));
     }
     for (size_t k = 0; k < all->len; k++) {
         pt_tensor_t *t = pt_tensor(all->items[k]);
@@ -34,8 +35,7 @@ mp_obj_t pt_do_cat(pt_call_t *c)
             fits = d == dim || t->dims[d] == first->dims[d];
         }
         if (!fits) {
-            mp_raise_msg_varg(&mp_type_RuntimeError, MP_ERROR_TEXT("%q(): sizes %s and %s do not match"), c->op->name,
-                pt_shape_text(first->ndim, first->dims), pt_shape_text(t->ndim, t->dims));
+            pt_refuse(c, 0);
         }
         total += t->dims[dim];
     }

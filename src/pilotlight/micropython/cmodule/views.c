@@ -108,7 +108,7 @@ mp_obj_t pt_do_view(pt_call_t *c)
     }
     infer(pt_numel(t), size->count, size->v.ints, sizes);
     if (!view_strides(t, size->count, sizes, strides)) {
-        mp_raise_msg(&mp_type_RuntimeError, MP_ERROR_TEXT("view(): not without a copy, use reshape()"));
+        pt_refuse(c, 1);
     }
     return MP_OBJ_FROM_PTR(pt_view(t, size->count, sizes, strides, 0));
 }

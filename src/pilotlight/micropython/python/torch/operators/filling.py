@@ -196,7 +196,9 @@ def one_hot(input, num_classes=-1):
         raise RuntimeError("one_hot: expected dtype long, and num_classes of an empty tensor")
     if input.numel():
         most = int(input.max())
-        if int(input.min()) < 0 or -1 < num_classes <= most or num_classes < -1:
-            raise RuntimeError("class values must be non-negative and smaller than num_classes")
+        if int(input.min()) < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if -1 < num_classes <= most or num_classes < -1:
+            raise RuntimeError("Class values must be smaller than num_classes.")
         num_classes = most + 1 if num_classes == -1 else num_classes
     return (input.unsqueeze(-1) == _torch.arange(num_classes)).long()

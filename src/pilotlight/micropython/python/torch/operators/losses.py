@@ -80,8 +80,11 @@ def _per_class(input, weight):
 
 def nll_loss_nd(input, target, weight=None, reduction=0, ignore_index=-100):
     dim = input.dim() - 1
-    if dim < 0 or dim and target.shape[:1] != input.shape[:1]:
-        raise ValueError("nll_loss: sizes of input %s and target %s do not match" % (input.shape, target.shape))
+    if dim < 0:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if dim and target.shape[:1] != input.shape[:1]:
+        raise ValueError(
+            "Expected input batch_size (%d) to match target batch_size (%d)." % (len(input), len(target)))
     _refuse_integers(input)
     dim = min(dim, 1)
     shape = input.shape[:dim] + input.shape[dim + 1 :]
@@ -91,8 +94,8 @@ def nll_loss_nd(input, target, weight=None, reduction=0, ignore_index=-100):
     target = target.reshape(shape).long()
     kept = target != ignore_index
     target = target.where(kept, 0)
-    if ((target < 0) | (target >= classes)).any():
-        raise IndexError("nll_loss: target is out of bounds")
+    for wrong in target[(target < 0) | (target >= classes)]:
+        raise IndexError("Target %d is out of bounds." % wrong)
     y = -input.gather(dim, target.unsqueeze(dim)).squeeze(dim) if classes else input.new_zeros(shape)
     if weight is None:
         weight = kept
