@@ -537,7 +537,8 @@ for call in (lambda: torch.zeros(2, 3).view(torch.int64), lambda: torch.zeros(2)
     except RuntimeError as error:
         print(error)
 """
-    assert output(script).splitlines() == ["view(): invalid argument 'dtype'", "split(): invalid argument 'split_size'"]
+    assert output(script).splitlines() == [
+        "view(): invalid argument 'dtype'", "split expects split_size be non-negative, but got split_size=-1"]
 
 
 def test_windows_and_borders() -> None:

@@ -41,8 +41,11 @@ def selection_options(function: _Function) -> _Function:
                           help="Only the operators in a list: `operators: [softmax, conv2d, add.Tensor]`.")
     parts = click.option("--with", "parts", metavar="PARTS",
                          help="Parts that are built only when asked for: "
-                              "load,save,jit,safetensors,linalg,signal,types,image,losses,utils,data,stdlib, or all.")
-    return model(inputs(listed(parts(function))))
+                              "load,save,jit,safetensors,linalg,signal,types,image,losses,utils,errors,data,"
+                              "stdlib, or all.")
+    dtypes = click.option("--dtypes", metavar="DTYPES",
+                          help="Only kernels for these dtypes, such as float32,int64.")
+    return model(inputs(listed(parts(dtypes(function)))))
 
 
 def made(
@@ -61,11 +64,15 @@ def made(
 
 
 def chosen(
-    talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None, parts: str | None
+    talk: Talk, ops: str | None, inputs: tuple[str, ...], ops_file: Path | None, parts: str | None, dtypes: str | None
 ) -> TorchSelection:
-    """What --ops or --ops-file ask for, and --with."""
-    wanted = [part.strip() for part in parts.split(",")] if parts else []
-    return _named(talk, ops, inputs, ops_file).with_parts(wanted)
+    """What --ops or --ops-file ask for, --with and --dtypes."""
+    selection = _named(talk, ops, inputs, ops_file).with_parts(_words(parts))
+    return selection.with_dtypes(_words(dtypes)) if dtypes else selection
+
+
+def _words(listed: str | None) -> list[str]:
+    return [word.strip() for word in listed.split(",")] if listed else []
 
 
 def left_out(selection: TorchSelection) -> list[str]:
@@ -147,13 +154,13 @@ def _writer(stream: Any) -> Callable[[bytes], None]:
 @click.pass_obj
 def build(
     talk: Talk, output: Path, everything: bool, board: str, heap: int | None, ops: str | None, inputs: tuple[str, ...],
-    ops_file: Path | None, parts: str | None,
+    ops_file: Path | None, parts: str | None, dtypes: str | None,
 ) -> None:
     """Write firmware with `import torch`, and say what each operator costs in flash."""
     from pilotlight.micropython import ports
 
     ports.port(board, heap, runnable=False)  # so that a wrong name is reported before a model is run
-    selection = chosen(talk, ops, inputs, ops_file, parts)
+    selection = chosen(talk, ops, inputs, ops_file, parts, dtypes)
     port, program = made(talk, board, heap, selection, runnable=False)
     from pilotlight.micropython.firmware import report_tables, write_firmware
 
@@ -172,7 +179,7 @@ def build(
 @click.pass_obj
 def export(
     talk: Talk, output: Path, embed: bool, board: str | None, ops: str | None, inputs: tuple[str, ...],
-    ops_file: Path | None, parts: str | None,
+    ops_file: Path | None, parts: str | None, dtypes: str | None,
 ) -> None:
     """Write the module as a folder that any port of MicroPython can be built with.
 
@@ -190,7 +197,7 @@ def export(
         from pilotlight import boards
 
         chosen_board = boards.load(board)
-    selection = chosen(talk, ops, inputs, ops_file, parts)
+    selection = chosen(talk, ops, inputs, ops_file, parts, dtypes)
     if embed:
         loaders = ["load", "jit"] if selection.operators is None else ["load"]
         _export_embedded(talk, output, selection.with_parts(loaders), chosen_board)

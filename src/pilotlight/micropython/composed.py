@@ -86,11 +86,11 @@ def everything() -> list[str]:
 
 @cache
 def of_file(name: str) -> tuple[str, ...]:
-    """The operators of a file, and their other names."""
+    """The operators of a file, their other names, and rare cases of those in C."""
     body = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8")).body
     own = {_defined(node) for node in body if not isinstance(node, (ast.Import, ast.ImportFrom))}
     own |= {name for name, target in ALIASES.items() if target in own}
-    return tuple(name for name in operators() if name in own)
+    return tuple(name for name in everything() if name in own)
 
 
 def covered() -> list[str]:

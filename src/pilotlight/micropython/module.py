@@ -37,7 +37,7 @@ def write_module(folder: Path, selection: TorchSelection) -> list[str]:
     python = {name: path for name, path in modules().items() if path in files}
     wanted = {f"torch/{path.name}": path.read_bytes() for path in sorted((HERE / "cmodule").iterdir())}
     packed = pack(python, selection.units(), selection.absent())
-    wanted["torch/generated/stream.h"] = packed.header.encode()
+    wanted["torch/generated/stream.h"] = f"{packed.header}{selection.types_header()}".encode()
     if packed.source:
         wanted["torch/generated/packed.c"] = packed.source.encode()
     with tempfile.TemporaryDirectory() as temporary:

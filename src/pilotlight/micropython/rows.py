@@ -114,6 +114,11 @@ def _integers(row: Row, numbers: int, name: str, expression: str) -> str:
     )
 
 
+def _is_logical(row: Row) -> bool:
+    """Whether a build that does not compute with integers needs a row, for bool."""
+    return row.result == "bool" or row.compute == "bool" or row.name == "where" or row.name.startswith("bitwise_")
+
+
 def rows_source() -> str:
     """The C file of the rows: a loop for each type and an entry that names them; the linker keeps those in use."""
     headers = sorted({h for row, _ in all_rows() for h in (*row.needs, *row.ci_needs)})
@@ -129,7 +134,7 @@ def rows_source() -> str:
             lines.append(f"#if PT_LOOPS\n{loop}#endif\n" if one else loop)
         if row.compute != "float" and (row.ci or not row.needs) and "PT_NO_INTS" not in refused:
             lines.append(_integers(row, numbers, f"{row.name}_i64", row.ci or row.c))
-            integers = f"{row.name}_i64"
+            integers = f"{row.name}_i64" if _is_logical(row) else f"PT_INTEGERS ? {row.name}_i64 : NULL"
         result = "PT_TO_BOOL" if row.result == "bool" else "PT_SAME"
         columns = [integers, str(row.arity - numbers), str(numbers), result, _COMPUTE[row.compute]]
         entry = f"const pt_pointwise_t pt_row_{row.name} = {{{{%s}}, {', '.join(columns)}, %s}};\n"

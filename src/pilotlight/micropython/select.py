@@ -35,6 +35,7 @@ PARTS: dict[str, tuple[str | None, tuple[str, ...]]] = {
     "image": ("sampling", ()),
     "losses": ("margins", ()),
     "utils": (None, ("torch.nn.utils", "torch.nn.utils.fusion", "torch.nn.utils.rnn")),
+    "errors": ("words", ()),
     "data": (None, ("torch.utils", "torch.utils.data")),
     "stdlib": (None, ("enum", "operator", "logging", "time", "collections.Counter")),
 }
@@ -42,14 +43,20 @@ _IN_C = {"jit": ("_jit_inflate", "_jit_source")}  # what a part uses of its own
 _SHARED = {"jit": ("torch.nn",)}  # modules that a part needs, as others do
 
 
+# In the order of pt_dtype_t in C. Those of indices, and what comparisons and Python's floats give, are in every build.
+DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32")
+_EVERY_DTYPE = ("bool", "int32", "int64", "float32")
+
+
 @dataclass(frozen=True)
 class TorchSelection:
     """Names of overloads, of operators that are written in Python, and of Python modules; None: all of them, without
-    some parts."""
+    some parts; and the dtypes to compute with."""
 
     operators: tuple[str, ...] | None = None
     python: tuple[str, ...] | None = None
     without: tuple[str, ...] = ()
+    dtypes: tuple[str, ...] = DTYPES
 
     @property
     def _left_out(self) -> set[str]:
@@ -82,9 +89,27 @@ class TorchSelection:
         return [path for name, path in modules().items()
                 if (name not in left_out if self.python is None else name in self.python)]
 
+    def types_header(self) -> str:
+        """For C: a bit for each dtype that tensors may have, and whether kernels compute with integers."""
+        built = sum(1 << k for k, name in enumerate(DTYPES) if name in self.dtypes or name in _EVERY_DTYPE)
+        integers = int(any("int" in name for name in self.dtypes))
+        return f"#define PT_BUILT {built:#x}\n#define PT_INTEGERS {integers}\n"
+
+    def with_dtypes(self, names: Iterable[str]) -> TorchSelection:
+        """The same, with kernels for these dtypes only."""
+        wanted = list(names)
+        unknown = [name for name in wanted if name not in DTYPES]
+        if unknown:
+            raise PilotlightError(
+                f"the module has no dtype {', '.join(unknown)}", where="--dtypes",
+                hint=f"those that it has: {', '.join(DTYPES)}", kind="usage",
+            )
+        return replace(self, dtypes=tuple(name for name in DTYPES if name in wanted))
+
     def absent(self) -> dict[str, list[str]]:
         """What the parts have that were left out: operators and modules."""
-        return {part: [*part_operators(part), *PARTS[part][1]] for part in self.without}
+        named = {part: [*part_operators(part), *PARTS[part][1]] for part in self.without}
+        return {part: [name for name in names if name[0] != "_"] for part, names in named.items()}
 
     def with_parts(self, parts: Iterable[str]) -> TorchSelection:
         """The same, and some parts, or `all`."""
@@ -97,7 +122,7 @@ class TorchSelection:
             return replace(self, without=tuple(part for part in self.without if part not in wanted))
         operators = [*self.operators, *(name for part in wanted for name in _names_of(part))]
         python = [*self.python, *(name for part in wanted for name in (*PARTS[part][1], *_SHARED.get(part, ())))]
-        return select(operators, python, "--with") if wanted else self
+        return select(operators, python, "--with").with_dtypes(self.dtypes) if wanted else self
 
 
 ALL = TorchSelection()
@@ -113,9 +138,9 @@ def all_kernels() -> dict[str, CFunction]:
 
 def all_operators() -> list[str]:
     """Overloads of C operators, and names of operators that are written in Python."""
-    from pilotlight.micropython.composed import operators
+    from pilotlight.micropython.composed import everything
 
-    return [*all_kernels(), *operators()]
+    return [*all_kernels(), *everything()]
 
 
 def part_operators(part: str) -> list[str]:

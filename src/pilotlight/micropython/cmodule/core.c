@@ -7,18 +7,6 @@ mp_obj_t pt_compare(mp_binary_op_t op, mp_obj_t left, mp_obj_t right)
     return op <= MP_BINARY_OP_NOT_EQUAL ? mp_obj_new_bool(mp_obj_is_true(result)) : result;
 }
 
-bool pt_float_maybe(mp_obj_t o, mp_float_t *value) { return !pt_is_tensor(o) && mp_obj_get_float_maybe(o, value); }
-
-bool pt_complex_maybe(mp_obj_t o, mp_float_t *real, mp_float_t *imaginary)
-{
-    return !pt_is_tensor(o) && mp_obj_get_complex_maybe(o, real, imaginary);
-}
-
-bool pt_text_buffer(mp_obj_t o, mp_buffer_info_t *info, mp_uint_t flags)
-{
-    return !pt_is_tensor(o) && mp_get_buffer(o, info, flags);
-}
-
 bool pt_same_item(mp_obj_t a, mp_obj_t b) { return (a == b && pt_is_tensor(a)) || mp_obj_equal(a, b); }
 
 bool pt_same_key(mp_obj_t a, mp_obj_t b) { return pt_is_tensor(a) || pt_is_tensor(b) ? a == b : mp_obj_equal(a, b); }

@@ -29,6 +29,12 @@ mp_obj_t pt_pair(pt_tensor_t *a, pt_tensor_t *b)
     return mp_obj_new_tuple(2, items);
 }
 
+void pt_no_integers(pt_call_t *c)
+{
+    mp_raise_msg_varg(&mp_type_NotImplementedError,
+        MP_ERROR_TEXT("%q() of integers is not in this build: add int64 to --dtypes"), c->op ? c->op->name : MP_QSTR_);
+}
+
 void pt_no_type(pt_call_t *c, int dtype)
 {
     mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("\"%q\" not implemented for '%s'"),

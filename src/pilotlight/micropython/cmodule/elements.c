@@ -6,18 +6,22 @@
 #include "half.h"
 #include "wide.h"
 
+/* Of two types of halves a build may have one or none. */
+#define HALVES (PT_HAS(PT_FLOAT16) || PT_HAS(PT_BFLOAT16))
+#define IS_HALF(dtype) (!PT_HAS(PT_BFLOAT16) || (PT_HAS(PT_FLOAT16) && (dtype) == PT_FLOAT16))
+
 /* ---- conversion ---------------------------------------------------------------------------------------- */
 
-#define LOAD(type, to_float)                     \
-    for (int k = 0; k < n; k++, data += bytes) { \
-        type v;                                  \
-        memcpy(&v, data, sizeof(v));             \
-        if (compute == PT_FLOAT32) {             \
-            f32[k] = to_float(v);                \
-        } else {                                 \
-            i64[k] = (int64_t)v;                 \
-        }                                        \
-    }                                            \
+#define LOAD(built, type, to_float)                       \
+    for (int k = 0; built && k < n; k++, data += bytes) { \
+        type v;                                           \
+        memcpy(&v, data, sizeof(v));                      \
+        if (compute == PT_FLOAT32) {                      \
+            f32[k] = to_float(v);                         \
+        } else {                                          \
+            i64[k] = (int64_t)v;                          \
+        }                                                 \
+    }                                                     \
     break
 
 void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, void *to, int n)
@@ -28,24 +32,24 @@ void pt_load(const uint8_t *data, int dtype, int32_t step, int compute, void *to
     switch (dtype) {
         case PT_BOOL:
         case PT_UINT8:
-            LOAD(uint8_t, (float));
+            LOAD(true, uint8_t, (float));
         case PT_INT8:
-            LOAD(int8_t, (float));
+            LOAD(PT_HAS(PT_INT8), int8_t, (float));
         case PT_INT16:
-            LOAD(int16_t, (float));
+            LOAD(PT_HAS(PT_INT16), int16_t, (float));
         case PT_INT32:
-            LOAD(int32_t, (float));
+            LOAD(true, int32_t, (float));
         case PT_INT64:
-            LOAD(int64_t, pt_to_float);
+            LOAD(true, int64_t, pt_to_float);
         default:
             for (int k = 0; k < n; k++, data += bytes) {
                 float f;
-                if (dtype == PT_FLOAT32) {
+                if (!HALVES || dtype == PT_FLOAT32) {
                     memcpy(&f, data, sizeof(f));
                 } else {
                     uint16_t h;
                     memcpy(&h, data, sizeof(h));
-                    f = dtype == PT_FLOAT16 ? pl_from_f16(h) : pl_from_bf16(h);
+                    f = IS_HALF(dtype) ? pl_from_f16(h) : pl_from_bf16(h);
                 }
                 if (compute == PT_FLOAT32) {
                     f32[k] = f;
@@ -72,10 +76,10 @@ void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *f
         case PT_FLOAT32:
             for (int k = 0; k < n; k++, data += bytes) {
                 const float f = compute == PT_FLOAT32 ? f32[k] : pt_to_float(i64[k]);
-                if (dtype == PT_FLOAT32) {
+                if (!HALVES || dtype == PT_FLOAT32) {
                     memcpy(data, &f, sizeof(f));
                 } else {
-                    const uint16_t h = dtype == PT_FLOAT16 ? pl_to_f16(f) : pl_to_bf16(f);
+                    const uint16_t h = IS_HALF(dtype) ? pl_to_f16(f) : pl_to_bf16(f);
                     memcpy(data, &h, sizeof(h));
                 }
             }
@@ -90,10 +94,10 @@ void pt_store(uint8_t *data, int dtype, int32_t step, int compute, const void *f
                     memcpy(data, &v, sizeof(v));
                 } else if (dtype == PT_INT32) {
                     memcpy(data, &low, sizeof(low));
-                } else if (dtype == PT_INT16) {
+                } else if (PT_HAS(PT_INT16) && dtype == PT_INT16) {
                     const int16_t lower = (int16_t)low;
                     memcpy(data, &lower, sizeof(lower));
-                } else {
+                } else if (PT_HAS(PT_UINT8) || PT_HAS(PT_INT8)) {
                     *data = (uint8_t)low;
                 }
             }

@@ -61,7 +61,7 @@ void pt_lanes(pt_tensor_t *x, int dim, pt_lane_t *l, void (*run)(pt_lane_t *l), 
 
 static void cumsum(pt_lane_t *l)
 {
-    if (l->compute == PT_FLOAT32) {
+    if (!PT_INTEGERS || l->compute == PT_FLOAT32) {
         pl_cumsum_f32(l->x, l->x, 1, l->n, 1);
     } else {
         pl_cumsum_i64(l->x, l->x, 1, l->n, 1);
@@ -70,7 +70,7 @@ static void cumsum(pt_lane_t *l)
 
 static void cumprod(pt_lane_t *l)
 {
-    if (l->compute == PT_FLOAT32) {
+    if (!PT_INTEGERS || l->compute == PT_FLOAT32) {
         pl_cumprod_f32(l->x, l->x, 1, l->n, 1);
     } else {
         pl_cumprod_i64(l->x, l->x, 1, l->n, 1);
@@ -82,6 +82,7 @@ static mp_obj_t scanned(pt_call_t *c, void (*run)(pt_lane_t *l), int dtype)
     pt_tensor_t *x = c->args[0].v.tensor;
     const int dim = pt_dim(c, c->args[1].v.i, x->ndim);
     pt_lane_t l = {.compute = pt_compute(dtype), .m = x->ndim ? x->dims[dim] : 1};
+    pt_check_compute(c, l.compute);
     pt_tensor_t *y = pt_result(c, dtype, x->ndim, x->dims);
     if (pt_numel(x)) {
         pt_lanes(x, dim, &l, run, y, NULL);

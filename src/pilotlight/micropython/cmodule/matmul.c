@@ -87,6 +87,7 @@ static pt_tensor_t *multiply(pt_call_t *c, pt_tensor_t *x, pt_tensor_t *w)
     if (x->dtype == PT_BOOL) {
         pt_no_type(c, PT_BOOL);
     }
+    pt_check_compute(c, compute);
     pt_tensor_t *a = as_matrix(x, true), *b = as_matrix(w, false);
     int32_t sizes[PT_MAX_DIMS + 2];
     int batch = 0;
@@ -140,7 +141,7 @@ static pt_tensor_t *multiply(pt_call_t *c, pt_tensor_t *x, pt_tensor_t *w)
     for (int32_t n = 0; n < matrices; n++) {
         const int32_t from_a = batch_offset(a, batch, sizes, n), from_b = batch_offset(b, batch, sizes, n);
         const int32_t to = n * s.m * s.n;
-        if (compute == PT_FLOAT32) {
+        if (!PT_INTEGERS || compute == PT_FLOAT32) {
             pt_gemm(&s, (const float *)a->data + from_a, (const float *)b->data + from_b, (float *)y->data + to);
         } else {
             pl_matmul_i64(

@@ -100,6 +100,7 @@ static int compute_type(pt_call_t *c, const pt_pointwise_t *row, int dtype)
     const bool refused =
         (dtype == PT_BOOL && row->flags & PT_NO_BOOL) || (!pt_is_float(dtype) && row->flags & PT_NO_INTS);
     if (refused || (compute == PT_FLOAT32 ? !row->f32.row : !row->i64)) {
+        pt_check_compute(c, refused ? PT_FLOAT32 : compute);
         pt_no_type(c, dtype);
     }
     return compute;

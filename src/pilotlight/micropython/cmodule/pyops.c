@@ -202,3 +202,18 @@ mp_obj_t pt_operate(mp_binary_op_t op, mp_obj_t left, mp_obj_t right)
     }
     return mp_binary_op(op, left, right);
 }
+
+bool pt_float_maybe(mp_obj_t o, mp_float_t *value)
+{
+    return !(float_op && pt_is_tensor(o)) && mp_obj_get_float_maybe(o, value);
+}
+
+bool pt_complex_maybe(mp_obj_t o, mp_float_t *real, mp_float_t *imaginary)
+{
+    return !(float_op && pt_is_tensor(o)) && mp_obj_get_complex_maybe(o, real, imaginary);
+}
+
+bool pt_text_buffer(mp_obj_t o, mp_buffer_info_t *info, mp_uint_t flags)
+{
+    return !(float_op && pt_is_tensor(o)) && mp_get_buffer(o, info, flags);
+}

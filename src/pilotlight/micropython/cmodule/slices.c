@@ -2,26 +2,27 @@
 #include "indices.h"
 #include "packed.h"
 
-/* A build of all operators has PyTorch's words in Python: `_for_refuse`. */
-static void refuse_in_words(pt_call_t *c, int k)
+/* A build of all operators has PyTorch's words in Python, the part `errors` more of them. */
+static void refuse_in_words(pt_call_t *c)
 {
-    mp_obj_t args[PT_ARGS + 2] = {MP_OBJ_NEW_QSTR(c->op->name), MP_OBJ_NEW_SMALL_INT(k)};
+    mp_obj_t args[PT_ARGS + 1] = {MP_OBJ_NEW_QSTR(c->op->name)};
     for (int at = 0; at < c->overload->count; at++) {
         const pt_arg_t *arg = &c->args[at];
         const int type = pt_kinds[pt_params[c->overload->params + at].kind].type;
-        args[at + 2] = !arg->given ? mp_const_none
+        args[at + 1] = !arg->given ? mp_const_none
             : type == PT_ARG_INTS  ? pt_size_tuple(arg->count, arg->v.ints)
             : type == PT_ARG_INT   ? mp_obj_new_int((mp_int_t)arg->v.i)
                                    : arg->object;
     }
-    pt_call_packed(MP_QSTR__for_refuse, (size_t)c->overload->count + 2, 0, args);
+    pt_call_packed(MP_QSTR__for_refuse, (size_t)c->overload->count + 1, 0, args);
+    pt_call_packed(MP_QSTR__for_refuse_more, (size_t)c->overload->count + 1, 0, args);
 }
 
 void pt_refuse(pt_call_t *c, int k)
 {
     const qstr name = pt_param_name(c->overload, k);
     if (PT_STREAM) {
-        refuse_in_words(c, k);
+        refuse_in_words(c);
     }
     if (pt_is_tensor(c->args[k].object)) {
         const pt_tensor_t *t = pt_tensor(c->args[k].object);

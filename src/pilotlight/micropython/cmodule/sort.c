@@ -6,7 +6,7 @@
 
 static void sort_lane(pt_lane_t *l)
 {
-    if (l->compute == PT_FLOAT32) {
+    if (!PT_INTEGERS || l->compute == PT_FLOAT32) {
         pl_sort_f32(l->x, l->x, l->ids, 1, l->n, 1, l->flag);
     } else {
         pl_sort_i64(l->x, l->x, l->ids, 1, l->n, 1, l->flag);
@@ -24,6 +24,7 @@ mp_obj_t pt_do_sort(pt_call_t *c)
     const int dim = pt_dim(c, c->args[at].v.i, x->ndim);
     pt_lane_t l = {.compute = pt_compute(x->dtype), .m = x->ndim ? x->dims[dim] : 1, .flag = c->args[at + 1].v.i != 0};
     int32_t sizes[PT_MAX_DIMS];
+    pt_check_compute(c, l.compute);
     memcpy(sizes, x->dims, x->ndim * sizeof(int32_t));
     if (data & 4) {
         const int64_t k = c->args[1].v.i;

@@ -66,8 +66,15 @@ static void contiguous_strides(int ndim, const int32_t *sizes, int32_t *strides)
     }
 }
 
+void pt_no_dtype(int dtype)
+{
+    mp_raise_msg_varg(&mp_type_NotImplementedError, MP_ERROR_TEXT("torch.%q is not in this build: add it to --dtypes"),
+        pt_dtypes[dtype].name);
+}
+
 static pt_tensor_t *header(int dtype, int ndim, const int32_t *sizes)
 {
+    pt_check_built(dtype);
     if (ndim > PT_MAX_DIMS) {
         mp_raise_msg_varg(
             &mp_type_RuntimeError, MP_ERROR_TEXT("tensors have at most %d dimensions, got %d"), PT_MAX_DIMS, ndim);

@@ -37,6 +37,11 @@ typedef struct {
     const char *type; /* in errors: "Float" */
 } pt_dtype_obj_t;
 
+/* PT_BUILT, a bit a type: those that a build has. Types of indices (int32, int64), bool and float32 are in every build;
+ * PT_INTEGERS: it computes with integers as well. */
+#define PT_HAS(dtype) (PT_BUILT >> (dtype) & 1)
+#define PT_LIMITED (PT_BUILT + 1 < 1 << PT_DTYPES)
+
 extern const mp_obj_type_t pt_dtype_type;
 extern const pt_dtype_obj_t pt_dtypes[PT_DTYPES];
 
@@ -87,6 +92,13 @@ static inline pt_tensor_t *pt_tensor(mp_obj_t o) { return (pt_tensor_t *)MP_OBJ_
 
 int32_t pt_numel(const pt_tensor_t *t);
 bool pt_is_contiguous(const pt_tensor_t *t);
+NORETURN void pt_no_dtype(int dtype);
+static inline void pt_check_built(int dtype) /* raises if the build is without a type */
+{
+    if (PT_LIMITED && !PT_HAS(dtype)) {
+        pt_no_dtype(dtype);
+    }
+}
 /* A new tensor with its own memory, not initialised. */
 pt_tensor_t *pt_new(int dtype, int ndim, const int32_t *sizes);
 pt_tensor_t *pt_new_like(const pt_tensor_t *t, int dtype);
@@ -343,6 +355,13 @@ pt_tensor_t *pt_apply(const pt_pointwise_t *row, int count, pt_tensor_t *const *
 
 /* PyTorch's error of an operator that does not compute a type. */
 NORETURN void pt_no_type(pt_call_t *c, int dtype);
+NORETURN void pt_no_integers(pt_call_t *c);
+static inline void pt_check_compute(pt_call_t *c, int compute) /* raises if a build does not compute with integers */
+{
+    if (!PT_INTEGERS && compute == PT_INT64) {
+        pt_no_integers(c);
+    }
+}
 
 /* Long loops call this regularly, so that Ctrl-C reaches them. */
 static inline void pt_poll(void) { mp_handle_pending(true); }

@@ -128,6 +128,7 @@ mp_obj_t pt_do_view_dtype(pt_call_t *c)
     pt_tensor_t *t = c->args[0].v.tensor;
     const int dtype = c->args[1].v.dtype, from = pt_size(t->dtype), to = pt_size(dtype), last = t->ndim - 1;
     pt_tensor_t *v = pt_view(t, t->ndim, t->dims, pt_strides(t), 0);
+    pt_check_built(dtype);
     v->dtype = (uint8_t)dtype;
     if (from == to) {
         return MP_OBJ_FROM_PTR(v);
