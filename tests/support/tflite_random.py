@@ -683,7 +683,7 @@ def _depth(d: Draw) -> None:
 def _batch(d: Draw) -> None:
     n, h, w, c = d.image(3, 4)
     blocks = d.integer(1, 3), d.integer(1, 3)
-    padded = d.kind == "FLOAT32" or d.name == "BATCH_TO_SPACE_ND"  # TFLM never sets what it pads integers with
+    padded = d.name == "BATCH_TO_SPACE_ND"  # TFLM never sets what it pads with
     extra = [(d.integer(0, 1), d.integer(0, 1)) if padded else (0, 0) for _ in blocks]
     inner = [s * b for s, b in zip((h, w), blocks, strict=True)]
     outer = [max(s - sum(e), 1) for s, e in zip(inner, extra, strict=True)]

@@ -63,6 +63,8 @@ def unpack(site: Site) -> list[Value]:
     x = site.x()
     axis = site.axis(site.options.Axis, len(x.shape))
     rest = (*x.shape[:axis], *x.shape[axis + 1 :])
+    if len(site.results) != x.shape[axis]:
+        raise site.refuse(f"{len(site.results)} results of {x.shape[axis]} along axis {axis}")
     return [site.b.reshape(slice_axis(site.b, x, axis, k, k + 1), rest) for k in range(x.shape[axis])]
 
 
@@ -267,7 +269,7 @@ def space_to_batch(site: Site) -> Value:
     pads = site.constant(2, "the padding").reshape(-1, 2)
     rest, count = x.shape[1 + len(blocks) :], len(blocks)
     before, after = ((0, *(int(n) for n in pads[:, k]), *(0 for _ in rest)) for k in (0, 1))
-    zero = site.quant(site.result).zero_point if site.quantized else 0  # LiteRT's; TFLM pads with what it never set
+    zero = site.quant(site.result).zero_point if site.quantized else 0  # LiteRT's; TFLM never sets what it pads with
     number = float(zero) if x.dtype.kind == "f" else zero
     y = site.b.node("pad", [x], before=before, after=after, value=number) if any(before) or any(after) else x
     sizes = y.shape[1 : 1 + count]
