@@ -25,7 +25,7 @@ from support import dense_s8_tflm as tflm
 from support import helium_board, winograd_cases
 from support.families import DSP, HELIUM, PORTABLE, RV32, Family
 
-CASES = 50
+CASES = 30
 FAMILIES = {"portable": PORTABLE, "dsp": DSP, "mve": HELIUM, "rv32": RV32}
 
 
@@ -61,7 +61,7 @@ def test_kernels_walk_backward(name: str, tmp_path: Path) -> None:
     ids=lambda value: getattr(value, "qemu", type(value).__name__),
 )
 def test_kernels_equal_the_reference_on_boards(machine: board.Machine, family: Family, tmp_path: Path) -> None:
-    for part, planned in enumerate(board.fill(family, tflm.every_kind(12), machine)):
+    for part, planned in enumerate(board.fill(family, tflm.every_kind(6), machine)):
         place = tmp_path / str(part)
         place.mkdir()
         failed = board.boot(machine, board.build(place, machine, planned))
@@ -71,8 +71,8 @@ def test_kernels_equal_the_reference_on_boards(machine: board.Machine, family: F
 CHANGES: list[tuple[board.Machine, Family, str, str]] = [
     (board.MICROBIT, PORTABLE, "(low >> 30) + 1u", "(low >> 30)"),
     (board.MICROBIT, PORTABLE, "(v < 0) ? 1u : 0u", "(v < 0) ? 0u : 0u"),
-    (board.M4, DSP, "add r12, r0, r5, asr #31", "add r12, r0, r5, asr #12"),
-    (board.M4, DSP, "lsr lr, r11, #8", "lsr lr, r11, #9"),
+    (board.M4, DSP, "add r12, lr, r5, asr #31", "add r12, lr, r5, asr #12"),
+    (board.M4, DSP, "lsl r11, r11, r3", "lsl r11, r11, r0"),
     (board.M4, DSP, "lsl r10, lr, r11", "mov r10, lr"),
     (board.M4, DSP, "asr r0, r0, r10", "asr r0, r0, #6"),
     (board.M4, DSP, "smmlar", "smmla"),
@@ -85,7 +85,7 @@ CHANGES: list[tuple[board.Machine, Family, str, str]] = [
 def test_a_flipped_constant_is_noticed(
     machine: board.Machine, family: Family, old: str, new: str, tmp_path: Path
 ) -> None:
-    planned = board.fill(family, tflm.cases(100), machine)[0]
+    planned = board.fill(family, tflm.cases(60), machine)[0]
     assert board.boot(machine, board.build(tmp_path, machine, planned, (old, new))) != 0
 
 
@@ -94,7 +94,7 @@ def helium_cases() -> list[helium_board.Case]:
     for channels, kernel in product((3, 4, 8, 16, 17, 25), (3, 4)):
         shapes.append(Conv2dShape(1, 5, 7, channels, 3, 5, channels, kernel, kernel, 1, 1, 1, 1, groups=channels))
     known = [tflm.tflm_layer(seed, shape) for shape in shapes for seed in (1, 2)]
-    planned = [(layer, x, HELIUM.plan(layer)) for layer, x in known + tflm.every_kind(8)]
+    planned = [(layer, x, HELIUM.plan(layer)) for layer, x in known + tflm.every_kind(4)]
     return [case for case in planned if case[2].micro]
 
 
@@ -139,7 +139,7 @@ def tiled(count: int) -> list[tuple[Int8Layer, np.ndarray]]:
 
 @pytest.mark.parametrize("unfolded", [False, True], ids=["stored", "unfolded"])
 def test_tiles_equal_the_reference(unfolded: bool, tmp_path: Path) -> None:
-    cases = tiled(40)
+    cases = tiled(24)
     assert {nudged(form) for layer, _ in cases if (form := twice(layer)) is not None} == {False, True}
     planned = [(f"case_{i}", Tiles(unfolded).plan(layer)) for i, (layer, _) in enumerate(cases)]
     names = {name for _, kernel in planned for name in kernel.micro}
