@@ -35,7 +35,8 @@ def generated(operators: Sequence[Operator], tests: Sequence[OnnxTest]) -> str:
         f"name. {passed[RUN_TIME]:,} of those that pass are given all of their inputs at run time; in {passed[BAKED]} "
         "shapes, axes, counts and the like are baked in, as `--bake` does, because a compiled model needs them before "
         f"it runs, and {passed[CONSTANT]} have no other inputs, so that their results are constants, such as those of "
-        f"`Range`. Every {EVERY}th test that fits also runs on an emulated board: {on_boards(nodes) or 'none'}.\n",
+        f"`Range`. Every {EVERY}th test that fits may run on an emulated board too; in this run: "
+        f"{on_boards(nodes) or 'none'}.\n",
         "Networks that come as files with the package:\n",
         *(f"- {o.name}: {o.count('pass')} of {sum(sum(r.counts.values()) for r in o.rows.values())} pass, "
           f"{o.count('wrong')} wrong{_reasons(o)}" for o in files),
