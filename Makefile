@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files fuzz-onnx fuzz-server fuzz-tflite conformance-tflite misra micropython-tests micropython-boards micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files fuzz-onnx fuzz-server fuzz-tflite conformance-tflite misra micropython-tests micropython-boards micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
