@@ -29,7 +29,7 @@ def _script_names(archive):
         "annotate": lambda kind, value: value, "unchecked_cast": lambda kind, value: value,
         "uninitialized": lambda kind: None, "isinstance": lambda value, kind: _script_is(archive, value, kind),
         "inf": float("inf"), "nan": float("nan"), "range": range, "sorted": sorted, "getattr": _script_attribute,
-        "int": lambda x: int(_script_number(x)), "float": lambda x: float(_script_number(x)), "bool": lambda x: bool(_script_number(x)),
+        "int": int, "float": float, "bool": bool,
         "str": _script_text, "print": lambda *values: print(*[_script_text(v) for v in values]),
         "__dtype": _script_dtype, "__dict": lambda *items: _script_dict(archive, items),
         "fork": lambda function, *args: function(*args),
@@ -78,10 +78,6 @@ def _script_dtype(number):
     if not hasattr(_torch, name):
         raise RuntimeError("torch.%s is a type that there is not here" % name)
     return getattr(_torch, name)
-
-
-def _script_number(x):
-    return x.item() if isinstance(x, _torch.Tensor) else x
 
 
 # as 64 bits have it
@@ -187,9 +183,7 @@ def _script_operator(name):
         return tensors or others
 
     def call(first, *args, **kwargs):
-        if isinstance(first, _torch.Tensor):
-            return tensors(first, *args, **kwargs)
-        if args and isinstance(args[0], _torch.Tensor) and isinstance(first, (int, float)):
+        if isinstance(first, _torch.Tensor) or args and isinstance(args[0], _torch.Tensor) and isinstance(first, (int, float)):
             return tensors(first, *args, **kwargs)
         return others(first, *args)
 
@@ -281,24 +275,18 @@ def _script_slice(x, *args):
 
 
 def _script_to(x, *args, dtype=None, **kwargs):
-    copy = False
     flags = [a for a in args if isinstance(a, bool)]
     for a in args:
         if isinstance(a, _torch.Tensor):
             dtype = a.dtype
         elif type(a) is int and dtype is None:
             dtype = _script_dtype(a)
-    copy = kwargs.get("copy", False) or len(flags) > 1 and flags[1]
-    return x.to(dtype or x.dtype, copy=True) if copy else x.to(dtype or x.dtype)
+    return x.to(dtype or x.dtype, copy=kwargs.get("copy", flags[1:2] == [True]))
 
 
 def _script_set(x, key, value):
     x[key] = value
     return x
-
-
-def _script_delete(x, key):
-    del x[key]
 
 
 def _script_extend(x, more):
@@ -309,21 +297,13 @@ def _script_extend(x, more):
 
 
 def _script_find(name):
-    def call(x, what, start=0, end=-1):
-        if isinstance(x, str):
-            return getattr(x, name)(what, start, len(x) if end == -1 else end)
-        return getattr(x, name)(what)
-
-    return call
+    return lambda x, what, start=0, end=-1: getattr(x, name)(what, start, len(x) if end == -1 else end)
 
 
 # what tracing leaves of attention and of a whole layer of a transformer
 def _script_attention(x, key, value, width, heads, weight, bias, out_weight, out_bias, mask=None, weights=True, *_):
     if mask is not None or weights or not (x is key and key is value):
-        raise NotImplementedError(
-            "fused attention with a mask, with weights or of several inputs is not in this build of torch (trace the "
-            "model after torch.backends.mha.set_fastpath_enabled(False))"
-        )
+        raise NotImplementedError("fused attention with a mask or weights: trace after mha.set_fastpath_enabled(False)")
     nn = _torch._nn
     shape = x.shape[:2] + (heads, -1)
     parts = [p.reshape(shape).transpose(1, 2) for p in nn.linear(x, weight, bias).chunk(3, -1)]
@@ -381,8 +361,8 @@ to _script_to
 format _script_format
 percentFormat _script_percent
 _set_item _script_set
-__delitem__ _script_delete
-Delete _script_delete
+__delitem__ lambda x, key: x.pop(key)
+Delete lambda x, key: x.pop(key)
 __getitem__ lambda x, key: x[key]
 __contains__ lambda x, key: key in x
 __is__ lambda a, b: a is b
@@ -413,7 +393,7 @@ wait lambda x: x
 _shape_as_tensor lambda x: _torch.tensor(list(x.shape))
 numel lambda x: x.numel()
 numpy_T lambda x: x.permute(list(range(x.dim()))[::-1])
-is_nonzero lambda x: bool(x.item())
+is_nonzero bool
 cartesian_prod lambda x: _torch.cartesian_prod(*x)
 _unique2 lambda x, *how: _torch.unique(x, True, True, True)
 tensordot lambda a, b, dims, others: _torch.tensordot(a, b, (dims, others))
