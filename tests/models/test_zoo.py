@@ -87,18 +87,19 @@ def test_gpt_writes_the_same_text_on_the_board() -> None:
 
 
 ALEXNET = """
-import json, resource, sys
+import json, re, resource, sys
 sys.path.insert(0, sys.argv[1])
 from zoo import load
 import pilotlight as pl
 module, inputs = load("alexnet")
 build = pl.compile(pl.capture(module, inputs, "alexnet"))
 build.info
-mine, children = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+mine = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])  # ru_maxrss counts who started it
+children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 from pilotlight.session import run_session
 session = run_session(build, [list(inputs)])
 print(json.dumps({
-    "kilobytes": max(mine.ru_maxrss, children.ru_maxrss), "match": session.match,
+    "kilobytes": max(mine, children), "match": session.match,
     "sources": build.module.metadata["sources"],
 }))
 """

@@ -256,9 +256,15 @@ pt_tensor_t *pt_map(pt_call_t *c, const pt_pointwise_t *row, const mp_obj_t *giv
     }
 #endif
     const int ndim = pt_broadcast(arity, operands + 1, sizes);
-    operands[0] = pt_result(c, result, ndim, sizes);
+    pt_tensor_t *y = operands[0] = pt_result(c, result, ndim, sizes);
+    if (y->dtype != result && compute != result && result != PT_BOOL) {
+        operands[0] = pt_new(result, ndim, sizes); /* rounded or cut to its own type before that of out= */
+    }
     run(row, row->result == PT_TO_BOOL ? PT_BOOL : compute, compute, arity + 1, operands, x);
-    return operands[0];
+    if (operands[0] != y) {
+        pt_copy_into(y, operands[0]);
+    }
+    return y;
 }
 
 /* ---- the fast path: contiguous tensors of one shape and of the compute type ------------------------------------ */

@@ -60,7 +60,7 @@ static bool view_strides(const pt_tensor_t *t, int ndim, const int32_t *sizes, i
     if (pt_numel(t) == 0) {
         for (int d = ndim - 1; d >= 0; d--) {
             strides[d] = step;
-            step *= sizes[d] > 1 ? sizes[d] : 1;
+            step = (int32_t)((uint32_t)step * (uint32_t)(sizes[d] > 1 ? sizes[d] : 1));
         }
         return true;
     }

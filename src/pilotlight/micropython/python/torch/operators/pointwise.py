@@ -234,7 +234,13 @@ def lcm(input, other):
 
 
 def ldexp(input, other):
-    return input * _torch.pow(2.0, other)
+    dtype = (input + other).dtype
+    dtype = dtype if dtype.is_floating_point else _torch.float32
+    if other.is_floating_point():
+        return input.to(dtype) * _torch.pow(2.0, other.to(dtype))
+    other = other.long().clamp(-300, 300)
+    half = other // 2  # twice the root: 2 to the whole may be infinite
+    return (input.float() * _torch.pow(2.0, half) * _torch.pow(2.0, other - half)).to(dtype)
 
 
 def nextafter(input, other):
@@ -320,14 +326,16 @@ def selu(input):
 # ---- sums with a product or a quotient
 
 def addcmul(input, tensor1, tensor2, *, value=1):
-    y = tensor1 * tensor2
+    dtype = (input + tensor1 * tensor2).dtype
+    y = tensor1.to(dtype) * tensor2.to(dtype)
     return input.add(y, alpha=value if y.is_floating_point() or input.is_floating_point() else int(value))
 
 
 def addcdiv(input, tensor1, tensor2, *, value=1):
     if not (tensor1.is_floating_point() or tensor2.is_floating_point()):
         raise RuntimeError("addcdiv: integers are not divided")
-    return input.add(tensor1 / tensor2, alpha=value)
+    dtype = (input + tensor1 / tensor2).dtype
+    return input.add(tensor1.to(dtype) / tensor2.to(dtype), alpha=value)
 
 
 def lerp(input, end, weight):
