@@ -1,4 +1,4 @@
-"""A slice of the conformance run: the first samples of every covered operator, and some of them on boards."""
+"""A slice of the conformance run: the first sample of each type of every covered operator, and some on boards."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def covered() -> list[str]:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_first_samples_of_every_covered_operator(part: int, tmp_path: Path) -> None:
-    source = OpInfoSource(limit=2)
+def test_first_sample_of_every_covered_operator(part: int, tmp_path: Path) -> None:
+    source = OpInfoSource(limit=1)
     names = [name for name in source.operators() if name in set(covered())]
     operators = judge_operators(source, names[part::PARTS], tmp_path, BOARDS)
     wrong = [f"{o.name} {dtype} #{index}: {reason}" for o in operators
