@@ -133,8 +133,8 @@ except RuntimeError as error:
     print(error)
 """, cwd=path.parent).splitlines()
     assert said[0] == "[1.0, 1.0]"
-    assert said[1].startswith("torch.fft_rfft is not in this build of torch; forward (code/__torch__/")
-    assert said[1].endswith("test_jit.py:10) uses it")
+    assert said[1].startswith('torch.fft_rfft is not in this build of torch; "code/__torch__/')
+    assert said[1].endswith('test_jit.py", line 10, in forward uses it')
 
 
 def on_board(path: Path, text: str) -> list[str]:

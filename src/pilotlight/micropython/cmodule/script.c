@@ -12,7 +12,7 @@ static const char known[] = " torch parameters buffers init new setstate getstat
                             "delitem contains is isnot "
                             "not and or xor lshift rshift add sub mul truediv floordiv mod pow matmul neg abs invert "
                             "eq ne lt le gt ge str float "
-                            "int bool hash iter next ";
+                            "int bool ";
 
 typedef struct {
     const byte *start, *at, *end;

@@ -76,7 +76,7 @@ def _script_double(source, place, count):
     from struct import unpack
 
     if place[1] != 8 or count != 1:
-        _refuse_file("torch.float64 is a type that there is not here: convert the model with .float() before saving it")
+        _refuse_file("torch.float64 is a type that there is not here: save the model after .float()")
     return _torch.tensor(unpack("<d", source.read(*place)))
 
 
@@ -344,19 +344,13 @@ class _Archive:
         try:
             return self.out(getattr(it, name)(*given, **named))
         except NotImplementedError as error:
-            raise RuntimeError("%s; %s uses it" % (error, _place(error)))
+            import io
+            import sys
 
-
-# where in the archive's code an error was raised
-def _place(error):
-    import io
-    import sys
-
-    text = io.StringIO()
-    sys.print_exception(error, text)
-    lines = [line for line in text.getvalue().split("\n") if 'File "code/' in line]
-    words = lines[-1].replace('"', "").replace(",", "").split() if lines else []
-    return "%s (%s:%s)" % (words[5], words[1], words[3]) if len(words) > 5 else "the archive"
+            text = io.StringIO()
+            sys.print_exception(error, text)
+            place = text.getvalue().rpartition('File "code/')[2].partition("\n")[0]
+            raise RuntimeError('%s; "code/%s uses it' % (error, place))
 
 
 # A type as (name, types in its brackets).

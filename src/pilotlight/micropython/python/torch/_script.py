@@ -91,10 +91,9 @@ def _wrapped(x):
 
 
 def _script_text(x):
-    if isinstance(x, list):
-        return "[" + ", ".join([_script_text(v) for v in x]) + "]"
-    if isinstance(x, tuple):
-        return "(" + ", ".join([_script_text(v) for v in x]) + ("," if len(x) == 1 else "") + ")"
+    if isinstance(x, (list, tuple)):
+        shown = ", ".join([_script_text(v) for v in x])
+        return "[" + shown + "]" if isinstance(x, list) else "(" + shown + ("," if len(x) == 1 else "") + ")"
     if isinstance(x, dict):
         return "{" + ", ".join([_script_text(k) + ": " + _script_text(v) for k, v in x.items()]) + "}"
     return _script_float(x) if isinstance(x, float) else str(x)
@@ -254,9 +253,7 @@ def _script_div(a, b):
 
 
 def _script_least(choose, a, b):
-    if b is None:
-        return choose(a)
-    found = choose(a, b)
+    found = choose(a) if b is None else choose(a, b)
     return float(found) if isinstance(a, float) or isinstance(b, float) else found
 
 
@@ -290,9 +287,7 @@ def _script_set(x, key, value):
 
 
 def _script_extend(x, more):
-    if isinstance(x, _torch.Tensor):
-        return x.add_(more)
-    x.extend(more)
+    (x.add_ if isinstance(x, _torch.Tensor) else x.extend)(more)
     return x
 
 
@@ -303,7 +298,7 @@ def _script_find(name):
 # what tracing leaves of attention and of a whole layer of a transformer
 def _script_attention(x, key, value, width, heads, weight, bias, out_weight, out_bias, mask=None, weights=True, *_):
     if mask is not None or weights or not (x is key and key is value):
-        raise NotImplementedError("fused attention with a mask or weights: trace after mha.set_fastpath_enabled(False)")
+        raise NotImplementedError("fused attention with a mask or weights")
     nn = _torch._nn
     shape = x.shape[:2] + (heads, -1)
     parts = [p.reshape(shape).transpose(1, 2) for p in nn.linear(x, weight, bias).chunk(3, -1)]
@@ -383,10 +378,10 @@ __range_length lambda start, end, step: len(range(start, end, step))
 __derive_index lambda k, start, step: start + k * step
 _convolution lambda x, w, b, *how: _torch.convolution(x, w, b, *how[:6])
 _convolution_mode lambda x, w, *how: getattr(_torch, "conv%dd" % (w.dim() - 2))(x, w, *how)
-softmax lambda x, dim, dtype=None: _torch.softmax(x, dim, dtype=_script_dtype(dtype))
-log_softmax lambda x, dim, dtype=None: _torch.log_softmax(x, dim, dtype=_script_dtype(dtype))
+softmax lambda x, dim, dtype=None: _torch.softmax(x, dim, _script_dtype(dtype))
+log_softmax lambda x, dim, dtype=None: _torch.log_softmax(x, dim, _script_dtype(dtype))
 is_autocast_enabled lambda *kind: False
-is_autocast_cpu_enabled lambda: False
+is_autocast_cpu_enabled lambda *kind: False
 warn lambda *text: None
 _unwrap_optional lambda x: x
 wait lambda x: x

@@ -14,7 +14,7 @@ def jit_load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     try:
         entries = _entries(source)
         if "constants.pkl" not in entries or "data.pkl" not in entries:
-            _refuse_file("it has no TorchScript in it, as torch.jit.save writes it; use torch.load for tensors")
+            _refuse_file("it has no TorchScript in it; use torch.load for tensors")
         _check_order(source, entries)
         source.reserve([entries[name] for name in entries if name[:5] == "data/" or name[:10] == "constants/"])
         if "_script_load" not in _names:
