@@ -196,7 +196,7 @@ def firmware_rows() -> list[Row]:
     module = flash(SMALL)
     small = flash(select(["softmax", "frombuffer"], [], "here")) - alone
     costs = {part: flash(SMALL.with_parts([part])) - module for part in PARTS}
-    more = {"jit": f", {(costs['jit'] - costs['load']) / KB:.1f} KB more than `load`"}
+    more = {"jit": f", {(costs['jit'] - costs['load']) / KB:.2f} KB more than `load`"}
     return [
         (f"the whole module on {BOARD}, flash with minus without", "under 175 KB", f"{(module - alone) / KB:.1f} KB"),
         (f"softmax, with tensors from and to buffers, on {BOARD}", "under 14 KB", f"{small / KB:.1f} KB"),
