@@ -137,6 +137,22 @@ def test_constant_channels_go_without_changing_a_bit() -> None:
     assert sum(ops.get(n.op).macs(n) for n in graph.nodes) < 0.8 * macs
 
 
+def test_a_depthwise_layer_may_keep_one_channel() -> None:
+    """Its one group left is not taken for a layer that sums channels."""
+    torch.manual_seed(2)
+    model = nn.Sequential(nn.Conv2d(2, 3, 1), nn.ReLU(), nn.Conv2d(3, 3, 3, groups=3), nn.ReLU(), nn.Conv2d(3, 4, 1))
+    with torch.no_grad():
+        model[0].bias[:2] = -50.0  # type: ignore[index, operator]
+    samples = [[torch.randn(1, 2, 5, 5)] for _ in range(4)]
+    graph = optimize(quantize(pl.capture(model.eval(), samples[0], "one"), samples))
+    depthwise = [node for node in graph.nodes if node.op == "qconv2d" and node.attrs["kernel"] == (3, 3)]
+    assert depthwise[0].inputs[0].shape[-1] == 1
+    largest = max(float(model(*s).abs().max()) for s in samples)
+    build = pl.compile(graph)
+    for s in samples:
+        assert float((build.run(*s, on="host") - model(*s)).abs().max()) < 0.05 * largest
+
+
 def test_rounded_high_multiply_is_what_it_says() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.integers(-(2**31), 2**31, 1000), rng.integers(0, 2**31, 1000)

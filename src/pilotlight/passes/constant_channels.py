@@ -192,7 +192,8 @@ def _shrink(edit: Editor, value: Value, gone: np.ndarray, constant: np.ndarray) 
         if producer.attrs.get("groups", 1) > 1:
             producer.attrs["groups"] = int(kept.sum())
     for reader in edit.readers(value):
-        if reader.op == "qlinear" or (reader.op == "qconv2d" and reader.attrs["groups"] == 1):
+        # a depthwise layer may have one group left by now; its filters have one channel
+        if reader.op in ("qlinear", "qconv2d") and reader.inputs[1].shape[-1] == len(gone):
             _absorb(edit, reader, gone, constant)
 
 
