@@ -223,7 +223,8 @@ def _unknown(what: str, names: list[str], known: list[str], where: str) -> Pilot
     shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     return PilotlightError(
         f"the module has no {what} {shown}" if len(names) == 1 else f"the module has no {what}s {shown}", where=where,
-        hint=f"did you mean {', '.join(list(near)[:_SHOWN])}?" if near else None, kind="unknown-operator",
+        hint=f"did you mean {', '.join(list(near)[:_SHOWN])}?" if near
+        else f"known are {', '.join(known)}" if len(known) <= len(PARTS) else None, kind="unknown-operator",
     )
 
 
