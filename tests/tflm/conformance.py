@@ -11,10 +11,8 @@ import time
 from collections import Counter
 
 import torch
-from tests.support.tflite_random import FLOAT_CASES, INT8_CASES, INT16_CASES
+from tests.support.tflite_random import CASES
 from tests.tflm.compare import compare
-
-CASES = {"INT8": INT8_CASES, "INT16": INT16_CASES, "FLOAT32": FLOAT_CASES}
 
 
 def main() -> int:
