@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "tflm.h"
+#include "tflm_wide.h"
 
 /* A convolution of int16 with int8 weights, channels last, rounded as TFLM does. */
 typedef struct {
@@ -27,32 +27,6 @@ typedef struct {
     int32_t lo;
     int32_t hi;
 } pl_q_tflm_conv_s16_t;
-
-/* (acc * m + 2^(14 - shift)) >> (15 - shift) for |acc| < 2^47, 0 <= m < 2^15 and a result of 32 bits. A product of
- * 16-bit pieces and shifts of 32 bits: no library function. */
-static inline int32_t pl_tflm_scaled_wide(int64_t acc, int32_t m, int32_t shift)
-{
-    const uint32_t one = 1u;
-    const uint32_t total = pl_unsigned(15 - shift);
-    const uint64_t bits = pl_unsigned64(acc);
-    const uint32_t low = (uint32_t)bits;
-    const uint32_t high = (uint32_t)(bits >> 32);
-    const uint32_t factor = (uint32_t)m;
-    uint64_t product = (uint64_t)((low & 0xffffu) * factor) + ((uint64_t)((low >> 16) * factor) << 16);
-    int32_t y;
-    product += (uint64_t)(high * factor) << 32;
-    if (total > 32u) {
-        product += (uint64_t)(one << (total - 33u)) << 32;
-        y = pl_shr_by(pl_signed((uint32_t)(product >> 32)), pl_signed(total - 32u));
-    } else {
-        product += one << (total - 1u);
-        y = pl_signed((uint32_t)(product >> 32));
-        if (total < 32u) {
-            y = pl_signed(((uint32_t)product >> total) | ((uint32_t)(product >> 32) << (32u - total)));
-        }
-    }
-    return y;
-}
 
 /* Products of one tap's channels; up to 256 of them in 32 bits at a time. */
 static inline int64_t pl_q_tflm_tap_s16(const int16_t *x, const int8_t *w, int32_t n)
