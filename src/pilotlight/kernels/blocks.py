@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from pilotlight.codegen.target import Target
-from pilotlight.kernels import fpu
+from pilotlight.kernels import fft_s16, fpu
 from pilotlight.kernels.dsp import blocks as dsp
 from pilotlight.kernels.mve import dispatch as mve
 from pilotlight.kernels.rv32 import blocks as rv32
@@ -30,7 +30,8 @@ def assembly(names: set[str], prefix: str, target: Target = ANY_CORE) -> tuple[s
 def dispatch(names: set[str], prefix: str, target: Target = ANY_CORE) -> str:
     """C text that calls the blocks; it belongs after the kernel headers and before the tables."""
     floats = fpu.dispatch(set(filter(fpu.is_block, names)), prefix, target.float_assembly)
-    return floats + "".join(family.dispatch(some, prefix) for family, some in _by_family(names))
+    transforms = fft_s16.dispatch() if fft_s16.NAME in names else ""
+    return floats + transforms + "".join(family.dispatch(some, prefix) for family, some in _by_family(names))
 
 
 def code_bytes(name: str, target: Target = ANY_CORE) -> int:
