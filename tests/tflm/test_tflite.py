@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from tests.support.tflite_models import GraphSpec, write_model
-from tests.support.tflite_random import INT8_CASES, random_model
+from tests.support.tflite_random import CASES, random_model
 from tests.tflm.compare import compare, compare_file
 from tests.tflm.fuzz import fuzz
 
@@ -22,9 +22,11 @@ from pilotlight.capture.tflite.read import parse_tflite
 from pilotlight.errors import PilotlightError, UnsupportedError
 
 
-@pytest.mark.parametrize("name", sorted(INT8_CASES))
-def test_every_operator_gives_the_bytes_of_tflm(name: str) -> None:
-    found = compare(name, sum(map(ord, name)))
+@pytest.mark.parametrize(("kind", "name"), [
+    (kind, name) for kind in ("INT8", "INT16") for name in sorted(CASES[kind])
+])
+def test_every_operator_gives_the_bytes_of_tflm(kind: str, name: str) -> None:
+    found = compare(name, sum(map(ord, name)), kind)
     assert found.outcome == "same", found.why
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tests.support.tflite_random.draw import INT16_CASES, Draw, both, case, windowed
+from tests.support.tflite_random.draw import Draw, every, windowed
 
 
 def weights_of(
@@ -71,11 +71,10 @@ def _conv(d: Draw) -> None:
     d.call([x, weights, *bias], [y], options=kind, **options)
 
 
-both("CONV_2D", "DEPTHWISE_CONV_2D")(_conv)
-case(INT16_CASES, "CONV_2D", "DEPTHWISE_CONV_2D")(_conv)
+every("CONV_2D", "DEPTHWISE_CONV_2D")(_conv)
 
 
-@both("FULLY_CONNECTED")
+@every("FULLY_CONNECTED")
 def _fully_connected(d: Draw) -> None:
     rows, inputs, outputs = d.pick(1, 1, 2, 5), d.integer(1, 70), d.integer(1, 40)
     x = d.input((rows, inputs) if d.chance(0.8) else (rows, 1, inputs))
@@ -86,10 +85,7 @@ def _fully_connected(d: Draw) -> None:
     d.call([x, weights, *(bias or [-1])], [y], options="FullyConnectedOptions", FusedActivationFunction=d.activation())
 
 
-case(INT16_CASES, "FULLY_CONNECTED")(_fully_connected)
-
-
-@both("TRANSPOSE_CONV")
+@every("TRANSPOSE_CONV")
 def _transpose_conv(d: Draw) -> None:
     n, h, w, c = d.image(5, 9)
     kernel, stride, channels = (d.integer(1, 4), d.integer(1, 4)), (d.integer(1, 3), d.integer(1, 3)), d.integer(1, 9)
@@ -105,7 +101,7 @@ def _transpose_conv(d: Draw) -> None:
            StrideH=stride[0], StrideW=stride[1])
 
 
-@both("BATCH_MATMUL")
+@every("BATCH_MATMUL")
 def _batch_matmul(d: Draw) -> None:
     lead = tuple(d.integer(1, 3) for _ in range(d.integer(0, 2)))
     rows, inner, columns = d.integer(1, 6), d.integer(1, 12), d.integer(1, 6)
@@ -115,5 +111,6 @@ def _batch_matmul(d: Draw) -> None:
     a, b = d.input(left), d.input(right)
     y = d.result((*lead, rows, columns), **d.affine(
         1.0 if d.kind == "FLOAT32" else float(np.float32(
-            d.graph.tensors[a].scale[0] * d.graph.tensors[b].scale[0] * 60 * np.sqrt(inner)))))
+            d.graph.tensors[a].scale[0] * d.graph.tensors[b].scale[0] * np.sqrt(inner)
+            * (60 if d.kind == "INT8" else 15000)))))
     d.call([a, b], [y], options="BatchMatMulOptions", AdjX=turned[0], AdjY=turned[1])

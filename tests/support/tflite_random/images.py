@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.support.tflite_random.draw import FLOAT_CASES, INT16_CASES, Draw, both, case, windowed
+from tests.support.tflite_random.draw import FLOAT_CASES, Draw, both, case, every, windowed
 
 
-@both("AVERAGE_POOL_2D", "MAX_POOL_2D")
+@every("AVERAGE_POOL_2D", "MAX_POOL_2D")
 @case(FLOAT_CASES, "L2_POOL_2D")
 def _pool(d: Draw) -> None:
     n, h, w, c = d.image(9, 9)
@@ -22,10 +22,8 @@ def _pool(d: Draw) -> None:
            FilterHeight=kernel[0], FilterWidth=kernel[1], FusedActivationFunction=d.activation())
 
 
-case(INT16_CASES, "AVERAGE_POOL_2D", "MAX_POOL_2D")(_pool)
-
-
-@both("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
+@both("RESIZE_BILINEAR")
+@every("RESIZE_NEAREST_NEIGHBOR")
 def _resize(d: Draw) -> None:
     n, h, w, c = d.image(6, 5)
     size = d.integer(1, 12), d.integer(1, 12)

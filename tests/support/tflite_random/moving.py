@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.support.tflite_random.draw import Draw, both
+from tests.support.tflite_random.draw import Draw, both, every
 
 
-@both("RESHAPE")
+@every("RESHAPE")
 def _reshape(d: Draw) -> None:
     shape = d.shape(1, 4)
     size = int(np.prod(shape))
@@ -20,7 +20,7 @@ def _reshape(d: Draw) -> None:
         d.call([x, d.ints(wanted if d.chance() else [first, -1])], [y])
 
 
-@both("SQUEEZE", "EXPAND_DIMS")
+@every("SQUEEZE", "EXPAND_DIMS")
 def _dims(d: Draw) -> None:
     shape = d.shape(1, 3)
     axis = d.integer(0, len(shape))
@@ -33,7 +33,7 @@ def _dims(d: Draw) -> None:
         d.call([x, d.ints(axis)], [d.kept(x, wide)])
 
 
-@both("TRANSPOSE")
+@every("TRANSPOSE")
 def _transpose(d: Draw) -> None:
     shape = d.shape(1, 5, 5)
     perm = [int(p) for p in d.rng.permutation(len(shape))]
@@ -41,7 +41,7 @@ def _transpose(d: Draw) -> None:
     d.call([x, d.ints(perm)], [d.kept(x, [shape[p] for p in perm])])
 
 
-@both("PACK")
+@every("PACK")
 def _pack(d: Draw) -> None:
     shape, count = d.shape(1, 3), d.integer(1, 3)
     axis = d.integer(0, len(shape))
@@ -51,7 +51,7 @@ def _pack(d: Draw) -> None:
     d.call([x, *more], [y], options="PackOptions", Axis=axis, ValuesCount=count)
 
 
-@both("UNPACK")
+@every("UNPACK")
 def _unpack(d: Draw) -> None:
     shape = d.shape(2, 4, 4)
     axis = d.integer(0, len(shape) - 1)
@@ -61,7 +61,7 @@ def _unpack(d: Draw) -> None:
            Num=shape[axis])
 
 
-@both("SPLIT", "SPLIT_V")
+@every("SPLIT", "SPLIT_V")
 def _split(d: Draw) -> None:
     shape = list(d.shape(1, 4, 4))
     axis, parts = d.integer(0, len(shape) - 1), d.integer(1, 4)
@@ -75,7 +75,7 @@ def _split(d: Draw) -> None:
         d.call([x, d.ints(sizes), d.ints([axis])], outputs, options="SplitVOptions", NumSplits=parts)
 
 
-@both("CONCATENATION")
+@every("CONCATENATION")
 def _concatenation(d: Draw) -> None:
     shape, count = list(d.shape(1, 4, 5)), d.integer(1, 4)
     axis = d.integer(0, len(shape) - 1)
@@ -86,7 +86,7 @@ def _concatenation(d: Draw) -> None:
     d.call(parts, [y], options="ConcatenationOptions", Axis=axis - len(shape) if d.chance(0.3) else axis)
 
 
-@both("SLICE")
+@every("SLICE")
 def _slice(d: Draw) -> None:
     shape = d.shape(1, 4)
     starts = [d.integer(0, n - 1) for n in shape]
@@ -96,7 +96,7 @@ def _slice(d: Draw) -> None:
     d.call([x, d.ints(starts), d.ints(given)], [d.kept(x, sizes)])
 
 
-@both("STRIDED_SLICE")
+@every("STRIDED_SLICE")
 def _strided_slice(d: Draw) -> None:
     shape = d.shape(1, 4)
     rows, masks = [], {"BeginMask": 0, "EndMask": 0, "ShrinkAxisMask": 0}
@@ -123,7 +123,8 @@ def _strided_slice(d: Draw) -> None:
     d.call([x, *ranges], [y], options="StridedSliceOptions", **masks)
 
 
-@both("PAD", "PADV2", "MIRROR_PAD")
+@both("MIRROR_PAD")
+@every("PAD", "PADV2")
 def _pad(d: Draw) -> None:
     shape = d.shape(1, 4, 5)
     most = 3 if d.name != "MIRROR_PAD" else 0
@@ -158,7 +159,7 @@ def _gather_nd(d: Draw) -> None:
     d.call([x, d.graph.constant(ids)], [d.kept(x, (rows, *shape[depth:]))])
 
 
-@both("REVERSE_V2")
+@every("REVERSE_V2")
 def _reverse(d: Draw) -> None:
     shape = d.shape(1, 4)
     x = d.input(shape)
@@ -190,7 +191,7 @@ def _batch(d: Draw) -> None:
     d.call([x, d.ints(blocks), d.ints(extra)], [d.kept(x, batched if there else plain)])
 
 
-@both("BROADCAST_TO")
+@every("BROADCAST_TO")
 def _broadcast_to(d: Draw) -> None:
     shape = d.shape(1, 4)
     x = d.input(tuple(1 if d.chance() else n for n in shape))

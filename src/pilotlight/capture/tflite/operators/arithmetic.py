@@ -8,7 +8,7 @@ from __future__ import annotations
 from pilotlight.capture.tflite.operators.dense import limited
 from pilotlight.capture.tflite.operators.integers import clamped, compute, scaled
 from pilotlight.capture.tflite.registry import operator
-from pilotlight.capture.tflite.site import Site
+from pilotlight.capture.tflite.site import LIMITS, Site
 from pilotlight.graph import BOOL, INT8, INT16, Quant, Value
 from pilotlight.ops.pointwise.float import apply
 from pilotlight.ops.pointwise.tflm_binary import make_tflm_add, make_tflm_mul, make_tflm_squared_difference
@@ -80,21 +80,16 @@ def mul(site: Site) -> Value:
     return y
 
 
-@operator("DIV", options="DivOptions")
-def div(site: Site) -> Value:
-    if _same_types(site) != "FLOAT32":
-        raise site.refuse(f"{site.tensor(0)} by {site.tensor(1)}; expected float32")
-    return limited(site, apply(site.b, "div", site.x(0), site.x(1)))
-
-
 @operator("SQUARED_DIFFERENCE")
 def squared_difference(site: Site) -> Value:
     if _same_types(site) in _PLAIN:
         return apply(site.b, "square", apply(site.b, "sub", site.x(0), site.x(1)))
-    if site.quantized != "INT8":
+    if site.quantized not in _NARROW:
         raise site.refuse(f"{site.tensor(0)} with {site.tensor(1)}")
     q0, q1, qy = site.quants(0, 1)
-    (y,) = make_tflm_squared_difference(q0, q1, qy).build(site.b, site.x(0), site.x(1))
+    bits = 16 if site.quantized == "INT16" else 8
+    spec = make_tflm_squared_difference(q0, q1, qy, LIMITS[site.quantized], bits)
+    (y,) = spec.build(site.b, site.x(0), site.x(1))
     return y
 
 
@@ -128,6 +123,8 @@ def _comparison(name: str, op: str) -> None:
         kind = _same_types(site)
         if kind in (*_PLAIN, "BOOL"):
             return apply(site.b, op, site.x(0), site.x(1))
+        if kind == "INT16":
+            raise site.refuse("16-bit integers, which TFLM compares by factors that it never sets")
         if kind not in ("INT8", "UINT8"):
             raise site.refuse(f"{site.tensor(0)} with {site.tensor(1)}")
         quants = [site.quant(site.tensor(k)) for k in (0, 1)]
@@ -172,10 +169,12 @@ def select(site: Site) -> Value:
 
 @operator("PRELU")
 def prelu(site: Site) -> Value:
-    if _same_types(site) == "FLOAT32":
+    """The slopes of 16-bit numbers have 8 bits."""
+    narrow_slope = (site.tensor(0).type, site.tensor(1).type) == ("INT16", "INT8")
+    if not narrow_slope and _same_types(site) == "FLOAT32":
         below = apply(site.b, "mul", site.x(0), site.x(1))
         return apply(site.b, "where", apply(site.b, "ge", site.x(0), 0.0), site.x(0), below)
-    if site.quantized != "INT8":
+    if site.quantized != ("INT16" if narrow_slope else "INT8"):
         raise site.refuse(f"{site.tensor(0)} with {site.tensor(1)}")
     q0, q1, qy = site.quants(0, 1)
     x = _centred(site, 0, q0)
@@ -183,7 +182,7 @@ def prelu(site: Site) -> Value:
     product = compute(site.b, "mul", x, _centred(site, 1, q1))
     below = scaled(site.b, product, q0.scale * q1.scale / qy.scale)
     y = apply(site.b, "where", compute(site.b, "ge", x, 0), above, below)
-    return _result(site, y, qy, (-128, 127))
+    return _result(site, y, qy, LIMITS[site.quantized])
 
 
 def _integer_sum(site: Site) -> Value:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from pilotlight import fixed
-from pilotlight.capture.tflite.operators.integers import clamped, compute, scaled
+from pilotlight.capture.tflite.operators.integers import clamped, compute, scaled, scaled_wide
 from pilotlight.capture.tflite.operators.windows import padded
 from pilotlight.capture.tflite.registry import operator
 from pilotlight.capture.tflite.site import LIMITS, Site
-from pilotlight.graph import FLOAT32, INT8, Value
+from pilotlight.graph import FLOAT32, INT8, INT16, Value
 from pilotlight.ops.dense.tflm_int16 import tflm_factors
 from pilotlight.ops.matmul.float import product
 from pilotlight.ops.pointwise.float import apply
@@ -115,15 +115,17 @@ def _convolution(site: Site, weight: np.ndarray, groups: int) -> Value:
 
 
 def _of_16_bits(
-    site: Site, op: str, x: Value, weight: np.ndarray, scale: np.ndarray, attrs: dict[str, Any]
+    site: Site, op: str, x: Value, weight: np.ndarray, scale: np.ndarray, attrs: dict[str, Any],
+    inputs: tuple[int, int] = (0, 2),
 ) -> Value:
-    """A layer of int16; a bias of 32 bits makes sums of as many."""
-    if any(q.zero_point for q in site.quants(0)):
+    """A layer of int16, whose x and bias are these inputs; a bias of 32 bits makes sums of as many."""
+    given, bias = inputs
+    if any(q.zero_point for q in site.quants(given)):
         raise site.refuse("16-bit tensors with a zero point")
-    wide = not site.has(2) or site.tensor(2).type == "INT64"
+    wide = not site.has(bias) or site.tensor(bias).type != "INT32"
     q, shifts = tflm_factors(scale, wide)
     names = ("weight", "bias", "multiplier", "shifts")
-    data = (np.ascontiguousarray(weight.astype(np.int8)), _bias(site, 2, len(weight)), q, shifts)
+    data = (np.ascontiguousarray(weight.astype(np.int8)), _bias(site, bias, len(weight)), q, shifts)
     constants = [site.b.constant(v, hint=name) for v, name in zip(data, names, strict=True)]
     low, high = site.limits()
     return site.b.node(op, [x, *constants], **attrs, wide=wide, lo=low, hi=high)
@@ -206,11 +208,11 @@ def transpose_conv(site: Site) -> Value:
         "extra": tuple(max(extra, 0) for extra in missing),
     }
     kind = _kind(site, 2, 1)
+    if kind == "int16":
+        return _transposed_16(site, weight, stride, pad, size[1:3])
     if kind == "float":
         filters = b.constant(np.ascontiguousarray(weight.transpose(3, 1, 2, 0)), hint="weight")
         y = b.node("conv_transpose2d", [x, filters, _float_bias(site, 3, channels)], **attrs)
-    elif kind == "int16":
-        raise site.refuse("16-bit transposed convolutions are not supported")
     else:
         qx, qy = site.quants(2)
         scale = qx.scale * filter_scales(site, 1, channels) / qy.scale
@@ -225,6 +227,38 @@ def transpose_conv(site: Site) -> Value:
     return limited(site, y) if kind == "float" else y
 
 
+def _transposed_16(
+    site: Site, weight: np.ndarray, stride: tuple[int, int], pad: tuple[int, int], size: tuple[int, ...]
+) -> Value:
+    """A convolution of the image with zeros between its pixels, the filter turned around."""
+    b, x = site.b, site.x(2)
+    channels, *kernel, _ = weight.shape
+    if site.has(3) and site.tensor(3).type not in ("INT64", "INT16"):
+        raise site.refuse(f"the bias is {site.tensor(3)}; TFLM takes int64 or int16")
+    n, h, w, c = x.shape
+    spread = b.node(
+        "pad", [b.reshape(x, (n, h, 1, w, 1, c))], before=(0,) * 6,
+        after=(0, 0, stride[0] - 1, 0, stride[1] - 1, 0), value=0,
+    ) if max(stride) > 1 else x
+    spread = b.reshape(spread, (n, h * stride[0], w * stride[1], c))
+    before = [k - 1 - p for k, p in zip(kernel, pad, strict=True)]
+    after = [
+        max(want + k - 1 - p - have, 0)
+        for want, k, p, have in zip(size, kernel, before, spread.shape[1:3], strict=True)
+    ]
+    attrs: dict[str, Any] = {
+        "kernel": tuple(kernel), "stride": (1, 1), "dilation": (1, 1), "groups": 1, "pad": (*before, *after),
+        "channels": channels,
+    }
+    qx, qy = site.quants(2)
+    scale = qx.scale * filter_scales(site, 1, channels) / qy.scale
+    turned = np.ascontiguousarray(weight[:, ::-1, ::-1])
+    y = _of_16_bits(site, "tflm_conv2d_s16", spread, turned, scale, attrs, inputs=(2, 3))
+    for axis, want in enumerate(size, 1):
+        y = slice_axis(b, y, axis, 0, want)
+    return y
+
+
 @operator("BATCH_MATMUL", options="BatchMatMulOptions")
 def batch_matmul(site: Site) -> Value:
     b, left, right = site.b, site.x(0), site.x(1)
@@ -235,11 +269,15 @@ def batch_matmul(site: Site) -> Value:
 
     if site.tensor(0).type == site.tensor(1).type == "FLOAT32":
         return product(b, turned(left, site.options.AdjX), turned(right, site.options.AdjY))
-    if site.quantized != "INT8" or right.dtype != INT8:
+    dtypes = {"INT8": INT8, "INT16": INT16}
+    if site.quantized not in dtypes or {left.dtype, right.dtype} != {dtypes[site.quantized]}:
         raise site.refuse(f"{site.tensor(0)} with {site.tensor(1)}")
     q0, q1, qy = site.quants(0, 1)
+    if site.quantized == "INT16" and any(q.zero_point for q in (q0, q1, qy)):
+        raise site.refuse("16-bit tensors with a zero point")
     pairs = ((left, q0, site.options.AdjX), (right, q1, site.options.AdjY))
     operands = [turned(compute(b, "sub", x, q.zero_point), flag) for x, q, flag in pairs]
     factor = np.float64(np.float32(q0.scale) * np.float32(q1.scale)) / qy.scale
-    y = compute(b, "add", scaled(b, product(b, *operands), factor), qy.zero_point)
-    return clamped(b, y, LIMITS["INT8"], INT8)
+    sums = product(b, *operands)
+    steps = scaled(b, sums, factor) if site.quantized == "INT8" else scaled_wide(b, sums, float(factor))
+    return clamped(b, compute(b, "add", steps, qy.zero_point), LIMITS[site.quantized], dtypes[site.quantized])

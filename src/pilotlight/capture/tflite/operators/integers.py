@@ -37,6 +37,14 @@ def scaled_by(b: Builder, x: Number, q: np.ndarray | int, shift: np.ndarray | in
     return divided(b, y, right) if right.any() else y
 
 
+def scaled_wide(b: Builder, x: Number, factor: float) -> Value:
+    """`fixed.tflm_scaled_wide` of a real factor: sums of 64 bits, rounded once."""
+    q, shift = fixed.tflm_multiplier(factor)
+    total = 15 - int(shift[0])
+    y = compute(b, "add", compute(b, "mul", x, int(fixed.tflm_reduced(q)[0])), 1 << (total - 1))
+    return compute(b, "right_shift", y, total)
+
+
 def divided(b: Builder, x: Value, exponent: np.ndarray | int) -> Value:
     """x / 2^exponent, half away from zero."""
     half = (1 << np.asarray(exponent, np.int64)) >> 1

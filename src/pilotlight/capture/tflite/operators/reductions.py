@@ -10,10 +10,8 @@ from pilotlight import fixed
 from pilotlight.capture.tflite.operators.integers import clamped, compute, scaled, scaled_by, whole
 from pilotlight.capture.tflite.registry import operator
 from pilotlight.capture.tflite.site import DTYPES, LIMITS, Site
-from pilotlight.graph import BOOL, INT8, INT16, Quant, Value
-from pilotlight.ops.pointwise.float import apply
+from pilotlight.graph import BOOL, INT8, INT16, Value
 from pilotlight.ops.reduce.float import reduce
-from pilotlight.ops.softmax.tflm import make_tflm_softmax
 
 _NARROW = {"INT8": INT8, "INT16": INT16}
 
@@ -100,21 +98,18 @@ _place("ARG_MAX", "argmax")
 _place("ARG_MIN", "argmin")
 
 
-@operator("SOFTMAX", options="SoftmaxOptions")
-def softmax(site: Site) -> Value:
-    """Along the last axis."""
-    x, beta = site.x(), float(np.float32(site.options.Beta))
-    axis = len(x.shape) - 1
-    if site.tensor().type == "FLOAT32":
-        sharp = x if beta == 1.0 else apply(site.b, "mul", x, beta)
-        return site.b.node("softmax", [sharp], axis=axis)
-    if x.dtype != INT8 or site.quantized not in _NARROW:
-        raise site.refuse(f"{site.tensor()} to {site.result}")
-    bits = 8 if site.quantized == "INT8" else 16
-    if site.quant(site.result) != Quant(2.0**-bits, -(1 << (bits - 1))):
-        raise site.refuse(f"{site.result} has the scale {site.quant(site.result)}; TFLM takes 2^-{bits} from its least")
-    (y,) = make_tflm_softmax(site.quant(site.tensor()), beta, axis, bits).build(site.b, x)
-    return y
+@operator("TOPK_V2")
+def topk(site: Site) -> list[Value]:
+    """The k largest of the last axis in order, of equals the first, and where they were."""
+    b, x = site.b, site.x()
+    k, axis = site.numbers(1, "the count")[0], len(x.shape) - 1
+    if axis < 0 or not 0 <= k <= x.shape[axis] or len(site.results) != 2:
+        raise site.refuse(f"the {k} largest of {site.tensor()}")
+    if site.quantized and site.quant(site.tensor()) != site.quant(site.results[0]):
+        raise site.refuse(f"{site.tensor()} and {site.results[0]} have several scales")
+    compared = x if x.dtype.kind == "f" else whole(b, x)
+    values, places = b.nodes("topk", [compared], axis=axis, k=k, largest=True)
+    return [b.cast(values, x.dtype), b.cast(places, DTYPES[site.results[1].type])]
 
 
 @operator("CUMSUM", options="CumsumOptions")

@@ -101,7 +101,7 @@ def _reciprocal(x: Whole) -> Whole:
     return y.raised(1)
 
 
-def _inverse_root(x: Whole) -> tuple[Whole, Whole]:
+def inverse_root(x: Whole) -> tuple[Whole, Whole]:
     """1 / sqrt(x), x < 2^29, as a fraction and a shift to the right."""
     pairs = ((x.bits().minus(31)) >> 1) - 1
     shift = pairs.minus(11)
@@ -156,7 +156,7 @@ def l2_normalization(site: Site) -> Value:
         raise site.refuse(f"{site.tensor()} to {site.result} with the scale {site.quant(site.result)}")
     centred = Whole(b, compute(b, "sub", x, zero))
     total = Whole(b, reduce(b, "sum", (centred * centred).value, (axis,)))
-    factor, right = _inverse_root(total)
+    factor, right = inverse_root(total)
     shift = right.minus(7)
     y = (centred << shift.at_least(0)).times(factor).divided(shift.minus(0).at_least(0))
     return b.cast(y.at_least(-128).at_most(127).value, INT8)

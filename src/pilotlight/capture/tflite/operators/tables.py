@@ -17,6 +17,7 @@ from pilotlight.ops.pointwise.float import apply
 from pilotlight.ops.pointwise.gemmlowp import logistic as logistic_of
 from pilotlight.ops.pointwise.gemmlowp import tanh as tanh_of
 from pilotlight.ops.pointwise.table_int8 import CODES
+from pilotlight.ops.pointwise.tflm_curve import make_tflm_curve
 
 _INTEGERS = CODES.astype(np.int64)  # every int8, in the order of its byte
 
@@ -39,6 +40,10 @@ def rescaled(x: np.ndarray, factor: float) -> np.ndarray:
 
 def is_int8(site: Site) -> bool:
     return site.quantized == "INT8" and site.x().dtype == INT8
+
+
+def is_int16(site: Site) -> bool:
+    return site.quantized == "INT16" and site.x().dtype == INT16
 
 
 def _refuse(site: Site) -> Exception:
@@ -72,10 +77,21 @@ def _saturating(site: Site, function: Callable[[np.ndarray], np.ndarray], shift:
     return np.where(x <= -radius, -128, np.where(x >= radius, 127, y))
 
 
+def _curve(site: Site, called: str) -> Value:
+    """Sigmoid or tanh of 16 bits, to units of 2^-15."""
+    qx, qy = site.quants(0)
+    if qx.zero_point or qy != Quant(2.0**-15, 0) or not 2.0**-40 < qx.scale <= 1:
+        raise site.refuse(f"{site.tensor()} ({qx}) to {site.result} ({qy}); TFLM takes 0 and gives 2^-15")
+    (y,) = make_tflm_curve(called, qx.scale).build(site.b, site.x())
+    return y
+
+
 @operator("LOGISTIC")
 def logistic(site: Site) -> Value:
     if site.tensor().type == "FLOAT32":
         return apply(site.b, "sigmoid", site.x())
+    if is_int16(site):
+        return _curve(site, "sigmoid")
     if not is_int8(site) or site.quant(site.result).zero_point != -128:
         raise _refuse(site)
     return table(site, _saturating(site, partial(logistic_of, integer_bits=4), 23, -128), "sigmoid")
@@ -85,6 +101,8 @@ def logistic(site: Site) -> Value:
 def tanh(site: Site) -> Value:
     if site.tensor().type == "FLOAT32":
         return apply(site.b, "tanh", site.x())
+    if is_int16(site):
+        return _curve(site, "tanh")
     if not is_int8(site):
         raise _refuse(site)
     return table(site, _saturating(site, partial(tanh_of, integer_bits=4), 24, 0), "tanh")
@@ -133,22 +151,36 @@ def leaky_relu(site: Site) -> Value:
     alpha = np.float32(site.options.Alpha)
     if site.tensor().type == "FLOAT32":
         return apply(site.b, "leaky_relu", site.x(), float(alpha))
-    if not is_int8(site):
+    if not is_int8(site) and not is_int16(site):
         raise _refuse(site)
     qx, qy = site.quants(0)
     slope = float(np.float32(qx.scale) * alpha / np.float32(qy.scale))
+    if is_int16(site):
+        return _leaky_16(site, qx, qy, slope)
     x = _INTEGERS - qx.zero_point
     below = rescaled(x, abs(slope)) * (-1 if slope < 0 else 1)
     return table(site, np.where(x >= 0, rescaled(x, _ratio(qx, qy)), below) + qy.zero_point, "leaky_relu")
+
+
+def _leaky_16(site: Site, qx: Quant, qy: Quant, slope: float) -> Value:
+    b = site.b
+    x = compute(b, "sub", site.x(), qx.zero_point)
+    below = compute(b, "mul", scaled(b, x, abs(slope)), -1 if slope < 0 else 1)
+    y = apply(b, "where", compute(b, "ge", x, 0), scaled(b, x, _ratio(qx, qy)), below)
+    return clamped(b, compute(b, "add", y, qy.zero_point), LIMITS["INT16"], INT16)
 
 
 @operator("ABS")
 def absolute(site: Site) -> Value:
     if site.tensor().type == "FLOAT32":
         return apply(site.b, "abs", site.x())
-    if not is_int8(site):
+    if not is_int8(site) and not is_int16(site):
         raise _refuse(site)
     qx, qy = site.quants(0)
+    if is_int16(site):
+        real = apply(site.b, "abs", compute(site.b, "sub", site.x(), qx.zero_point))
+        steps = real if qx.scale == qy.scale else scaled(site.b, real, _ratio(qx, qy))
+        return clamped(site.b, compute(site.b, "add", steps, qy.zero_point), LIMITS["INT16"], INT16)
     x = np.abs(_INTEGERS - qx.zero_point)
     y = x if qx.scale == qy.scale else rescaled(x, _ratio(qx, qy))
     return table(site, y + qy.zero_point, "abs")
@@ -207,10 +239,3 @@ def hard_swish(site: Site) -> Value:
     product = gate * _high16(x, out)
     y = np.sign(product) * (np.abs(product) >> 15)
     return table(site, fixed.rdbpot(y, -out_exponent) + qy.zero_point, "hardswish")
-
-
-@operator("RSQRT")
-def rsqrt(site: Site) -> Value:
-    if site.tensor().type != "FLOAT32":
-        raise _refuse(site)
-    return apply(site.b, "rsqrt", site.x())
