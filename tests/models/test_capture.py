@@ -116,7 +116,7 @@ def test_data_dependent_shapes_are_refused_where_they_matter() -> None:
     assert "only known at run time" in str(caught.value)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.uint16, torch.complex64], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.uint16, torch.complex128], ids=str)
 def test_unknown_dtypes_are_named(dtype: torch.dtype) -> None:
     with pytest.raises(PilotlightError) as caught:
         pl.capture(Forward(lambda x: x + x), (torch.zeros(3, dtype=dtype),))

@@ -23,6 +23,7 @@ from pilotlight.capture.sequence import SequenceAnswers
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Answers, Graph
 from pilotlight.graph.lengths import at_lengths, every_length, vary_lengths
+from pilotlight.graph.ports import as_floats
 from pilotlight.graph.program import mixed
 
 CALLS = 8  # of a module that changes something; one that changes nothing is called twice
@@ -140,6 +141,7 @@ def departure(
 def _close(got: torch.Tensor, want: torch.Tensor, tolerance: float) -> bool:
     if got.shape != want.shape or got.dtype != want.dtype:
         return False
+    got, want = as_floats(got), as_floats(want)
     if not want.is_floating_point():
         return torch.equal(got, want)
     if want.dtype in (torch.float16, torch.bfloat16):

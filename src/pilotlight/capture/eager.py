@@ -25,16 +25,18 @@ from pilotlight.capture.structure import register_dataclasses
 from pilotlight.errors import PilotlightError
 
 FORWARD = "forward"
-NARROW = (torch.float32, torch.float16, torch.bfloat16)
+NARROW = (torch.float32, torch.float16, torch.bfloat16, torch.complex64)
 CONTROL = torch._C.DispatchKey.CompositeExplicitAutograd
 FLOAT32_ALONE = "quantized_decomposed"  # operators that are defined for float32 only
 
 
 def widen(item: Any) -> Any:
-    """Narrower floats as float64, tensors and dtypes alike."""
+    """Narrower floats as float64 and complex64 as complex128, tensors and dtypes alike."""
     if isinstance(item, torch.Tensor):
-        return item.to(torch.float64) if item.dtype in NARROW else item
-    return torch.float64 if isinstance(item, torch.dtype) and item in NARROW else item
+        return item.to(widen(item.dtype)) if item.dtype in NARROW else item
+    if not isinstance(item, torch.dtype) or item not in NARROW:
+        return item
+    return torch.complex128 if item.is_complex else torch.float64
 
 
 def narrow(item: Any) -> Any:
@@ -134,6 +136,8 @@ class EagerAnswers:
             self.module.double()
             for part in self.module.modules():
                 _widen_attributes(part)
+            for tensor in (*self.module.parameters(), *self.module.buffers()):  # `double` leaves complex ones
+                tensor.data = widen(tensor.data)
 
     def __call__(self, *inputs: Any) -> list[torch.Tensor]:
         """Copies of the tensors among the flat outputs, for flat or nested inputs, which do not change."""

@@ -21,7 +21,7 @@ from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
 
 from pilotlight import ops
-from pilotlight.capture import rows, symbols, widths
+from pilotlight.capture import complexes, rows, symbols, widths
 from pilotlight.capture.agreement import check_agreement
 from pilotlight.capture.eager import Eager
 from pilotlight.capture.frames import TORCH_FOLDER, shown, user_frame
@@ -32,7 +32,8 @@ from pilotlight.errors import PilotlightError, UnsupportedError
 from pilotlight.graph import INT64, Graph, Place, Port, Quantization, State, Value, verify
 from pilotlight.graph.builder import Builder, check_size
 from pilotlight.graph.digest import digest
-from pilotlight.graph.dtypes import from_torch, to_numpy
+from pilotlight.graph.dtypes import to_numpy
+from pilotlight.ops.complex.base import Complex, rule
 
 
 def capture_module(
@@ -181,14 +182,19 @@ def import_program(
 def _is_lowered(program: ExportedProgram) -> bool:
     """Whether every operator already has a lowering, so that PyTorch need not trace the program again."""
     calls = [n.target for n in program.graph.nodes if n.op == "call_function" and n.target is not operator.getitem]
-    return is_functional(program) and all(ops.lowering(_short(f)) is not None for f in calls)
+    return is_functional(program) and all(_is_kept(_short(f)) for f in calls)
+
+
+def _is_kept(name: str) -> bool:
+    """Whether an operator is not decomposed."""
+    return ops.lowering(name) is not None or rule(name) is not None
 
 
 def _decompositions() -> dict[Any, Any]:
     """PyTorch's table without the operators that have their own lowering: those are not decomposed."""
     table = torch.export.default_decompositions()
     for overload in list(table.keys()):
-        if ops.lowering(_short(overload)) is not None:
+        if _is_kept(_short(overload)):
             del table[overload]
     return table
 
@@ -226,11 +232,11 @@ class _Walker:
             elif node.op == "get_attr":
                 self._attribute(node)
 
-    def _constant(self, tensor: torch.Tensor, target: str) -> Value | torch.Tensor | None:
-        if tensor.dtype == torch.float64:
+    def _constant(self, tensor: torch.Tensor, target: str) -> Value | Complex | torch.Tensor | None:
+        if widths.is_wide(tensor):
             return tensor.detach()
         try:
-            return self.builder.constant(tensor, hint=re.sub(r"\W", "_", target))
+            return complexes.constant(self.builder, tensor.detach(), hint=re.sub(r"\W", "_", target))
         except PilotlightError as problem:
             problem.where = target
             self.problems.append(problem)
@@ -262,6 +268,9 @@ class _Walker:
         results = output.args[0] if isinstance(output.args[0], list | tuple) else [output.args[0]]
         for k, node in enumerate(results):
             result = inner.values.get(node) if isinstance(node, torch.fx.Node) else node
+            if isinstance(result, Complex):
+                raise self.builder.refuse(f"result {k} of {name} is a complex tensor",
+                                          "return torch.view_as_real of it, and torch.view_as_complex outside")
             if not isinstance(result, Value):
                 raise self.builder.refuse(f"result {k} of {name} is {result!r}, not a tensor", "return tensors only")
             inner.graph.outputs.append(Port(str(k), result, result.shape))
@@ -278,7 +287,7 @@ class _Walker:
         if isinstance(value, symbols.SYMBOLIC) and str(node.target) != "aten._local_scalar_dense.default":
             return value  # a number that depends on the data: see self.symbols
         lowering = ops.lowering(_short(node.target))
-        if lowering is None:
+        if lowering is None and rule(_short(node.target)) is None:
             raise PilotlightError(
                 f"operator {written_name(node)} is not supported",
                 hint="replace it with supported operators, or add one: docs/adding-an-operator.md",
@@ -289,24 +298,30 @@ class _Walker:
             return None  # an argument is missing because its own operator was refused
         tensors = _tensors(node.meta.get("val"))
         doubles = any(widths.is_float64(a) for a in pytree.tree_leaves(arguments))
-        if doubles or any(t.dtype == torch.float64 for t in tensors):
+        if doubles or any(map(widths.is_wide, tensors)):
             result = widths.evaluated(self.builder, node, self.values)
             if result is not None:
                 return result
             arguments = pytree.tree_map(self._single, arguments)
         self.symbols.bound(node, arguments)
         self.builder.expect(
-            (from_torch(t.dtype, f"the result of {_name(node.target)}"), self.symbols.shape(t, _name(node.target)))
+            complexes.expected(t, self.symbols.shape(t, str(node.target)), f"the result of {written_name(node)}")
             for t in tensors
         )
         if tensors and not any(math.prod(shape) for _, shape in self.builder.results):
-            empty = [self.builder.constant(torch.empty(s, dtype=d.torch)) for d, s in self.builder.results]
+            shapes = [self.symbols.shape(t, str(node.target)) for t in tensors]
+            empty = [complexes.constant(self.builder, torch.empty(s, dtype=t.dtype))
+                     for s, t in zip(shapes, tensors, strict=True)]
             return empty if isinstance(node.meta["val"], list | tuple) else empty[0]
         self.builder.dense = partial(_dense, node)
-        moves = ops.moves_data(_short(node.target)) or isinstance(node.target, torch._ops.HigherOrderOperator)
-        if rows.varies(node):
-            lowering = rows.around(self.symbols, node, lowering)
-        result = widths.lower(self.builder, lowering, moves, arguments)
+        if complexes.is_involved(arguments, tensors):
+            result = complexes.lowering_of(node, self.symbols)(self.builder, **arguments)
+        else:
+            assert lowering is not None
+            moves = ops.moves_data(_short(node.target)) or isinstance(node.target, torch._ops.HigherOrderOperator)
+            if rows.varies(node):
+                lowering = rows.around(self.symbols, node, lowering)
+            result = widths.lower(self.builder, lowering, moves, arguments)
         if self.builder.count is not None:
             self.symbols.define(next(n for n in tensors[0].shape if type(n) is not int), self.builder.count)
         elif isinstance(value, symbols.SYMBOLIC):
@@ -316,7 +331,9 @@ class _Walker:
         return result
 
     def _single(self, item: Any) -> Any:
-        return self.builder.constant(item.to(torch.float32)) if widths.is_float64(item) else item
+        if not widths.is_float64(item):
+            return item
+        return complexes.constant(self.builder, item.to(torch.complex64 if item.is_complex() else torch.float32))
 
     def _bind(self, node: torch.fx.Node) -> dict[str, Any] | None:
         """Arguments by the names of the operator's schema, defaults filled in, tensors as values."""
@@ -357,7 +374,7 @@ class _Walker:
     def _check(self, node: torch.fx.Node, result: Any) -> None:
         """A lowering must give what PyTorch says the operator gives."""
         values = list(result) if isinstance(result, list | tuple) else [result]
-        for value, (dtype, shape) in zip(values, self.builder.results, strict=False):
+        for value, (dtype, shape) in zip(map(complexes.value_of, values), self.builder.results, strict=False):
             if value is not None and (value.dtype != dtype or value.shape != shape):
                 raise PilotlightError(
                     f"operator {written_name(node)} with these arguments is not supported "
@@ -409,23 +426,23 @@ class _Importer(_Walker):
                 self.values[node] = getattr(spec.arg, "value", None)
         self._sizes()
 
-    def _input(self, node: torch.fx.Node) -> Value | None:
+    def _input(self, node: torch.fx.Node) -> Value | Complex | None:
         tensor = node.meta["val"]
         try:
             if tensor.layout != torch.strided:
                 raise PilotlightError(f"input {node.name} is a {tensor.layout} tensor; expected a dense one",
                                       hint="give x.to_dense()", kind="unsupported")
-            dtype = from_torch(tensor.dtype, f"input {node.name}")
             shape = self.symbols.shape(tensor, f"input {node.name}")
+            dtype, whole = complexes.expected(tensor, shape, f"input {node.name}")
             self._check_lengths(tensor, f"input {node.name}")
-            check_size(dtype, shape, f"input {node.name}")
+            check_size(dtype, whole, f"input {node.name}")
         except PilotlightError as problem:
             self.problems.append(problem)
             return None
-        value = self.graph.fresh(node.name, dtype, shape)
-        self.graph.inputs.append(Port(node.name, value, shape))
+        value = self.graph.fresh(node.name, dtype, whole)
+        self.graph.inputs.append(Port(node.name, value, shape, is_complex=tensor.is_complex()))
         self.lengths += [(self.graph.inputs[-1], at, n) for at, n in enumerate(tensor.shape) if type(n) is not int]
-        return value
+        return Complex(value) if tensor.is_complex() else value
 
     def _check_lengths(self, tensor: torch.Tensor, what: str) -> None:
         """A dimension that is given at run time is one symbol of its own, and at least 1."""
@@ -462,12 +479,12 @@ class _Importer(_Walker):
             return self.program.state_dict[target]
         return self.program.constants[target]
 
-    def _state(self, target: str, tensor: torch.Tensor) -> Value:
-        dtype = from_torch(tensor.dtype, f"buffer {target}")
-        value = self.graph.fresh(re.sub(r"\W", "_", target), dtype, tensor.shape)
-        initial = to_numpy(tensor).copy()
+    def _state(self, target: str, tensor: torch.Tensor) -> Value | Complex:
+        dtype, shape = complexes.expected(tensor, tuple(tensor.shape), f"buffer {target}")
+        value = self.graph.fresh(re.sub(r"\W", "_", target), dtype, shape)
+        initial = to_numpy(complexes.pairs(tensor)).copy()
         self.graph.states.append(State(target, value, value, initial))
-        return value
+        return Complex(value) if tensor.is_complex() else value
 
     def _outputs(self) -> None:
         by_target = {s.name: s for s in self.graph.states}
@@ -480,16 +497,18 @@ class _Importer(_Walker):
         for spec, node in zip(specs, results, strict=True):
             value: Any = self.values.get(node) if isinstance(node, torch.fx.Node) else node
             if widths.is_float64(value):
-                from_torch(value.dtype, f"output {names[count] if count < len(names) else count}")
+                complexes.expected(value, (), f"output {names[count] if count < len(names) else count}")
             if spec.kind == OutputKind.BUFFER_MUTATION:
                 assert spec.target is not None
-                by_target[spec.target].next = value
+                by_target[spec.target].next = complexes.value_of(value)
             elif spec.kind == OutputKind.USER_OUTPUT:
-                if isinstance(value, Value):
+                if isinstance(value, Value | Complex):
                     sizes = enumerate(node.meta["val"].shape)
                     number = len(self.graph.outputs)
                     varying += [(number, axis, size) for axis, size in sizes if type(size) is not int]
-                    self.graph.outputs.append(Port(names[count], value, value.shape))
+                    self.graph.outputs.append(Port(
+                        names[count], complexes.value_of(value), value.shape, is_complex=isinstance(value, Complex)
+                    ))
                 elif isinstance(node, torch.fx.Node):
                     raise PilotlightError(
                         f"output {names[count]} is {value!r}, not a tensor",
@@ -521,9 +540,6 @@ def _tensors(val: Any) -> list[torch.Tensor]:
     items = val if isinstance(val, list | tuple) else [val]
     return [v for v in items if isinstance(v, torch.Tensor)]
 
-
-def _name(target: Any) -> str:
-    return str(target)
 
 
 def static_shape(tensor: torch.Tensor, what: str) -> tuple[int, ...]:

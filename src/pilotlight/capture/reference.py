@@ -30,12 +30,15 @@ class _Wide(torch.fx.Interpreter):
     def __init__(self, module: torch.fx.GraphModule, dtype: torch.dtype):
         super().__init__(module)
         self.dtype = dtype
-        self.narrow = {torch.float32} if dtype == torch.float32 else {torch.float32, torch.float16, torch.bfloat16}
+        self.wide: dict[torch.dtype, torch.dtype] = {}
+        if dtype != torch.float32:
+            self.wide = {torch.float32: dtype, torch.float16: dtype, torch.bfloat16: dtype,
+                         torch.complex64: torch.complex128}
 
     def widen(self, item: Any) -> Any:
-        if isinstance(item, torch.Tensor) and item.dtype in self.narrow:
-            return item.to(self.dtype)
-        return self.dtype if isinstance(item, torch.dtype) and item in self.narrow else item
+        if isinstance(item, torch.Tensor):
+            return item.to(self.wide[item.dtype]) if item.dtype in self.wide else item
+        return self.wide.get(item, item) if isinstance(item, torch.dtype) else item
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         if str(target).startswith("quantized_decomposed."):  # defined only for float32
@@ -163,10 +166,12 @@ def variations(inputs: Sequence[torch.Tensor], count: int = 7, seed: int = 0) ->
     for _ in range(count):
         row = []
         for x in inputs:
-            if x.is_floating_point():
+            if x.is_floating_point() or x.is_complex():
                 spread = float(x.std()) if x.numel() > 1 else 1.0
                 spread = spread if spread > 0 else max(float(x.abs().max()) if x.numel() else 1.0, 1.0) * 0.1
-                row.append((x + spread * torch.randn(x.shape, generator=generator)).to(x.dtype))
+                kind = torch.complex64 if x.is_complex() else torch.float32
+                noise = torch.randn(x.shape, generator=generator, dtype=kind)
+                row.append((x + spread * noise).to(x.dtype))
             else:
                 order = torch.randperm(x.numel(), generator=generator)
                 row.append(x.reshape(-1)[order].reshape(x.shape))

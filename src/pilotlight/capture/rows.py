@@ -17,6 +17,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from pilotlight.capture.symbols import SYMBOLIC, Symbols, expression_of
+from pilotlight.errors import PilotlightError
 from pilotlight.graph import INT64, DType, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops import base
@@ -97,8 +98,9 @@ def keeps_rows_apart(node: torch.fx.Node, symbols: Symbols) -> bool:
 
 
 def _equal(head: torch.Tensor, short: torch.Tensor) -> bool:
+    wide = torch.complex128 if head.is_complex() else torch.float64
     return head.shape == short.shape and torch.allclose(
-        head.double(), short.double(), rtol=1e-4, atol=1e-5, equal_nan=True
+        head.to(wide), short.to(wide), rtol=1e-4, atol=1e-5, equal_nan=True
     )
 
 
@@ -135,7 +137,7 @@ class _Operands:
     def _tensor(self, val: torch.Tensor) -> torch.Tensor:
         numbers = torch.rand(_sizes(val, self.largest), generator=self.generator)
         head = tuple(slice(n) for n in _sizes(val, self.some))
-        if not val.dtype.is_floating_point:  # may be the numbers of rows: 0 and 1
+        if not (val.dtype.is_floating_point or val.dtype.is_complex):  # may be the numbers of rows: 0 and 1
             numbers = (numbers * 1.99).floor()
             if self.tail in ("high", "low") and _free(val):
                 numbers.fill_(self.tail == "high")
@@ -210,10 +212,17 @@ def _reduced(
     return apply(b, "div", summed, b.cast(symbols.value(b, count), summed.dtype))
 
 
-def _mixes(b: Builder, node: torch.fx.Node) -> Exception:
-    return b.refuse(
+def _mixes(b: Builder, node: torch.fx.Node) -> PilotlightError:
+    problem = mixes(node)
+    problem.where = str(b.place)
+    return problem
+
+
+def mixes(node: torch.fx.Node) -> PilotlightError:
+    return PilotlightError(
         f"operator {node.target} mixes rows whose number is only known at run time",
-        "reduce with sum, mean, max, min, any or all, or choose with torch.where instead of a mask",
+        hint="reduce with sum, mean, max, min, any or all, or choose with torch.where instead of a mask",
+        kind="unsupported",
     )
 
 

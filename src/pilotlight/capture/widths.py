@@ -16,10 +16,12 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from pilotlight.capture import complexes
 from pilotlight.graph import FLOAT32, DType, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import convert, to_torch
 from pilotlight.ops.base import Lowering
+from pilotlight.ops.complex.base import Complex
 
 
 def lower(b: Builder, lowering: Lowering, moves: bool, arguments: dict[str, Any]) -> Any:
@@ -55,8 +57,12 @@ def _narrow(b: Builder, x: Value, dtype: DType) -> Value:
 
 
 def is_float64(item: Any) -> bool:
-    """Float64 constants stay PyTorch's tensors during capture; everything else is a value of the graph."""
+    """Float64 and complex128 constants stay PyTorch's tensors during capture; all else is a value of the graph."""
     return isinstance(item, torch.Tensor)
+
+
+def is_wide(tensor: torch.Tensor) -> bool:
+    return tensor.dtype in (torch.float64, torch.complex128)
 
 
 def evaluated(b: Builder, node: torch.fx.Node, values: dict[torch.fx.Node, Any]) -> Any:
@@ -65,9 +71,10 @@ def evaluated(b: Builder, node: torch.fx.Node, values: dict[torch.fx.Node, Any])
         if not isinstance(item, torch.fx.Node):
             return item
         value = values.get(item)
-        if isinstance(value, Value):
-            data = b.known(value)
-            value = None if data is None else to_torch(data)
+        if isinstance(value, Value | Complex):
+            data = b.known(complexes.value_of(value))
+            known = None if data is None else to_torch(data)
+            value = torch.view_as_complex(known) if known is not None and isinstance(value, Complex) else known
         if value is None:
             raise LookupError
         return value
@@ -78,4 +85,4 @@ def evaluated(b: Builder, node: torch.fx.Node, values: dict[torch.fx.Node, Any])
         return None
     with torch.no_grad():
         result = node.target(*args, **kwargs)  # type: ignore[operator]
-    return pytree.tree_map(lambda t: t if t.dtype == torch.float64 else b.constant(t), result)
+    return pytree.tree_map(lambda t: t if is_wide(t) else complexes.constant(b, t), result)

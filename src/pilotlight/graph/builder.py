@@ -111,6 +111,10 @@ class Builder:
         rank = len(x.shape)
         return self.permute(x, (0, rank - 1, *range(1, rank - 1)))
 
+    def maker(self, x: Value) -> Node | None:
+        """The node whose result a value is."""
+        return self._makers.get(x)
+
     def known(self, x: Value) -> np.ndarray | None:
         """What a value is, if it is a constant or computed from constants alone, such as a normalized weight."""
         waiting = [x]

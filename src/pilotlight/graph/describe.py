@@ -11,6 +11,8 @@ def port_meaning(port: Port) -> str:
     """Type, shape, and how PyTorch's order maps to memory."""
     shape = ", ".join(map(str, port.value.shape))
     text = f"{port.value.dtype.name} ({shape})"
+    if port.is_complex:
+        text += ", complex numbers: real and imaginary part of each"
     if port.quant is not None:
         text += f", standing for (integer - {port.quant.zero_point}) * {port.quant.scale:.9g}"
     if port.value.dtype.kind == "h":
@@ -18,7 +20,7 @@ def port_meaning(port: Port) -> str:
     if port.value.dtype.kind == "b":
         text += ", 0 or 1 in a byte each"
     if port.perm is not None:
-        original = ", ".join(map(str, port.shape))
+        original = ", ".join(map(str, port.real_shape))
         text += f", PyTorch's ({original}) with its dimensions in the order {list(port.perm)}"
         if list(port.perm) == [0, 2, 3, 1]:
             text += ": channels last"

@@ -52,7 +52,7 @@ def from_torch(dtype: torch.dtype, what: str = "a tensor") -> DType:
     if dtype not in BY_TORCH:
         known = ", ".join(d.name for d in ALL)
         raise PilotlightError(
-            f"{what} has dtype {str(dtype).removeprefix('torch.')}; expected one of {known}",
+            f"{what} has dtype {str(dtype).removeprefix('torch.')}; expected one of {known}, complex64",
             hint="convert the model and its inputs, for example with module.float()",
             kind="dtype",
         )

@@ -101,7 +101,8 @@ class Port:
     """An input or output as the caller sees it.
 
     `shape` is PyTorch's; in memory the tensor is `value`, which is PyTorch's permuted by `perm`
-    (`memory = tensor.permute(perm)`) where `perm` is not None.
+    (`memory = tensor.permute(perm)`) where `perm` is not None. A complex tensor is its pairs of floats there, with a
+    last dimension of 2 that `shape` does not have.
     """
 
     name: str
@@ -112,6 +113,12 @@ class Port:
     sizes: tuple[tuple[int, int], ...] = ()  # (axis, the port among its kind that has its size in this run)
     is_size: bool = False  # this is such a port, which PyTorch does not have
     limits: tuple[int, int] = (0, 0)  # of a size that is an input: the least and the largest
+    is_complex: bool = False  # complex64 in PyTorch
+
+    @property
+    def real_shape(self) -> Shape:
+        """PyTorch's shape with the pairs of a complex tensor as a dimension."""
+        return (*self.shape, 2) if self.is_complex else self.shape
 
 
 @dataclass(eq=False)

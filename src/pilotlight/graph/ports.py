@@ -14,10 +14,15 @@ from pilotlight.graph.graph import Port
 
 
 def describe_port(port: Port) -> str:
-    dtype = "float32" if port.quant else port.value.dtype.name
+    dtype = "complex64" if port.is_complex else "float32" if port.quant else port.value.dtype.name
     bounded = [axis for axis, _ in port.sizes]
     sizes = ", ".join(f"at most {n}" if axis in bounded else str(n) for axis, n in enumerate(port.shape))
     return f"{port.name}: {dtype}[{sizes}]"
+
+
+def as_floats(x: torch.Tensor) -> torch.Tensor:
+    """A complex tensor as pairs in a last dimension; others as they are."""
+    return torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
 
 
 def to_memory(port: Port, given: Any) -> np.ndarray:
@@ -26,13 +31,15 @@ def to_memory(port: Port, given: Any) -> np.ndarray:
     Where the model reads integers, float tensors are quantized as PT2E does; integers are taken as they are.
     """
     x = torch.as_tensor(given).detach()
-    accepted = {port.value.dtype.torch} | ({torch.float32} if port.quant else set())
+    accepted = {torch.complex64} if port.is_complex else {port.value.dtype.torch}
+    accepted |= {torch.float32} if port.quant else set()
     if tuple(x.shape) != port.shape or x.dtype not in accepted:
         raise PilotlightError(
             f"expected input {describe_port(port)}, got {str(x.dtype).removeprefix('torch.')}{list(x.shape)}",
             hint="give the shape and dtype that the model was captured with",
             kind="wrong-input",
         )
+    x = as_floats(x)
     if port.quant is not None and x.is_floating_point():
         limits = torch.iinfo(port.value.dtype.torch)
         steps = torch.round(x * (1.0 / port.quant.scale)) + port.quant.zero_point
@@ -47,7 +54,9 @@ def from_memory(port: Port, array: np.ndarray) -> torch.Tensor:
     y = to_torch(np.array(array))
     if port.perm is not None:
         y = y.permute([port.perm.index(i) for i in range(len(port.perm))]).contiguous()
-    y = y.reshape(port.shape)
+    y = y.reshape(port.real_shape)
+    if port.is_complex:
+        y = torch.view_as_complex(y)
     if port.quant is not None:
         y = (y.to(torch.float32) - port.quant.zero_point) * port.quant.scale
     return y

@@ -44,7 +44,7 @@ def graph_text(graph: Graph) -> str:
     """One line per node, ending with its place in the user's model."""
     lines = [f"graph {graph.name} {{"]
     for port in graph.inputs:
-        order = "" if port.perm is None else f"  # PyTorch's {list(port.shape)} permuted by {list(port.perm)}"
+        order = "" if port.perm is None else f"  # PyTorch's {list(port.real_shape)} permuted by {list(port.perm)}"
         lines.append(f"  input  {typed(port.value)}{order}")
     for state in graph.states:
         lines.append(f"  state  {typed(state.value)} -> %{state.next.name}")
@@ -58,6 +58,6 @@ def graph_text(graph: Graph) -> str:
         for inner in node.subgraphs.values():
             lines += [f"    {line}" for line in graph_text(inner).split("\n")]
     for port in graph.outputs:
-        order = "" if port.perm is None else f"  # PyTorch's {list(port.shape)} permuted by {list(port.perm)}"
+        order = "" if port.perm is None else f"  # PyTorch's {list(port.real_shape)} permuted by {list(port.perm)}"
         lines.append(f"  output {typed(port.value)}{order}")
     return "\n".join([*lines, "}"])

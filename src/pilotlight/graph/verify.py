@@ -68,4 +68,5 @@ def _check_nodes(graph: Graph, known: set[Value], fail: Fail) -> None:
 
 
 def _memory_shape(port: Port) -> tuple[int, ...]:
-    return port.shape if port.perm is None else tuple(port.shape[p] for p in port.perm)
+    shape = port.real_shape
+    return shape if port.perm is None else tuple(shape[p] for p in port.perm)

@@ -24,6 +24,7 @@ import torch
 from pilotlight.capture.reference import one_thread
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Answers, Reference
+from pilotlight.graph.ports import as_floats
 
 Outputs = list[torch.Tensor]
 Sequences = list[list[torch.Tensor]]  # inputs of one run after another
@@ -62,17 +63,17 @@ class Truth:
     def __init__(self, reference: Reference, inputs: Sequences):
         with one_thread():
             single = reference.in_float32()
-            self.single: list[Outputs] = [single(*row) for row in inputs]
+            self.single: list[Outputs] = [_floats(single(*row)) for row in inputs]
             exact, self.exact = self._in_float64(reference, inputs)
             self.copies: list[tuple[list[Outputs], list[Outputs]]] = []  # of perturbed inputs: float64, float32
             for seed in range(PERTURBED):
                 nudged = [_nudge(row, seed) for row in inputs[: STEPS if reference.stateful else 1]]
                 single.reset()
-                narrow = [single(*row) for row in nudged]
+                narrow = [_floats(single(*row)) for row in nudged]
                 wide = self.single[: len(nudged)]  # without float64: how far the perturbation alone moves float32
                 if exact is not None:
                     exact.reset()
-                    wide = [exact(*row) for row in nudged]
+                    wide = [_floats(exact(*row)) for row in nudged]
                 self.copies.append((wide, narrow))
 
     def _in_float64(self, reference: Reference, inputs: Sequences) -> tuple[Answers | None, list[Outputs]]:
@@ -83,7 +84,7 @@ class Truth:
         while distance > DOUBTFUL:
             try:
                 found = next(ways)
-                results = [found(*row) for row in inputs]
+                results = [_floats(found(*row)) for row in inputs]
             except StopIteration:
                 break
             except Exception:  # an operator, or Python code of the module, that has no float64
@@ -109,7 +110,7 @@ class Truth:
             counts = f"{len(outputs)} runs of {len(outputs[0]) if outputs else 0} outputs"
             raise PilotlightError(f"{counts} cannot be compared with {len(self.single)} runs of {len(self.single[0])}",
                                   kind="internal")
-        return [self._output(name, k, [row[k] for row in outputs]) for k, name in enumerate(names)]
+        return [self._output(name, k, _floats([row[k] for row in outputs])) for k, name in enumerate(names)]
 
     def _output(self, name: str, k: int, got: Outputs) -> OutputMatch:
         warnings = tuple(f"output {name} {text}" for text in doubts([row[k] for row in self.single]))
@@ -219,11 +220,17 @@ class _Limits:
         return False
 
 
+def _floats(tensors: Outputs) -> Outputs:
+    """Complex numbers are compared part by part."""
+    return [as_floats(x) for x in tensors]
+
+
 def same_numbers(name: str, got: Outputs, want: Outputs, tolerance: float = 0.0) -> OutputMatch:
     """Equal, NaN to NaN and infinity to infinity; finite elements may be apart by this share of the largest."""
     warnings = tuple(f"output {name} {text}" for text in doubts(want))
     if any(g.shape != w.shape or g.dtype != w.dtype for g, w in zip(got, want, strict=True)):
         return OutputMatch(name, False, inf, 0.0, 0.0, 0, warnings)
+    got, want = _floats(got), _floats(want)
     board, truth = (torch.cat([x.reshape(-1) for x in column]).double() for column in (got, want))
     finite = truth.isfinite()
     largest = float(truth[finite].abs().max()) if bool(finite.any()) else 0.0
@@ -239,6 +246,7 @@ def nearly_same_numbers(name: str, got: Outputs, want: Outputs, tolerance: float
     an integer is off by one. So a few elements may be further apart, by little: at most FLIPS of them, with at most
     FLIP_NOISE of the power."""
     row = same_numbers(name, got, want, tolerance)
+    got, want = _floats(got), _floats(want)
     if row.match or row.max_abs_error == inf or not want[0].is_floating_point():
         return row
     error, truth = (torch.cat([x.reshape(-1) for x in column]).double().nan_to_num(0.0, 0.0, 0.0)
@@ -256,7 +264,7 @@ def identical(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 def doubts(runs: Outputs) -> list[str]:
     """Why agreement about this output would show little."""
-    values = torch.cat([x.reshape(-1) for x in runs])
+    values = torch.cat([as_floats(x).reshape(-1) for x in runs])
     if not values.numel():
         return ["is empty in every run: nothing was compared"]
     if values.is_floating_point() and bool(values.isnan().all()):
@@ -300,13 +308,14 @@ def _nudge(inputs: list[torch.Tensor], seed: int) -> list[torch.Tensor]:
     """Every float one step up or down in the last place; zero, infinity and the largest number stay what they are."""
     generator = torch.Generator().manual_seed(1000 + seed)
     result = []
-    for x in inputs:
+    for given in inputs:
+        x = as_floats(given)
         if x.is_floating_point():
             up = torch.rand(x.shape, generator=generator) < 0.5
             infinity = torch.full_like(x, torch.inf)
             y = torch.where(up, torch.nextafter(x, infinity), torch.nextafter(x, -infinity))
             x = torch.where((x != 0) & y.isfinite(), y, x)
-        result.append(x)
+        result.append(torch.view_as_complex(x) if given.is_complex() else x)
     return result
 
 

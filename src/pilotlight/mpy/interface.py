@@ -49,8 +49,8 @@ class NativePort:
 
     def about(self, output: bool) -> dict[str, Any]:
         """A dimension that is decided in a run is -1."""
-        perm = self.port.perm or tuple(range(len(self.port.shape)))
-        torch_shape, shape = list(self.port.shape), list(self.row["c_shape"])
+        perm = self.port.perm or tuple(range(len(self.port.real_shape)))
+        torch_shape, shape = list(self.port.real_shape), list(self.row["c_shape"])
         if self.length is not None:
             torch_shape[self.port.sizes[0][0]] = -1
             shape[_rows_axis(self.port)[0]] = -1
@@ -119,8 +119,8 @@ def _ports(ports: Sequence[Port], rows: Sequence[Mapping[str, Any]]) -> tuple[Na
 def _rows_axis(port: Port) -> tuple[int, int]:
     """The dimension of the memory whose size is decided in a run, and its largest: rows can be counted only where it is
     the first."""
-    order = port.perm or tuple(range(len(port.shape)))
-    memory = [port.shape[axis] for axis in order]
+    order = port.perm or tuple(range(len(port.real_shape)))
+    memory = [port.real_shape[axis] for axis in order]
     axis = order.index(port.sizes[0][0])
     if len(port.sizes) > 1 or math.prod(memory[:axis]) != 1 or tuple(memory) != tuple(port.value.shape):
         raise PilotlightError(

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pilotlight.codegen.loops import contiguous
 from pilotlight.graph import Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops.base import add_op, axis, moves
 from pilotlight.ops.index.float import put
-from pilotlight.ops.quantizing import SHARED
+from pilotlight.ops.quantizing import SHARED, quantized
 from pilotlight.ops.strided import window
 from pilotlight.ops.views import Window, slice_axis
 
@@ -40,6 +41,19 @@ def _put_at(b: Builder, x: Value, places: np.ndarray, v: Value) -> Value:
     """x with the elements at these places of its memory replaced."""
     flat, ids = b.reshape(x, (x.elements,)), b.constant(places.reshape(-1).astype(np.int64), hint="places")
     return b.reshape(put(b, flat, 0, ids, b.reshape(v, (v.elements,)), "set"), x.shape)
+
+
+@moves("unfold.default", quantized=SHARED)
+def unfold(b: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
+    """Windows of `size` along one dimension, side by side in a new last one."""
+    x = b.reshape(self, self.shape or (1,))
+    at = axis(dimension, len(x.shape))
+    strides = list(contiguous(x.shape))
+    return b.node("as_strided", [x], shape=b.results[0][1], offset=0,
+                  strides=(*strides[:at], strides[at] * step, *strides[at + 1 :], strides[at]))
+
+
+quantized(SHARED, "im2col.default")  # which PyTorch decomposes into it
 
 
 @moves("as_strided_scatter.default")

@@ -36,15 +36,21 @@ class Chosen(Op):
         return {} if distance is None else {(0, 0): distance}
 
     def emit(self, node: Node, c: Step) -> None:
-        kernel = _kernel(node)
-        c.use(*kernel.headers)
-        c.bring(kernel.files, kernel.stack)
-        c.micro |= kernel.micro
-        table = c.table(kernel.ctype, kernel.hint, kernel.table(c.reverse))
-        x, *constants = node.inputs
-        reads = [c.read(v, ctype) for v, ctype in zip(constants, kernel.ctypes, strict=True)]
-        scratch = [c.scratch(kernel.scratch_type)] if kernel.scratch else []
-        c.call(kernel.driver, table, c.read(x), *reads, c.write(node.output), *scratch, *kernel.more)
+        emit_chosen(node, c)
+
+
+def emit_chosen(node: Node, c: Step, offset: int = 0) -> None:
+    """Call the chosen kernel; it reads its input from element `offset` on."""
+    kernel = _kernel(node)
+    c.use(*kernel.headers)
+    c.bring(kernel.files, kernel.stack)
+    c.micro |= kernel.micro
+    table = c.table(kernel.ctype, kernel.hint, kernel.table(c.reverse))
+    x, *constants = node.inputs
+    reads = [c.read(v, ctype) for v, ctype in zip(constants, kernel.ctypes, strict=True)]
+    scratch = [c.scratch(kernel.scratch_type)] if kernel.scratch else []
+    start = c.read(x) + (f" + {offset}" if offset else "")
+    c.call(kernel.driver, table, start, *reads, c.write(node.output), *scratch, *kernel.more)
 
 
 def _kernel(node: Node) -> Candidate:

@@ -82,11 +82,15 @@ def read_inputs(path: Path, ports: list[Port]) -> tuple[list[list[torch.Tensor]]
 def _samples(path: Path, array: np.ndarray, port: Port) -> list[torch.Tensor]:
     """Sample i is a[i], or a[i:i+1] where the model's own first dimension is 1 and the array has none."""
     shape, dtype = port.shape, port.value.dtype
-    if array.dtype != dtype.numpy and array.dtype.kind == "f" and dtype.kind in "fh":
+    if port.is_complex and array.dtype.kind == "c":
+        array = array.astype(np.complex64)
+    elif not port.is_complex and array.dtype != dtype.numpy and array.dtype.kind == "f" and dtype.kind in "fh":
         array = convert(array, dtype)
-    if array.dtype != dtype.numpy:
+    expected = np.dtype(np.complex64) if port.is_complex else dtype.numpy
+    if array.dtype != expected:
         raise PilotlightError(
-            f"{path}: input {port.name} is {array.dtype}; expected {dtype}", kind="wrong-input"
+            f"{path}: input {port.name} is {array.dtype}; expected {'complex64' if port.is_complex else dtype}",
+            kind="wrong-input",
         )
     tensor = to_torch(np.ascontiguousarray(array))
     for axis, _ in port.sizes:  # as long as the samples are; what is out of bounds is refused when it runs

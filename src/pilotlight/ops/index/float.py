@@ -19,7 +19,7 @@ from pilotlight.ops.base import Op, Result, axis, lowers, moves, register, same
 from pilotlight.ops.forms import Integer, form
 from pilotlight.ops.nonzero import compress, nonzero_of
 from pilotlight.ops.pointwise.float import apply
-from pilotlight.ops.quantizing import SHARED, OwnScale, Treatment, quantized
+from pilotlight.ops.quantizing import SHARED, OwnScale, Treatment
 from pilotlight.ops.spec import NodeSpec
 
 
@@ -274,21 +274,6 @@ def _put_rows(b: Builder, x: Value, v: Value, at: int, rows: range) -> Value:
     ids = b.constant(np.array(rows, np.int64), hint="rows")
     v = b.expand(b.cast(v, x.dtype), (*x.shape[:at], len(rows), *x.shape[at + 1 :]))
     return b.node("put", [x, ids, v], axis=at, add=False) if rows else x
-
-
-@moves("unfold.default", quantized=SHARED)
-def unfold(b: Builder, self: Value, dimension: int, size: int, step: int) -> Value:
-    """Windows of `size` along one dimension, side by side in a new last one."""
-    self = b.reshape(self, self.shape or (1,))
-    at = axis(dimension, len(self.shape))
-    starts = np.arange(0, self.shape[at] - size + 1, step, dtype=np.int64)
-    ids = b.constant(starts[:, None] + np.arange(size, dtype=np.int64), hint="windows")
-    y = take(b, self, at, ids)
-    order = [d for d in range(len(y.shape)) if d != at + 1]
-    return b.reshape(b.permute(y, [*order, at + 1]), b.results[0][1])
-
-
-quantized(SHARED, "im2col.default")  # which PyTorch decomposes into it
 
 
 @moves("diagonal.default", quantized=SHARED)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pilotlight.graph import BOOL, Value
+import math
+
+from pilotlight.graph import BOOL, FLOAT32, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import from_torch
 from pilotlight.ops.base import lowers, moves, unused
@@ -147,6 +149,14 @@ def masked_fill(b: Builder, self: Value, mask: Value, value: Operand) -> Value:
     return apply(b, "where", mask, filler, self)
 
 
+@lowers("angle.default")
+def angle(b: Builder, self: Value) -> Value:
+    """Of real numbers: 0 or half a turn, NaN where there is no number."""
+    x = b.cast(self, FLOAT32)
+    turn = apply(b, "where", apply(b, "lt", x, 0.0), b.scalar(math.pi), b.scalar(0.0))
+    return apply(b, "where", apply(b, "isnan", x), x, turn)
+
+
 @lowers("bitwise_not.default")
 def bitwise_not(b: Builder, self: Value) -> Value:
     if self.dtype.kind == "b":
@@ -155,7 +165,8 @@ def bitwise_not(b: Builder, self: Value) -> Value:
 
 
 @moves("clone.default", "alias.default", "lift_fresh_copy.default", "detach.default", "contiguous.default",
-       "dropout.default", "prims.copy_strided.default", quantized=SHARED)
+       "dropout.default", "prims.copy_strided.default", "conj_physical.default", "_conj_physical.default",
+       "resolve_conj.default", "resolve_neg.default", quantized=SHARED)
 @moves("_assert_tensor_metadata.default")
 def identity(b: Builder, **arguments: Value) -> Value:
     return next(iter(arguments.values()))

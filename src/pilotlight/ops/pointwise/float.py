@@ -96,7 +96,7 @@ ROWS = [
         ci="({0} < {1}) ? {0} : {1}", quantized=or_function(SHARED)),
     Row("clamp_min", "({0} < {1}) ? {1} : {0}", torch.maximum, arity=2),
     Row("clamp_max", "({0} > {1}) ? {1} : {0}", torch.minimum, arity=2),
-    Row("neg", "-{0}", torch.neg, ("neg.default",), ci="({T})(0 - ({U}){0})"),
+    Row("neg", "-{0}", torch.neg, ("neg.default", "_neg_view.default"), ci="({T})(0 - ({U}){0})"),
     Row("abs", "pl_abs_f32({0})", torch.abs, ("abs.default",), needs=("abs_f32",),
         ci="({T})(pl_negative({0}) ? (0u - ({U}){0}) : ({U}){0})", ci_needs=("negative",)),
     Row("square", "{0} * {0}", torch.square, ("square.default",), ci="({T})(({U}){0} * ({U}){0})"),

@@ -1,0 +1,1 @@
+"""Operators on complex numbers, each a pair of floats."""

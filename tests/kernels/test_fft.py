@@ -1,0 +1,125 @@
+"""Fourier transforms: kernels of any length against float64, and models with complex tensors against PyTorch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from pilotlight.capture import capture
+from pilotlight.codegen.target import Target
+from pilotlight.compiler import compile as compile_graph
+from pilotlight.graph import FLOAT32, Graph, Port, Value
+from pilotlight.graph.builder import Builder
+from pilotlight.graph.ports import as_floats
+from pilotlight.kernels.portable.fft_f32 import radices_of
+from pilotlight.measure.compare import Truth
+from pilotlight.passes.pipeline import optimize
+from support.c_compilers import SANITIZERS
+
+LENGTHS = (1, 2, 3, 4, 6, 7, 8, 15, 22, 30, 32, 49, 64, 100, 121, 256, 400)
+
+
+class Kernels:
+    """A graph of transforms without a model: what each gives, and what float64 gives."""
+
+    def __init__(self) -> None:
+        self.graph = Graph("transforms")
+        self.build = Builder(self.graph)
+        self.inputs: list[torch.Tensor] = []
+        self.truth: list[tuple[torch.Tensor, torch.Tensor]] = []  # with the sums of absolute products
+
+    def input(self, tensor: torch.Tensor) -> Value:
+        value = self.graph.fresh("x", FLOAT32, tensor.shape)
+        self.graph.inputs.append(Port(value.name, value, value.shape))
+        self.inputs.append(tensor)
+        return value
+
+    def output(self, value: Value, truth: torch.Tensor, sums: torch.Tensor) -> None:
+        self.graph.outputs.append(Port(str(len(self.graph.outputs)), value, value.shape))
+        self.truth.append((as_floats(truth), sums))
+
+    def add(self, n: int) -> None:
+        """Every transform of n points, of rows of two dimensions."""
+        points, bins = torch.randn(2, 3, n, 2), torch.randn(2, 3, n // 2 + 1, 2)
+        real, wide = torch.randn(2, 3, n), torch.view_as_complex(points.double())
+        for inverse in (False, True):
+            y = self.build.node("fft", [self.input(points)], inverse=inverse, scale=0.5)
+            truth = torch.fft.ifft(wide, norm="forward") if inverse else torch.fft.fft(wide)
+            self.output(y, truth * 0.5, 0.5 * points.double().abs().sum((-1, -2)))
+        window = torch.rand(n)
+        for full in (False, True):
+            x = self.input(real)
+            weights = [self.build.constant(window)] if full else []
+            y = self.build.node("rfft", [x, *weights], full=full, scale=2.0)
+            exact = real.double() * (window.double() if full else 1.0)
+            truth = torch.fft.fft(exact) if full else torch.fft.rfft(exact)
+            self.output(y, truth * 2.0, 2.0 * exact.abs().sum(-1))
+        y = self.build.node("irfft", [self.input(bins)], n=n, scale=1.0 / n)
+        truth = torch.fft.irfft(torch.view_as_complex(bins.double()), n)
+        self.output(y, truth, 2.0 * bins.double().abs().sum((-1, -2)) / n)
+
+
+def test_every_length_is_as_near_to_float64_as_sums_are() -> None:
+    torch.manual_seed(1)
+    kernels = Kernels()
+    for n in LENGTHS:
+        kernels.add(n)
+    outputs = compile_graph(kernels.graph, board="host").run(*kernels.inputs, on="host", sanitize=SANITIZERS)
+    assert len(outputs) == len(kernels.truth)
+    for number, (y, (truth, sums)) in enumerate(zip(outputs, kernels.truth, strict=True)):
+        n = LENGTHS[number // 5]
+        allowed = (8 + 2 * math.sqrt(n)) * 2.0**-24 * sums.reshape(*sums.shape, *[1] * (truth.dim() - sums.dim()))
+        assert y.shape == truth.shape and bool(((y - truth).abs() <= allowed).all()), f"transform {number} of {n}"
+
+
+@pytest.mark.parametrize(("points", "radices"), [(1, []), (2, [2]), (512, [4, 4, 4, 4, 2]), (480, [4, 4, 2, 3, 5]),
+                                                 (1001, [7, 11, 13]), (997, [997]), (50, [2, 5, 5])])
+def test_radices(points: int, radices: list[int]) -> None:
+    assert radices_of(points) == radices
+
+
+class Function(nn.Module):
+    def __init__(self, function: Callable[..., object]):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: torch.Tensor) -> object:
+        return self.function(*inputs)
+
+
+def matches(function: Callable[..., object], *inputs: torch.Tensor) -> Graph:
+    """Compile, run on the host and compare with the module; returns the captured graph."""
+    graph = capture(Function(function), inputs)
+    build = compile_graph(graph, board="host")
+    got = build.run(*inputs, on="host", sanitize=SANITIZERS)
+    outputs = [got] if isinstance(got, torch.Tensor) else list(got)
+    rows = Truth(graph.truth, [list(inputs)]).compare([outputs], [p.name for p in graph.outputs])
+    assert all(row.match for row in rows), [(row.name, row.max_abs_error, row.limit) for row in rows if not row.match]
+    return graph
+
+
+def test_a_short_time_transform_reads_frames_where_the_signal_is() -> None:
+    def spectrum(x: torch.Tensor) -> torch.Tensor:
+        return torch.stft(x, 64, 16, window=torch.hann_window(64), return_complex=True).abs()
+
+    graph = optimize(matches(spectrum, torch.randn(2, 256)).clone())
+    (node,) = [n for n in graph.nodes if n.op == "rfft"]
+    assert len(node.inputs) == 2 and node.attrs["reads"][0].strides[-2:] == (16, 1)
+    assert not [n for n in graph.nodes if n.op in ("as_strided", "mul")]
+
+
+def test_kernels_are_chosen_by_length() -> None:
+    graph = Graph("chosen")
+    build = Builder(graph)
+    from pilotlight import ops
+
+    names = []
+    for n in (64, 60, 15):
+        build.node("rfft", [graph.fresh("x", FLOAT32, (n,))], full=False, scale=1.0)
+        (candidate,) = ops.get("rfft").candidates(graph.nodes[-1], Target())
+        names.append(candidate.driver)
+    assert names == ["pl_rfft_f32", "pl_rfft_any_f32", "pl_rfft_odd_f32"]
