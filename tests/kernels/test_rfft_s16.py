@@ -10,7 +10,10 @@ import torch
 
 import pilotlight as pl
 from pilotlight.graph import INT16, Graph, Quant
-from pilotlight.kernels.portable.rfft_s16 import table
+from pilotlight.kernels.assembly.instructions import Function
+from pilotlight.kernels.dsp.blocks.fft import STEP, functions
+from pilotlight.kernels.dsp.simulator import DspSimulator
+from pilotlight.kernels.portable.rfft_s16 import bin_factors, stages, table
 from pilotlight.ops.fft.int16 import rfft_s16
 from pilotlight.ops.spec import NodeSpec
 from support.compiled import Library
@@ -19,6 +22,8 @@ from support.q_cases import Case, graph_of
 from support.q_checks import assert_same
 
 LENGTHS = (2, 4, 6, 10, 16, 18, 32, 50, 64, 100, 250, 480)
+NOTHING = np.zeros(2, np.int16)  # after a table, so that none is empty
+ARGUMENTS, X, W, Y = 0x1000, 0x100000, 0x200000, 0x300000
 BOARDS = ["microbit", "mps2-an385", "mps2-an386", "mps3-an547", "riscv32-virt"]
 Q15_SINE = {32: 70.1, 64: 62.7, 128: 64.5, 256: 57.6, 512: 58.9, 1024: 51.9, 2048: 53.0, 4096: 45.9}  # dB, CMSIS-DSP
 Q15_NOISE = {32: 68.4, 64: 61.0, 128: 63.0, 256: 55.7, 512: 57.1, 1024: 50.0, 2048: 51.2, 4096: 44.1}
@@ -89,6 +94,45 @@ def test_c_is_the_reference(tmp_path: Path) -> None:
     watch = Watch(library)
     for i, row in enumerate(drawn(LENGTHS, 2)):
         assert_same(graph, row, watch.run(row) if i == 0 else library.run(row))
+
+
+def call(function: Function, arrays: dict[str, np.ndarray], **fields: int) -> dict[str, int]:
+    """A step in the simulator; `arrays` are x, w and y, of which y is written. What its arguments then hold."""
+    simulator = DspSimulator()
+    places = {"x": X, "w": W, "y": Y}
+    for name, values in arrays.items():
+        simulator.place(places[name], values)
+    given = dict.fromkeys(STEP.offsets, 0) | places | fields
+    simulator.place(ARGUMENTS, STEP.pack(given))
+    simulator.call(function, ARGUMENTS)
+    arrays["y"][:] = np.frombuffer(bytes(simulator.memory[Y]), np.int16)
+    return dict(zip(STEP.offsets, np.frombuffer(bytes(simulator.memory[ARGUMENTS]), np.uint32).tolist(), strict=True))
+
+
+def simulated(x: np.ndarray) -> tuple[np.ndarray, int]:
+    """One row by the blocks of assembly, with the driver of rfft_s16.h in Python."""
+    blocks = {function.name.split("_")[1]: function for function in functions()}
+    n, s = len(x), 1
+    z, y = np.zeros(n, np.int16), np.zeros(n + 2, np.int16)
+    left = call(blocks["load"], {"x": x, "y": z}, m=n // 2)
+    exponent = int(np.int32(np.uint32(left["shift"])))
+    for radix, factors in stages(n):
+        growth = {4: 2, 2: 1}[radix]
+        shift = min(max((left["size"].bit_length() + 1 >> 1) + growth - 15, 0), growth)
+        arrays = {"x": z, "w": np.append(factors[1:].ravel(), NOTHING), "y": np.zeros(n, np.int16)}
+        left = call(blocks[f"radix{radix}"], arrays, m=len(factors), s=s, shift=shift)
+        z, s, exponent = arrays["y"], s * radix, exponent + shift
+    shift = min(max((left["size"].bit_length() + 1 >> 1) - 14, 0), 1)
+    call(blocks["split"], {"x": z, "w": np.append(bin_factors(n).ravel(), NOTHING), "y": y}, m=n // 2, shift=shift)
+    return y.reshape(-1, 2), exponent + shift
+
+
+@pytest.mark.parametrize("n", [2, 4, 8, 32, 64])
+def test_simulated_assembly_is_the_reference(n: int) -> None:
+    for x in signals(n, np.random.default_rng(n)):
+        want, exponent = rfft_s16(x[None])
+        got, shown = simulated(x)
+        assert shown == exponent[0] and got.tobytes() == want.tobytes()
 
 
 @pytest.mark.parametrize("board", BOARDS)

@@ -21,6 +21,9 @@ def assembly(names: set[str], prefix: str, target: Target = ANY_CORE) -> tuple[s
     floats = set(filter(fpu.is_block, names))
     if floats and target.float_assembly:
         text, stack = fpu.assembly(floats, prefix, target.fused)
+    if fft_s16.NAME in names and fft_s16.in_assembly(target):
+        more, needs = fft_s16.assembly(prefix)
+        text, stack = text + more, stack | needs
     for family, some in _by_family(names):
         more, needs = family.assembly(some, prefix)
         text, stack = text + more, stack | needs
@@ -30,7 +33,7 @@ def assembly(names: set[str], prefix: str, target: Target = ANY_CORE) -> tuple[s
 def dispatch(names: set[str], prefix: str, target: Target = ANY_CORE) -> str:
     """C text that calls the blocks; it belongs after the kernel headers and before the tables."""
     floats = fpu.dispatch(set(filter(fpu.is_block, names)), prefix, target.float_assembly)
-    transforms = fft_s16.dispatch() if fft_s16.NAME in names else ""
+    transforms = fft_s16.dispatch(prefix, target) if fft_s16.NAME in names else ""
     return floats + transforms + "".join(family.dispatch(some, prefix) for family, some in _by_family(names))
 
 

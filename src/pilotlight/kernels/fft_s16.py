@@ -1,18 +1,48 @@
-"""The steps of the int16 transform, which rfft_s16.h calls, as blocks under one name, `fft_s16`: C for any core."""
+"""The steps of the int16 transform, which rfft_s16.h calls, as blocks under one name, `fft_s16`.
+
+Assembly with the DSP extension, C elsewhere and where the assembly is not compiled.
+"""
 
 from __future__ import annotations
 
+from pilotlight.codegen.target import Target
+from pilotlight.kernels.assembly.arguments import checks
+from pilotlight.kernels.assembly.render import render_file
+from pilotlight.kernels.dsp.blocks import fft
+
 NAME = "fft_s16"
-STEPS = {"load": "points", "radix4": "4", "radix2": "2", "split": "apart"}  # what the driver calls: its C
+IN_C = {"load": "pl_fft_points_s16", "radix4": "pl_fft4_s16", "radix2": "pl_fft2_s16", "split": "pl_fft_apart_s16"}
+_CONDITION = "!defined(PILOTLIGHT_PORTABLE) && defined(__thumb2__) && defined(__ARM_FEATURE_DSP)"
+_HEAD = f"""\
+/* The steps of the 16-bit transform of {{prefix}}.c for cores with Thumb-2 and the DSP extension. Elsewhere, and with
+ * PILOTLIGHT_PORTABLE, this text is empty and {{prefix}}.c has them in C. */
+#if {_CONDITION}
+
+    .syntax unified
+    .thumb
+"""
 
 
-def dispatch() -> str:
+def in_assembly(target: Target) -> bool:
+    """Whether a core has the steps in assembly."""
+    return {"thumb2", "dsp"} <= target.isa and "mve" not in target.isa
+
+
+def assembly(prefix: str) -> tuple[str, dict[str, int]]:
+    """The text of the functions `PREFIX_fft_STEP_s16`, and the stack bytes of each."""
+    return render_file(_HEAD, fft.functions(), prefix)
+
+
+def dispatch(prefix: str, target: Target) -> str:
     """C text that defines the steps."""
-    return "\n".join(
-        f"static inline void pl_fft_{step}_s16(pl_fft_s16_t *t)\n{{\n    pl_fft{_name(c)}_s16(t);\n}}\n"
-        for step, c in STEPS.items()
-    )
+    in_c = "".join(_definition(step, function) for step, function in IN_C.items())
+    if not in_assembly(target):
+        return in_c
+    names = {step: f"{prefix}_fft_{step}_s16" for step in IN_C}
+    declared = "".join(f"void {name}(pl_fft_s16_t *t);\n" for name in names.values())
+    calls = "".join(_definition(step, name) for step, name in names.items())
+    return f"#if {_CONDITION}\n{checks([fft.STEP])}{declared}{calls}#else\n{in_c}#endif\n"
 
 
-def _name(c: str) -> str:
-    return c if c.isdigit() else f"_{c}"
+def _definition(step: str, function: str) -> str:
+    return f"\nstatic inline void pl_fft_{step}_s16(pl_fft_s16_t *t)\n{{\n    {function}(t);\n}}\n"

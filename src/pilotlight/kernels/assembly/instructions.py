@@ -115,11 +115,11 @@ class MemoryOperand:
 
 @dataclass(frozen=True)
 class Shifted:
-    """A register shifted left, or right with its sign."""
+    """A register shifted left, or right with or without its sign."""
 
     register: Core
     bits: int
-    how: str = "lsl"  # or asr
+    how: str = "lsl"  # or asr, lsr
 
     def __str__(self) -> str:
         return f"{self.register}, {self.how} #{self.bits}"
@@ -182,7 +182,7 @@ class _Thumb(Syntax):
     _CORE = re.compile(r"r(\d+)")
     _VECTOR = re.compile(r"([sdq])(\d+)")
     _MEMORY = re.compile(r"\[(\w+)(?:, (?:#(-?\d+)|(\w+)(?:, lsl #(\d+))?))?\](?:, #(-?\d+))?")
-    _SHIFTED = re.compile(r"(\w+), (lsl|asr) #(\d+)")
+    _SHIFTED = re.compile(r"(\w+), (lsl|asr|lsr) #(\d+)")
     _TURN = re.compile(r"(ror|lsl|asr) #(\d+)")
     _PLAIN = frozenset({"fpscr", "lt", "gt", "lo", "hs", "eq", "ne"})  # a status register; conditions of `it`
 
@@ -273,7 +273,7 @@ class Function:
         """An instruction as it is written, such as `add r1, r1, r2, lsl #1`."""
         op, _, rest = text.partition(" ")
         parts = [part.strip() for part in _PARTS.findall(rest)]
-        if len(parts) > 1 and re.fullmatch(r"(lsl|asr) #\d+", parts[-1]):
+        if len(parts) > 1 and re.fullmatch(r"(lsl|asr|lsr) #\d+", parts[-1]):
             parts[-2:] = [", ".join(parts[-2:])]
         self.add(op, *parts)
 

@@ -69,7 +69,9 @@ class ThumbSimulator(Simulator):
     def value(self, operand: Operand) -> int:
         if isinstance(operand, Shifted):
             value = self.value(operand.register)
-            return (signed(value) >> operand.bits if operand.how == "asr" else value << operand.bits) & MASK
+            if operand.how == "lsl":
+                return value << operand.bits & MASK
+            return (signed(value) if operand.how == "asr" else value) >> operand.bits & MASK
         return super().value(operand)
 
     def address(self, operand: Operand) -> int:
@@ -165,11 +167,14 @@ class ThumbSimulator(Simulator):
 
 _FUNCTIONS: dict[str, Callable[[Words], int]] = {
     "mov": lambda v: v[0],
+    "mvn": lambda v: ~v[0],
     "add": lambda v: v[0] + v[1],
     "adds": lambda v: v[0] + v[1],
     "sub": lambda v: v[0] - v[1],
     "subs": lambda v: v[0] - v[1],
     "rsb": lambda v: v[1] - v[0],
+    "mul": lambda v: v[0] * v[1],
+    "clz": lambda v: 32 - v[0].bit_length(),
     "and": lambda v: v[0] & v[1],
     "orr": lambda v: v[0] | v[1],
     "bic": lambda v: v[0] & ~v[1],

@@ -23,6 +23,31 @@ def dual_product(a: int, b: int) -> int:
     return a0 * b0 + a1 * b1
 
 
+def halved(function: Callable[[Words], tuple[int, int]]) -> Callable[[Words], int]:
+    return lambda v: joined(*(half >> 1 for half in function(v)))
+
+
+def sums(v: Words) -> tuple[int, int]:
+    (a0, a1), (b0, b1) = halves(v[0]), halves(v[1])
+    return a0 + b0, a1 + b1
+
+
+def differences(v: Words) -> tuple[int, int]:
+    (a0, a1), (b0, b1) = halves(v[0]), halves(v[1])
+    return a0 - b0, a1 - b1
+
+
+def plus_i(v: Words) -> tuple[int, int]:
+    """a + i b"""
+    (a0, a1), (b0, b1) = halves(v[0]), halves(v[1])
+    return a0 - b1, a1 + b0
+
+
+def minus_i(v: Words) -> tuple[int, int]:
+    (a0, a1), (b0, b1) = halves(v[0]), halves(v[1])
+    return a0 + b1, a1 - b0
+
+
 class DspSimulator(ThumbSimulator):
     """Cortex-M4 as far as the int8 blocks need it."""
 
@@ -56,12 +81,22 @@ class DspSimulator(ThumbSimulator):
 
 _FUNCTIONS: dict[str, Callable[[Words], int]] = {
     "sxtb16": lambda v: joined(signed(v[0], 8), signed(v[0] >> 16, 8)),
+    "sxth": lambda v: signed(v[0], 16),
+    "uxth": lambda v: v[0] & 0xFFFF,
     "pkhbt": lambda v: v[0] & 0xFFFF | v[1] & 0xFFFF0000,
     "pkhtb": lambda v: v[0] & 0xFFFF0000 | v[1] & 0xFFFF,
-    "sadd16": lambda v: joined(*(a + b for a, b in zip(halves(v[0]), halves(v[1]), strict=True))),
-    "ssub16": lambda v: joined(*(a - b for a, b in zip(halves(v[0]), halves(v[1]), strict=True))),
+    "sadd16": lambda v: joined(*sums(v)),
+    "ssub16": lambda v: joined(*differences(v)),
+    "sasx": lambda v: joined(*plus_i(v)),
+    "ssax": lambda v: joined(*minus_i(v)),
+    "shadd16": halved(sums),
+    "shsub16": halved(differences),
+    "shasx": halved(plus_i),
+    "shsax": halved(minus_i),
     "smuad": lambda v: dual_product(v[0], v[1]),
     "smlad": lambda v: dual_product(v[0], v[1]) + v[2],
+    "smlsd": lambda v: halves(v[0])[0] * halves(v[1])[0] - halves(v[0])[1] * halves(v[1])[1] + v[2],
+    "smladx": lambda v: halves(v[0])[0] * halves(v[1])[1] + halves(v[0])[1] * halves(v[1])[0] + v[2],
     "smlabb": lambda v: halves(v[0])[0] * halves(v[1])[0] + v[2],
     "smlabt": lambda v: halves(v[0])[0] * halves(v[1])[1] + v[2],
     "smlatb": lambda v: halves(v[0])[1] * halves(v[1])[0] + v[2],
