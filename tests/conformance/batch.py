@@ -83,13 +83,18 @@ class Judge:
                 yield Verdict(case, "no-tensor")
                 continue
             small = sum(x.numel() * x.element_size() for x in [*case.inputs(), *truth.single]) <= LARGEST
-            full = (there if self.boards and small and number % self.every == 0 else here).add(case, truth, self.size)
+            chosen = bool(self.boards) and self.goes_to_boards(case, number, small)
+            full = (there if chosen else here).add(case, truth, self.size)
             number += small
             if full is not None:
                 yield from self._settle(full)
         for batch in (here, there):
             if batch.rows:
                 yield from self._settle(batch)
+
+    def goes_to_boards(self, case: Case, number: int, small: bool) -> bool:
+        """Whether a case runs on the boards as well; `number` counts the small ones before it."""
+        return small and number % self.every == 0
 
     def _settle(self, batch: _Batch) -> Iterator[Verdict]:
         count = len(batch.rows)

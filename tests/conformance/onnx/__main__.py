@@ -22,7 +22,6 @@ from pilotlight.errors import PilotlightError
 from support.paths import ROOT
 
 BOARD = "mps2-an386"
-EVERY = 4
 TOGETHER = 24
 
 
@@ -41,7 +40,7 @@ def judge(
                 verdicts[name].append(_refused(test, index, "refused" if refused else "wrong", error.message))
             except Exception as error:
                 verdicts[name].append(_refused(test, index, "wrong", crash(error)))
-    for verdict in OnnxJudge(work, boards=boards, every=EVERY).judge(cases):
+    for verdict in OnnxJudge(work, boards=boards).judge(cases):
         verdicts[verdict.case.operator].append(verdict)
     return [results.collect(name, found) for name, found in verdicts.items()]
 

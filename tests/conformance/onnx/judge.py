@@ -1,8 +1,7 @@
 """Whether the outputs of a test are those that ONNX expects: shape, type and numbers, within the test's tolerance.
 
-ONNX's tolerance is relative, 1e-3 for most tests. Where an output has 16 bits it is at least two units in the last
-place. A float may also be off by 2^-20 of the largest one: the expected numbers are float32 themselves. Integers and
-booleans must be equal.
+ONNX's tolerance is relative, 1e-3 for most tests. Integers and booleans must be equal. A few tests have a wider one,
+because what they expect is itself rounded by more than ONNX's tolerance.
 """
 
 from __future__ import annotations
@@ -17,8 +16,15 @@ from conformance.cases import Case
 from conformance.onnx.cases import OnnxCase
 from conformance.program import Program
 
-HALF_ULPS = 2.0
-OF_LARGEST = 2.0**-20
+HALF_ULPS = 2.0  # units in the last place of 16-bit floats, for NARROW
+OF_LARGEST = 2.0**-20  # of the largest float that is expected, for CANCELLED
+# Expected outputs that were rounded to 16 bits after each step; ONNX's tolerance is less than one unit of these.
+NARROW = frozenset({
+    "test_attention_3d_causal_bf16", "test_attention_4d_attn_mask_causal_bf16", "test_attention_4d_causal_bf16",
+    "test_attention_4d_causal_fp16", "test_attention_4d_causal_padded_kv_bf16", "test_attention_4d_padded_kv_bf16",
+})
+# Expected outputs that are what float32 leaves of zeros, such as 1.9e-7 beside numbers of 10.
+CANCELLED = frozenset({"test_dft_inverse", "test_dft_inverse_opset19"})
 
 
 class OnnxTruth:
@@ -44,13 +50,11 @@ class OnnxTruth:
     def _unlike(self, got: torch.Tensor, want: torch.Tensor) -> torch.Tensor:
         if not want.is_floating_point():
             return got != want
-        rtol = self.test.rtol
-        if want.dtype in (torch.float16, torch.bfloat16):
-            rtol = max(rtol, HALF_ULPS * torch.finfo(want.dtype).eps)
+        rtol = max(self.test.rtol, HALF_ULPS * torch.finfo(want.dtype).eps if self.test.name in NARROW else 0.0)
         g, w = got.double(), want.double()
         same = (g == w) | (g.isnan() & w.isnan())
-        largest = float(w[w.isfinite()].abs().max()) if bool(w.isfinite().any()) else 0.0
-        near = (g - w).abs() <= self.test.atol + rtol * w.abs() + OF_LARGEST * largest
+        atol = self.test.atol + (OF_LARGEST * float(w.abs().max()) if self.test.name in CANCELLED else 0.0)
+        near = (g - w).abs() <= atol + rtol * w.abs()
         return ~(same | (near & g.isfinite() & w.isfinite()))
 
 
@@ -64,3 +68,7 @@ class OnnxProgram(Program):
 class OnnxJudge(Judge):
     truth = OnnxTruth  # type: ignore[assignment]
     program = OnnxProgram
+
+    def goes_to_boards(self, case: Case, number: int, small: bool) -> bool:
+        assert isinstance(case, OnnxCase)
+        return case.test.chosen

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import onnx
 
 from conformance.onnx.cases import BAKED, CONSTANT, RUN_TIME, named
-from conformance.onnx.tests import SMALL, OnnxTest
+from conformance.onnx.judge import CANCELLED, NARROW
+from conformance.onnx.tests import EVERY, SMALL, OnnxTest
 from conformance.results import COUNTED, Operator, Row, general, on_boards, totals
 
 MARKER = "<!-- The rest is written by `make conformance-onnx`; do not edit. -->"
-EVERY = 4
 KINDS = (RUN_TIME, BAKED, CONSTANT)
 
 
@@ -35,8 +35,12 @@ def generated(operators: Sequence[Operator], tests: Sequence[OnnxTest]) -> str:
         f"name. {passed[RUN_TIME]:,} of those that pass are given all of their inputs at run time; in {passed[BAKED]} "
         "shapes, axes, counts and the like are baked in, as `--bake` does, because a compiled model needs them before "
         f"it runs, and {passed[CONSTANT]} have no other inputs, so that their results are constants, such as those of "
-        f"`Range`. Every {EVERY}th test that fits may run on an emulated board too; in this run: "
-        f"{on_boards(nodes) or 'none'}.\n",
+        f"`Range`. Of every {EVERY}th test by name ({sum(t.chosen for t in tests):,}), {_chosen(nodes, tests)} pass on "
+        f"the host; of these, {on_boards(nodes) or 'none'} as well.\n",
+        f"{len(NARROW) + len(CANCELLED)} tests have a wider tolerance than ONNX gives. Of {len(NARROW)} with 16-bit "
+        f"floats the expected outputs were rounded to 16 bits after each step, and ONNX's tolerance is less than the "
+        f"last of these bits: two units of it are allowed ({_names(NARROW)}). Of {len(CANCELLED)} some expected "
+        f"outputs are what float32 leaves of zeros: 2^-20 of the largest output is allowed ({_names(CANCELLED)}).\n",
         "Networks that come as files with the package:\n",
         *(f"- {o.name}: {o.count('pass')} of {sum(sum(r.counts.values()) for r in o.rows.values())} pass, "
           f"{o.count('wrong')} wrong{_reasons(o)}" for o in files),
@@ -48,6 +52,16 @@ def generated(operators: Sequence[Operator], tests: Sequence[OnnxTest]) -> str:
         lines.append(f"| {operator.name} | {' | '.join(cells)} | {_reasons(operator).removeprefix('; ')} |")
     lines.append(f"\n{_missing(nodes, tests)}")
     return "\n".join(lines) + "\n"
+
+
+def _chosen(nodes: Sequence[Operator], tests: Sequence[OnnxTest]) -> int:
+    """The tests for the board that pass on the host."""
+    failed = {named(tests, o.name)[index].name for o in nodes for _, index, _, _ in o.problems()}
+    return sum(test.chosen and test.name not in failed for test in tests)
+
+
+def _names(tests: Iterable[str]) -> str:
+    return ", ".join(sorted(name.removeprefix("test_") for name in tests))
 
 
 def _cell(row: Row | None) -> str:

@@ -10,11 +10,12 @@ from typing import Any
 import onnx
 
 from pilotlight.capture.exported import capture_module
+from pilotlight.capture.onnx.blocks import full_accuracy
 from pilotlight.capture.onnx.file import normalized, read_model
 from pilotlight.capture.onnx.importer import imported
 from pilotlight.capture.onnx.inputs import ports, read_baked, read_examples
 from pilotlight.capture.onnx.module import named_model
-from pilotlight.capture.onnx.reference import OnnxReference, check_import
+from pilotlight.capture.onnx.reference import OnnxReference, check_import, lively
 from pilotlight.capture.onnx.support import check_operators
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Place
@@ -24,12 +25,13 @@ NOTES, NOTE = 16, 400  # entries of a file's own, and characters of each
 
 def capture_file(path: Path, inputs: Sequence[str], baked: Sequence[str] | Mapping[str, Any], name: str) -> Graph:
     """The graph of an ONNX file for inputs such as "x=1x3x96x96", with some that are part of the model: "axes=1"."""
-    original = read_model(path)
+    original = full_accuracy(read_model(path))
     model = normalized(original, path)
     check_operators(model)
     wanted = ports(model.graph)
     values = read_baked(wanted, baked, path)
     examples = read_examples({k: port for k, port in wanted.items() if k not in values}, inputs, path)
+    examples = lively(original, examples, values)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

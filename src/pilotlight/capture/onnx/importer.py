@@ -19,7 +19,7 @@ from onnx.reference import ReferenceEvaluator
 from torch._subclasses import FakeTensorMode
 from torch.utils import _pytree as pytree
 
-from pilotlight.capture.onnx import integers, operators
+from pilotlight.capture.onnx import blocks, integers, operators
 from pilotlight.capture.onnx.control import CONTROL, Inside
 from pilotlight.capture.onnx.definitions import definition
 from pilotlight.capture.onnx.expansions import expansion
@@ -233,6 +233,8 @@ class Importer:
                 return True
         elif node.op_type in ("MatMul", "Gemm") and self.outside(node.input[1]) in self.quants.weights:
             made = integers.linear(node, values, self.quants.weights[self.outside(node.input[1])])
+        elif blocks.is_block_product(node):
+            made = blocks.block_product(node, values)
         else:
             return False
         if made is None:

@@ -46,7 +46,7 @@ class QuantizedWeight:
     @property
     def module(self) -> nn.Module:
         constants = {"data": torch.from_numpy(self.data), "scales": torch.from_numpy(self.scales)}
-        return OnnxNode(_weights, [Held("data"), Held("scales")], {"axis": self.axis}, constants)
+        return OnnxNode(real_weights, [Held("data"), Held("scales")], {"axis": self.axis}, constants)
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Quants:
             self.weights[new] = self.weights[old]
 
 
-def _weights(data: Tensor, scales: Tensor, *, axis: int) -> Tensor:
+def real_weights(data: Tensor, scales: Tensor, *, axis: int) -> Tensor:
     zeros = torch.zeros(scales.shape[0], dtype=torch.int64)
     return torch.ops.quantized_decomposed.dequantize_per_channel(data, scales, zeros, axis, -128, 127, torch.int8)
 
@@ -176,4 +176,4 @@ def linear(node: onnx.NodeProto, values: Sequence[Any], by: QuantizedWeight) -> 
 
 
 def _linear(x: Tensor, data: Tensor, scales: Tensor, bias: Tensor | None = None) -> Tensor:
-    return F.linear(x, _weights(data, scales, axis=0), bias)
+    return F.linear(x, real_weights(data, scales, axis=0), bias)

@@ -20,6 +20,8 @@ from pilotlight.errors import PilotlightError
 from pilotlight.graph import Answers
 
 _FINE, _COARSE = 1e-3, 0.25
+_INTEGER = ("ConvInteger", "MatMulInteger", "QGemm")
+_WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 PATIENCE = 4.0  # seconds for one run in float64
 
 
@@ -78,17 +80,41 @@ class OnnxReference:
                 yield answers
 
 
-def _runtime(model: onnx.ModelProto) -> tuple[Any, str] | None:
-    """ONNX Runtime, if it is installed and takes the model."""
-    with contextlib.suppress(Exception):  # not installed, or a model that it does not take
-        import onnxruntime
+def lively(
+    model: onnx.ModelProto, examples: Mapping[str, torch.Tensor], baked: Mapping[str, np.ndarray]
+) -> dict[str, torch.Tensor]:
+    """The examples with other integers than zeros, where ONNX Runtime takes them: zeros divide nothing and show little.
+    Some models take small numbers only, such as rows of a table."""
+    whole = [name for name, x in examples.items() if x.dtype in _WHOLE and x.numel()]
+    found = _runtime(model) if whole else None
+    for most in (3, 1) if found is not None else ():
+        tried = dict(examples)
+        for name in whole:
+            x = examples[name]
+            tried[name] = (torch.arange(x.numel()) % most + 1).to(x.dtype).reshape(x.shape)
+        with contextlib.suppress(Exception):  # whatever a runtime raises
+            OnnxAnswers(found[0], list(tried), baked)(*tried.values())  # type: ignore[index]
+            return tried
+    return dict(examples)
 
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-        return session, f"ONNX Runtime {onnxruntime.__version__}"
+
+def _runtime(model: onnx.ModelProto) -> tuple[Any, str] | None:
+    """ONNX Runtime, if it is installed and takes the model. On some processors it saturates sums of products of uint8
+    and int8 at 16 bits, unless it is told not to, which needs more optimizations than are good for other models."""
+    products = any(n.op_type in _INTEGER or n.op_type.startswith("QLinear") for n in model.graph.node)
+    for exact in (True, False) if products else (False,):
+        with contextlib.suppress(Exception):  # not installed, or a model that it does not take
+            import onnxruntime
+
+            levels = onnxruntime.GraphOptimizationLevel
+            options = onnxruntime.SessionOptions()
+            options.log_severity_level = 4
+            options.intra_op_num_threads = options.inter_op_num_threads = 1
+            options.graph_optimization_level = levels.ORT_ENABLE_EXTENDED if exact else levels.ORT_ENABLE_BASIC
+            options.add_session_config_entry("session.x64quantprecision", "1" if exact else "0")
+            options.add_session_config_entry("session.disable_quant_qdq", "1" if exact else "0")
+            session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+            return session, f"ONNX Runtime {onnxruntime.__version__}"
     return None
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import onnx
 
 from pilotlight.capture.onnx import operators
+from pilotlight.capture.onnx.blocks import is_block_product
 from pilotlight.capture.onnx.control import CONTROL
 from pilotlight.capture.onnx.definitions import is_defined
 from pilotlight.capture.onnx.expansions import is_expanded
@@ -29,12 +30,14 @@ def named_nodes(graph: onnx.GraphProto, prefix: str = "") -> Iterator[tuple[str,
 
 
 def _problem(node: onnx.NodeProto) -> str | None:
-    if is_expanded(node) or node.op_type in ("Constant", *CONTROL):
+    if is_expanded(node) or is_block_product(node) or node.op_type in ("Constant", *CONTROL):
         return None
     if operators.find(node.domain, node.op_type) is not None:
         return None
     if node.op_type in RANDOM:
         return "it draws random numbers, which a compiled model does not"
+    if node.op_type.startswith("String") or node.op_type == "RegexFullMatch":
+        return "it works on strings, which no kernel handles"
     if node.domain not in ("", "ai.onnx", MICROSOFT) and not onnx.defs.has(node.op_type, node.domain):
         return f"it is a custom operator of the domain {node.domain!r}"
     return None if is_defined(node) else "no function computes it yet"

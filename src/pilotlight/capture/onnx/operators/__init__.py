@@ -6,8 +6,10 @@ from pilotlight.capture.onnx.operators import (
     cast,
     create,
     dense,
+    detection,
     index,
     norm,
+    optimizer,
     pool,
     quantized,
     recurrent,
@@ -22,6 +24,6 @@ from pilotlight.capture.onnx.operators import (
 from pilotlight.capture.onnx.registry import find
 
 __all__ = [
-    "activation", "arithmetic", "cast", "create", "dense", "find", "index", "norm", "pool", "quantized", "recurrent",
-    "reduce", "resize", "sequence", "shape", "signal", "unary", "vision",
+    "activation", "arithmetic", "cast", "create", "dense", "detection", "find", "index", "norm", "optimizer", "pool",
+    "quantized", "recurrent", "reduce", "resize", "sequence", "shape", "signal", "unary", "vision",
 ]

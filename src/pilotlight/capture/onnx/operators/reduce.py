@@ -14,13 +14,13 @@ _Reduction = Callable[[Tensor, list[int], bool], Tensor]
 
 def _largest(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     if x.dtype == torch.bool:
-        return torch.amax(x.to(torch.uint8), axes, keep).to(torch.bool)
+        return _largest(x.to(torch.uint8), axes, keep).to(torch.bool)
     return torch.amax(x, axes, keep) if x.numel() else _empty(x, axes, keep, -1)
 
 
 def _smallest(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     if x.dtype == torch.bool:
-        return torch.amin(x.to(torch.uint8), axes, keep).to(torch.bool)
+        return _smallest(x.to(torch.uint8), axes, keep).to(torch.bool)
     return torch.amin(x, axes, keep) if x.numel() else _empty(x, axes, keep, 1)
 
 

@@ -19,6 +19,11 @@ def shape(x: Tensor, *, start: int = 0, end: int | None = None) -> Tensor:
     return torch.tensor(list(x.shape)[start:end])
 
 
+@operator("Size")
+def size(x: Tensor) -> Tensor:
+    return torch.tensor(x.numel())
+
+
 @operator("Reshape", fixed=("shape",))
 def reshape(x: Tensor, shape: list[int], *, allowzero: int = 0) -> Tensor:
     return x.reshape([x.shape[k] if not n and not allowzero else n for k, n in enumerate(shape)])
