@@ -25,6 +25,7 @@ from typing import Any
 import torch
 
 from conformance.cases import Case
+from pilotlight.graph.ports import as_floats
 
 ULPS = 4.0
 TIMES_OWN = 8.0
@@ -60,6 +61,7 @@ class Truth:
             what = f"output {number}: "
             if got.shape != single.shape or got.dtype != single.dtype:
                 return f"{what}{got.dtype}{list(got.shape)} instead of {single.dtype}{list(single.shape)}"
+            got, single, exact = as_floats(got), as_floats(single), as_floats(exact)
             bad = _unlike(got, single, exact, None)
             if bad.any() and single.is_floating_point():
                 terms = terms or self._terms()
@@ -102,13 +104,15 @@ class Truth:
     def _terms(self) -> list[torch.Tensor]:
         """The size of what each output element is made of."""
         assert self.exact is not None
-        sizes = [torch.zeros(x.shape, dtype=torch.float64) for x in self.exact]
+        sizes = [torch.zeros(as_floats(x).shape, dtype=torch.float64) for x in self.exact]
         generator = torch.Generator().manual_seed(0)
         for _ in range(PAIRS):
-            signs = [torch.randint(0, 2, x.shape, generator=generator).double() * 2 - 1 if _is_float(x) else None
-                     for x in self.case.leaves()]
+            signs = [
+                torch.randint(0, 2, as_floats(x).shape, generator=generator).double() * 2 - 1 if _is_float(x) else None
+                for x in self.case.leaves()
+            ]
             up, down = (
-                self._wide([x if s is None else x.double() * (1 + way * NUDGE * s)
+                self._wide([x if s is None else _moved(x, way * NUDGE * s)
                             for x, s in zip(self.case.leaves(), signs, strict=True)])
                 for way in (1, -1)
             )
@@ -116,6 +120,7 @@ class Truth:
                 continue
             for k, (a, b, e) in enumerate(zip(up, down, self.exact, strict=True)):
                 if a.shape == b.shape == e.shape:
+                    a, b, e = as_floats(a), as_floats(b), as_floats(e)
                     least = torch.minimum((a.double() - e.double()).abs(), (b.double() - e.double()).abs())
                     sizes[k] = torch.maximum(sizes[k], least.nan_to_num(0.0, 0.0) / NUDGE)
         return sizes
@@ -141,7 +146,13 @@ def _unlike(
 
 
 def _is_float(x: Any) -> bool:
-    return isinstance(x, torch.Tensor) and x.is_floating_point()
+    return isinstance(x, torch.Tensor) and (x.is_floating_point() or x.is_complex())
+
+
+def _moved(x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+    """A tensor whose numbers are moved by a share of them, the parts of complex ones by themselves."""
+    moved = as_floats(x).double() * (1 + by)
+    return torch.view_as_complex(moved) if x.is_complex() else moved
 
 
 def _clones(leaves: Sequence[Any]) -> list[Any]:
@@ -153,7 +164,10 @@ def _clones(leaves: Sequence[Any]) -> list[Any]:
 def _widen(x: Any) -> Any:
     if isinstance(x, torch.Tensor) and x.dtype in (torch.float32, torch.float16, torch.bfloat16):
         return x.double()
-    return torch.float64 if x is torch.float32 else x
+    if isinstance(x, torch.Tensor) and x.dtype == torch.complex64:
+        return x.to(torch.complex128)
+    return {torch.float32: torch.float64, torch.complex64: torch.complex128}.get(x, x) if isinstance(
+        x, torch.dtype) else x
 
 
 @contextmanager

@@ -96,7 +96,7 @@ class Laid:
 
 
 def _has_strides(x: object) -> bool:
-    return isinstance(x, torch.Tensor) and x.layout == torch.strided and not x.is_complex()
+    return isinstance(x, torch.Tensor) and x.layout == torch.strided
 
 
 def laid_out(case: Case, layout: str) -> Case | None:

@@ -11,7 +11,8 @@ import torch
 
 from conformance.cases import Case
 
-DTYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
+REAL = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
+DTYPES = {**REAL, "complex64": torch.complex64}
 
 
 class OpInfoSource:

@@ -13,9 +13,10 @@ from conformance.results import Operator, general, summary, totals
 _HEAD = """# Operators
 
 Written by `make conformance`; do not edit. PyTorch ships samples for its operators (OpInfo). Every sample in float32,
-int64 and bool becomes a module, is captured, compiled to C, built with all warnings as errors and sanitizers on, run on
-the host and compared with eager PyTorch: integers exactly, floats against float64 (`tests/conformance/judge.py` has the
-rule). A sample that the compiler refuses must be refused by name. The columns show samples passed / run.
+int64, bool and complex64 becomes a module, is captured, compiled to C, built with all warnings as errors and sanitizers
+on, run on the host and compared with eager PyTorch: integers exactly, floats and the parts of complex numbers against
+float64 (`tests/conformance/judge.py` has the rule). A sample that the compiler refuses must be refused by name. The
+columns show samples passed / run.
 
 {summary}.
 """
@@ -26,7 +27,7 @@ _LEFT_OUT = {
     "export": "`torch.export` itself fails, or eager PyTorch does.",
     "no-tensor": "The result has no tensor in it.",
     "outside": "An operator that is neither core ATen nor on the list of what else exports contain "
-    "(`tests/conformance/scope.py`), or a dtype that is not covered (complex numbers, float64).",
+    "(`tests/conformance/scope.py`), or a dtype that is not covered (float64, complex128).",
 }
 
 

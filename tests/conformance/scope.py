@@ -18,6 +18,7 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from pilotlight import ops
+from pilotlight.ops.complex.base import rule
 
 # What exports of real models contain besides core ATen, by packet.
 EXTRA = frozenset((
@@ -26,12 +27,12 @@ EXTRA = frozenset((
     "unfold", "im2col", "col2im", "unfold_copy", "linalg_vector_norm", "max", "min", "sort", "topk", "argsort",
     "cumsum", "cumprod", "einsum", "pixel_shuffle", "pixel_unshuffle", "grid_sampler", "grid_sampler_2d",
     "grid_sampler_3d", "embedding_bag", "_embedding_bag", "_embedding_bag_forward_only", "nonzero",
-    "nonzero_static", "masked_select",
+    "nonzero_static", "masked_select", "stft", "istft",
 ))
 INTERPOLATE = re.compile(r"_?upsample_\w+")
 DTYPES = frozenset((
     torch.float32, torch.float16, torch.bfloat16, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8,
-    torch.bool,
+    torch.bool, torch.complex64,
 ))
 _EMPTY = ("empty", "new_empty")
 _OVERWRITE = ("aten.fill.", "aten.full_like.", "aten.zeros_like.", "aten.ones_like.")
@@ -88,7 +89,7 @@ def _reason(node: torch.fx.Node) -> LeftOut | None:
     packet = name.partition(".")[0]
     known = not packet.endswith("_backward") and (
         torch.Tag.core in tags or packet in EXTRA or INTERPOLATE.fullmatch(packet)
-        or ops.lowering(name) is not None or name.startswith(("_assert", "sym_constrain"))
+        or ops.lowering(name) is not None or rule(name) is not None or name.startswith(("_assert", "sym_constrain"))
         or not isinstance(target, torch._ops.OpOverload)  # control flow, and arithmetic on sizes
     )
     return None if known else LeftOut("outside", f"aten.{name}" if "::" not in name else name)
