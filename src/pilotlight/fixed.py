@@ -13,7 +13,8 @@ right shift comes first:
 One rounded high multiply is an instruction of its own on Cortex-M with DSP (SMMULR, SMMLAR) and Helium (VRMULH), one
 64-bit multiply elsewhere.
 
-`tflm`, of quantized TFLite files, gives the bytes of TensorFlow Lite for Microcontrollers, which rounds twice:
+`tflm`, of quantized TFLite files and of models that are quantized here with `numerics="tflm"`, gives the bytes of
+TensorFlow Lite for Microcontrollers, which rounds twice. Its scales are float32.
 
     srdhm(a, q) = (int64(a) * q + 2^30) >> 31                       half up
     rdbpot(a, e) = a / 2^e                                          half away from zero
@@ -28,6 +29,7 @@ In both contracts the C, the assembly and this file give the same bits.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,6 +147,13 @@ def tflm_requantize(
 ) -> np.ndarray:
     """Accumulators (last axis: channels) as the next layer's integers under TFLM's contract."""
     return np.clip(int32(tflm_scaled(acc, q, shifts) + zero_point), *limits).astype(dtype)
+
+
+def tflm_steps(number: float, scale: float) -> int:
+    """How many steps of a scale a number is, as TFLM computes the limits of an activation: in float32, half away from
+    zero."""
+    ratio = float(np.float32(number) / np.float32(scale))
+    return int(math.copysign(math.floor(abs(ratio) + 0.5), ratio))
 
 
 def check_accumulator(weight: np.ndarray, bias: np.ndarray, shift: int, largest: int = 128) -> None:

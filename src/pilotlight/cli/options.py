@@ -127,6 +127,7 @@ class Request:
     quantize: str | None = None
     calibrate: Path | None = None
     observer: str = "minmax"
+    numerics: str | None = None
     min_weights: int | None = None
     group: int | None = None
     wide: tuple[str, ...] = ()
@@ -198,7 +199,7 @@ class Request:
             from pilotlight.session import read_inputs
 
             samples, labels = read_inputs(self.calibrate, graph.inputs) if self.calibrate else ([], None)
-            names = ("min_weights", "group", "max_loss")
+            names = ("min_weights", "group", "max_loss", "numerics")
             choices = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
             quantized = quantize(
                 graph, samples, self.quantize, observer=self.observer, wide=self.wide, labels=labels,
@@ -211,6 +212,7 @@ class Request:
         mode = self.quantize or ""
         for option, given, modes in (
             ("--wide", self.wide, ("int8",)),
+            ("--numerics", self.numerics is not None, ("int8",)),
             ("--float-io", self.choices.get("float_io"), ("int8", "int16x8", "auto")),
             ("--min-weights", self.min_weights is not None, ("weights-int8", "weights-int4")),
             ("--group", self.group is not None, ("weights-int4",)),
@@ -333,6 +335,11 @@ _QUANTIZATION: dict[str, Callable[[Any], Any]] = {
     "observer": click.option(
         "--observer", type=click.Choice(["minmax", "moving-average", "percentile", "mse"]), default="minmax",
         show_default=True, help="How ranges are found in the calibration data.",
+    ),
+    "numerics": click.option(
+        "--numerics", type=click.Choice(["pilotlight", "tflm"]),
+        help="int8: whose arithmetic; tflm gives the bytes of TensorFlow Lite for Microcontrollers, and refuses what "
+        "it has no int8 form of.",
     ),
     "wide": click.option(
         "--wide", multiple=True, metavar="MODULE",

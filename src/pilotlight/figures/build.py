@@ -46,7 +46,7 @@ def _saving(build: Build, counted: Profile | None, for_speed: int | None) -> dic
 
 
 def widths(build: Build) -> dict[str, Any] | None:
-    """MACs by width; for a search also what it chose, and how many more bytes than int8 that takes."""
+    """The contract and MACs by width; for a search also what it chose, and how many more bytes than int8 that takes."""
     quantization = build.lowered.quantization
     if quantization is None:
         return None
@@ -54,7 +54,7 @@ def widths(build: Build) -> dict[str, Any] | None:
     for node in build.lowered.nodes:
         for inner, count in ops.get(node.op).work(node):
             macs[_WIDTHS.get(inner.inputs[0].dtype, "float") if inner.inputs else "float"] += count
-    figures: dict[str, Any] = {"mode": quantization.mode, "macs": macs}
+    figures: dict[str, Any] = {"mode": quantization.mode, "numerics": build.lowered.numerics, "macs": macs}
     if not isinstance(quantization, AutoQuantization):
         return figures
     return figures | quantization.as_dict() | {"cost": _cost(build)}

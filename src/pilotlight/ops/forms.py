@@ -1,8 +1,9 @@
-"""Which integer nodes take the place of a float operator, by the width of the activations.
+"""Which integer nodes take the place of a float operator, by the width of the activations and the graph's contract.
 
 `@form("softmax", width=8)` registers a function that returns these nodes, or None where it cannot. A form of width 8
 reads and writes int8. One of width 16 sees 16 bits only, because `passes/integer.py` widens and narrows what has 8;
-those registered with `narrows` may write 8 bits themselves.
+those registered with `narrows` may write 8 bits themselves. `numerics=TFLM` registers the form of TFLM's contract
+(`pilotlight.fixed`); an operator that has none is refused there.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Integer:
         if value.data is None or value.dtype == WIDTHS[width]:
             return value
         scale = max(float(np.abs(value.data).max()) / LIMITS[width][1], 2.0**-40)
+        if self.graph.numerics == fixed.TFLM:
+            scale = float(np.float32(scale))
         made = self.graph.constant(np.rint(value.data / scale).astype(WIDTHS[width].numpy), value.name)
         made.quant = Quant(scale, 0)
         return made
@@ -53,22 +56,23 @@ class Integer:
 
 IntegerForm = Callable[[Integer], "list[Node] | None"]
 
-_FORMS: dict[tuple[str, int], IntegerForm] = {}
+_FORMS: dict[tuple[str, int, str], IntegerForm] = {}
 _NARROWS: set[str] = set()
 _FLOAT_INPUTS: dict[str, tuple[int, ...]] = {}
 
 
 def form(
-    *names: str, width: int, narrows: bool = False, float_inputs: tuple[int, ...] = ()
+    *names: str, width: int, narrows: bool = False, float_inputs: tuple[int, ...] = (),
+    numerics: str = fixed.PILOTLIGHT,
 ) -> Callable[[IntegerForm], IntegerForm]:
     """Register how float operators are computed with activations of `width` bits; `float_inputs` are those that the
     form quantizes itself."""
 
     def wrap(function: IntegerForm) -> IntegerForm:
         for name in names:
-            if (name, width) in _FORMS:
+            if (name, width, numerics) in _FORMS:
                 raise ValueError(f"{name} has two forms of {width} bits")
-            _FORMS[name, width] = function
+            _FORMS[name, width, numerics] = function
         _NARROWS.update(names if narrows else ())
         _FLOAT_INPUTS.update(dict.fromkeys(names, float_inputs) if float_inputs else {})
         return function
@@ -76,8 +80,13 @@ def form(
     return wrap
 
 
-def form_of(name: str, width: int) -> IntegerForm | None:
-    return _FORMS.get((name, width))
+def form_of(name: str, width: int, numerics: str = fixed.PILOTLIGHT) -> IntegerForm | None:
+    return _FORMS.get((name, width, numerics))
+
+
+def forms(width: int, numerics: str) -> list[str]:
+    """The operators that have such a form."""
+    return sorted(name for name, bits, contract in _FORMS if (bits, contract) == (width, numerics))
 
 
 def narrows(name: str) -> bool:

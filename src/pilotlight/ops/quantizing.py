@@ -61,6 +61,7 @@ class Treatment:
     function: bool = False  # of one tensor and numbers, element by element: any chain of these is one table
     clamp: bool = False  # becomes the limits of the operator before it
     activations: int | None = None  # so many of the first arguments are activations; None: all tensors
+    tflm: ResultScale | None = None  # the result's scale under TFLM's contract, where it is another
 
 
 OWN = Treatment(OwnScale())
@@ -69,6 +70,7 @@ LARGEST = Treatment(SharedScale(largest=True))
 READ = Treatment(ReadOnly())
 FUNCTION = Treatment(function=True)
 CLAMP = Treatment(function=True, clamp=True)
+AVERAGE = Treatment(OwnScale(), tflm=SharedScale())  # TFLM does not rescale averages
 WITH_PARAMETERS = Treatment(OwnScale(), activations=1)  # a norm's own parameters stay as they are
 
 _TREATMENTS: dict[str, Treatment] = {}

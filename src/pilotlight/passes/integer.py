@@ -8,6 +8,9 @@ Four rewrites run over the nodes in order, so that integers flow as far as they 
 - an operator that has an integer form (`ops/forms.py`) and whose result is only read by a quantize takes both in.
 An operator of which any input or the result has 16 bits takes its 16-bit form: 8-bit inputs are widened before it,
 exactly, and 8-bit results narrowed after it. What is left in float is named with its reason.
+
+Under TFLM's contract (`Graph.numerics`) an operator takes the form of that contract. There each pointwise operator is
+one of TFLM's, and nothing is left in float: what has no form is refused by name.
 """
 
 from __future__ import annotations
@@ -20,9 +23,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pilotlight import ops
-from pilotlight.errors import PilotlightError
+from pilotlight.errors import PilotlightError, UnsupportedError
 from pilotlight.fixed import INT8 as LIMITS8
 from pilotlight.fixed import INT16 as LIMITS16
+from pilotlight.fixed import TFLM, tflm_steps
 from pilotlight.graph import Graph, Node, Quant, Value
 from pilotlight.graph.dtypes import INT8, INT16, DType
 from pilotlight.ops.dense.conv import NO_CLAMP
@@ -97,7 +101,7 @@ class _Rewriter:
             self._replace(node.output, value)
             return
         q = Integer(self.graph, node, [value], wanted, node.output.dtype, _limits(node))
-        form = form_of("requantize", _width(q))
+        form = form_of("requantize", _width(q), self.graph.numerics)
         assert form is not None
         made, _ = _tried(partial(form, q))
         if made is None:
@@ -119,8 +123,8 @@ class _Rewriter:
             if filler is None:
                 return False
             attrs["value"] = int(filler)
-        if is_test(node) and len(values) != len(node.inputs):
-            return False  # a constant lies between two integers
+        if is_test(node) and (len(values) != len(node.inputs) or self.graph.numerics == TFLM):
+            return False  # a constant lies between two integers; TFLM rounds before it compares
         if is_pointwise(node.op) and sum(v.elements > 1 or not v.is_constant for v in node.inputs) == 1:
             return False  # perhaps part of a function
         inputs = [self._integers(v, quant, dtype) for v in node.inputs]
@@ -149,6 +153,8 @@ class _Rewriter:
 
     def _function(self, node: Node) -> bool:
         """A quantize or a test after pointwise operators of one tensor."""
+        if self.graph.numerics == TFLM:
+            return False
         if node.op == "quantize":
             function = function_of_one(node.inputs[0], self.producers, self.real)
             quant = Quant(node.attrs["scale"], node.attrs["zero"])
@@ -181,7 +187,7 @@ class _Rewriter:
         return first if same else None
 
     def _convert(self, node: Node, target: Node) -> bool:
-        hides = masked(node, self.producers)
+        hides = None if self.graph.numerics == TFLM else masked(node, self.producers)
         if hides is not None and hides.x in self.real and target.output.dtype == INT8:
             return self._hidden(node, target, hides)
         kept = float_inputs(node.op)
@@ -270,6 +276,10 @@ def _width(q: Integer) -> int:
 def _integer_nodes(q: Integer) -> tuple[list[Node] | None, str]:
     """The nodes of an operator's integer form, or None and the reason."""
     name, width = q.node.op, _width(q)
+    if q.graph.numerics == TFLM:
+        form = form_of(name, width, TFLM)
+        return (None, f"TFLM has no int8 form of {name}") if form is None else (
+            form(q), f"TFLM has no int8 form of {name} with these arguments")
     kind, form, narrow = "16-bit" if width == 16 else "integer", form_of(name, width), form_of(name, 8)
     if form is None and q.dtype == INT8 and narrow is not None:
         return _in_eight_bits(q, narrow)
@@ -316,13 +326,39 @@ def to_integers(graph: Graph) -> Graph:
     """Rewrite a graph that PT2E quantized; what stays float is in `graph.fallbacks`."""
     wanted = graph.quantization is not None and graph.quantization.mode in ("int8", "int16x8")
     if wanted or any(node.op == "quantize" for node in graph.nodes):
-        graph, clamps = _clamp_integers(quantize_layers(graph))
+        graph, clamps = _clamp_integers(graph if graph.numerics == TFLM else quantize_layers(graph))
         rewriter = _Rewriter(_lift_quantize(graph, clamps), clamps)
         graph = remove_dead(rewriter.run())
         graph.fallbacks = [
             Fallback(n, rewriter.reasons.get(n, "its result is not quantized")) for n in graph.nodes if _is_real(n)
         ]
+        if graph.numerics == TFLM:
+            _refuse_floats(graph)
     return graph
+
+
+def _refuse_floats(graph: Graph) -> None:
+    """Under TFLM's contract integers go from the inputs to the outputs."""
+    given: dict[Value, Quant] = {}
+    problems = [_not_tflm(found.node, f"{ops.get(found.node.op).describe(found.node)} would stay float: {found.reason}")
+                for found in graph.fallbacks]
+    ports = {port.value for port in graph.inputs}
+    for node in graph.nodes:
+        if node.subgraphs:
+            problems.append(_not_tflm(node, f"{node.op} runs subgraphs, which stay float"))
+        elif node.op == "quantize" and not problems:
+            x, quant = node.inputs[0], Quant(node.attrs["scale"], node.attrs["zero"])
+            if x not in ports or given.setdefault(x, quant) != quant:
+                problems.append(_not_tflm(node, f"{x.name} is quantized from float inside the model"))
+    if problems:
+        raise UnsupportedError(problems)
+
+
+def _not_tflm(node: Node, why: str) -> PilotlightError:
+    return PilotlightError(
+        f"under the numerics of TFLM {why}", where=str(node.place), kind="unsupported",
+        hint="quantize with the numerics of pilotlight, which is the default, or change this operator",
+    )
 
 
 def _is_real(node: Node) -> bool:
@@ -379,7 +415,9 @@ def _clamp_integers(graph: Graph) -> tuple[Graph, dict[Value, Clamp]]:
             if not edit.alone(above.output) or bound.data is None or bound.elements != 1:
                 break
             number = float(bound.data.reshape(-1)[0])
-            limit = round(number / node.attrs["scale"]) + node.attrs["zero"]
+            scale = node.attrs["scale"]
+            steps = tflm_steps(number, scale) if graph.numerics == TFLM else round(number / scale)
+            limit = steps + node.attrs["zero"]
             lo, hi = clamps.get(node.output, NO_CLAMP)
             side, choose = ("lo", max) if above.op == "clamp_min" else ("hi", min)
             clamps[node.output] = (max(lo, number), hi) if side == "lo" else (lo, min(hi, number))

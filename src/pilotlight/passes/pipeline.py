@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pilotlight.errors import PilotlightError
+from pilotlight.fixed import TFLM
 from pilotlight.graph import Graph, verify
 from pilotlight.passes.activation import absorb_padding, fuse_clamps
 from pilotlight.passes.affine import fold_affine
@@ -48,6 +50,11 @@ def optimize(
 ) -> Graph:
     """Run every pass, on subgraphs first; with `check` the graph is verified after each. Passes in `chosen`
     replace ours for the graph itself."""
+    if float_io and graph.numerics == TFLM:
+        raise PilotlightError(
+            "under the numerics of TFLM inputs and outputs are integers; float ones are not supported",
+            hint="omit --float-io: the header has functions that convert numbers", kind="unsupported",
+        )
     for node in graph.nodes:
         for attribute, inner in node.subgraphs.items():
             node.attrs[attribute] = optimize(inner, keep_io=True, float_io=True, check=check)

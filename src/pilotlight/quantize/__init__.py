@@ -22,6 +22,7 @@ from pilotlight.capture.exported import capture_exported
 from pilotlight.capture.reference import example_inputs, functionalize, one_thread
 from pilotlight.capture.signatures import read_once
 from pilotlight.errors import PilotlightError
+from pilotlight.fixed import PILOTLIGHT, TFLM
 from pilotlight.graph import Graph, Program, Quantization
 from pilotlight.quantize import weights
 from pilotlight.quantize.choice import Predicate, among, every, named
@@ -40,7 +41,7 @@ def quantize(
     graph: Graph | Program, calibration: Iterable[Any] = (), mode: str = "int8", *, observer: str = "minmax",
     limit: int = LIMIT, min_weights: int = MIN_WEIGHTS, group: int = GROUP, wide: Sequence[str] = (),
     keep_float: Sequence[str] = (), labels: torch.Tensor | None = None, max_loss: float = MAX_LOSS,
-    progress: Progress | None = None,
+    progress: Progress | None = None, numerics: str = PILOTLIGHT,
 ) -> Graph:
     """Quantize a captured graph with sample inputs: an iterable of inputs or of batches of them, such as a DataLoader
     (`quantize/samples.py`); at most `limit` samples are used.
@@ -49,11 +50,14 @@ def quantize(
     `keep_float` are not quantized at all. `labels` and `max_loss` are for the mode "auto", which chooses both.
     `min_weights` and `group` are for the weight-only modes: layers with fewer than `min_weights` weights
     stay float, and `group` is the number of int4 weights per scale.
+    `numerics="tflm"`, for "int8", computes every operator as TensorFlow Lite for Microcontrollers does
+    (`pilotlight.fixed`); one that it has no int8 form of is refused when the graph is compiled.
     """
     if isinstance(graph, Program):
         raise not_quantized(graph)
     _refuse_lengths(graph)
     _check_weights(graph)
+    _check_numerics(numerics, mode, wide, keep_float)
     if mode in weights.MODES:
         return weights.quantize_weights(graph, mode, min_weights=min_weights, group=group)
     if mode not in MODES:
@@ -69,7 +73,20 @@ def quantize(
     functional = functionalize(graph.torch_program)
     module = flat_module(functional)
     chosen = every if mode == "int16x8" else among(named(module, wide))
-    return quantize_pt2e(graph, functional, samples, mode, observer, chosen, among(named(module, keep_float)))
+    return quantize_pt2e(
+        graph, functional, samples, mode, observer, chosen, among(named(module, keep_float)), numerics)
+
+
+def _check_numerics(numerics: str, mode: str, wide: Sequence[str], keep_float: Sequence[str]) -> None:
+    if numerics not in (PILOTLIGHT, TFLM):
+        raise PilotlightError(
+            f"unknown numerics {numerics!r}", hint=f"known: {PILOTLIGHT}, {TFLM}", kind="usage")
+    odd = mode if mode != "int8" else "wide modules" if wide else "modules in float" if keep_float else None
+    if numerics == TFLM and odd:
+        raise PilotlightError(
+            f"the numerics of TFLM are for int8 throughout, not for {odd}",
+            hint='quantize to "int8" without exceptions, or omit the numerics', kind="unsupported",
+        )
 
 
 def not_quantized(program: Program) -> PilotlightError:
@@ -102,22 +119,23 @@ def _check_weights(graph: Graph) -> None:
 
 def quantize_pt2e(
     graph: Graph, functional: ExportedProgram, samples: list[list[torch.Tensor]], mode: str, observer: str,
-    wide: Predicate, keep_float: Predicate,
+    wide: Predicate, keep_float: Predicate, numerics: str = PILOTLIGHT,
 ) -> Graph:
     """The graph with observers inserted, calibrated, converted and captured again; `functional` is its program, and the
     two predicates select among its nodes."""
     with _quiet(), torch.no_grad(), one_thread(), read_once():
-        converted = _convert(functional, samples, observer, wide, keep_float)
+        converted = _convert(functional, samples, observer, wide, keep_float, numerics)
         exported = torch.export.export(converted, tuple(example_inputs(functional)), strict=False)
     quantized = capture_exported(exported, graph.name)
     quantized.stand_for(graph)
+    quantized.numerics = numerics
     quantized.quantization = Quantization(mode, exported)
     return quantized
 
 
 def _convert(
     functional: ExportedProgram, samples: list[list[torch.Tensor]], observer: str, wide: Predicate,
-    keep_float: Predicate,
+    keep_float: Predicate, numerics: str,
 ) -> torch.nn.Module:
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
@@ -125,7 +143,7 @@ def _convert(
 
     module = flat_module(functional)
     initial = {name: state.clone() for name, state in states_of(module).items()}
-    quantizer = Int8Quantizer(observer, keep_float, wide, far_tensors(module, samples))
+    quantizer = Int8Quantizer(observer, keep_float, wide, far_tensors(module, samples), numerics)
     prepared = prepare_pt2e(module, quantizer)
     for number in range(len(samples)):
         run_sample(prepared, samples, number)

@@ -21,7 +21,16 @@ from torchao.quantization.pt2e.quantizer import (
     SharedQuantizationSpec,
 )
 
-from pilotlight.ops.quantizing import DenseLayer, FixedRange, OwnScale, ReadOnly, RecurrentLayer, SharedScale
+from pilotlight.fixed import PILOTLIGHT, TFLM
+from pilotlight.ops.quantizing import (
+    DenseLayer,
+    FixedRange,
+    OwnScale,
+    ReadOnly,
+    RecurrentLayer,
+    ResultScale,
+    SharedScale,
+)
 from pilotlight.quantize.constants import Constants, is_state, masked_scores
 from pilotlight.quantize.observers import activation_spec, weight_spec
 from pilotlight.quantize.operators import operator_name, treatment
@@ -37,10 +46,11 @@ class Int8Quantizer(Quantizer):
 
     def __init__(
         self, observer: str = "minmax", keep_float: Callable[[Node], bool] = never,
-        wide: Callable[[Node], bool] = never, far: Collection[str] = (),
+        wide: Callable[[Node], bool] = never, far: Collection[str] = (), numerics: str = PILOTLIGHT,
     ):
         self.specs = {bits: activation_spec(observer, bits) for bits in (8, 16)}
         self.keep_float, self.wide = keep_float, wide
+        self.tflm = numerics == TFLM
         self.far = frozenset(far)  # names of tensors that no scale can hold
         self.bits: dict[Node, int] = {}  # of results that are quantized
         self.given: set[Node] = set()  # depend on the model's inputs or states
@@ -50,7 +60,7 @@ class Int8Quantizer(Quantizer):
     def annotate(self, model: GraphModule) -> GraphModule:
         constant = Constants(model)
         for node in model.graph.nodes:
-            name, scale = operator_name(node), treatment(node).result
+            name, scale = operator_name(node), self._scale(node)
             if node.op == "placeholder":
                 self.bits[node] = self._chosen(node)
             if node.op == "placeholder" or is_state(node) or any(a in self.given for a in node.all_input_nodes):
@@ -87,9 +97,14 @@ class Int8Quantizer(Quantizer):
             self._function(node)
         return model
 
+    def _scale(self, node: Node) -> ResultScale | None:
+        """How the result of an operator gets its scale."""
+        declared = treatment(node)
+        return declared.tflm or declared.result if self.tflm else declared.result
+
     def _is_mask(self, constant: Constants, node: Node, name: str) -> bool:
         """A mask before a softmax becomes part of it: its low numbers get no scale."""
-        x = masked_scores(constant, node, name)
+        x = None if self.tflm else masked_scores(constant, node, name)
         ranges = [treatment(user).result for user in node.users]
         hiding = [scale for scale in ranges if isinstance(scale, FixedRange) and scale.hides]
         if x is None or not ranges or len(hiding) != len(ranges) or _shape(x) != _shape(node):
@@ -121,7 +136,8 @@ class Int8Quantizer(Quantizer):
         """The function reads its source quantized; results that are read outside the function are quantized."""
         source, scale = self.source[node], treatment(node).result
         ends = any(self.source.get(user) is not source for user in node.users)
-        alone = 16 in (self.bits[node], self.bits.get(source, 8))  # 16 bits have a table for single operators only
+        # 16 bits have a table for single operators only, and TFLM has single operators
+        alone = self.tflm or 16 in (self.bits[node], self.bits.get(source, 8))
         inputs = [a for a in node.all_input_nodes if a is source or (alone and a in self.source and _is_float(a))]
         output = None
         if _is_float(node) and (ends or alone):

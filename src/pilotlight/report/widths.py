@@ -14,6 +14,8 @@ def add_widths(grid: Table, figures: dict[str, Any] | None) -> None:
     if figures is None:
         return
     macs = figures["macs"]
+    if figures["numerics"] == "tflm":
+        grid.add_row("numerics", "tflm", "every operator gives the bytes of TensorFlow Lite for Microcontrollers")
     if "wider" in figures:
         allowed = f"allowed {figures['max_loss']:.2%}, int8 alone loses {figures['int8_loss']:.2%}"
         grid.add_row("loss", f"{figures['loss']:.2%}", f"{figures['rule']}; {allowed}")

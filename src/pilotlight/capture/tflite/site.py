@@ -10,6 +10,7 @@ import numpy as np
 
 from pilotlight.capture.tflite.model import FileOperator, FileTensor, OperatorOptions
 from pilotlight.errors import PilotlightError
+from pilotlight.fixed import tflm_steps
 from pilotlight.graph import BOOL, FLOAT16, FLOAT32, INT8, INT16, INT32, INT64, UINT8, DType, Graph, Quant, State, Value
 from pilotlight.graph.builder import Builder
 
@@ -142,10 +143,6 @@ class Site:
         least, most = LIMITS[self.result.type]
         quant = self.quant(self.result)
 
-        def integer(number: float) -> int:
-            ratio = np.float32(number) / np.float32(quant.scale)
-            return quant.zero_point + int(math.copysign(math.floor(abs(float(ratio)) + 0.5), ratio))
-
-        low_int = least if low == -math.inf else max(least, integer(low))
-        high_int = most if high == math.inf else min(most, integer(high))
+        low_int = least if low == -math.inf else max(least, quant.zero_point + tflm_steps(low, quant.scale))
+        high_int = most if high == math.inf else min(most, quant.zero_point + tflm_steps(high, quant.scale))
         return min(low_int, most), max(high_int, least)

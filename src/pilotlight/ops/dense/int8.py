@@ -100,12 +100,14 @@ def _layer(node: Node, shape: pack_f32.Conv2dShape) -> Int8Layer:
 
 
 def integer_weights(
-    weight: np.ndarray, weight_scale: np.ndarray, bias: np.ndarray, x_scale: float
+    weight: np.ndarray, weight_scale: np.ndarray, bias: np.ndarray, x_scale: float, float32: bool = False
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Weights (O, ...) as int8, bias as accumulators, and the scales used: a filter whose scale is so small that its
-    bias would need more than 30 bits gets a larger one."""
+    """Weights (O, ...) as int8, bias as accumulators, and the scales used, which may have to be float32: a filter whose
+    scale is so small that its bias would need more than 30 bits gets a larger one."""
     b = bias.astype(np.float64)
     scale = np.maximum(weight_scale, np.maximum(np.abs(b) / (x_scale * 2.0**30), 2.0**-40))
+    if float32:
+        scale = scale.astype(np.float32).astype(np.float64)
     shape = (len(scale),) + (1,) * (weight.ndim - 1)
     w = np.clip(np.rint(weight.astype(np.float64) / scale.reshape(shape)), -127, 127).astype(np.int8)
     return w, np.rint(b / (x_scale * scale)).astype(np.int64), scale

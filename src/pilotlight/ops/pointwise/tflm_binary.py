@@ -17,12 +17,13 @@ import torch
 
 from pilotlight.codegen.step import Fields, Step
 from pilotlight.fixed import INT8 as LIMITS
-from pilotlight.fixed import int32, tflm_multiplier, tflm_scaled
+from pilotlight.fixed import TFLM, int32, tflm_multiplier, tflm_scaled
 from pilotlight.graph import Node, Quant
 from pilotlight.ops.base import Result, register
+from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.pointwise.float import broadcast_shape
 from pilotlight.ops.pointwise.int8 import Binary
-from pilotlight.ops.spec import LIMIT, Limits, NodeSpec, narrow, wide
+from pilotlight.ops.spec import LIMIT, Limits, NodeSpec, narrow, quant_of, wide
 
 OPERANDS = ("x0", "x1", "y")
 
@@ -182,3 +183,17 @@ def _fast_sum(attrs: dict[str, Any], factors: tuple[float, float, float]) -> dic
 
 def _linear(attrs: dict[str, Any], x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
     return np.clip((attrs["a"] * x0 + attrs["b"] * x1 + attrs["c"]) >> attrs["shift"], attrs["lo"], attrs["hi"])
+
+
+@form("add", "sub", "mul", width=8, numerics=TFLM)
+def binary(q: Integer) -> list[Node] | None:
+    """ADD, SUB and MUL; a constant is a tensor of int8 with a scale of its own."""
+    if not all_int8(q):
+        return None
+    x0, x1 = (q.constant(v, 8) for v in q.inputs)
+    quants = quant_of(x0), quant_of(x1), q.quant
+    if q.node.op == "mul":
+        spec = make_tflm_mul(*quants, q.limits)
+    else:
+        spec = make_tflm_add(*quants, q.limits, sign=1 if q.node.op == "add" else -1)
+    return [q.build(spec, x0, x1)]

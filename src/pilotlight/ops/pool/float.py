@@ -17,7 +17,7 @@ from pilotlight.ops import volume
 from pilotlight.ops.areas import Area, AreaPart, window_part
 from pilotlight.ops.base import Op, Result, add_op, lowers
 from pilotlight.ops.dense.conv import pair
-from pilotlight.ops.quantizing import LARGEST, OWN
+from pilotlight.ops.quantizing import AVERAGE, LARGEST, OWN
 from pilotlight.ops.reduce.float import reduce
 
 
@@ -218,7 +218,7 @@ def _lower_avg(rank: int, aten: str) -> None:
             return volume.pool(b, "avg_pool3d", self, rank, ceil_mode, **window)[0]
         return _pool(b, "avg_pool2d", self, rank, **extra, **_window(kernel_size, stride, padding, rank))
 
-    lowers(aten, quantized=OWN)(lower)
+    lowers(aten, quantized=AVERAGE)(lower)
 
 
 _lower_avg(1, "avg_pool1d.default")

@@ -16,12 +16,14 @@ import numpy as np
 import torch
 
 from pilotlight.codegen.step import Step
-from pilotlight.fixed import rdbpot, srdhm, tflm_multiplier, tflm_scaled
+from pilotlight.fixed import INT8 as LIMITS
+from pilotlight.fixed import TFLM, rdbpot, srdhm, tflm_multiplier, tflm_scaled
 from pilotlight.graph import INT8, INT16, Node, Quant
 from pilotlight.ops.base import Result, register
+from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.pointwise.gemmlowp import exp_on_negative, one_over_one_plus
 from pilotlight.ops.softmax.float import LaneByLane, lanes
-from pilotlight.ops.spec import NodeSpec, narrow, wide
+from pilotlight.ops.spec import NodeSpec, narrow, quant_of, wide
 
 INTEGER_BITS = 5  # of the exponent
 
@@ -68,3 +70,12 @@ def make_tflm_softmax(x: Quant, beta: float, axis: int, bits: int = 8) -> NodeSp
     distances = np.arange(min(radius, 255) + 1)
     table = exp_on_negative(tflm_scaled(-distances, int(q), int(left)), INTEGER_BITS)
     return NodeSpec("tflm_softmax", {"axis": axis, "bits": bits}, (table.astype(np.int32),))
+
+
+@form("softmax", width=8, numerics=TFLM)
+def softmax(q: Integer) -> list[Node] | None:
+    """SOFTMAX, whose result has one scale only."""
+    x = q.inputs[0]
+    if not all_int8(q) or q.quant != Quant(1 / 256, -128) or q.limits != LIMITS:
+        return None
+    return [q.build(make_tflm_softmax(quant_of(x), 1.0, q.node.attrs["axis"]), x)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from pilotlight.capture.tflite.operators.integers import clamped, compute, scaled
-from pilotlight.capture.tflite.operators.tables import rescaled, table
+from pilotlight.capture.tflite.operators.tables import table
 from pilotlight.capture.tflite.registry import operator
 from pilotlight.capture.tflite.site import DTYPES, LIMITS, Site
 from pilotlight.graph import FLOAT32, INT8, INT64, Value
 from pilotlight.ops.pointwise.float import apply
-from pilotlight.ops.pointwise.table_int8 import CODES
+from pilotlight.ops.pointwise.tflm_table import quantized
 
 _INTEGERS = ("INT8", "UINT8", "INT16", "INT32")
 
@@ -30,7 +30,7 @@ def quantize(site: Site) -> Value:
     qx = site.quant(site.tensor())
     factor = qx.scale / qy.scale
     if x.dtype == dtype == INT8:
-        return table(site, rescaled(CODES.astype(np.int64) - qx.zero_point, factor) + qy.zero_point, "requantize")
+        return table(site, quantized(qx, qy), "requantize")
     y = compute(b, "add", scaled(b, compute(b, "sub", x, qx.zero_point), factor), qy.zero_point)
     return clamped(b, y, limits, dtype)
 

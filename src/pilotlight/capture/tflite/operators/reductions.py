@@ -12,6 +12,7 @@ from pilotlight.capture.tflite.registry import operator
 from pilotlight.capture.tflite.site import DTYPES, LIMITS, Site
 from pilotlight.graph import BOOL, INT8, INT16, Value
 from pilotlight.ops.reduce.float import reduce
+from pilotlight.ops.reduce.tflm import make_tflm_mean, sum_factor, sums_fit
 
 _NARROW = {"INT8": INT8, "INT16": INT16}
 
@@ -30,14 +31,16 @@ def _reduced(site: Site, op: str, x: Value) -> Value:
 
 
 def _sum(site: Site, mean: bool) -> Value:
-    """TFLM multiplies the factor of a mean by 2^shift / count, which it rounds down."""
+    """Of int8 over neighbouring axes in one step."""
     qx, qy = site.quants(0)
-    count = math.prod(site.x().shape[axis] for axis in _axes(site))
-    q, shift = (int(n[0]) for n in fixed.tflm_multiplier(qx.scale / qy.scale))
-    if mean:
-        bits = min(count.bit_length() - 1, 32, 31 + shift)
-        q, shift = (q << bits) // count, shift - bits
-    total = compute(site.b, "sub", _reduced(site, "sum", whole(site.b, site.x())), qx.zero_point * count)
+    axes, x = _axes(site), site.x()
+    count = math.prod(x.shape[axis] for axis in axes)
+    neighbours = bool(axes) and axes == tuple(range(axes[0], axes[-1] + 1))
+    if x.dtype == INT8 and neighbours and sums_fit(qx, qy, count, mean):
+        (y,) = make_tflm_mean(qx, qy, x.shape, axes, mean=mean).build(site.b, x)
+        return site.b.reshape(y, site.result.shape)
+    q, shift = sum_factor(qx, qy, count, mean)
+    total = compute(site.b, "sub", _reduced(site, "sum", whole(site.b, x)), qx.zero_point * count)
     y = compute(site.b, "add", scaled_by(site.b, total, q, shift), qy.zero_point)
     return clamped(site.b, y, LIMITS[site.quantized], _NARROW[site.quantized])
 
