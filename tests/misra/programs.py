@@ -10,6 +10,7 @@ import pilotlight as pl
 from misra.checker import CheckedProgram
 from pilotlight.capture.reference import variations
 from pilotlight.compiler import Build
+from pilotlight.fixed import PILOTLIGHT, TFLM
 from pilotlight.graph import Graph
 from pilotlight.kernels.text import FOLDERS, kernel_text, typed_kernels, without_includes
 from pilotlight.toolchain.folder import read_folder
@@ -20,7 +21,7 @@ from support.paths import ROOT
 ZOO = ROOT / "examples" / "zoo" / "mlperf_tiny.py"
 TRAINED = ROOT.parent / "shared" / "models" / "mlperf_tiny"  # the same networks, trained; not part of the project
 MODELS = ("kws", "vww", "ic", "ad")
-MODES = ("float", "int8")
+MODES = ("float", "int8", "tflm")  # the last is int8 with TFLM's numerics
 BOARDS = {"cortex-m4": "mps2-an386", "cortex-m55": "mps3-an547", "rv32": "riscv32-virt"}
 CORE_OF = {"portable": "any", "dsp": "cortex-m4", "mve": "cortex-m55", "rv32": "rv32"}
 _SERVER = ("server.c", "frame.c", "model.c", "io_semihosting.c", "fault.c", "fault_cortex_m.c", "cycles.c", "steps.c",
@@ -31,10 +32,14 @@ _SERVER_MACROS = ("PL_BARE=1", "PL_BUFFER_BYTES=1024u", "PL_SEND_BYTES=256u", "P
 
 def graph_of(name: str, mode: str) -> Graph:
     graph = pl.load(f"{ZOO}:{name}")
-    if mode == "int8":
+    if mode != "float":
         example = graph.truth.example
-        graph = pl.quantize(graph, [example, *variations(example)])
+        graph = pl.quantize(graph, [example, *variations(example)], numerics=_numerics(mode))
     return graph
+
+
+def _numerics(mode: str) -> str:
+    return TFLM if mode == "tflm" else PILOTLIGHT
 
 
 def trained_graph_of(name: str, mode: str) -> Graph:
@@ -43,7 +48,7 @@ def trained_graph_of(name: str, mode: str) -> Graph:
 
     module, example, samples = load(name, True)
     graph = pl.capture(module, example, name)
-    return pl.quantize(graph, samples) if mode == "int8" else graph
+    return graph if mode == "float" else pl.quantize(graph, samples, numerics=_numerics(mode))
 
 
 def model_program(build: Build, name: str, core: str, folder: Path) -> CheckedProgram:

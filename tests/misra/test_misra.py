@@ -29,7 +29,7 @@ int32_t seeded(int32_t a, int32_t b)
 
 def models(folder: Path) -> list[CheckedProgram]:
     """Each in int8; what is float in them is the same in all but the last."""
-    chosen = [*((name, "int8") for name in MODELS), ("kws", "float"), ("ad", "float")]
+    chosen = [*((name, "int8") for name in MODELS), ("kws", "float"), ("ad", "float"), ("kws", "tflm")]
     return [
         model_program(pl.compile(graph_of(name, mode), board=BOARDS[CORE]), f"{name} {mode}", CORE, folder)
         for name, mode in chosen

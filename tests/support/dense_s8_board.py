@@ -14,7 +14,7 @@ from pilotlight.codegen.step import initializer
 from pilotlight.kernels.blocks import assembly, dispatch
 from pilotlight.kernels.candidate import Candidate
 from pilotlight.kernels.layers import Int8Layer
-from pilotlight.kernels.text import FOLDERS
+from pilotlight.kernels.text import FOLDERS, kernel_source, typed_kernels
 from support import dense_s8_cases as dense
 from support.bare_metal import run_image
 from support.c_compilers import compile_c
@@ -296,6 +296,7 @@ def build(folder: Path, machine: Machine, planned: list[Planned], change: tuple[
     text, blocks, blob = source(planned, "test")
     if change is not None:
         headers = {path.name: path.read_text() for place in FOLDERS for path in place.glob("*.h")}
+        headers |= {f"{name}.h": kernel_source(name) for name in typed_kernels()}
         assert any(change[0] in part for part in (blocks, *headers.values()))
         blocks = blocks.replace(*change)
         for name, header in headers.items():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +19,14 @@ from pilotlight.codegen.step import initializer
 from pilotlight.kernels.candidate import Candidate
 from pilotlight.kernels.layers import Int8Layer
 from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
-from pilotlight.kernels.text import FOLDERS
+from pilotlight.kernels.text import FOLDERS, kernel_source, typed_kernels
 from support.c_compilers import compile_c
 from support.families import DSP, PORTABLE, RV32
 
-INCLUDE = [f"-I{folder}" for folder in FOLDERS]
+_TYPED = tempfile.TemporaryDirectory(prefix="pilotlight-kernels-")
+for _name in typed_kernels():
+    (Path(_TYPED.name) / f"{_name}.h").write_text(kernel_source(_name))
+INCLUDE = [f"-I{folder}" for folder in (*FOLDERS, _TYPED.name)]
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic"]
 GUARD = 0x5A
 

@@ -49,7 +49,7 @@ class FileWriter:
             scale, zero = self.affine(port.value)
             self.tensors[port.value] = self.spec.input(port.value.shape, "INT8", scale, zero)
         for node in self.graph.nodes:
-            if node.op in ("quantize", "dequantize") or node.op in CLAMPS and self.fused(node):
+            if node.op in ("quantize", "dequantize") or (node.op in CLAMPS and self.fused(node)):
                 self.same(node)
             else:
                 assert node.op in WRITERS, node.op

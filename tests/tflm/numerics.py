@@ -122,8 +122,8 @@ class RandomNet(nn.Module):
             self.channels = 2 * c
             return Branch(nn.Conv2d(c, c, 3, padding=1), "cat", False)
         if kind == "gate":
-            return Branch(nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(c, c, 1), self.pick(nn.Sigmoid(), nn.Tanh())),
-                          "mul", False)
+            gate = self.pick(nn.Sigmoid(), nn.Tanh())
+            return Branch(nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(c, c, 1), gate), "mul", False)
         if kind == "pool":
             if small:
                 return nn.Identity()

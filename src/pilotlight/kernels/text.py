@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypedDict
 
@@ -26,9 +26,48 @@ class Element(TypedDict):
     one: str
 
 
-ELEMENTS = {
-    "f32": Element(t="f32", T="float", zero="0.0f", one="1.0f"),
-    "i64": Element(t="i64", T="int64_t", zero="0", one="1"),
+class QuantizedElement(TypedDict):
+    """The same for integers that stand for real numbers: the ending of names, the C type and its limits."""
+
+    t: str
+    T: str
+    bits: int
+    least: int
+    most: int
+
+
+class Rounding(TypedDict):
+    """How the kernels of int8 layers round their sums: the ending of names, whether channels have shifts, how these are
+    declared, and C for an output of the accumulator, the multiplier and the shift."""
+
+    t: str
+    shifts: bool
+    given: str
+    rounded: Callable[[str, str, str], str]
+
+
+def _once(acc: str, m: str, shift: str) -> str:
+    return f"pl_requantize_s8(&q, {acc}, {m})"
+
+
+def _as_tflm(acc: str, m: str, shift: str) -> str:
+    return f"(int8_t)pl_tflm_output({acc}, {m}, {shift}, q.zy, q.lo, q.hi)"
+
+
+# What a template is written for is the part of its name before `.h.j2`: `sort.h.j2`, `conv.rounded.h.j2`.
+VARIANTS: dict[str, dict[str, Element] | dict[str, QuantizedElement] | dict[str, Rounding]] = {
+    "": {
+        "f32": Element(t="f32", T="float", zero="0.0f", one="1.0f"),
+        "i64": Element(t="i64", T="int64_t", zero="0", one="1"),
+    },
+    ".quantized": {
+        "s8": QuantizedElement(t="s8", T="int8_t", bits=8, least=-128, most=127),
+        "s16": QuantizedElement(t="s16", T="int16_t", bits=16, least=-32768, most=32767),
+    },
+    ".rounded": {
+        "s8": Rounding(t="s8", shifts=False, given="", rounded=_once),
+        "tflm_s8": Rounding(t="tflm_s8", shifts=True, given=", const int32_t *shifts", rounded=_as_tflm),
+    },
 }
 
 
@@ -59,17 +98,27 @@ def without_includes(text: str) -> tuple[list[str], str]:
 
 
 def kernel_source(name: str) -> str:
-    """A header as text. `sort_f32` and `sort_i64` are `sort.h.j2`, which is written for elements of any type."""
+    """A header as text. `sort_f32` and `sort_i64` are `sort.h.j2`, which is written for elements of any type, and
+    `conv_s8` and `conv_tflm_s8` are `conv.rounded.h.j2`."""
     for folder in FOLDERS:
         file = folder / f"{name}.h"
         if file.is_file():
             return file.read_text(encoding="utf-8")
-    base, _, suffix = name.rpartition("_")
-    text = (PORTABLE / f"{base}.h.j2").read_text(encoding="utf-8")
-    return Template(text, keep_trailing_newline=True).render(ELEMENTS[suffix])
+    for kind, variants in VARIANTS.items():
+        for suffix, variant in sorted(variants.items(), key=lambda row: -len(row[0])):
+            file = PORTABLE / f"{name.removesuffix(f'_{suffix}')}{kind}.h.j2"
+            if name.endswith(f"_{suffix}") and file.is_file():
+                return Template(file.read_text(encoding="utf-8"), keep_trailing_newline=True).render(variant)
+    raise FileNotFoundError(f"there is no kernel {name}")
 
 
 def typed_kernels() -> list[str]:
     """The names of all headers that are not files of their own."""
-    bases = sorted(file.name.removesuffix(".h.j2") for file in PORTABLE.glob("*.h.j2"))
-    return [f"{base}_{suffix}" for base in bases for suffix in ELEMENTS]
+    return sorted(
+        f"{base}_{suffix}" for kind, variants in VARIANTS.items() for base in _bases(kind) for suffix in variants
+    )
+
+
+def _bases(kind: str) -> list[str]:
+    names = [file.name.removesuffix(".h.j2") for file in PORTABLE.glob("*.h.j2")]
+    return [name.removesuffix(kind) for name in names if name.partition(".")[2] == kind.lstrip(".")]

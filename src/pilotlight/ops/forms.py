@@ -84,11 +84,6 @@ def form_of(name: str, width: int, numerics: str = fixed.PILOTLIGHT) -> IntegerF
     return _FORMS.get((name, width, numerics))
 
 
-def forms(width: int, numerics: str) -> list[str]:
-    """The operators that have such a form."""
-    return sorted(name for name, bits, contract in _FORMS if (bits, contract) == (width, numerics))
-
-
 def narrows(name: str) -> bool:
     """Whether an operator's 16-bit form may write 8 bits."""
     return name in _NARROWS

@@ -85,7 +85,7 @@ def _choice(blocks: Sequence[Dot | HeliumDepthwise], prefix: str, indent: str) -
     lines = []
     for at, block in enumerate(blocks):
         call = f"{prefix}_{block.name}(a);"
-        number = f"kind >> 4 == {block.rounding.number}" if _any_depth(block) else f"kind == {block.kind}"
+        number = f"((uint32_t)kind >> 4) == {block.rounding.number}u" if _any_depth(block) else f"kind == {block.kind}"
         if len(blocks) == 1:
             lines.append(f"{indent}{call}")
         elif at == len(blocks) - 1:

@@ -1,5 +1,5 @@
-"""Kernels in plain C, for any core: conv_s8.h and depthwise_s8.h; with TFLM's rounding conv_tflm_s8.h and
-depthwise_tflm_s8.h."""
+"""Kernels in plain C, for any core: conv_s8 and depthwise_s8; with TFLM's rounding conv_tflm_s8 and depthwise_tflm_s8.
+The loops are the same, in conv.rounded.h.j2 and depthwise.rounded.h.j2."""
 
 from __future__ import annotations
 

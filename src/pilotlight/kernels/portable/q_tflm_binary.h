@@ -51,25 +51,4 @@ static inline int32_t pl_q_tflm_multiplied(const pl_q_tflm_binary_t *t, int32_t 
     return pl_q_tflm_result(t, (x0 - t->x0.z) * (x1 - t->x1.z));
 }
 
-/* n results of operands that lie s0 and s1 elements apart, each 0 or 1; y may be either of them. */
-#define PL_Q_TFLM_LOOP(name, function, type)                                                                           \
-    static inline void name(const pl_q_tflm_binary_t *t, const type *x0_start, const type *x1_start, type *y,          \
-                            int32_t n, int32_t s0, int32_t s1)                                                         \
-    {                                                                                                                  \
-        const type *x0 = x0_start;                                                                                     \
-        const type *x1 = x1_start;                                                                                     \
-        for (int32_t i = 0; i < n; i++) {                                                                              \
-            y[i] = (type)function(t, *x0, *x1);                                                                        \
-            x0 = &x0[s0];                                                                                              \
-            x1 = &x1[s1];                                                                                              \
-        }                                                                                                              \
-    }
-
-PL_Q_TFLM_LOOP(pl_q_tflm_add, pl_q_tflm_added, int8_t)
-PL_Q_TFLM_LOOP(pl_q_tflm_mul, pl_q_tflm_multiplied, int8_t)
-PL_Q_TFLM_LOOP(pl_q_tflm_squared_difference, pl_q_tflm_squared, int8_t)
-PL_Q_TFLM_LOOP(pl_q_tflm_add_s16, pl_q_tflm_added, int16_t)
-PL_Q_TFLM_LOOP(pl_q_tflm_mul_s16, pl_q_tflm_multiplied, int16_t)
-PL_Q_TFLM_LOOP(pl_q_tflm_squared_difference_s16, pl_q_tflm_squared, int16_t)
-
 #endif

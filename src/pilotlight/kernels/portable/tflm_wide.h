@@ -13,14 +13,18 @@ static inline int32_t pl_tflm_scaled_wide(int64_t acc, int32_t m, int32_t shift)
     const uint32_t low = (uint32_t)bits;
     const uint32_t high = (uint32_t)(bits >> 32);
     const uint32_t factor = (uint32_t)m;
-    uint64_t product = (uint64_t)((low & 0xffffu) * factor) + ((uint64_t)((low >> 16) * factor) << 16);
+    const uint32_t first = (low & 0xffffu) * factor;
+    const uint32_t second = (low >> 16) * factor;
+    const uint32_t third = high * factor;
+    uint64_t product = (uint64_t)first + ((uint64_t)second << 16) + ((uint64_t)third << 32);
     int32_t y;
-    product += (uint64_t)(high * factor) << 32;
     if (total > 32u) {
-        product += (uint64_t)(one << (total - 33u)) << 32;
+        const uint32_t half = one << (total - 33u);
+        product += (uint64_t)half << 32;
         y = pl_shr_by(pl_signed((uint32_t)(product >> 32)), pl_signed(total - 32u));
     } else {
-        product += one << (total - 1u);
+        const uint32_t half = one << (total - 1u);
+        product += (uint64_t)half;
         y = pl_signed((uint32_t)(product >> 32));
         if (total < 32u) {
             y = pl_signed(((uint32_t)product >> total) | ((uint32_t)(product >> 32) << (32u - total)));

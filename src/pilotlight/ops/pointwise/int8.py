@@ -47,9 +47,9 @@ class Binary(Op):
         return pointwise_overlaps(node)
 
     def emit(self, node: Node, c: Step) -> None:
-        self.kernel(c, node, f"pl_q_{self.kind}")
+        self.kernel(c, node, f"pl_q_{self.kind}", self.header)
 
-    def kernel(self, c: Step, node: Node, function: str) -> None:
+    def kernel(self, c: Step, node: Node, function: str, header: str) -> None:
         """A kernel over runs along which each operand moves by one element or stays."""
         out = node.output
         operands = [loops.broadcast(v, out.shape) for v in node.inputs]
@@ -60,7 +60,7 @@ class Binary(Op):
         at = [" + ".join(f"({n} * {s})" for n, s in zip(names, row, strict=True) if s) for row in strides]
         pointers = (c.write(out), *map(c.read, node.inputs))
         y, x0, x1 = (f"{p} + ({a})" if a else p for p, a in zip(pointers, at, strict=True))
-        c.use(self.header)
+        c.use(header)
         call = f"{function}({self.table(node, c)}, {x0}, {x1}, {y}, {run}, {steps[1]}, {steps[2]});"
         loops.nest(c, sizes, [wrap(call, "    ")])
 

@@ -49,8 +49,6 @@ class TflmBinary(Binary):
     """attrs: x0, x1, y: (zero point, multiplier, shift) of each; left (of the operands), sign (of the second), lo, hi.
     The result has the type of the inputs."""
 
-    header = "q_tflm_binary"
-
     def infer(self, node: Node) -> Result:
         return [(node.inputs[0].dtype, broadcast_shape(node.inputs))]
 
@@ -62,7 +60,8 @@ class TflmBinary(Binary):
         raise NotImplementedError(type(self).__name__)
 
     def emit(self, node: Node, c: Step) -> None:
-        self.kernel(c, node, f"pl_q_{self.name}" + ("_s16" if node.output.dtype.size == 2 else ""))
+        bits = 8 * node.output.dtype.size
+        self.kernel(c, node, f"pl_q_{self.name}_s{bits}", f"q_tflm_runs_s{bits}")
 
     def table(self, node: Node, c: Step) -> str:
         a = node.attrs

@@ -43,10 +43,10 @@ class TflmAveragePool(QPool):
 
     def emit(self, node: Node, c: Step) -> None:
         a, x = node.attrs, node.inputs[0]
-        c.use("q_tflm_pool2d")
+        kernel = f"q_tflm_avg_pool2d_s{8 * x.dtype.size}"
+        c.use(kernel)
         table = c.table("pl_q_tflm_pool2d_t", "pool", {"pool": self.pool_fields(node), "lo": a["lo"], "hi": a["hi"]})
-        kernel = "pl_q_tflm_avg_pool2d" + ("_s16" if x.dtype.size == 2 else "")
-        c.call(kernel, table, c.read(x), c.write(node.output))
+        c.call(f"pl_{kernel}", table, c.read(x), c.write(node.output))
 
 
 add_op("tflm_avg_pool2d", TflmAveragePool("avg"))

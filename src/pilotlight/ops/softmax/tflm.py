@@ -56,10 +56,10 @@ class TflmSoftmax(LaneByLane):
 
     def emit(self, node: Node, c: Step) -> None:
         a, (x, table) = node.attrs, node.inputs
-        c.use("q_tflm_softmax")
-        kernel = "pl_q_tflm_softmax" + ("_s16" if a["bits"] == 16 else "")
+        kernel = f"q_tflm_softmax_s{a['bits']}"
+        c.use(kernel)
         numbers = (*lanes(x.shape, a["axis"]), table.elements)
-        c.call(kernel, c.read(x), c.read(table), c.write(node.output), *numbers)
+        c.call(f"pl_{kernel}", c.read(x), c.read(table), c.write(node.output), *numbers)
 
 
 def make_tflm_softmax(x: Quant, beta: float, axis: int, bits: int = 8) -> NodeSpec:
