@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files fuzz-onnx fuzz-server fuzz-tflite conformance-tflite misra micropython-tests micropython-boards micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files fuzz-onnx fuzz-server fuzz-tflite conformance-tflite conformance-numerics tflite-layers misra micropython-tests micropython-boards micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -96,6 +96,13 @@ fuzz-tflite: setup ## mutated .tflite files through the reader; FUZZ_ARGS="--cou
 
 conformance-tflite: setup ## random TensorFlow Lite models against TFLM; CONFORMANCE_ARGS="--count 70 --kind INT8"
 	PYTHONPATH=. $(PYTHON) -m tests.tflm.conformance $(CONFORMANCE_ARGS)
+
+conformance-numerics: setup ## random PyTorch networks with --numerics tflm against TFLM; CONFORMANCE_ARGS="--count 40 --boards host,mps2-an386"
+	PYTHONPATH=. $(PYTHON) -W ignore -m tests.tflm.numerics $(CONFORMANCE_ARGS)
+
+tflite-layers: setup ## layers of the .tflite files of MLPerf Tiny, which lie next to the project, on a Cortex-M0 with 16 KB against TFLM
+	PYTHONPATH=. $(PYTHON) -W ignore -m tests.tflm.layers_m0 --whole --inputs 100 ../shared/models/mlperf_tiny/kws_int8.tflite
+	PYTHONPATH=. $(PYTHON) -W ignore -m tests.tflm.layers_m0 $(TFLITE_ARGS) $(patsubst %,../shared/models/mlperf_tiny/%_int8.tflite,vww ic ad sww)
 
 fuzz-onnx: setup ## mutated ONNX files through the importer; FUZZ_ARGS="--count 100000"
 	PYTHONPATH=tests $(PYTHON) -W ignore -m support.fuzz_onnx $(FUZZ_ARGS)
