@@ -1,7 +1,7 @@
 """The kernels: C headers and generators of assembly by instruction set, and which of them can compute a layer.
 
     portable/   C for any core: every operator's kernel
-    fpu/        float blocks for Cortex-M with single-precision hardware
+    fpu/        float for Cortex-M with single-precision hardware
     dsp/        int8 for Cortex-M with the DSP extension
     mve/        int8 for Cortex-M with Helium
     rv32/       int8 for 32-bit RISC-V with multiplication
@@ -10,6 +10,6 @@
 generators write with, `blocks.py` puts the blocks of a model together, `text.py` reads the headers.
 """
 
-from pilotlight.kernels import dsp, mve, portable, rv32  # they register what they offer
+from pilotlight.kernels import dsp, fpu, mve, portable, rv32  # they register what they offer
 
-__all__ = ["dsp", "mve", "portable", "rv32"]
+__all__ = ["dsp", "fpu", "mve", "portable", "rv32"]

@@ -8,6 +8,7 @@ from types import ModuleType
 from pilotlight.codegen.target import Target
 from pilotlight.kernels import fft_s16, fpu
 from pilotlight.kernels.dsp import blocks as dsp
+from pilotlight.kernels.fpu import rfft_f32
 from pilotlight.kernels.mve import dispatch as mve
 from pilotlight.kernels.rv32 import blocks as rv32
 
@@ -21,6 +22,10 @@ def assembly(names: set[str], prefix: str, target: Target = ANY_CORE) -> tuple[s
     floats = set(filter(fpu.is_block, names))
     if floats and target.float_assembly:
         text, stack = fpu.assembly(floats, prefix, target.fused)
+    transforms = set(filter(rfft_f32.is_block, names))
+    if transforms and target.float_assembly:
+        more, needs = rfft_f32.assembly(transforms, prefix, target.fused)
+        text, stack = text + more, stack | needs
     if fft_s16.NAME in names and fft_s16.in_assembly(target):
         more, needs = fft_s16.assembly(prefix)
         text, stack = text + more, stack | needs
@@ -33,7 +38,9 @@ def assembly(names: set[str], prefix: str, target: Target = ANY_CORE) -> tuple[s
 def dispatch(names: set[str], prefix: str, target: Target = ANY_CORE) -> str:
     """C text that calls the blocks; it belongs after the kernel headers and before the tables."""
     floats = fpu.dispatch(set(filter(fpu.is_block, names)), prefix, target.float_assembly)
-    transforms = fft_s16.dispatch(prefix, target) if fft_s16.NAME in names else ""
+    rows = set(filter(rfft_f32.is_block, names))
+    transforms = rfft_f32.dispatch(rows, prefix) if rows else ""
+    transforms += fft_s16.dispatch(prefix, target) if fft_s16.NAME in names else ""
     return floats + transforms + "".join(family.dispatch(some, prefix) for family, some in _by_family(names))
 
 

@@ -33,12 +33,14 @@ _GENERATORS: list[CandidateGenerator] = []
 
 
 def offers(
-    layer: type, needs: Collection[str] = (), without: Collection[str] = ()
+    layer: type, needs: Collection[str] = (), without: Collection[str] = (), usual: bool = False
 ) -> Callable[[OfferFunction], OfferFunction]:
-    """Register a generator; `needs` and `without` are features that a board's TOML file may have in `isa`."""
+    """Register a generator; `needs` and `without` are features that a board's TOML file may have in `isa`. What a
+    `usual` one offers goes before everything that was registered until then."""
 
     def add(offer: OfferFunction) -> OfferFunction:
-        _GENERATORS.append(CandidateGenerator(layer, frozenset(needs), frozenset(without), offer))
+        generator = CandidateGenerator(layer, frozenset(needs), frozenset(without), offer)
+        _GENERATORS.insert(0 if usual else len(_GENERATORS), generator)
         return offer
 
     return add

@@ -10,7 +10,7 @@ from typing import TypedDict
 from jinja2 import Template
 
 PORTABLE = Path(__file__).parent / "portable"
-FOLDERS = tuple(Path(__file__).parent / isa for isa in ("portable", "dsp", "mve", "rv32"))  # with headers
+FOLDERS = tuple(Path(__file__).parent / isa for isa in ("portable", "fpu", "dsp", "mve", "rv32"))  # with headers
 
 _LOCAL_INCLUDE = re.compile(r'^#include "([^"]+)\.h"\n', re.MULTILINE)
 _SYSTEM_INCLUDE = re.compile(r"^#if [^\n]*\n#include <[^\n]*>\n#endif\n+|^#include <[^\n]*>\n+", re.MULTILINE)

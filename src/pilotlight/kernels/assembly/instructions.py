@@ -277,6 +277,14 @@ class Function:
             parts[-2:] = [", ".join(parts[-2:])]
         self.add(op, *parts)
 
+    def lines(self, text: str) -> None:
+        """Instructions, one a line; a name with a colon is a label."""
+        for line in filter(None, map(str.strip, text.splitlines())):
+            if line.endswith(":"):
+                self.label(line[:-1])
+            else:
+                self.write(line)
+
     def label(self, name: str) -> None:
         self.body.append(AsmInstruction(f"{name}:"))
 

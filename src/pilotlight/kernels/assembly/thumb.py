@@ -87,7 +87,7 @@ class ThumbSimulator(Simulator):
     def execute(self, op: str, operands: tuple[Operand, ...]) -> None:
         if op in ("push", "vpush", "pop", "vpop"):
             self.stack(op, operands[0])
-        elif op in ("ldm", "ldmia", "stmia", "vldmia", "vstmia"):
+        elif op in ("ldm", "ldmia", "stmia", "vldmia", "vstmia", "vldmdb"):
             self.several(op, operands[0], operands[1])
         elif op in ("ldr", "ldrd", "str", "strd", "strb"):
             self.access(op, operands[:-1], operands[-1])
@@ -135,14 +135,15 @@ class ThumbSimulator(Simulator):
         numbers = [r.number for r in registers.registers if isinstance(r, Core | Float)]
         if numbers != sorted(numbers) or (op[0] == "v" and numbers[-1] - numbers[0] + 1 != len(numbers)):
             raise SimulatorError(f"{op} of {registers}")
-        address = self._aligned(op, self.value(base))
+        down = 4 * len(numbers) if op.endswith("db") else 0  # the base goes down before the access
+        address = self._aligned(op, self.value(base) - down)
         for i, register in enumerate(registers.registers):
             if "ld" in op:
                 self.set(register, self.load(address + 4 * i))
             else:
                 self.store(address + 4 * i, self.value(register))
         if isinstance(where, MemoryOperand):
-            self.set(base, address + 4 * len(numbers))
+            self.set(base, address + 4 * len(numbers) - down)
 
     def access(self, op: str, registers: tuple[Operand, ...], where: Operand) -> None:
         values = [self.value(r) for r in registers] if op[0] == "s" else []
@@ -175,6 +176,7 @@ _FUNCTIONS: dict[str, Callable[[Words], int]] = {
     "rsb": lambda v: v[1] - v[0],
     "mul": lambda v: v[0] * v[1],
     "clz": lambda v: 32 - v[0].bit_length(),
+    "rbit": lambda v: int(f"{v[0]:032b}"[::-1], 2),
     "and": lambda v: v[0] & v[1],
     "orr": lambda v: v[0] | v[1],
     "bic": lambda v: v[0] & ~v[1],

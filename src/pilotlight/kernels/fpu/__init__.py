@@ -9,5 +9,6 @@ from __future__ import annotations
 from pilotlight.kernels.fpu.assembly import assembly
 from pilotlight.kernels.fpu.dispatch import dispatch
 from pilotlight.kernels.fpu.names import is_block
+from pilotlight.kernels.fpu.rfft_f32 import rfft
 
-__all__ = ["assembly", "dispatch", "is_block"]
+__all__ = ["assembly", "dispatch", "is_block", "rfft"]

@@ -56,8 +56,11 @@ class FpuSimulator(ThumbSimulator):
                 result = a * b
             elif op == "vadd.f32":
                 result = a + b
-            elif op == "vfma.f32":
-                result = np.float32(np.longdouble(a) * np.longdouble(b) + np.longdouble(self.number(target)))
+            elif op == "vsub.f32":
+                result = a - b
+            elif op in ("vfma.f32", "vfms.f32"):
+                product = np.longdouble(-a if op == "vfms.f32" else a) * np.longdouble(b)
+                result = np.float32(product + np.longdouble(self.number(target)))
             else:
                 raise self.unknown(op)
         quiet = 0x7FC00000 if np.isnan(result) and self.fpscr >> DEFAULT_NAN & 1 else None

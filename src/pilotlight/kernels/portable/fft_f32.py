@@ -32,15 +32,6 @@ def transform(layer: TransformLayer, target: Target) -> list[Candidate]:
     scratch = 0 if plain else 8 * (max([1, *(r for r in radices if r > 5)]) + (layer.n if odd else 0))
     kernel = layer.kind + ("" if plain else "_any")
 
-    def pack() -> tuple[Array, ...]:
-        tables = [stage_factors(radices, first=not plain)]
-        if halved:
-            tables.append(turns(layer.n))
-        if layer.kind == "rfft":
-            window = 1.0 if layer.window is None else layer.window.astype(np.float64)
-            tables.append(np.atleast_1d(layer.scale * window))
-        return tuple(table.astype(np.float32) for table in tables)
-
     multiplications = round(layer.rows * points * sum(map(_cost, radices)))
     moved = layer.rows * 4 * points
     return [
@@ -50,13 +41,24 @@ def transform(layer: TransformLayer, target: Target) -> list[Candidate]:
             ctype="pl_fft_t",
             table=lambda reverse: fields(layer, points, radices),
             driver=f"pl_{layer.kind}_odd_f32" if odd else f"pl_{kernel}_f32",
-            pack=pack,
+            pack=lambda: constants(layer, radices, first=not plain),
             scratch=scratch,
             scratch_type="float",
             instructions=float_rate(target, FPU_RATE).total(multiplications, moved),
             hint=layer.kind,
         )
     ]
+
+
+def constants(layer: TransformLayer, radices: list[int], first: bool) -> tuple[Array, ...]:
+    """What a kernel reads: factors of the stages, turns, and of real rows the window."""
+    tables = [stage_factors(radices, first)]
+    if layer.kind != "fft" and layer.n % 2 == 0:
+        tables.append(turns(layer.n))
+    if layer.kind == "rfft":
+        window = 1.0 if layer.window is None else layer.window.astype(np.float64)
+        tables.append(np.atleast_1d(layer.scale * window))
+    return tuple(table.astype(np.float32) for table in tables)
 
 
 def fields(layer: TransformLayer, points: int, radices: list[int]) -> Fields:

@@ -28,15 +28,6 @@ def functions() -> Iterator[Function]:
     yield split()
 
 
-def lines(f: Function, text: str) -> None:
-    """Instructions, one a line; a name with a colon is a label."""
-    for line in filter(None, map(str.strip, text.splitlines())):
-        if line.endswith(":"):
-            f.label(line[:-1])
-        else:
-            f.write(line)
-
-
 def _begin(name: str, frame: int) -> Function:
     f = Function(f"fft_{name}_s16", stack=PUSHED + frame)
     f.write(f"push {SAVED}")
@@ -54,7 +45,7 @@ A, B, C, D, E = "r0", "r1", "r2", "r3", "r4"
 
 def radix4() -> Function:
     f = _begin("radix4", FRAME)
-    lines(f, f"""
+    f.lines(f"""
         str r0, [sp, #16]
         ldmia r0, {{r1, r2, r3, r4, r5, r6}}
         mov r9, r1
@@ -76,7 +67,7 @@ def radix4() -> Function:
     """)
     for shift, name in enumerate(("zero", "one", "two")):
         _rows4(f, name, shift)
-    lines(f, f"""
+    f.lines(f"""
         done:
         ldr r0, [sp, #16]
         str r8, [r0, #{STEP["size"]}]
@@ -92,7 +83,7 @@ def _rows4(f: Function, name: str, shift: int) -> None:
     _load4(f)
     _points4(f, shift)
     _store4(f, [f"str {E}, [r11, r12]", f"str {A}, [r11, r12, lsl #1]", f"str {C}, [{D}, r12]"], turned=False)
-    lines(f, f"""
+    f.lines(f"""
         add r11, r11, #4
         ldr {D}, [sp, #4]
         cmp r9, {D}
@@ -110,7 +101,7 @@ def _rows4(f: Function, name: str, shift: int) -> None:
     _load4(f)
     _points4(f, shift)
     _store4(f, [f"str {E}, [r11, #4]", f"str {A}, [r11, #8]", f"str {C}, [r11, #12]"], turned=True)
-    lines(f, f"""
+    f.lines(f"""
         add r11, r11, #16
         ldr {D}, [sp, #12]
         cmp r9, {D}
@@ -129,7 +120,7 @@ def _rows4(f: Function, name: str, shift: int) -> None:
     _load4(f)
     _points4(f, shift)
     _store4(f, [f"str {E}, [r11, r12]", f"str {A}, [r11, r12, lsl #1]", f"str {C}, [{D}, r12]"], turned=True)
-    lines(f, f"""
+    f.lines(f"""
         add r11, r11, #4
         ldr {D}, [sp, #4]
         cmp r9, {D}
@@ -143,7 +134,7 @@ def _rows4(f: Function, name: str, shift: int) -> None:
 
 
 def _load4(f: Function) -> None:
-    lines(f, f"""
+    f.lines(f"""
         ldr {B}, [r9, r10]
         ldr {C}, [r9, r10, lsl #1]
         add {E}, r9, r10
@@ -155,20 +146,20 @@ def _load4(f: Function) -> None:
 def _points4(f: Function, shift: int) -> None:
     """Results 0 to 3 in B, E, A, C; D is free."""
     first, second = "sh" if shift == 2 else "s", "sh" if shift else "s"
-    lines(f, f"""
+    f.lines(f"""
         {first}add16 {E}, {A}, {C}
         {first}sub16 {C}, {A}, {C}
         {first}add16 {A}, {B}, {D}
         {first}sub16 {D}, {B}, {D}
     """)
     if shift:
-        lines(f, f"""
+        f.lines(f"""
             mvn {B}, {A}
             shsub16 {B}, {E}, {B}
         """)
     else:
         f.add("sadd16", B, E, A)
-    lines(f, f"""
+    f.lines(f"""
         {second}sub16 {A}, {E}, {A}
         {second}sax {E}, {C}, {D}
         {second}asx {C}, {C}, {D}
@@ -177,7 +168,7 @@ def _points4(f: Function, shift: int) -> None:
 
 def _store4(f: Function, stores: list[str], turned: bool) -> None:
     """Results to memory and their sizes; those after the first multiplied by their factors."""
-    lines(f, f"""
+    f.lines(f"""
         ldr {D}, [sp]
         str {B}, [r11]
         smlad {B}, {B}, {B}, {D}
@@ -194,7 +185,7 @@ def _store4(f: Function, stores: list[str], turned: bool) -> None:
 
 
 def _turn(f: Function, value: str, factor: str, spare: str, half: str) -> None:
-    lines(f, f"""
+    f.lines(f"""
         smlsd {spare}, {value}, {factor}, {half}
         smladx {value}, {value}, {factor}, {half}
         lsl {value}, {value}, #1
@@ -208,7 +199,7 @@ def _turn(f: Function, value: str, factor: str, spare: str, half: str) -> None:
 
 def radix2() -> Function:
     f = _begin("radix2", 12)
-    lines(f, f"""
+    f.lines(f"""
         str r0, [sp]
         ldmia r0, {{r1, r2, r3, r4, r5, r6}}
         lsl lr, r5, #2
@@ -232,16 +223,16 @@ def radix2() -> Function:
         for turned in (False, True):
             f.label(f"{name}_{'turned' if turned else 'plain'}")
             _points2(f, shift, turned)
-            lines(f, f"""
+            f.lines(f"""
                 cmp r4, r11
                 bne {name}_{'turned' if turned else 'plain'}
             """)
-            lines(f, f"""
+            f.lines(f"""
                 subs r12, r12, #1
                 {'beq done' if not turned else f'bne {name}_row'}
             """)
             if not turned:
-                lines(f, f"""
+                f.lines(f"""
                     {name}_row:
                     ldr r2, [sp, #4]
                     ldr r3, [r2], #4
@@ -252,7 +243,7 @@ def radix2() -> Function:
                 """)
         if name == "zero":
             f.add("b", "done")
-    lines(f, f"""
+    f.lines(f"""
         done:
         ldr r0, [sp]
         str r8, [r0, #{STEP["size"]}]
@@ -263,29 +254,29 @@ def radix2() -> Function:
 
 
 def _points2(f: Function, shift: int, turned: bool) -> None:
-    lines(f, """
+    f.lines("""
         ldr r0, [r4], #4
         ldr r1, [r5], #4
     """)
     if shift:
-        lines(f, """
+        f.lines("""
             mvn r2, r1
             shsub16 r2, r0, r2
             shsub16 r1, r0, r1
         """)
     else:
-        lines(f, """
+        f.lines("""
             sadd16 r2, r0, r1
             ssub16 r1, r0, r1
         """)
-    lines(f, """
+    f.lines("""
         str r2, [r6], #4
         smlad r2, r2, r2, r9
         orr r8, r8, r2
     """)
     if turned:
         _turn(f, "r1", "r3", "r2", "r10")
-    lines(f, """
+    f.lines("""
         str r1, [r7], #4
         smlad r1, r1, r1, r9
         orr r8, r8, r1
@@ -299,14 +290,14 @@ UNROLL = 4
 
 def load() -> Function:
     f = _begin("load", 0)
-    lines(f, f"""
+    f.lines(f"""
         ldr r1, [r0, #{STEP["x"]}]
         ldrd r2, r3, [r0, #{STEP["y"]}]
         mov r8, #0
         mov r4, r1
     """)
     _by_four(f, "size", ["ldr r5, [r4], #4", "smuad r5, r5, r5", "add r5, r5, r5, lsr #9", "orr r8, r8, r5"])
-    lines(f, """
+    f.lines("""
         clz r8, r8
         rsb r8, r8, #32
         mov r10, #1
@@ -319,14 +310,14 @@ def load() -> Function:
         lsl r11, r11, #16
     """)
     _by_four(f, "left", ["ldr r5, [r1], #4", "lsl r5, r5, r9", "bic r5, r5, r11", "str r5, [r2], #4"])
-    lines(f, """
+    f.lines("""
         b shifted
         right:
         rsb r9, r10, #0
         mov r11, #0
     """)
     _by_four(f, "halve", ["ldr r5, [r1], #4", "mvn r5, r5", "shsub16 r5, r11, r5", "str r5, [r2], #4"])
-    lines(f, f"""
+    f.lines(f"""
         shifted:
         rsb r1, r9, #0
         add r8, r8, r9, lsl #1
@@ -340,7 +331,7 @@ def load() -> Function:
 
 def _by_four(f: Function, name: str, body: list[str]) -> None:
     """The body for each of r3 points, of which there is one at least; r6 and r7 count."""
-    lines(f, f"""
+    f.lines(f"""
         lsr r6, r3, #2
         and r7, r3, #3
         cmp r6, #0
@@ -348,16 +339,16 @@ def _by_four(f: Function, name: str, body: list[str]) -> None:
         {name}:
     """)
     for _ in range(UNROLL):
-        lines(f, "\n".join(body))
-    lines(f, f"""
+        f.lines("\n".join(body))
+    f.lines(f"""
         subs r6, r6, #1
         bne {name}
         {name}_rest:
         subs r7, r7, #1
         blo {name}_end
     """)
-    lines(f, "\n".join(body))
-    lines(f, f"""
+    f.lines("\n".join(body))
+    f.lines(f"""
         b {name}_rest
         {name}_end:
     """)
@@ -368,7 +359,7 @@ def _by_four(f: Function, name: str, body: list[str]) -> None:
 
 def split() -> Function:
     f = _begin("split", 0)
-    lines(f, f"""
+    f.lines(f"""
         ldmia r0, {{r1, r2, r3, r4, r5, r6}}
         mov r0, r1
         mov r12, r6
@@ -399,7 +390,7 @@ def split() -> Function:
         bne one
     """)
     for name, first in (("zero", "s"), ("one", "sh")):
-        lines(f, f"""
+        f.lines(f"""
             {name}:
             ldr r7, [r0], #4
             ldr r8, [r1], #-4
@@ -420,7 +411,7 @@ def split() -> Function:
         """)
         if name == "zero":
             f.add("b", "middle")
-    lines(f, f"""
+    f.lines(f"""
         middle:
         tst r9, #1
         bne odd
