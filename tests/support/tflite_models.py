@@ -30,6 +30,7 @@ class TensorSpec:
     data: np.ndarray | None = None
     variable: bool = False
     signature: Sequence[int] | None = None
+    sparse: bool = False  # of a matrix: only the numbers that are not 0
 
 
 @dataclass
@@ -192,9 +193,41 @@ def packed(data: np.ndarray) -> bytes:
     return (flat[::2] | flat[1::2] << 4).astype(np.uint8).tobytes()
 
 
+def _vector_of_numbers(b: flatbuffers.Builder, numbers: Sequence[int]) -> int:
+    values = _numbers(b, numbers)
+    tflite.Int32VectorStart(b)
+    tflite.Int32VectorAddValues(b, values)
+    return int(tflite.Int32VectorEnd(b))
+
+
+def _sparsity(b: flatbuffers.Builder, data: np.ndarray) -> int:
+    """Rows of a matrix, each with the columns that are not 0."""
+    rows, columns = np.nonzero(data)
+    ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(data)))])
+    segments, indices = _vector_of_numbers(b, ends.tolist()), _vector_of_numbers(b, columns.tolist())
+    tflite.DimensionMetadataStart(b)
+    tflite.DimensionMetadataAddFormat(b, tflite.DimensionType.DENSE)
+    tflite.DimensionMetadataAddDenseSize(b, len(data))
+    dense = tflite.DimensionMetadataEnd(b)
+    tflite.DimensionMetadataStart(b)
+    tflite.DimensionMetadataAddFormat(b, tflite.DimensionType.SPARSE_CSR)
+    tflite.DimensionMetadataAddArraySegmentsType(b, tflite.SparseIndexVector.Int32Vector)
+    tflite.DimensionMetadataAddArraySegments(b, segments)
+    tflite.DimensionMetadataAddArrayIndicesType(b, tflite.SparseIndexVector.Int32Vector)
+    tflite.DimensionMetadataAddArrayIndices(b, indices)
+    levels, order = _offsets(b, [dense, tflite.DimensionMetadataEnd(b)]), _numbers(b, [0, 1])
+    tflite.SparsityParametersStart(b)
+    tflite.SparsityParametersAddTraversalOrder(b, order)
+    tflite.SparsityParametersAddDimMetadata(b, levels)
+    return int(tflite.SparsityParametersEnd(b))
+
+
 def _tensor(b: flatbuffers.Builder, tensor: TensorSpec, buffers: list[bytes]) -> int:
-    buffer = 0
-    if tensor.data is not None:
+    buffer = sparsity = 0
+    if tensor.data is not None and tensor.sparse:
+        buffers.append(tensor.data[np.nonzero(tensor.data)].tobytes())
+        buffer, sparsity = len(buffers) - 1, _sparsity(b, tensor.data)
+    elif tensor.data is not None:
         buffers.append(packed(tensor.data) if tensor.type == "INT4" else tensor.data.tobytes())
         buffer = len(buffers) - 1
     quantization = 0
@@ -217,6 +250,8 @@ def _tensor(b: flatbuffers.Builder, tensor: TensorSpec, buffers: list[bytes]) ->
         tflite.TensorAddQuantization(b, quantization)
     if signature:
         tflite.TensorAddShapeSignature(b, signature)
+    if sparsity:
+        tflite.TensorAddSparsity(b, sparsity)
     tflite.TensorAddIsVariable(b, tensor.variable)
     return int(tflite.TensorEnd(b))
 

@@ -1,4 +1,4 @@
-"""A random model through Pilotlight and through TFLM, on several inputs one after another."""
+"""A random model through Pilotlight and through TFLM, or LiteRT where TFLM cannot run it, several times."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ CALLS = 3
 
 @dataclass(frozen=True)
 class Compared:
-    """What became of a model: "same", "different", "refused" (by Pilotlight) or "not run" (by TFLM)."""
+    """What became of a model: "same", "different", "refused" (by Pilotlight) or "not run" (by any runtime)."""
 
     outcome: str
     why: str = ""
+    truth: str = "TFLM"
 
 
 def inputs_for(graph: Graph, seed: int, calls: int = CALLS) -> list[list[torch.Tensor]]:
@@ -62,6 +63,7 @@ def compare_file(data: bytes, name: str, seed: int = 0, board: str | None = None
     runs = inputs_for(graph, seed)
     real = any(port.value.dtype.kind == "f" for port in (*graph.inputs, *graph.outputs))
     try:
+        real = real or graph.truth.name != "TFLM"
         truth = Truth(graph.truth, runs) if real else None
         answers = graph.truth.in_float32() if truth is None else None
         want = truth.single if truth is not None else [answers(*row) for row in runs]
@@ -80,5 +82,7 @@ def compare_file(data: bytes, name: str, seed: int = 0, board: str | None = None
         ]
         for match in rows:
             if not match.match:
-                return Compared("different", f"{where}: output {match.name} is off by {match.max_abs_error:g}")
-    return Compared("same")
+                return Compared(
+                    "different", f"{where}: output {match.name} is off by {match.max_abs_error:g}", graph.truth.name
+                )
+    return Compared("same", truth=graph.truth.name)

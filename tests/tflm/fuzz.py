@@ -15,7 +15,7 @@ from types import FrameType
 
 import numpy as np
 import torch
-from tests.support.tflite_random import FLOAT_CASES, INT8_CASES, random_model
+from tests.support.tflite_random import CASES, random_model
 
 from pilotlight.capture.tflite.lower import lower_tflite
 from pilotlight.capture.tflite.read import parse_tflite
@@ -61,9 +61,8 @@ def mutate(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def bases() -> list[bytes]:
-    """One file of every operator, of integers and of floats."""
-    found = [random_model(name, 1) for name in INT8_CASES]
-    return found + [random_model(name, 2, "FLOAT32") for name in FLOAT_CASES]
+    """One file of every operator of every kind."""
+    return [random_model(name, 1, kind) for kind, cases in CASES.items() for name in cases]
 
 
 def outcome(data: bytes) -> str:

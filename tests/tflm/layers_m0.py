@@ -22,7 +22,7 @@ import pilotlight as pl
 from pilotlight.capture.tflite.lower import lower_tflite
 from pilotlight.capture.tflite.model import FileOperator, FileSubgraph, TfliteModel
 from pilotlight.capture.tflite.read import parse_tflite
-from pilotlight.capture.tflite.reference import TflmAnswers, with_outputs
+from pilotlight.capture.tflite.reference import FileAnswers, with_outputs
 from pilotlight.errors import DoesNotFitError
 from pilotlight.graph import Graph, Node, Port, Value
 
@@ -151,7 +151,7 @@ def tflm_tensors(model: TfliteModel, count: int, seed: int = 0) -> list[dict[int
     main = model.subgraphs[0]
     made = [k for operator in main.operators for k in operator.outputs if main.tensors[k].type == "INT8"]
     every = replace(main, outputs=tuple(made))
-    answers = TflmAnswers(replace(model, data=with_outputs(model.data, made), subgraphs=(every, *model.subgraphs[1:])))
+    answers = FileAnswers(replace(model, data=with_outputs(model.data, made), subgraphs=(every, *model.subgraphs[1:])))
     rng = np.random.default_rng(seed)
     rows = []
     for _ in range(count):

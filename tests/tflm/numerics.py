@@ -18,7 +18,7 @@ from torch import nn
 
 import pilotlight as pl
 from pilotlight.capture.tflite.read import parse_tflite
-from pilotlight.capture.tflite.reference import TflmAnswers
+from pilotlight.capture.tflite.reference import FileAnswers
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Port
 from pilotlight.graph.evaluate import evaluate_runs
@@ -61,7 +61,7 @@ def quantized(module: nn.Module, shapes: Sequence[tuple[int, ...]], seed: int = 
 
 def compare_numerics(graph: Graph, boards: Sequence[str], seed: int = 0, count: int = INPUTS) -> NumericsResult:
     """Inputs go beyond what was calibrated; the graph's own definition is compared as `graph`."""
-    truth = TflmAnswers(parse_tflite(as_tflite(graph), "written.tflite"))
+    truth = FileAnswers(parse_tflite(as_tflite(graph), "written.tflite"))
     torch.manual_seed(1000 + seed)
     lowered = pl.compile(graph, board="host").lowered
     runs = [[torch.randn(port.shape) * 1.5 for port in graph.inputs] for _ in range(count)]

@@ -9,9 +9,9 @@ from tests.support.tflite_random import random_model
 from tests.tflm.compare import compare, compare_file
 
 from pilotlight.capture.tflite.capture import capture_model
+from pilotlight.capture.tflite.interpreters import Interpreter
 from pilotlight.capture.tflite.lower import lower_tflite
 from pilotlight.capture.tflite.read import parse_tflite
-from pilotlight.capture.tflite.tflm import TflmInterpreter
 from pilotlight.errors import PilotlightError
 from pilotlight.ops.pointwise.tflm_curve import curve_input, logistic, make_tflm_curve, tanh
 
@@ -75,7 +75,7 @@ def test_every_number_of_16_bits_has_the_sigmoid_and_tanh_of_tflm(name: str, sca
     g.call(name, [x], [y])
     g.outputs.append(y)
     numbers = np.arange(-32768, 32768)
-    (want,) = TflmInterpreter(parse_tflite(write_model(g), "curve.tflite")).run([numbers.astype(np.int16)])
+    (want,) = Interpreter(parse_tflite(write_model(g), "curve.tflite")).run([numbers.astype(np.int16)])
     spec = make_tflm_curve("tanh" if name == "TANH" else "sigmoid", float(np.float32(scale)))
     v = curve_input(numbers, spec.attrs["factor"], spec.attrs["shift"])
     assert np.array_equal((tanh if name == "TANH" else logistic)(spec.constants[0], v), want)

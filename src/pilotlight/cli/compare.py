@@ -21,7 +21,7 @@ SAMPLES = 16
               help="Run the samples in a file, one after another: one array per input, samples along the first axis.")
 @click.option("--timeout", type=Seconds(), default=120.0, show_default=True, metavar="SECONDS",
               help="How long the board may take to answer.")
-@click.option("--against", type=click.Choice(["pytorch", "tflm", "onnxruntime"]),
+@click.option("--against", type=click.Choice(["pytorch", "tflm", "litert", "onnxruntime"]),
               help="Say what the truth has to be: the model's own framework is always asked.")
 @click.option("--port", metavar="PORT",
               help="Of a project: the board's serial port, or tcp://HOST:PORT; default: found by its USB id.")

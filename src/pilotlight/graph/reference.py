@@ -56,3 +56,12 @@ class LayeredReference(Reference, Protocol):
 
     def in_layers(self) -> LayeredAnswers:
         """As `in_float32`."""
+
+
+@runtime_checkable
+class CoarseReference(Reference, Protocol):
+    """The truth of a model whose integers it rounds by other rules."""
+
+    @property
+    def limits(self) -> Sequence[float]:
+        """How far each output may be off; 0 where it may not."""

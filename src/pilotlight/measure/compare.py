@@ -10,6 +10,8 @@ for a perturbed copy (a tie).
 Nothing may make the limit so wide that any answer passes. Elements that are infinite or NaN in PyTorch's float32 are
 compared separately: the same infinity, NaN where NaN. Elements a thousand times smaller than all others, such as the
 scores that a mask of -1e9 leaves, have a limit of their own.
+
+A reference that rounds integers by other rules says how far an output may be off (`CoarseReference`).
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import torch
 
 from pilotlight.capture.reference import one_thread
 from pilotlight.errors import PilotlightError
-from pilotlight.graph import Answers, Reference
+from pilotlight.graph import Answers, CoarseReference, Reference
 from pilotlight.graph.ports import as_floats
 
 Outputs = list[torch.Tensor]
@@ -61,6 +63,7 @@ class Truth:
     """PyTorch's answers for a sequence of runs, and how far it trusts them itself."""
 
     def __init__(self, reference: Reference, inputs: Sequences):
+        self._limits = reference.limits if isinstance(reference, CoarseReference) else ()
         with one_thread():
             single = reference.in_float32()
             self.single: list[Outputs] = [_floats(single(*row)) for row in inputs]
@@ -110,7 +113,11 @@ class Truth:
             counts = f"{len(outputs)} runs of {len(outputs[0]) if outputs else 0} outputs"
             raise PilotlightError(f"{counts} cannot be compared with {len(self.single)} runs of {len(self.single[0])}",
                                   kind="internal")
-        return [self._output(name, k, _floats([row[k] for row in outputs])) for k, name in enumerate(names)]
+        rows = [self._output(name, k, _floats([row[k] for row in outputs])) for k, name in enumerate(names)]
+        return [
+            replace(row, match=True, limit=limit) if limit and row.max_abs_error <= limit else row
+            for row, limit in zip(rows, self._limits, strict=True)
+        ] if self._limits else rows
 
     def _output(self, name: str, k: int, got: Outputs) -> OutputMatch:
         warnings = tuple(f"output {name} {text}" for text in doubts([row[k] for row in self.single]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.support.tflite_random.draw import INT8_CASES, INT16_CASES, Draw, both, case, every
+from tests.support.tflite_random.draw import INT8_CASES, INT16_CASES, UINT8_CASES, Draw, both, case, every
 
 
 @both("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN")
@@ -45,13 +45,26 @@ def _arg(d: Draw) -> None:
     d.call([x, d.ints(axis)], [y], options="ArgMaxOptions" if d.name == "ARG_MAX" else "ArgMinOptions", OutputType=2)
 
 
+@every("TOPK_V2")
+def _topk(d: Draw) -> None:
+    """Which TFLM does not have."""
+    shape = d.shape(1, 4)
+    k = d.integer(1, shape[-1])
+    x = d.input(shape)
+    d.call([x, d.ints(k)], [d.kept(x, (*shape[:-1], k)), d.result((*shape[:-1], k), "INT32")], options="TopKV2Options")
+
+
 @every("SOFTMAX")
+@case(UINT8_CASES, "SOFTMAX")
 def _softmax(d: Draw) -> None:
     shape = d.shape(1, 4, 12)
     beta = d.pick(1.0, 1.0, 0.5, 2.0)
     x = d.input(shape, **d.affine(d.scale(0.00003, 0.001) if d.kind == "INT16" else d.scale(0.01, 0.5)))
     if d.kind == "INT16":
         d.call([x], [d.result(shape, scale=1 / 32768, zero=0)], options="SoftmaxOptions", Beta=beta)
+        return
+    if d.kind == "UINT8":
+        d.call([x], [d.result(shape, scale=1 / 256, zero=0)], options="SoftmaxOptions", Beta=beta)
         return
     kind = d.kind if d.kind == "FLOAT32" else d.pick("INT8", "INT8", "INT16")
     affine = {"INT8": {"scale": 1 / 256, "zero": -128}, "INT16": {"scale": 1 / 65536, "zero": -32768}}.get(kind, {})

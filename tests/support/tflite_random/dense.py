@@ -6,12 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tests.support.tflite_random.draw import Draw, every, windowed
+from tests.support.tflite_random.draw import HYBRID_CASES, UINT8_CASES, Draw, case, every, windowed
 
 
 def weights_of(
     d: Draw, shape: Sequence[int], channels: int, axis: int, per_channel: bool = True
 ) -> tuple[int, np.ndarray]:
+    if d.hybrid:
+        scales = np.array([d.scale(0.001, 0.01) for _ in range(channels if d.chance() else 1)], np.float32)
+        return d.graph.constant(d.rng.integers(-127, 128, shape).astype(np.int8), scales, axis=axis), np.ones(1)
+    if d.kind == "UINT8":
+        scale = d.scale(0.001, 0.05)
+        data = d.rng.integers(1, 256, shape).astype(np.uint8)
+        return d.graph.constant(data, scale, d.pick(128, d.integer(60, 200))), np.array([scale], np.float32)
     if d.kind == "FLOAT32":
         return d.graph.constant(d.numbers(shape) / np.float32(np.sqrt(np.prod(shape[1:]) + 1))), np.ones(1)
     count = channels if per_channel and d.chance(0.8) else 1
@@ -25,7 +32,7 @@ def weights_of(
 
 
 def bias_of(d: Draw, channels: int, scale: np.ndarray) -> list[int]:
-    if d.chance(0.2):
+    if d.chance(0.2) and d.kind != "UINT8":  # which LiteRT runs with a bias only
         return []
     if d.kind == "FLOAT32":
         return [d.graph.constant(d.numbers((channels,)))]
@@ -50,7 +57,7 @@ def _conv(d: Draw) -> None:
     same = d.chance() or any(n < (k - 1) * a + 1 for n, k, a in zip((h, w), kernel, dilation, strict=True))
     channels = c * d.pick(1, 1, 2, 3) if depthwise else d.integer(1, 17)
     given = c
-    if not depthwise and d.chance(0.1) and d.kind != "INT16":
+    if not depthwise and d.chance(0.1) and d.kind == "INT8":
         groups = d.pick(2, 3)
         given, c, channels = c, c * groups, groups * d.integer(1, 4)
     x = d.input((n, h, w, c))
@@ -72,9 +79,13 @@ def _conv(d: Draw) -> None:
 
 
 every("CONV_2D", "DEPTHWISE_CONV_2D")(_conv)
+case(UINT8_CASES, "CONV_2D", "DEPTHWISE_CONV_2D")(_conv)
+case(HYBRID_CASES, "CONV_2D", "DEPTHWISE_CONV_2D")(_conv)
 
 
 @every("FULLY_CONNECTED")
+@case(UINT8_CASES, "FULLY_CONNECTED")
+@case(HYBRID_CASES, "FULLY_CONNECTED")
 def _fully_connected(d: Draw) -> None:
     rows, inputs, outputs = d.pick(1, 1, 2, 5), d.integer(1, 70), d.integer(1, 40)
     x = d.input((rows, inputs) if d.chance(0.8) else (rows, 1, inputs))

@@ -12,6 +12,8 @@ Maker = Callable[["Draw"], None]
 INT8_CASES: dict[str, Maker] = {}
 INT16_CASES: dict[str, Maker] = {}
 FLOAT_CASES: dict[str, Maker] = {}
+UINT8_CASES: dict[str, Maker] = {}
+HYBRID_CASES: dict[str, Maker] = {}  # floats with int8 weights
 
 
 def case(cases: dict[str, Maker], *names: str) -> Callable[[Maker], Maker]:
@@ -29,7 +31,8 @@ class Draw:
 
     def __init__(self, seed: int, name: str, kind: str = "INT8"):
         self.rng = np.random.default_rng(seed)
-        self.name, self.kind = name, kind
+        self.name, self.hybrid = name, kind == "HYBRID"
+        self.kind = "FLOAT32" if self.hybrid else kind
         self.graph = GraphSpec()
 
     def integer(self, low: int, high: int) -> int:
@@ -48,6 +51,8 @@ class Draw:
     def zero(self) -> int:
         if self.kind == "INT16":
             return 0
+        if self.kind == "UINT8":
+            return self.pick(0, 255, 128, self.integer(0, 255))
         return self.pick(0, -128, 127, self.integer(-128, 127), self.integer(-20, 20))
 
     def shape(self, least: int = 1, most: int = 4, size: int = 7) -> tuple[int, ...]:
@@ -67,8 +72,8 @@ class Draw:
     def numbers(self, shape: Sequence[int]) -> np.ndarray:
         if self.kind == "FLOAT32":
             return self.rng.standard_normal(shape).astype(np.float32)
-        low, high = (-128, 127) if self.kind == "INT8" else (-32768, 32767)
-        return self.rng.integers(low, high + 1, shape).astype(np.int8 if self.kind == "INT8" else np.int16)
+        limits = np.iinfo(self.kind.lower())
+        return self.rng.integers(limits.min, limits.max + 1, shape).astype(limits.dtype)
 
     def affine(self, scale: float | None = None, zero: int | None = None) -> dict[str, Any]:
         if self.kind == "FLOAT32":

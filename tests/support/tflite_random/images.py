@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tests.support.tflite_random.draw import FLOAT_CASES, Draw, both, case, every, windowed
+from tests.support.tflite_random.draw import FLOAT_CASES, UINT8_CASES, Draw, both, case, every, windowed
 
 
 @every("AVERAGE_POOL_2D", "MAX_POOL_2D")
+@case(UINT8_CASES, "AVERAGE_POOL_2D", "MAX_POOL_2D")
 @case(FLOAT_CASES, "L2_POOL_2D")
 def _pool(d: Draw) -> None:
     n, h, w, c = d.image(9, 9)

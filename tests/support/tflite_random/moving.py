@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.support.tflite_random.draw import Draw, both, every
+from tests.support.tflite_random.draw import UINT8_CASES, Draw, both, case, every
 
 
 @every("RESHAPE")
+@case(UINT8_CASES, "RESHAPE")
 def _reshape(d: Draw) -> None:
     shape = d.shape(1, 4)
     size = int(np.prod(shape))
@@ -76,6 +77,7 @@ def _split(d: Draw) -> None:
 
 
 @every("CONCATENATION")
+@case(UINT8_CASES, "CONCATENATION")
 def _concatenation(d: Draw) -> None:
     shape, count = list(d.shape(1, 4, 5)), d.integer(1, 4)
     axis = d.integer(0, len(shape) - 1)
@@ -125,6 +127,7 @@ def _strided_slice(d: Draw) -> None:
 
 @both("MIRROR_PAD")
 @every("PAD", "PADV2")
+@case(UINT8_CASES, "PAD")
 def _pad(d: Draw) -> None:
     shape = d.shape(1, 4, 5)
     most = 3 if d.name != "MIRROR_PAD" else 0

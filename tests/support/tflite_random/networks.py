@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from tests.support.tflite_random.dense import bias_of, output_scale, weights_of
-from tests.support.tflite_random.draw import Draw, both
+from tests.support.tflite_random.draw import HYBRID_CASES, UINT8_CASES, Draw, both, case
 
 
 @both("CHAIN")
+@case(UINT8_CASES, "CHAIN")
+@case(HYBRID_CASES, "CHAIN")
 def _chain(d: Draw) -> None:
     """A small network: convolutions with a shortcut, pooling, a linear layer, softmax."""
     n, h, w, c = 1, d.integer(4, 10), d.integer(4, 10), d.integer(1, 5)
@@ -52,4 +54,5 @@ def _chain(d: Draw) -> None:
     y = d.graph.tensor((n, outputs), d.kind, **d.affine(output_scale(d, s, scales, channels)))
     d.call([mean, weights, *(bias_of(d, outputs, scales * np.float32(s)) or [-1])], [y], "FULLY_CONNECTED",
            options="FullyConnectedOptions", FusedActivationFunction=0)
-    d.call([y], [d.result((n, outputs), **d.affine(1 / 256, -128))], "SOFTMAX", options="SoftmaxOptions", Beta=1.0)
+    least = 0 if d.kind == "UINT8" else -128
+    d.call([y], [d.result((n, outputs), **d.affine(1 / 256, least))], "SOFTMAX", options="SoftmaxOptions", Beta=1.0)

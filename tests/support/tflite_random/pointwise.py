@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.support.tflite_random.draw import FLOAT_CASES, INT8_CASES, INT16_CASES, Draw, both, case, every
+from tests.support.tflite_random.draw import FLOAT_CASES, INT8_CASES, INT16_CASES, UINT8_CASES, Draw, both, case, every
 
 
 @every("ADD", "SUB", "MUL")
+@case(UINT8_CASES, "ADD", "MUL")
 def _binary(d: Draw) -> None:
     left, right = d.broadcast(d.shape(1, 4))
     a = d.input(left)

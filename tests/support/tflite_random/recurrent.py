@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.support.tflite_random.draw import Draw, both, every
+from tests.support.tflite_random.draw import HYBRID_CASES, Draw, both, case, every
 
 
 @both("SVDF")
+@case(HYBRID_CASES, "SVDF")
 def _svdf(d: Draw) -> None:
     rows, inputs, rank, units, memory = d.pick(1, 2), d.integer(1, 8), d.integer(1, 2), d.integer(1, 4), d.integer(1, 6)
     filters = rank * units
     if d.kind == "FLOAT32":
         x = d.input((rows, inputs))
         parts = [d.graph.constant(d.numbers(s)) for s in ((filters, inputs), (filters, memory), (units,))]
+        if d.hybrid:
+            shapes = ((filters, inputs), (filters, memory))
+            parts[:2] = [
+                d.graph.constant(d.rng.integers(-127, 128, s).astype(np.int8), d.scale(0.002, 0.02)) for s in shapes
+            ]
         state = d.graph.tensor((rows, filters * memory), "FLOAT32", variable=True)
     else:
         x = d.input((rows, inputs))
@@ -33,7 +39,7 @@ def _svdf(d: Draw) -> None:
 
 def _gate_weights(d: Draw, count: int, shape: tuple[int, ...], scale: float) -> list[int]:
     """The weights of so many gates."""
-    if d.kind == "FLOAT32":
+    if d.kind == "FLOAT32" and not d.hybrid:
         return [d.graph.constant(d.numbers(shape) / np.float32(np.sqrt(shape[1]))) for _ in range(count)]
     made = []
     for _ in range(count):
@@ -43,6 +49,7 @@ def _gate_weights(d: Draw, count: int, shape: tuple[int, ...], scale: float) -> 
 
 
 @every("UNIDIRECTIONAL_SEQUENCE_LSTM")
+@case(HYBRID_CASES, "UNIDIRECTIONAL_SEQUENCE_LSTM")
 def _lstm(d: Draw) -> None:
     """Numbers such that gates saturate in some models and not in others."""
     batch, steps, width, hidden = d.pick(1, 1, 2, 3), d.integer(1, 6), d.integer(1, 9), d.integer(1, 9)

@@ -7,7 +7,7 @@ from pathlib import Path
 from pilotlight.capture.tflite.lower import lower_tflite, supported_operators
 from pilotlight.capture.tflite.model import TfliteModel
 from pilotlight.capture.tflite.read import read_tflite
-from pilotlight.capture.tflite.reference import TflmReference
+from pilotlight.capture.tflite.reference import TfliteReference
 from pilotlight.capture.uses import OperatorUse
 from pilotlight.graph import Graph
 
@@ -15,7 +15,7 @@ SUFFIX = ".tflite"
 
 
 def capture_tflite(path: Path, name: str) -> Graph:
-    """The graph of a file, with TFLM as its truth."""
+    """The graph of a file, with TFLM, or LiteRT, as its truth."""
     return capture_model(read_tflite(path), name)
 
 
@@ -31,5 +31,5 @@ def tflite_operators(path: Path) -> list[OperatorUse]:
 
 def capture_model(model: TfliteModel, name: str) -> Graph:
     graph = lower_tflite(model, name)
-    graph.reference = TflmReference(model, bool(graph.states))
+    graph.reference = TfliteReference(model, bool(graph.states))
     return graph

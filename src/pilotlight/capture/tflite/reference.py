@@ -1,29 +1,40 @@
-"""TFLM's answers as the truth of a `.tflite` file."""
+"""The truth of a `.tflite` file: TFLM's answers, or LiteRT's where TFLM cannot run it."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 
+from pilotlight.capture.tflite.interpreters import LITERT, TFLM, Interpreter, Runtime
 from pilotlight.capture.tflite.model import FileTensor, TfliteModel
 from pilotlight.capture.tflite.site import DTYPES
-from pilotlight.capture.tflite.tflm import TflmInterpreter
+from pilotlight.capture.tflite.weights import FilePatch, written_out
+from pilotlight.errors import PilotlightError
 from pilotlight.graph import Answers, LayeredAnswers
 from pilotlight.graph.dtypes import to_numpy, to_torch
 
-NAME = "TFLM"
+_OUTPUTS = 2  # field of a subgraph
+_EXACT = {  # operators that no runtime rounds
+    "RESHAPE", "SQUEEZE", "EXPAND_DIMS", "SHAPE", "RANK", "PACK", "UNPACK", "SPLIT", "SPLIT_V", "CONCATENATION",
+    "SLICE", "STRIDED_SLICE", "TRANSPOSE", "PAD", "PADV2", "MIRROR_PAD", "GATHER", "GATHER_ND", "EMBEDDING_LOOKUP",
+    "REVERSE_V2", "SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND", "FILL",
+    "BROADCAST_TO", "ZEROS_LIKE", "TILE", "DYNAMIC_UPDATE_SLICE", "MAX_POOL_2D", "MAXIMUM", "MINIMUM", "REDUCE_MAX",
+    "REDUCE_MIN", "TOPK_V2", "ARG_MAX", "ARG_MIN", "SELECT", "SELECT_V2", "DEQUANTIZE", "CAST",
+}
+_MOST_STEPS = 8  # that an output may be off, whatever the number of layers
 
 
-class TflmAnswers:
-    """A model that TFLM runs again and again."""
+class FileAnswers:
+    """A model that a runtime runs again and again."""
 
-    def __init__(self, model: TfliteModel):
-        self._interpreter = TflmInterpreter(model)
+    def __init__(self, model: TfliteModel, runtime: Runtime = TFLM):
+        self._interpreter = Interpreter(model, runtime)
         main = model.subgraphs[0]
         self._results = [main.tensors[k].shape for k in main.outputs]
 
@@ -36,10 +47,10 @@ class TflmAnswers:
         self._interpreter.reset()
 
 
-class TflmLayers:
+class FileLayers:
     """The same for a copy of the file in which the result of every operator is an output."""
 
-    def __init__(self, model: TfliteModel):
+    def __init__(self, model: TfliteModel, runtime: Runtime):
         main = model.subgraphs[0]
         self._outputs = len(main.outputs)
         made = [
@@ -50,7 +61,7 @@ class TflmLayers:
         outputs = (*main.outputs, *(k for _, k in made))
         whole = replace(main, outputs=outputs)
         data = with_outputs(model.data, outputs)
-        self._answers = TflmAnswers(replace(model, data=data, subgraphs=(whole, *model.subgraphs[1:])))
+        self._answers = FileAnswers(replace(model, data=data, subgraphs=(whole, *model.subgraphs[1:])), runtime)
         self._found: list[torch.Tensor] = []
 
     def __call__(self, *inputs: Any) -> list[torch.Tensor]:
@@ -66,29 +77,18 @@ class TflmLayers:
 
 
 def with_outputs(data: bytes, outputs: Sequence[int]) -> bytes:
-    """A file whose first subgraph has these outputs: the list is added at the end, and pointed to. The offsets were
-    checked when the file was read."""
-
-    def word(at: int) -> int:
-        return int.from_bytes(data[at : at + 4], "little")
-
-    def field(table: int, number: int) -> int:
-        places = table - struct.unpack_from("<i", data, table)[0]
-        return table + int(struct.unpack_from("<H", data, places + 4 + 2 * number)[0])
-
-    subgraphs = field(word(0), 2)
-    first = subgraphs + word(subgraphs) + 4
-    pointer = field(first + word(first), 2)
-    padded = data + bytes(-len(data) % 4)
-    offset = struct.pack("<I", len(padded) - pointer)
-    numbers = struct.pack(f"<I{len(outputs)}i", len(outputs), *outputs)
-    return padded[:pointer] + offset + padded[pointer + 4 :] + numbers
+    """A file whose first subgraph has these outputs."""
+    patch = FilePatch(data)
+    first = patch.element(patch.field(patch.word(0), 2), 0)
+    patch.point(patch.field(first, _OUTPUTS), len(outputs), struct.pack(f"<{len(outputs)}i", *outputs))
+    return bytes(patch.data)
 
 
-class TflmReference:
-    """TFLM with this file: bytes for integers, the float rule for floats."""
+class TfliteReference:
+    """TFLM with this file: bytes for integers, the float rule for floats. Weights are given to it written out: integers
+    of float layers as float32, sparse ones with their zeros. LiteRT's reference kernels run what TFLM does not; they
+    round some layers otherwise, so integers may be off by a step for each layer that rounds."""
 
-    name = NAME
     keywords = ()
 
     def __init__(self, model: TfliteModel, stateful: bool):
@@ -97,14 +97,67 @@ class TflmReference:
         generator = np.random.default_rng(0)
         self.example = [torch.from_numpy(_example(main.tensors[k], generator)) for k in main.inputs]
 
+    @cached_property
+    def _file(self) -> TfliteModel:
+        return written_out(self._model)
+
+    @cached_property
+    def _runtime(self) -> Runtime:
+        """The first that runs the example."""
+        refused = ""
+        for runtime in (TFLM, LITERT):
+            if refused and not runtime.installed:
+                raise PilotlightError(
+                    f"{refused}; LiteRT, which might, needs the package {runtime.package}, which is not installed",
+                    hint=f"install it with: pip install --no-deps {runtime.package}", kind="missing-tool",
+                )
+            try:
+                FileAnswers(self._file, runtime)(*self.example)
+                return runtime
+            except PilotlightError as error:
+                if error.kind != "unsupported":
+                    raise
+                refused = f"{refused}; {error.message}" if refused else error.message
+        raise PilotlightError(refused, kind="unsupported")
+
+    @property
+    def name(self) -> str:
+        return self._runtime.name
+
+    @property
+    def limits(self) -> list[float]:
+        """Of LiteRT: a step for each operator that rounds; of a DEQUANTIZE its scale."""
+        main = self._model.subgraphs[0]
+        if self._runtime is not LITERT:
+            return [0.0] * len(main.outputs)
+        rounded = sum(
+            operator.name not in _EXACT and any(_is_quantized(main.tensors[k]) for k in operator.outputs)
+            for operator in main.operators
+        )
+        steps = min(rounded, _MOST_STEPS)
+        scales = {
+            operator.outputs[0]: main.tensors[operator.inputs[0]].affine for operator in main.operators
+            if operator.name == "DEQUANTIZE"
+        }
+        found = []
+        for k in main.outputs:
+            affine = scales.get(k)
+            unit = 1.0 if _is_quantized(main.tensors[k]) else 0.0 if affine is None else float(affine.scales[0])
+            found.append(steps * unit)
+        return found
+
     def in_float32(self) -> Answers:
-        return TflmAnswers(self._model)
+        return FileAnswers(self._file, self._runtime)
 
     def in_layers(self) -> LayeredAnswers:
-        return TflmLayers(self._model)
+        return FileLayers(self._file, self._runtime)
 
     def in_float64(self) -> Iterator[Answers]:
         return iter(())
+
+
+def _is_quantized(tensor: FileTensor) -> bool:
+    return tensor.type in ("INT8", "UINT8", "INT16") and tensor.affine is not None
 
 
 def _example(tensor: FileTensor, generator: np.random.Generator) -> np.ndarray:

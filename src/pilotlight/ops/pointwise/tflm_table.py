@@ -29,11 +29,6 @@ def tflm_table(results: np.ndarray, called: str, limits: Limits = INT8) -> NodeS
     return NodeSpec("qtable", {"called": called}, (np.clip(results, *limits).astype(np.int8),))
 
 
-def ratio(x: Quant, y: Quant) -> float:
-    """x over y as float32, which TFLM then takes as float64."""
-    return float(np.float32(x.scale) / np.float32(y.scale))
-
-
 def rescaled(x: np.ndarray, factor: float) -> np.ndarray:
     q, shift = fixed.tflm_multiplier(factor)
     return fixed.tflm_scaled(x, q, shift)
@@ -67,16 +62,16 @@ def tangents(x: Quant) -> np.ndarray:
 
 def leaky(x: Quant, y: Quant, alpha: float) -> np.ndarray:
     """LEAKY_RELU."""
-    slope = float(np.float32(x.scale) * np.float32(alpha) / np.float32(y.scale))
+    slope = x.scale * float(np.float32(alpha)) / y.scale
     d = INTEGERS - x.zero_point
     below = rescaled(d, abs(slope)) * (-1 if slope < 0 else 1)
-    return np.where(d >= 0, rescaled(d, ratio(x, y)), below) + y.zero_point
+    return np.where(d >= 0, rescaled(d, x.scale / y.scale), below) + y.zero_point
 
 
 def absolutes(x: Quant, y: Quant) -> np.ndarray:
     """ABS."""
     d = np.abs(INTEGERS - x.zero_point)
-    return (d if x.scale == y.scale else rescaled(d, ratio(x, y))) + y.zero_point
+    return (d if x.scale == y.scale else rescaled(d, x.scale / y.scale)) + y.zero_point
 
 
 def _high16(a: np.ndarray, b: int) -> np.ndarray:

@@ -125,7 +125,7 @@ def make_tflm_lstm(
     rows = []
     for k in range(4):
         pair = [
-            float(np.float32(x) * np.float32(w)) / GATE_SCALE
+            x * w / GATE_SCALE
             for x, w in ((scales.x.scale, scales.w_x[k]), (scales.h.scale, scales.w_h[k]))
         ]
         q, shift = fixed.tflm_multiplier(np.array(pair))

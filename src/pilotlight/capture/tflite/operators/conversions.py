@@ -8,6 +8,7 @@ from pilotlight.capture.tflite.operators.integers import clamped, compute, scale
 from pilotlight.capture.tflite.operators.tables import table
 from pilotlight.capture.tflite.registry import operator
 from pilotlight.capture.tflite.site import DTYPES, LIMITS, Site
+from pilotlight.capture.tflite.weights import real_weights
 from pilotlight.graph import FLOAT32, INT8, INT64, Value
 from pilotlight.ops.pointwise.float import apply
 from pilotlight.ops.pointwise.tflm_table import quantized
@@ -54,13 +55,8 @@ def dequantize(site: Site) -> Value:
     affine = tensor.affine
     if affine is None or tensor.type not in ("INT8", "UINT8", "INT16", "INT4"):
         raise site.refuse(f"{tensor} to {site.result}")
-    if data is not None:
-        shape = [1] * data.ndim
-        if len(affine.scales) > 1:
-            shape[affine.axis] = -1
-        zeros = affine.zero_points - (128 if tensor.type == "UINT8" else 0)
-        whole = (data.astype(np.int64) - zeros.reshape(shape)).astype(np.float32)
-        return b.constant((whole * affine.scales.reshape(shape)).astype(np.float32), hint="weight")
+    if tensor.data is not None:
+        return b.constant(real_weights(tensor), hint="weight")
     quant = site.quant(tensor)
     return b.node("dequantize", [site.x()], scale=quant.scale, zero=quant.zero_point)
 

@@ -1,7 +1,7 @@
 """Convolutions and linear layers.
 
-Integers: the real factor of an output channel is the input's scale times the filter's over the output's; TFLM computes
-it in float64, but for a linear layer with one scale the product is float32.
+Integers: the real factor of an output channel is the input's scale times the filter's over the output's, in float64.
+Floats with integer weights are computed with the numbers that the weights stand for.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pilotlight.capture.tflite.operators.integers import clamped, compute, scale
 from pilotlight.capture.tflite.operators.windows import padded
 from pilotlight.capture.tflite.registry import operator
 from pilotlight.capture.tflite.site import LIMITS, Site
+from pilotlight.capture.tflite.weights import HYBRID, INTEGERS, real_weights
 from pilotlight.graph import FLOAT32, INT8, INT16, Value
 from pilotlight.ops.dense.tflm_int16 import tflm_factors
 from pilotlight.ops.matmul.float import product
@@ -36,7 +37,7 @@ def filter_scales(site: Site, k: int, channels: int) -> np.ndarray:
     affine = site.tensor(k).affine
     if affine is None:
         raise site.refuse(f"the filter {site.tensor(k)} has no scale")
-    if np.any(affine.zero_points):
+    if np.any(affine.zero_points) and site.tensor(k).type != "UINT8":
         raise site.refuse(f"the filter {site.tensor(k)} has the zero point {affine.zero_points[0]}; expected 0")
     if len(affine.scales) not in (1, channels):
         raise site.refuse(f"the filter {site.tensor(k)} has {len(affine.scales)} scales for {channels} channels")
@@ -44,9 +45,9 @@ def filter_scales(site: Site, k: int, channels: int) -> np.ndarray:
 
 
 def _kind(site: Site, k: int, weight: int) -> str:
-    """The types of input and filter: "float", "int8" or "int16"."""
+    """The types of input and filter: "float", also with integer weights, "int8" or "int16"."""
     kinds = (site.tensor(k).type, site.tensor(weight).type)
-    if kinds == ("FLOAT32", "FLOAT32"):
+    if kinds == ("FLOAT32", "FLOAT32") or (kinds[0] == site.result.type == "FLOAT32" and is_hybrid(site, weight)):
         return "float"
     if site.x(k).dtype == INT8 and site.quantized == "INT8" and kinds[1] in ("INT8", "INT4", "UINT8"):
         return "int8"
@@ -76,11 +77,52 @@ def _factors(site: Site, scale: np.ndarray) -> tuple[Value, Value]:
     return site.b.constant(q, hint="multiplier"), site.b.constant(shifts, hint="shifts")
 
 
+def is_hybrid(site: Site, k: int) -> bool:
+    """Whether an input is integer weights for floats."""
+    tensor = site.tensor(k)
+    return site.operator.name in HYBRID and tensor.type in INTEGERS and tensor.affine is not None \
+        and tensor.data is not None and site.tensor(0).type == "FLOAT32"
+
+
+def weights_of(site: Site, k: int, what: str) -> np.ndarray:
+    """Constant weights: of a float layer real numbers, of another integers without their zero point, which a filter of
+    uint8 alone has: then they have 9 bits."""
+    tensor = site.tensor(k)
+    if is_hybrid(site, k):
+        return real_weights(tensor)
+    weight = site.constant(k, what)
+    if tensor.type != "UINT8" or tensor.affine is None:
+        return weight
+    if len(tensor.affine.zero_points) != 1:
+        raise site.refuse(f"the filter {tensor} has {len(tensor.affine.zero_points)} zero points; expected one")
+    return weight.astype(np.int16) - np.int16(int(tensor.affine.zero_points[0]) - 128)
+
+
 def _filter(site: Site, k: int, rank: int) -> np.ndarray:
-    weight = site.constant(k, "the filter")
+    weight = weights_of(site, k, "the filter")
     if weight.ndim != rank:
         raise site.refuse(f"the filter is {site.tensor(k)}; expected {rank} dimensions")
     return weight
+
+
+def _fits(weight: np.ndarray) -> bool:
+    return weight.min(initial=0) >= -128 and weight.max(initial=0) <= 127
+
+
+def _halves(site: Site, weight: np.ndarray) -> np.ndarray:
+    """Weights of 9 bits as two of 8 bits, one after another along the last axis, for inputs that come twice."""
+    low = weight >> 1
+    both = np.concatenate([low, weight - low], axis=-1)
+    if not _fits(both):
+        raise site.refuse("a weight is 255 steps from the filter's zero point; at most 254 are supported")
+    return both
+
+
+def _twice(site: Site, x: Value, groups: int) -> Value:
+    """The channels of each group, and the same again."""
+    *lead, channels = x.shape
+    split = site.b.reshape(x, (*lead, groups, channels // groups))
+    return site.b.reshape(site.b.node("concat", [split, split], axis=len(lead) + 1), (*lead, 2 * channels))
 
 
 def _folded(bias: np.ndarray, weight: np.ndarray, zero: int) -> np.ndarray:
@@ -108,6 +150,8 @@ def _convolution(site: Site, weight: np.ndarray, groups: int) -> Value:
     scale = qx.scale * filter_scales(site, 1, channels) / qy.scale
     if kind == "int16":
         return _of_16_bits(site, "tflm_conv2d_s16", x, weight, scale, attrs)
+    if not _fits(weight):
+        x, weight = _twice(site, x, groups), _halves(site, weight)
     bias = b.constant(_folded(_bias(site, 2, channels), weight, qx.zero_point), hint="bias")
     low, high = site.limits()
     inputs = [x, b.constant(np.ascontiguousarray(weight.astype(np.int8)), hint="weight"), bias, *_factors(site, scale)]
@@ -150,6 +194,18 @@ def depthwise_conv_2d(site: Site) -> Value:
     return _convolution(site, weight.transpose(3, 1, 2, 0), channels)
 
 
+def _linear(site: Site, rows: Value, weight: np.ndarray) -> Value:
+    """A linear layer of floats; int8 weights without zero points stay int8."""
+    b, channels, tensor = site.b, len(weight), site.tensor(1)
+    bias = _float_bias(site, 2, channels)
+    if is_hybrid(site, 1) and tensor.type == "INT8":
+        assert tensor.affine is not None and tensor.data is not None
+        if not np.any(tensor.affine.zero_points) and len(tensor.affine.scales) in (1, channels):
+            scale = np.broadcast_to(tensor.affine.scales, channels).astype(np.float32)
+            return b.node("wlinear8", [rows, b.constant(tensor.data, hint="weight"), b.constant(scale), bias])
+    return b.node("linear", [rows, b.constant(np.ascontiguousarray(weight), hint="weight"), bias])
+
+
 @operator("FULLY_CONNECTED", options="FullyConnectedOptions")
 def fully_connected(site: Site) -> Value:
     b, x = site.b, site.x()
@@ -166,19 +222,14 @@ def fully_connected(site: Site) -> Value:
     rows = b.reshape(x, (x.elements // size, size))
     kind = _kind(site, 0, 1)
     if kind == "float":
-        inputs = [rows, b.constant(np.ascontiguousarray(weight), hint="weight"), _float_bias(site, 2, channels)]
-        return limited(site, b.reshape(b.node("linear", inputs), site.result.shape))
+        return limited(site, b.reshape(_linear(site, rows, weight), site.result.shape))
     qx, qy = site.quants(0)
-    scales = filter_scales(site, 1, channels)
-    affine = site.tensor(1).affine
-    assert affine is not None
-    if len(affine.scales) == 1:
-        scale = np.full(channels, np.float64(np.float32(qx.scale) * affine.scales[0]) / qy.scale)
-    else:
-        scale = qx.scale * scales / qy.scale
+    scale = qx.scale * filter_scales(site, 1, channels) / qy.scale
     if kind == "int16":
         attrs = {"channels": channels}
         return b.reshape(_of_16_bits(site, "tflm_linear_s16", rows, weight, scale, attrs), site.result.shape)
+    if not _fits(weight):
+        rows, weight = _twice(site, rows, 1), _halves(site, weight)
     bias = b.constant(_folded(_bias(site, 2, channels), weight, qx.zero_point), hint="bias")
     low, high = site.limits()
     inputs = [rows, b.constant(np.ascontiguousarray(weight.astype(np.int8)), hint="weight"), bias]
@@ -214,6 +265,8 @@ def transpose_conv(site: Site) -> Value:
         filters = b.constant(np.ascontiguousarray(weight.transpose(3, 1, 2, 0)), hint="weight")
         y = b.node("conv_transpose2d", [x, filters, _float_bias(site, 3, channels)], **attrs)
     else:
+        if not _fits(weight):
+            raise site.refuse(f"the filter {site.tensor(1)} has weights of 9 bits")
         qx, qy = site.quants(2)
         scale = qx.scale * filter_scales(site, 1, channels) / qy.scale
         low, high = site.limits()
@@ -277,7 +330,7 @@ def batch_matmul(site: Site) -> Value:
         raise site.refuse("16-bit tensors with a zero point")
     pairs = ((left, q0, site.options.AdjX), (right, q1, site.options.AdjY))
     operands = [turned(compute(b, "sub", x, q.zero_point), flag) for x, q, flag in pairs]
-    factor = np.float64(np.float32(q0.scale) * np.float32(q1.scale)) / qy.scale
+    factor = q0.scale * q1.scale / qy.scale
     sums = product(b, *operands)
-    steps = scaled(b, sums, factor) if site.quantized == "INT8" else scaled_wide(b, sums, float(factor))
+    steps = scaled(b, sums, factor) if site.quantized == "INT8" else scaled_wide(b, sums, factor)
     return clamped(b, compute(b, "add", steps, qy.zero_point), LIMITS[site.quantized], dtypes[site.quantized])

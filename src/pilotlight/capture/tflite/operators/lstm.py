@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from pilotlight.capture.tflite.operators.dense import is_hybrid, weights_of
 from pilotlight.capture.tflite.registry import operator
 from pilotlight.capture.tflite.site import Site
 from pilotlight.graph import FLOAT32, Graph, Port, Value
@@ -59,7 +60,8 @@ def unidirectional_sequence_lstm(site: Site) -> Value:
     kind = site.tensor().type
     kinds = {site.tensor(H).type, site.result.type}
     weights = {site.tensor(k).type for k in range(1, 9)}
-    if kind == "FLOAT32" and kinds | weights == {kind} and site.tensor(C).type == kind:
+    real = weights == {kind} or all(is_hybrid(site, k) for k in range(1, 9))
+    if kind == "FLOAT32" and real and kinds | {site.tensor(C).type} == {kind}:
         y, h, c = _float(site, h, c)
     elif kind in ("INT8", "INT16") and kinds == {kind} and weights == {"INT8"} and site.tensor(C).type == "INT16":
         y, h, c = _integers(site, h, c)
@@ -104,7 +106,7 @@ def _float(site: Site, h: Value, c: Value) -> list[Value]:
     """A loop over the steps, because a cell may be clipped."""
     b, x, time_major = site.b, site.x(), site.options.TimeMajor
     w_x, w_h, bias = (
-        np.concatenate([site.constant(k, "a weight") for k in range(first, first + 4)]) for first in (1, 5, 12)
+        np.concatenate([weights_of(site, k, "a weight") for k in range(first, first + 4)]) for first in (1, 5, 12)
     )
     steps = x if time_major else b.permute(x, (1, 0, 2))
     body = _step(steps.shape[1:], w_x, w_h, bias, float(np.float32(site.options.CellClip)))

@@ -108,7 +108,7 @@ def topk(site: Site) -> list[Value]:
     k, axis = site.numbers(1, "the count")[0], len(x.shape) - 1
     if axis < 0 or not 0 <= k <= x.shape[axis] or len(site.results) != 2:
         raise site.refuse(f"the {k} largest of {site.tensor()}")
-    if site.quantized and site.quant(site.tensor()) != site.quant(site.results[0]):
+    if site.results[0].affine is not None and site.quant(site.tensor()) != site.quant(site.results[0]):
         raise site.refuse(f"{site.tensor()} and {site.results[0]} have several scales")
     compared = x if x.dtype.kind == "f" else whole(b, x)
     values, places = b.nodes("topk", [compared], axis=axis, k=k, largest=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pilotlight.capture.tflite.operators.dense import limited
+from pilotlight.capture.tflite.operators.dense import limited, weights_of
 from pilotlight.capture.tflite.operators.integers import clamped, compute, scaled, whole
 from pilotlight.capture.tflite.operators.shapes import concat
 from pilotlight.capture.tflite.registry import operator
@@ -31,21 +31,22 @@ def svdf(site: Site) -> Value:
     site.variables.now[f"tensor {state.index}"] = b.reshape(now, state.shape)
     if integers:
         return _integer_result(site, now, rank)
-    weighted = apply(b, "mul", now, b.reshape(site.x(2), (1, filters, memory)))
+    over_time = b.constant(weights_of(site, 2, "the weights").reshape(1, filters, memory), hint="weight")
+    weighted = apply(b, "mul", now, over_time)
     total = b.reshape(reduce(b, "sum", weighted, (2,)), (count, filters // rank, rank))
     y = b.reshape(reduce(b, "sum", total, (2,)), site.result.shape)
     return limited(site, apply(b, "add", y, site.x(3)) if site.has(3) else y)
 
 
 def _float_features(site: Site) -> Value:
-    weight = site.b.constant(np.ascontiguousarray(site.constant(1, "the weights").T), hint="weight")
+    weight = site.b.constant(np.ascontiguousarray(weights_of(site, 1, "the weights").T), hint="weight")
     return product(site.b, site.x(0), weight)
 
 
 def _features(site: Site) -> Value:
     b, state = site.b, site.tensor(4)
     qx, qw, qs = (site.quant(site.tensor(k)) for k in (0, 1, 4))
-    factor = float(np.float32(qx.scale) * np.float32(qw.scale) / np.float32(qs.scale))
+    factor = qx.scale * qw.scale / qs.scale
     weight = b.constant(np.ascontiguousarray(site.constant(1, "the weights").T), INT64, "weight")
     dots = product(b, compute(b, "sub", site.x(0), qx.zero_point), weight)
     y = scaled(b, dots, factor)
@@ -58,7 +59,7 @@ def _integer_result(site: Site, now: Value, rank: int) -> Value:
     b = site.b
     count, filters, memory = now.shape
     qt, qs, qy = (site.quant(t) for t in (site.tensor(2), site.tensor(4), site.result))
-    factor = float(np.float32(qs.scale) * np.float32(qt.scale) / np.float32(qy.scale))
+    factor = qs.scale * qt.scale / qy.scale
     weight = b.reshape(whole(b, site.x(2)), (1, filters, memory))
     weighted = compute(b, "mul", compute(b, "sub", now, qs.zero_point), weight)
     total = reduce(b, "sum", b.reshape(weighted, (count, filters // rank, rank * memory)), (2,))

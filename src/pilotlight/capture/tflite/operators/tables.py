@@ -14,7 +14,7 @@ from pilotlight.graph import INT8, INT16, Quant, Value
 from pilotlight.ops.pointwise import tflm_table
 from pilotlight.ops.pointwise.float import apply
 from pilotlight.ops.pointwise.tflm_curve import make_tflm_curve
-from pilotlight.ops.pointwise.tflm_table import INTEGERS, ratio, rescaled
+from pilotlight.ops.pointwise.tflm_table import INTEGERS, rescaled
 
 
 def table(site: Site, results: np.ndarray, called: str) -> Value:
@@ -88,7 +88,7 @@ def relu(site: Site) -> Value:
     if site.quantized not in ("INT8", "INT16"):
         raise _refuse(site)
     qx, qy = site.quants(0)
-    factor = ratio(qx, qy)
+    factor = qx.scale / qy.scale
     if is_int8(site):
         steps = rescaled(INTEGERS - qx.zero_point, factor) + qy.zero_point
         return table(site, np.maximum(steps, qy.zero_point), "relu")
@@ -128,7 +128,7 @@ def leaky_relu(site: Site) -> Value:
         raise _refuse(site)
     qx, qy = site.quants(0)
     if is_int16(site):
-        return _leaky_16(site, qx, qy, float(np.float32(qx.scale) * alpha / np.float32(qy.scale)))
+        return _leaky_16(site, qx, qy, qx.scale * float(alpha) / qy.scale)
     return table(site, tflm_table.leaky(qx, qy, float(alpha)), "leaky_relu")
 
 
@@ -136,7 +136,7 @@ def _leaky_16(site: Site, qx: Quant, qy: Quant, slope: float) -> Value:
     b = site.b
     x = compute(b, "sub", site.x(), qx.zero_point)
     below = compute(b, "mul", scaled(b, x, abs(slope)), -1 if slope < 0 else 1)
-    y = apply(b, "where", compute(b, "ge", x, 0), scaled(b, x, ratio(qx, qy)), below)
+    y = apply(b, "where", compute(b, "ge", x, 0), scaled(b, x, qx.scale / qy.scale), below)
     return clamped(b, compute(b, "add", y, qy.zero_point), LIMITS["INT16"], INT16)
 
 
@@ -149,7 +149,7 @@ def absolute(site: Site) -> Value:
     qx, qy = site.quants(0)
     if is_int16(site):
         real = apply(site.b, "abs", compute(site.b, "sub", site.x(), qx.zero_point))
-        steps = real if qx.scale == qy.scale else scaled(site.b, real, ratio(qx, qy))
+        steps = real if qx.scale == qy.scale else scaled(site.b, real, qx.scale / qy.scale)
         return clamped(site.b, compute(site.b, "add", steps, qy.zero_point), LIMITS["INT16"], INT16)
     return table(site, tflm_table.absolutes(qx, qy), "abs")
 

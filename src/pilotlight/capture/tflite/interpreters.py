@@ -1,4 +1,4 @@
-"""TFLM on this computer: PyPI's `tflite-micro`, in a process of its own."""
+"""TFLM and LiteRT on this computer, from PyPI's `tflite-micro` and `ai-edge-litert`, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +20,39 @@ import numpy as np
 from pilotlight.capture.tflite.model import TfliteModel
 from pilotlight.errors import PilotlightError
 
-_SCRIPT = Path(__file__).with_name("tflm_process.py")
+_SCRIPT = Path(__file__).with_name("interpreter_process.py")
 _SMALLEST_ARENA, _LARGEST_ARENA = 1 << 20, 1 << 30
 SECONDS = 120.0  # for one request
 
 
-def tflm_is_installed() -> bool:
-    return importlib.util.find_spec("tflite_micro") is not None
+@dataclass(frozen=True)
+class Runtime:
+    """What runs `.tflite` files."""
+
+    name: str
+    module: str
+    package: str
+
+    @property
+    def installed(self) -> bool:
+        return importlib.util.find_spec(self.module) is not None
 
 
-class TflmProcess:
+TFLM = Runtime("TFLM", "tflite_micro", "tflite-micro")
+LITERT = Runtime("LiteRT", "ai_edge_litert", "ai-edge-litert")
+
+
+class InterpreterProcess:
     """One process that runs a model at a time; it is started again after it died."""
 
-    def __init__(self) -> None:
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
         self._process: subprocess.Popen[bytes] | None = None
         self._said: Any = None
         self.loaded: object = None  # whose model it holds
 
     def ask(self, request: dict[str, Any], data: bytes = b"") -> tuple[dict[str, Any], list[np.ndarray]]:
-        """The answer; an error says what TFLM said, or that it died."""
+        """The answer; an error says what the runtime said, or that it died."""
         process = self._running()
         assert process.stdin is not None and process.stdout is not None
         late = threading.Timer(SECONDS, process.kill)
@@ -62,11 +77,14 @@ class TflmProcess:
             code = process.wait()
             self._process, self.loaded = None, None
             raise PilotlightError(
-                f"TFLM cannot run this file: its process ended with {code}{_last(said)}",
-                hint="the file may be damaged, or use TFLM in a way that it does not check", kind="unsupported",
+                f"{self._runtime.name} cannot run this file: its process ended with {code}{_last(said)}",
+                hint=f"the file may be damaged, or use {self._runtime.name} in a way that it does not check",
+                kind="unsupported",
             )
         if "error" in fields:
-            raise PilotlightError(f"TFLM cannot run this file: {fields['error']}{_last(said)}", kind="unsupported")
+            raise PilotlightError(
+                f"{self._runtime.name} cannot run this file: {fields['error']}{_last(said)}", kind="unsupported"
+            )
         return fields, arrays
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -74,7 +92,8 @@ class TflmProcess:
             self.loaded = None
             self._said = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
             self._process = subprocess.Popen(
-                [sys.executable, "-I", str(_SCRIPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
+                [sys.executable, "-I", str(_SCRIPT), self._runtime.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=self._said,
             )
         return self._process
 
@@ -102,21 +121,24 @@ def _last(said: str) -> str:
     return f" ({lines[-1]})" if lines else ""
 
 
-_SHARED = TflmProcess()
-atexit.register(_SHARED.close)
+_PROCESSES = {runtime: InterpreterProcess(runtime) for runtime in (TFLM, LITERT)}
+for _shared in _PROCESSES.values():
+    atexit.register(_shared.close)
 
 
-class TflmInterpreter:
-    """A model in TFLM; what it keeps between calls lasts until `reset`."""
+class Interpreter:
+    """A model in a runtime; what it keeps between calls lasts until `reset`."""
 
-    def __init__(self, model: TfliteModel):
-        if not tflm_is_installed():
+    def __init__(self, model: TfliteModel, runtime: Runtime = TFLM):
+        if not runtime.installed:
             raise PilotlightError(
-                "comparing with TFLM needs the package tflite-micro, which is not installed",
-                hint="install it with: pip install 'pilotlight[tflite]', or pip install --pre --no-deps tflite-micro",
+                f"comparing with {runtime.name} needs the package {runtime.package}, which is not installed",
+                hint="install it with: pip install 'pilotlight[tflite]', or "
+                f"pip install --pre --no-deps {runtime.package}",
                 kind="missing-tool",
             )
-        self._model = model
+        self._model, self._process = model, _PROCESSES[runtime]
+        self._most = _LARGEST_ARENA if runtime is TFLM else 0
         main = model.subgraphs[0]
         self._inputs, self._outputs = len(main.inputs), len(main.outputs)
         self._load()
@@ -127,29 +149,29 @@ class TflmInterpreter:
         while True:
             request = {"do": "load", "arena": arena, "inputs": self._inputs}
             try:
-                _SHARED.ask(request, self._model.data)
+                self._process.ask(request, self._model.data)
                 break
             except PilotlightError as error:
                 small = "rena" in error.message or "allocat" in error.message.lower() or "emory" in error.message
-                if not small or arena >= _LARGEST_ARENA:
+                if not small or arena >= self._most:
                     raise
                 arena *= 8
-        _SHARED.loaded = self
+        self._process.loaded = self
 
     def _here(self) -> None:
-        if _SHARED.loaded is not self:
+        if self._process.loaded is not self:
             self._load()
 
     def reset(self) -> None:
         self._here()
-        _SHARED.ask({"do": "reset"})
+        self._process.ask({"do": "reset"})
 
     def run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         self._here()
         data = [np.ascontiguousarray(x).tobytes() for x in inputs]
         request = {"do": "run", "sizes": [len(d) for d in data], "outputs": self._outputs}
-        return _SHARED.ask(request, b"".join(data))[1]
+        return self._process.ask(request, b"".join(data))[1]
 
     def allocations(self) -> str:
         """TFLM's own report about its arena, after a run."""
-        return str(_SHARED.ask({"do": "allocations"})[0]["text"])
+        return str(self._process.ask({"do": "allocations"})[0]["text"])
