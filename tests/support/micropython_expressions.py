@@ -20,7 +20,7 @@ try:
     places = (torch, torch._nn)
 except ImportError:
     import torch
-    places = (torch, torch._C._nn)
+    places = (torch, torch._C._nn, torch._C._fft, torch._C._linalg)
 class Operators:
     def __getattr__(self, name):
         for place in places:

@@ -41,7 +41,7 @@ def selection_options(function: _Function) -> _Function:
                           help="Only the operators in a list: `operators: [softmax, conv2d, add.Tensor]`.")
     parts = click.option("--with", "parts", metavar="PARTS",
                          help="Parts that are built only when asked for: "
-                              "load,save,jit,safetensors,linalg,signal,types,image,losses,utils,errors,data,"
+                              "load,save,jit,safetensors,linalg,signal,fft,types,image,losses,utils,errors,data,"
                               "stdlib, or all.")
     dtypes = click.option("--dtypes", metavar="DTYPES",
                           help="Only kernels for these dtypes, such as float32,int64.")

@@ -48,6 +48,7 @@ BY_HAND: tuple[str, ...] = (
     "f Generator(Device? device=None) -> Tensor",
     "f set_printoptions(int? precision=None, Scalar? threshold=None, int? edgeitems=None, int? linewidth=None, "
     "str? profile=None, bool? sci_mode=None) -> Tensor",
+    "f _fft_rows(Tensor pairs, bool inverse) -> Tensor",
     "f _jit_inflate(Storage data, int size) -> Tensor",
     "f _jit_source(Storage text) -> Tensor",
     "m __repr__(Tensor self) -> Tensor",

@@ -35,6 +35,8 @@ _BLOCKS = (
     ("torch.utils.data",),
     ("enum", "operator", "logging", "collections.Counter"),
     ("torch._script", "torch._jit"),
+    ("torch._complex",),
+    ("torch._fft",),
     ("torch.nn.utils", "torch.nn.utils.fusion", "torch.nn.utils.rnn"),
 )
 PACKED = tuple(name for block in _BLOCKS for name in block)

@@ -22,25 +22,26 @@ _PREFIXES = ("aten::", "aten.", "torch.nn.functional.", "torch.special.", "torch
 _PACKED = "torch._packed"  # finds operators that are written in Python
 _SHOWN = 5  # unknown names that an error lists
 _EVERY_PART = "all"
-# What a firmware gets only when it is asked for: the operators of a file of `operators/`, and Python modules. Others
-# may need some of them.
-PARTS: dict[str, tuple[str | None, tuple[str, ...]]] = {
-    "load": ("files", ()),
-    "save": ("saving", ()),
-    "jit": ("jit", ("torch._jit", "torch._script")),
-    "safetensors": ("safetensors", ("safetensors", "safetensors.torch")),
-    "linalg": ("matrices", ()),
-    "signal": ("signals", ()),
-    "types": ("typed", ()),
-    "image": ("sampling", ()),
-    "losses": ("margins", ()),
-    "utils": (None, ("torch.nn.utils", "torch.nn.utils.fusion", "torch.nn.utils.rnn")),
-    "errors": ("words", ()),
-    "data": (None, ("torch.utils", "torch.utils.data")),
-    "stdlib": (None, ("enum", "operator", "logging", "time", "collections.Counter")),
+# What a firmware gets only when it is asked for: the operators of some files of `operators/`, and Python modules.
+# Others may need some of them.
+PARTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "load": (("files",), ()),
+    "save": (("saving",), ()),
+    "jit": (("jit",), ("torch._jit", "torch._script")),
+    "safetensors": (("safetensors",), ("safetensors", "safetensors.torch")),
+    "linalg": (("matrices", "decompositions"), ()),
+    "signal": (("signals",), ()),
+    "fft": (("fft",), ("torch._complex", "torch._fft")),
+    "types": (("typed",), ()),
+    "image": (("sampling",), ()),
+    "losses": (("margins",), ()),
+    "utils": ((), ("torch.nn.utils", "torch.nn.utils.fusion", "torch.nn.utils.rnn")),
+    "errors": (("words",), ()),
+    "data": ((), ("torch.utils", "torch.utils.data")),
+    "stdlib": ((), ("enum", "operator", "logging", "time", "collections.Counter")),
 }
-_IN_C = {"jit": ("_jit_inflate", "_jit_source")}  # what a part uses of its own
-_SHARED = {"jit": ("torch.nn",)}  # modules that a part needs, as others do
+_IN_C = {"jit": ("_jit_inflate", "_jit_source"), "fft": ("_fft_rows",)}  # what a part uses of its own
+_SHARED = {"jit": ("torch.nn",), "fft": ("torch.nn",)}  # modules that a part needs, as others do
 
 
 # In the order of pt_dtype_t in C. Those of indices, and what comparisons and Python's floats give, are in every build.
@@ -147,8 +148,7 @@ def part_operators(part: str) -> list[str]:
     """What users call of a part."""
     from pilotlight.micropython.composed import of_file
 
-    file = PARTS[part][0]
-    return list(of_file(file)) if file else []
+    return [name for file in PARTS[part][0] for name in of_file(file)]
 
 
 def _names_of(part: str) -> list[str]:

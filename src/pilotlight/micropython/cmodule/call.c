@@ -6,6 +6,8 @@
 
 #include "host.h"
 
+#include "py/objtype.h"
+
 /* NumPy's names are accepted, as in PyTorch. */
 static qstr own_name(qstr name)
 {
@@ -233,6 +235,47 @@ static NORETURN void complain(pt_call_t *c, size_t n, size_t n_kw, const mp_obj_
     pt_no_overload(c->op, n, n_kw, args);
 }
 
+/* ---- complex numbers ------------------------------------------------------------------------------------------- */
+
+/* They are objects of a Python class with a method that computes operators: _torch_function(name, args, kwargs). */
+static const pt_op_t *const complex_op = PT_OP__fft_rows; /* NULL: a build without them */
+
+bool pt_has_function(mp_obj_t o, mp_obj_t *method)
+{
+    method[0] = MP_OBJ_NULL;
+    if (complex_op && mp_obj_is_obj(o) && mp_obj_is_instance_type(mp_obj_get_type(o))) {
+        mp_load_method_maybe(o, MP_QSTR__torch_function, method);
+    }
+    return method[0] != MP_OBJ_NULL;
+}
+
+/* The result of the first argument, or item of an argument, that computes operators itself; else MP_OBJ_NULL. */
+static mp_obj_t overridden(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args)
+{
+    mp_obj_t method[5];
+    bool found = false;
+    for (size_t k = 0; k < n + 2 * n_kw && !found; k++) {
+        size_t count = 0;
+        mp_obj_t *items;
+        found = pt_has_function(args[k], method);
+        if (!found && pt_sequence(args[k], &count, &items)) {
+            for (size_t j = 0; j < count && !found; j++) {
+                found = pt_has_function(items[j], method);
+            }
+        }
+    }
+    if (!found) {
+        return MP_OBJ_NULL;
+    }
+    method[2] = MP_OBJ_NEW_QSTR(op->name);
+    method[3] = mp_obj_new_tuple(n, args);
+    method[4] = mp_obj_new_dict(n_kw);
+    for (size_t k = 0; k < n_kw; k++) {
+        mp_obj_dict_store(method[4], args[n + 2 * k], args[n + 2 * k + 1]);
+    }
+    return mp_call_method_n_kw(3, 0, method);
+}
+
 static mp_obj_t call(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *args)
 {
     pt_call_t c;
@@ -250,6 +293,12 @@ static mp_obj_t call(const pt_op_t *op, size_t n, size_t n_kw, const mp_obj_t *a
             return result;
         }
     } while (!pt_overloads[at++].last);
+    if (complex_op) {
+        const mp_obj_t result = overridden(op, n, n_kw, args);
+        if (result != MP_OBJ_NULL) {
+            return result;
+        }
+    }
     complain(&c, n, n_kw, args);
 }
 

@@ -12,6 +12,9 @@
 static inline bool pt_is_number(mp_obj_t o) { return pt_number_dtype(o) >= 0; }
 bool pt_is_index(mp_obj_t o); /* an int, or a tensor without dimensions that holds one */
 
+/* Whether an object computes operators itself: its method, for mp_call_method_n_kw. */
+bool pt_has_function(mp_obj_t o, mp_obj_t *method);
+
 /* An argument converted to a parameter's kind: false if it does not fit. */
 bool pt_accept(pt_call_t *c, const pt_kind_t *kind, pt_arg_t *arg, mp_obj_t o);
 bool pt_accept_ints(pt_call_t *c, pt_arg_t *arg, size_t count, const mp_obj_t *items);

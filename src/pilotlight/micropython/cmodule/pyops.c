@@ -1,4 +1,5 @@
 /* Python's operators on tensors. */
+#include "call.h"
 #include "core.h"
 #include "record.h"
 #include "tensortype.h"
@@ -12,6 +13,8 @@ static mp_obj_t call(const pt_op_t *op, size_t n, const mp_obj_t *args)
     return pt_call(op, n, 0, args);
 }
 #define CALL(name, n, args) call(PT_OP_##name, n, args)
+
+static const pt_op_t *const complex_op = PT_OP__fft_rows; /* NULL: a build without complex numbers */
 
 static mp_obj_t one_number(pt_tensor_t *t)
 {
@@ -166,6 +169,13 @@ mp_obj_t pt_binary(mp_binary_op_t op, mp_obj_t left, mp_obj_t right)
     }
     const bool matmul = op == MP_BINARY_OP_MAT_MULTIPLY || op == MP_BINARY_OP_INPLACE_MAT_MULTIPLY;
     if (!pt_is_tensor(right) && (matmul || pt_number_dtype(right) < 0)) {
+        mp_obj_t method[2];
+        if (complex_op && op >= MP_BINARY_OP_INPLACE_OR && op <= MP_BINARY_OP_INPLACE_POWER
+            && pt_has_function(right, method)) {
+            mp_raise_msg_varg(&mp_type_RuntimeError,
+                MP_ERROR_TEXT("result type %s can't be cast to the desired output type %s"), "ComplexFloat",
+                pt_dtypes[pt_tensor(left)->dtype].type);
+        }
         return MP_OBJ_NULL;
     }
     if (op >= MP_BINARY_OP_REVERSE_OR && op <= MP_BINARY_OP_REVERSE_POWER) {

@@ -42,8 +42,10 @@ class _Part:
         raise AttributeError(name)
 
 
-special, linalg, jit, cuda = _Part("special_", ""), _Part("linalg_"), _Part("jit_"), _Part("cuda_")
-for _name in ("special", "linalg", "jit", "cuda"):
+special = _Part("special_", "")
+for _name in ("linalg", "jit", "cuda", "fft"):
+    globals()[_name] = _Part(_name + "_")
+for _name in ("special", "linalg", "jit", "cuda", "fft"):
     sys.modules["torch." + _name] = globals()[_name]
 
 

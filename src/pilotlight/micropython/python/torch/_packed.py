@@ -96,6 +96,9 @@ def _wrap(name, head):
         by_name = dict(known)
 
         def call(*args, **kwargs):
+            for x in args:
+                if hasattr(x, "_torch_function"):  # a complex number
+                    return x._torch_function(name, args, kwargs)
             out = kwargs.pop("out", None) if outs else None
             for k in range(min(2, len(known), len(args))):
                 if known[k][1][0] == "*" and not (args[k] is None or isinstance(args[k], (tuple, list))):
