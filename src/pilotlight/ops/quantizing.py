@@ -62,6 +62,7 @@ class Treatment:
     clamp: bool = False  # becomes the limits of the operator before it
     activations: int | None = None  # so many of the first arguments are activations; None: all tensors
     tflm: ResultScale | None = None  # the result's scale under TFLM's contract, where it is another
+    samples: bool = False  # the first argument has 16 bits, as sound is recorded
 
 
 OWN = Treatment(OwnScale())

@@ -1,0 +1,1 @@
+"""Spectra of frames: `pilotlight::spectrum` of `pilotlight.nn`."""
