@@ -86,6 +86,7 @@ MUTATIONS = {
     "masked_softmax": ("inverse.r * 16384", "inverse.r * 16383"),
     "biased_attention": ("pl_rhmul(b * s->up", "pl_rhmul(b + 1"),
     "cosine_similarity": ("zz += b * b", "zz += a * b"),
+    "log_mel": ("28761u", "28561u"),
 }
 
 

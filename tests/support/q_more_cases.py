@@ -22,6 +22,7 @@ from pilotlight.ops.scan.int8 import make_qcumsum
 from pilotlight.ops.softmax.int8 import OUTPUT
 from pilotlight.ops.softmax.log_int8 import make_qlog_softmax
 from pilotlight.ops.softmax.masked_int8 import make_qmasked_softmax
+from pilotlight.ops.spectrum.int8 import make_qlog_mel
 from support.q_cases import Case, _broadcast, near, scale
 
 
@@ -151,10 +152,34 @@ def cosine_similarity(rng: np.random.Generator) -> Case:
     return Case(make_qcosine_similarity(x, z, y, shape[1], 1, eps), (shape, other), (x, z), y, real)
 
 
+def log_mel(rng: np.random.Generator) -> Case:
+    """Of an offset that covers what 16-bit transforms lose, or of a small one: then only bytes are compared."""
+    n = int(rng.choice([2, 4, 6, 10, 16, 24, 30, 32, 64, 128]))
+    length, hop, mels = int(rng.integers(1, n + 1)), int(rng.integers(1, n + 4)), int(rng.integers(1, 7))
+    shape = (*(int(v) for v in rng.integers(1, 3, int(rng.integers(0, 3)))), n + int(rng.integers(0, 3 * n)))
+    window = rng.uniform(0.1, 1.0, length).astype(np.float32) * np.float32(rng.choice([1.0, 0.3, -2.0]))
+    bins = np.arange(n // 2 + 1)[:, None]
+    bank = np.maximum(0, 1 - np.abs(bins - rng.uniform(0, n / 2, mels)) / rng.uniform(0.5, n / 2, mels))
+    bank[rng.integers(0, n // 2 + 1), rng.integers(0, mels)] += 0.1
+    bank = (bank * rng.choice([1.0, 7.0, 1e-3])).astype(np.float32)
+    x = Quant(float(2.0 ** int(rng.choice([-15, -15, -14, 0]))), 0)
+    covered = bool(rng.random() < 0.6)
+    full = (length * x.scale * 32768 * np.abs(window).max()) ** 2 * float(bank.max())
+    offset = float(full * (10 ** rng.uniform(-4, 0) if covered else 10 ** rng.uniform(-14, -5)))
+    y = Quant(float(rng.uniform(0.05, 0.2)), int(rng.integers(-128, 128)))
+    tensors = [torch.from_numpy(v).double() for v in (window, bank)]
+
+    def real(v: torch.Tensor) -> torch.Tensor:
+        return torch.ops.pilotlight.spectrum(v.double(), *tensors, n, hop, 1.0, 2.0, offset)
+
+    spec = make_qlog_mel(x, y, window, bank, n, hop, offset)
+    return Case(spec, (shape,), (x,), y, real, 1 if covered else 255, (INT16,))
+
+
 MAKERS: dict[str, Callable[[np.random.Generator], Case]] = {
     "group_norm": group_norm, "log_softmax": log_softmax, "lines": lines, "cumsum": cumsum, "sum": total, "div": div,
     "bicubic": bicubic, "biased_attention": biased_attention, "masked_softmax": masked_softmax,
-    "cosine_similarity": cosine_similarity,
+    "cosine_similarity": cosine_similarity, "log_mel": log_mel,
 }
 
 

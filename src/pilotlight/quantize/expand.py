@@ -3,12 +3,14 @@
 - A weight or bias of a dense layer that is computed from parameters (packed weights, a weight norm) becomes one,
   and a product with a constant matrix is a linear layer.
 - Operators of several steps are split, so that each step's result gets a scale: `glu`, vector norms.
+- A logarithm of the energies of a filter bank becomes part of the operator that gives them.
 - What functionalizing makes of a write (`copy`, `fill`, `zero`) is the tensor that was written, and what it makes of a
   batch norm is one again.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -126,6 +128,33 @@ def _norm(make: Make, node: Node) -> Node | None:
     return make(aten.sqrt.default, make(aten.sum.dim_IntList, make(aten.square.default, x), dims, keep))
 
 
+def _log_of_mels(make: Make, node: Node) -> Node | None:
+    """log(energies + number), where nothing else reads the energies; what moves them in between comes after it."""
+    added = node.args[0]
+    if not isinstance(added, Node) or operator_name(added) != "add.Tensor" or len(added.users) > 1 or added.kwargs:
+        return None
+    x, number = added.args
+    offset = _number(number)
+    moves: list[Node] = []
+    while isinstance(x, Node) and operator_name(x) in ("transpose.int", "permute.default") and len(x.users) == 1:
+        moves.append(x)
+        x = x.args[0]
+    if not isinstance(x, Node) or operator_name(x) != "pilotlight.spectrum.default" or len(x.users) > 1:
+        return None
+    *arguments, before = x.args
+    if before is not None or arguments[2] is None or offset is None or not offset > 0:
+        return None
+    made = make(x.target, *arguments, offset)
+    for move in reversed(moves):
+        made = make(move.target, made, *move.args[1:])
+    base = {"log10.default": 10.0, "log2.default": 2.0}.get(operator_name(node) or "")
+    return made if base is None else make(aten.mul.Tensor, made, 1.0 / math.log(base))
+
+
+def _number(item: Any) -> float | None:
+    return float(item) if isinstance(item, int | float) else None
+
+
 def _written(make: Make, node: Node) -> Node | None:
     """What a write of a whole tensor puts there."""
     there, source = node.args[0], node.args[1] if len(node.args) > 1 else 0.0
@@ -138,5 +167,6 @@ def _written(make: Make, node: Node) -> Node | None:
 
 STEPS: dict[str, Callable[[Make, Node], Node | None]] = {
     "copy.default": _written, "fill.Scalar": _written, "fill.Tensor": _written, "getitem": _batch_norm,
-    "glu.default": _glu, "linalg_vector_norm.default": _norm, "zero.default": _written,
+    "glu.default": _glu, "log.default": _log_of_mels, "log10.default": _log_of_mels, "log2.default": _log_of_mels,
+    "linalg_vector_norm.default": _norm, "zero.default": _written,
 }

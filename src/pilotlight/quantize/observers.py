@@ -43,6 +43,15 @@ class PercentileObserver(MinMaxObserver):
         return x
 
 
+class SamplesObserver(MinMaxObserver):
+    """16-bit samples as they are recorded: -1 to 1, or the power of two that calibration reaches beyond that."""
+
+    def calculate_qparams(self) -> tuple[torch.Tensor, torch.Tensor]:
+        largest = torch.maximum(-self.min_val, self.max_val)
+        power = torch.ceil(torch.log2(largest.clamp(min=1.0)))
+        return torch.exp2(power - 15.0).reshape(1), torch.zeros(1, dtype=torch.int64)
+
+
 def _finite(observer: Any) -> Any:
     """An observer that does not see infinities, which are at the end of any range, and NaN. A tensor that
     was always zero, such as a ReLU that no sample activates, has no range and gets -1 to 1."""
@@ -66,6 +75,7 @@ OBSERVERS: dict[str, Any] = {
     "percentile": _finite(PercentileObserver),
     "mse": _finite(HistogramObserver),
 }
+SAMPLES = _finite(SamplesObserver)
 
 
 def activation_spec(observer: str, bits: int = 8) -> QuantizationSpec:
@@ -78,6 +88,11 @@ def activation_spec(observer: str, bits: int = 8) -> QuantizationSpec:
     if bits == 16:
         return QuantizationSpec(torch.int16, constructor, -32768, 32767, torch.per_tensor_symmetric)
     return QuantizationSpec(torch.int8, constructor, -128, 127, torch.per_tensor_affine)
+
+
+def samples_spec() -> QuantizationSpec:
+    """Sound as it is recorded, whatever the observer of other tensors."""
+    return QuantizationSpec(torch.int16, SAMPLES.with_args(eps=SMALLEST), -32768, 32767, torch.per_tensor_symmetric)
 
 
 def weight_spec(axis: int) -> QuantizationSpec:

@@ -32,7 +32,7 @@ from pilotlight.ops.quantizing import (
     SharedScale,
 )
 from pilotlight.quantize.constants import Constants, is_state, masked_scores
-from pilotlight.quantize.observers import activation_spec, weight_spec
+from pilotlight.quantize.observers import activation_spec, samples_spec, weight_spec
 from pilotlight.quantize.operators import operator_name, treatment
 
 KEY = "quantization_annotation"
@@ -49,6 +49,7 @@ class Int8Quantizer(Quantizer):
         wide: Callable[[Node], bool] = never, far: Collection[str] = (), numerics: str = PILOTLIGHT,
     ):
         self.specs = {bits: activation_spec(observer, bits) for bits in (8, 16)}
+        self.as_recorded = samples_spec()
         self.keep_float, self.wide = keep_float, wide
         self.tflm = numerics == TFLM
         self.far = frozenset(far)  # names of tensors that no scale can hold
@@ -56,9 +57,14 @@ class Int8Quantizer(Quantizer):
         self.given: set[Node] = set()  # depend on the model's inputs or states
         self.source: dict[Node, Node] = {}  # of pointwise operators: the one tensor that they are a function of
         self.maker: dict[Node, Node] = {}  # of a clamp's result: the operator before it
+        self.samples: set[Node] = set()  # 16-bit samples on their way to an operator that wants them
+        self.recorded: set[Node] = set()  # those that are an input of the model
 
     def annotate(self, model: GraphModule) -> GraphModule:
         constant = Constants(model)
+        for node in model.graph.nodes:
+            if treatment(node).samples:
+                self._find_samples(node.args[0])
         for node in model.graph.nodes:
             name, scale = operator_name(node), self._scale(node)
             if node.op == "placeholder":
@@ -101,6 +107,15 @@ class Int8Quantizer(Quantizer):
         """How the result of an operator gets its scale."""
         declared = treatment(node)
         return declared.tflm or declared.result if self.tflm else declared.result
+
+    def _find_samples(self, reader: Node) -> None:
+        """An operator's samples, and what only moves them before that."""
+        way = [reader]
+        while isinstance(treatment(way[-1]).result, SharedScale) and len(_tensor_inputs(way[-1])) == 1:
+            way += _tensor_inputs(way[-1])
+        self.samples.update(way)
+        if way[-1].op == "placeholder":
+            self.recorded.update(way)
 
     def _is_mask(self, constant: Constants, node: Node, name: str) -> bool:
         """A mask before a softmax becomes part of it: its low numbers get no scale."""
@@ -159,11 +174,11 @@ class Int8Quantizer(Quantizer):
 
     def _chosen(self, *nodes: Node) -> int:
         """The width of a result that several operators make together."""
-        return 16 if any(self.wide(node) for node in nodes) else 8
+        return 16 if any(self.wide(node) or node in self.samples for node in nodes) else 8
 
     def _read(self, x: Node, reader: int) -> QuantizationSpec:
         """How a tensor is read: as it was written; if nobody quantized it, with the reader's own width."""
-        return self.specs[self.bits.get(x, reader)]
+        return self.as_recorded if x in self.recorded else self.specs[self.bits.get(x, reader)]
 
     def _annotate(self, node: Node, inputs: dict[Node, Any], clamp: Node | None, output: Any = None) -> None:
         """An operator and the clamp after it, whose result is then the only one quantized."""
@@ -211,7 +226,8 @@ class Int8Quantizer(Quantizer):
             return
         width = self._chosen(node)
         self.bits[node] = max(self.bits.get(x, width) for x in inputs)
-        specs: dict[Node, Any] = {inputs[0]: self.specs[self.bits[node]]}
+        recorded = inputs[0] in self.recorded
+        specs: dict[Node, Any] = {inputs[0]: self.as_recorded if recorded else self.specs[self.bits[node]]}
         shared = SharedQuantizationSpec((inputs[0], node))
         specs |= dict.fromkeys(inputs[1:], shared)
         node.meta[KEY] = QuantizationAnnotation(specs, shared if _is_float(node) else None, _annotated=True)
