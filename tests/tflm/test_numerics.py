@@ -38,7 +38,7 @@ class EveryOperator(nn.Module):
 
 
 class OneOutput(nn.Module):
-    """A linear layer with one filter has one scale, and TFLM another product of scales."""
+    """A linear layer with one filter, which has one scale, and functions."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,6 @@
 """Dense layers of int8 under TFLM's contract, from their scales.
 
-The real factor of an output channel is the input's scale times the filter's over the output's, in float64; for a linear
-layer with one scale TFLM has the product in float32.
+The real factor of an output channel is the input's scale times the filter's over the output's, in float64.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import numpy as np
 from pilotlight import fixed
 from pilotlight.errors import PilotlightError
 from pilotlight.fixed import TFLM
-from pilotlight.graph import INT8, Node, Quant
+from pilotlight.graph import INT8, Node
 from pilotlight.ops.dense.int8 import integer_weights
 from pilotlight.ops.forms import Integer, all_int8, form
 from pilotlight.ops.spec import Limits, NodeSpec, quant_of
@@ -26,14 +25,6 @@ def tflm_limits(q: Integer) -> Limits:
     low = least if lo == -math.inf else max(least, zero + fixed.tflm_steps(lo, scale))
     high = most if hi == math.inf else min(most, zero + fixed.tflm_steps(hi, scale))
     return min(low, most), max(high, least)
-
-
-def real_factors(x: Quant, weight_scale: np.ndarray, y: Quant, linear: bool) -> np.ndarray:
-    """Per output channel; the scales are float32 in float64."""
-    if linear and len(weight_scale) == 1:
-        product = np.float32(x.scale) * weight_scale.astype(np.float32)
-        return np.asarray(product.astype(np.float64) / y.scale)
-    return np.asarray(x.scale * weight_scale / y.scale)
 
 
 def _checked(q: Integer, weight: np.ndarray, bias: np.ndarray, shifts: np.ndarray, largest: int = 128) -> None:
@@ -62,7 +53,7 @@ def dense(q: Integer) -> list[Node] | None:
     if (x.dtype, q.dtype) != (INT8, INT8):
         return None
     w, accumulators, scale = integer_weights(weight.data, scale, bias.data, x.quant.scale, float32=True)
-    m, shifts = fixed.tflm_multiplier(real_factors(x.quant, scale, q.quant, q.node.op == "linear"))
+    m, shifts = fixed.tflm_multiplier(x.quant.scale * scale / q.quant.scale)
     folded = accumulators - x.quant.zero_point * w.astype(np.int64).reshape(len(w), -1).sum(axis=1)
     _checked(q, w, folded, shifts)
     names = (weight.name, bias.name, "multiplier", "shifts")
@@ -84,7 +75,7 @@ def transposed(q: Integer) -> list[Node] | None:
     given = quant_of(x)
     filters = np.ascontiguousarray(weight.data.transpose(3, 1, 2, 0))  # (O, KH, KW, I)
     w, accumulators, scale = integer_weights(filters, scale, bias.data, given.scale, float32=True)
-    m, shifts = fixed.tflm_multiplier(real_factors(given, scale, q.quant, False))
+    m, shifts = fixed.tflm_multiplier(given.scale * scale / q.quant.scale)
     _checked(q, w, accumulators, shifts, 255)
     spec = NodeSpec("qconv_transpose2d", _attrs(q, len(w)), (w, accumulators.astype(np.int32), m, shifts))
     return [q.build(spec, x)]
