@@ -1,6 +1,6 @@
 """The steps of the int16 transform, which rfft_s16.h calls, as blocks under one name, `fft_s16`.
 
-Assembly with the DSP extension, C elsewhere and where the assembly is not compiled.
+Assembly with the DSP extension, rfft_mve_s16.h with Helium, C elsewhere and where the assembly is not compiled.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pilotlight.kernels.assembly.render import render_file
 from pilotlight.kernels.dsp.blocks import fft
 
 NAME = "fft_s16"
-IN_C = {"load": "pl_fft_points_s16", "radix4": "pl_fft4_s16", "radix2": "pl_fft2_s16", "split": "pl_fft_apart_s16"}
+IN_C = {"load": "pl_fft_points", "radix4": "pl_fft4", "radix2": "pl_fft2", "split": "pl_fft_apart"}
 _CONDITION = "!defined(PILOTLIGHT_PORTABLE) && defined(__thumb2__) && defined(__ARM_FEATURE_DSP)"
 _HEAD = f"""\
 /* The steps of the 16-bit transform of {{prefix}}.c for cores with Thumb-2 and the DSP extension. Elsewhere, and with
@@ -35,7 +35,8 @@ def assembly(prefix: str) -> tuple[str, dict[str, int]]:
 
 def dispatch(prefix: str, target: Target) -> str:
     """C text that defines the steps."""
-    in_c = "".join(_definition(step, function) for step, function in IN_C.items())
+    end = "_mve_s16" if "mve" in target.isa else "_s16"
+    in_c = "".join(_definition(step, function + end) for step, function in IN_C.items())
     if not in_assembly(target):
         return in_c
     names = {step: f"{prefix}_fft_{step}_s16" for step in IN_C}

@@ -289,13 +289,22 @@ static inline int32_t pl_bits_u32(uint32_t v_start)
     return bits + pl_signed(v);
 }
 
+/* By how many bits samples of this size go up, -1 for down; writes t->shift and t->size for them. */
+static inline int32_t pl_fft_up_s16(pl_fft_s16_t *t, uint32_t size)
+{
+    const int32_t bits = pl_bits_u32(size);
+    const int32_t up = (bits > 29) ? -1 : pl_signed(pl_unsigned(29 - bits) >> 1);
+    t->shift = -up;
+    t->size = 1u << pl_unsigned(bits + (2 * up) - 1);
+    return up;
+}
+
 /* The samples t->x as points t->y, t->m of them, divided by 2^shift so that every magnitude is below 2^14.5 and the largest
  * is at least a third of that. Writes t->shift, from -14 to 1, and t->size: a magnitude keeps a 1024th of it free. */
 PL_Q_APART void pl_fft_points_s16(pl_fft_s16_t *t)
 {
     const int32_t n = 2 * t->m;
     uint32_t size = 0u;
-    int32_t bits;
     int32_t up;
     for (int32_t i = 0; i < n; i += 2) {
         const int32_t re = t->x[i];
@@ -303,8 +312,7 @@ PL_Q_APART void pl_fft_points_s16(pl_fft_s16_t *t)
         const uint32_t square = pl_unsigned(re * re) + pl_unsigned(im * im);
         size |= square + (square >> 9);
     }
-    bits = pl_bits_u32(size);
-    up = (bits > 29) ? -1 : pl_signed(pl_unsigned(29 - bits) >> 1);
+    up = pl_fft_up_s16(t, size);
     if (up < 0) {
         for (int32_t i = 0; i < n; i++) {
             t->y[i] = (int16_t)pl_shr(t->x[i] + 1, 1u);
@@ -315,22 +323,21 @@ PL_Q_APART void pl_fft_points_s16(pl_fft_s16_t *t)
             t->y[i] = (int16_t)(t->x[i] * factor);
         }
     }
-    t->shift = -up;
-    t->size = 1u << pl_unsigned(bits + (2 * up) - 1);
 }
 
 /* From the transform of the points t->x, t->m of them, to the bins t->y of the samples, which may be where the points
- * are: sums and differences of points k and m - k, of which one is turned by the factors t->w. `down` is t->shift. */
-static inline void pl_fft_bins_s16(const pl_fft_s16_t *t, uint32_t down)
+ * are: sums and differences of points k and m - k, of which one is turned by the factors t->w. `down` is t->shift. Pairs
+ * before `first`, which is 1 or more, are left out. */
+static inline void pl_fft_bins_s16(const pl_fft_s16_t *t, int32_t first, uint32_t down)
 {
     const int32_t m = t->m;
     const pl_complex_s16_t z = pl_complex_s16(t->x);
-    const int16_t *w = t->w;
+    const int16_t *w = &t->w[2 * (first - 1)];
     t->y[0] = (int16_t)pl_shr(z.re + z.im, down);
     t->y[1] = 0;
     t->y[2 * m] = (int16_t)pl_shr(z.re - z.im, down);
     t->y[(2 * m) + 1] = 0;
-    for (int32_t k = 1; (2 * k) < m; k++) {
+    for (int32_t k = first; (2 * k) < m; k++) {
         const int32_t mirror = 2 * (m - k);
         const pl_complex_s16_t a = pl_complex_s16(&t->x[2 * k]);
         const pl_complex_s16_t b = pl_complex_s16(&t->x[mirror]);
@@ -354,9 +361,9 @@ static inline void pl_fft_bins_s16(const pl_fft_s16_t *t, uint32_t down)
 PL_Q_APART void pl_fft_apart_s16(pl_fft_s16_t *t)
 {
     if (t->shift == 0) {
-        pl_fft_bins_s16(t, 0u);
+        pl_fft_bins_s16(t, 1, 0u);
     } else {
-        pl_fft_bins_s16(t, 1u);
+        pl_fft_bins_s16(t, 1, 1u);
     }
 }
 

@@ -89,7 +89,7 @@ def rfft(layer: RfftS16Layer, target: Target) -> list[Candidate]:
     return [
         Candidate(
             name=f"{family}.rfft_s16",
-            headers=("rfft_s16",),
+            headers=("rfft_mve_s16" if family == "mve" else "rfft_s16",),
             ctype="pl_rfft_s16_t",
             table=lambda reverse: {"rows": layer.rows, "n": n},
             driver="pl_rfft_s16",
