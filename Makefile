@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files fuzz-onnx fuzz-onnx-models fuzz-server fuzz-tflite conformance-tflite conformance-numerics tflite-layers misra micropython-tests micropython-boards micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files onnx-networks fuzz-onnx fuzz-onnx-models fuzz-server fuzz-tflite conformance-tflite conformance-numerics tflite-layers misra micropython-tests micropython-boards micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -106,6 +106,9 @@ tflite-layers: setup ## layers of the .tflite files of MLPerf Tiny, which lie ne
 
 fuzz-onnx: setup ## mutated ONNX files through the importer; FUZZ_ARGS="--count 100000"
 	PYTHONPATH=tests $(PYTHON) -W ignore -m support.fuzz_onnx $(FUZZ_ARGS)
+
+onnx-networks: setup ## the onnx package's networks with random weights against ONNX Runtime; ONNX_ARGS="squeezenet"
+	PYTHONPATH=tests:examples/zoo $(PYTHON) -W ignore -m conformance.onnx.light $(ONNX_ARGS)
 
 fuzz-onnx-models: setup ## random ONNX models against ONNX Runtime; FUZZ_ARGS="--count 1000" or "--quantized --boards microbit"
 	PYTHONPATH=tests $(PYTHON) -W ignore -m support.fuzz_onnx_models $(FUZZ_ARGS)

@@ -237,6 +237,7 @@ def main() -> int:
             start, found = answers.get()
             failures += [found] if isinstance(found, str) else []
             total.update(found if isinstance(found, Counter) else {})
+            print(f"{total.total():,} files, {len(failures)} failures", file=sys.stderr, flush=True)
     print(", ".join(f"{count:,} {kind}" for kind, count in total.most_common()))
     for failure in failures:
         print(failure)

@@ -141,16 +141,19 @@ def main() -> int:
     logging.disable(logging.CRITICAL)
     torch.set_num_threads(1)
     found, wrong = Counter[str](), 0
-    for seed in range(args.first, args.first + args.count):
-        with tempfile.TemporaryDirectory(prefix="pilotlight-") as folder:
-            if args.quantized:
-                outcome = quantized_outcome(seed, Path(folder), args.boards)
-            else:
-                outcome = float_outcome(seed, Path(folder), seed % args.compile == 0)
-        found[outcome] += 1
-        if outcome.startswith("wrong"):
-            wrong += 1
-            print(f"model {seed}: {outcome}", flush=True)
+    try:
+        for seed in range(args.first, args.first + args.count):
+            with tempfile.TemporaryDirectory(prefix="pilotlight-") as folder:
+                if args.quantized:
+                    outcome = quantized_outcome(seed, Path(folder), args.boards)
+                else:
+                    outcome = float_outcome(seed, Path(folder), seed % args.compile == 0)
+            found[outcome] += 1
+            if outcome.startswith("wrong"):
+                wrong += 1
+                print(f"model {seed}: {outcome}", flush=True)
+    except KeyboardInterrupt:
+        print(f"stopped after {found.total():,} models")
     for outcome, count in found.most_common():
         print(f"{count:,} {outcome}")
     return 1 if wrong else 0
