@@ -10,6 +10,8 @@ well. A finite float is right when it is
 - no further from float64 than eight times PyTorch's own distance, plus 4 units in the last place, plus 16 units
   in the last place of the terms it is made of.
 
+The parts of a complex number are floats that are made of the terms of both.
+
 How large those terms are is measured: the inputs are moved by a relative 2^-32, up and down, and the smaller of
 the two changes of the result, divided by 2^-32, is the size of the terms. (The smaller: a result that jumps, such
 as floor at an integer, jumps in one direction only, and the terms do not excuse a jump.)
@@ -25,7 +27,7 @@ from typing import Any
 import torch
 
 from conformance.cases import Case
-from pilotlight.graph.ports import as_floats
+from pilotlight.graph.ports import as_complex, as_floats
 
 ULPS = 4.0
 TIMES_OWN = 8.0
@@ -123,7 +125,12 @@ class Truth:
                     a, b, e = as_floats(a), as_floats(b), as_floats(e)
                     least = torch.minimum((a.double() - e.double()).abs(), (b.double() - e.double()).abs())
                     sizes[k] = torch.maximum(sizes[k], least.nan_to_num(0.0, 0.0) / NUDGE)
-        return sizes
+        return [_of_both(size) if e.is_complex() else size for size, e in zip(sizes, self.exact, strict=True)]
+
+
+def _of_both(parts: torch.Tensor) -> torch.Tensor:
+    """A complex number is made of the terms of both its parts, even where one of them is 0 for reasons of symmetry."""
+    return parts.amax(-1, keepdim=True).expand(parts.shape) if parts.numel() else parts
 
 
 def _unlike(
@@ -152,7 +159,7 @@ def _is_float(x: Any) -> bool:
 def _moved(x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
     """A tensor whose numbers are moved by a share of them, the parts of complex ones by themselves."""
     moved = as_floats(x).double() * (1 + by)
-    return torch.view_as_complex(moved) if x.is_complex() else moved
+    return as_complex(moved) if x.is_complex() else moved
 
 
 def _clones(leaves: Sequence[Any]) -> list[Any]:

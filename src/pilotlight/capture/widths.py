@@ -20,6 +20,7 @@ from pilotlight.capture import complexes
 from pilotlight.graph import FLOAT32, DType, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import convert, to_torch
+from pilotlight.graph.ports import as_complex
 from pilotlight.ops.base import Lowering
 from pilotlight.ops.complex.base import Complex
 
@@ -74,7 +75,7 @@ def evaluated(b: Builder, node: torch.fx.Node, values: dict[torch.fx.Node, Any])
         if isinstance(value, Value | Complex):
             data = b.known(complexes.value_of(value))
             known = None if data is None else to_torch(data)
-            value = torch.view_as_complex(known) if known is not None and isinstance(value, Complex) else known
+            value = as_complex(known) if known is not None and isinstance(value, Complex) else known
         if value is None:
             raise LookupError
         return value

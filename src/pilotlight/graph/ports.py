@@ -25,6 +25,11 @@ def as_floats(x: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
 
 
+def as_complex(pairs: torch.Tensor) -> torch.Tensor:
+    """Pairs in a last dimension, of any strides, as a complex tensor."""
+    return torch.complex(pairs[..., 0], pairs[..., 1])
+
+
 def to_memory(port: Port, given: Any) -> np.ndarray:
     """A tensor in PyTorch's order as the bytes that the model reads; wrong shapes and types are refused.
 
@@ -56,7 +61,7 @@ def from_memory(port: Port, array: np.ndarray) -> torch.Tensor:
         y = y.permute([port.perm.index(i) for i in range(len(port.perm))]).contiguous()
     y = y.reshape(port.real_shape)
     if port.is_complex:
-        y = torch.view_as_complex(y)
+        y = as_complex(y)
     if port.quant is not None:
         y = (y.to(torch.float32) - port.quant.zero_point) * port.quant.scale
     return y

@@ -26,7 +26,7 @@ import torch
 from pilotlight.capture.reference import one_thread
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Answers, CoarseReference, Reference
-from pilotlight.graph.ports import as_floats
+from pilotlight.graph.ports import as_complex, as_floats
 
 Outputs = list[torch.Tensor]
 Sequences = list[list[torch.Tensor]]  # inputs of one run after another
@@ -322,7 +322,7 @@ def _nudge(inputs: list[torch.Tensor], seed: int) -> list[torch.Tensor]:
             infinity = torch.full_like(x, torch.inf)
             y = torch.where(up, torch.nextafter(x, infinity), torch.nextafter(x, -infinity))
             x = torch.where((x != 0) & y.isfinite(), y, x)
-        result.append(torch.view_as_complex(x) if given.is_complex() else x)
+        result.append(as_complex(x) if given.is_complex() else x)
     return result
 
 

@@ -14,7 +14,7 @@ from pilotlight.passes.constant_channels import drop_constant_channels
 from pilotlight.passes.fuse import fuse_pointwise
 from pilotlight.passes.integer import integer_ports, to_integers
 from pilotlight.passes.layout import optimize_layout
-from pilotlight.passes.transforms import absorb_fft_windows
+from pilotlight.passes.transforms import absorb_fft_windows, join_powers
 from pilotlight.passes.weights import keep_integer_weights
 from pilotlight.passes.windows import absorb_windows
 
@@ -37,6 +37,7 @@ def passes(keep_io: bool = False, float_io: bool = False, keep_states: bool = Fa
         ("drop constant channels", drop_constant_channels),
         ("fold constants again", fold_constants),
         ("separate outputs", separate_outputs),
+        ("join powers", join_powers),
         ("absorb windows of transforms", absorb_fft_windows),
         ("absorb windows", absorb_windows),
         ("fuse pointwise chains", fuse_pointwise),

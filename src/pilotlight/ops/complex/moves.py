@@ -125,6 +125,44 @@ def diagonal(b: Builder, self: Complex, offset: int = 0, dim1: int = 0, dim2: in
     return Complex(b.permute(y, (*range(rank - 2), rank - 1, rank - 2)))
 
 
+def _parts_first(b: Builder, x: Tensor) -> Value:
+    """The parts as a batch of two."""
+    pair = pair_of(b, x)
+    rank = len(pair.shape)
+    return b.permute(pair, (rank - 1, *range(rank - 1)))
+
+
+def _parts_last(b: Builder, x: Value) -> Complex:
+    return Complex(b.permute(x, (*range(1, len(x.shape)), 0)))
+
+
+@complex_rule("unfold_backward.default")
+def unfold_backward(
+    b: Builder, grad_in: Complex, input_sizes: Sequence[int], dim: int, size: int, step: int
+) -> Complex:
+    at = axis(dim, len(input_sizes)) + 1 if input_sizes else 0
+    x = _parts_first(b, grad_in)
+    if not input_sizes:
+        return Complex(b.reshape(grad_in.pair, (2,)))
+    return _parts_last(b, _real("unfold_backward.default")(b, x, [2, *input_sizes], at, size, step))
+
+
+@complex_rule("index_add.default")
+def index_add(b: Builder, self: Complex, dim: int, index: Value, source: Tensor, alpha: Any = 1) -> Complex:
+    if alpha != 1 or not self.shape:
+        raise b.refuse("index_add of complex tensors is supported with alpha 1 and at least one dimension only")
+    return Complex(_real("index_add.default")(b, self.pair, axis(dim, len(self.shape)), index, pair_of(b, source)))
+
+
+@complex_rule("diagonal_scatter.default")
+def diagonal_scatter(
+    b: Builder, self: Complex, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Complex:
+    first, second = (axis(d, len(self.shape)) + 1 for d in (dim1, dim2))
+    y = _real("diagonal_scatter.default")(b, _parts_first(b, self), _parts_first(b, src), offset, first, second)
+    return _parts_last(b, y)
+
+
 @complex_rule("gather.default")
 def gather(b: Builder, self: Complex, dim: int, index: Value, sparse_grad: bool = False) -> Complex:
     if not self.shape:

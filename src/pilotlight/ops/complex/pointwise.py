@@ -16,6 +16,7 @@ import torch
 from pilotlight.codegen import loops
 from pilotlight.codegen.step import Step
 from pilotlight.graph import BOOL, FLOAT32, DType, Node, Shape, Value
+from pilotlight.graph.ports import as_complex
 from pilotlight.ops.base import Op, Result, add_op
 
 
@@ -72,7 +73,7 @@ class ComplexPointwise(Op):
         return [(dtype, (*self._shape(node), 2) if self.row.result == "c" else self._shape(node))]
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
-        given = [torch.view_as_complex(x.contiguous()) if kind == "c" else x
+        given = [as_complex(x) if kind == "c" else x
                  for x, kind in zip(args, self.row.kinds, strict=True)]
         result = self.row.torch(*given)
         return torch.view_as_real(result.resolve_conj()) if self.row.result == "c" else result

@@ -13,6 +13,7 @@ from pilotlight.codegen.loops import collapse
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.target import Target
 from pilotlight.graph import Graph, Node, Shape
+from pilotlight.graph.ports import as_complex
 from pilotlight.kernels.candidate import Candidate
 from pilotlight.kernels.layers import TransformLayer
 from pilotlight.kernels.portable.fft_f32 import STAGES, radices_of
@@ -93,7 +94,7 @@ class Fft(Transform):
         return self.walk(node, 0).shape
 
     def compute(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
-        x = torch.view_as_complex(args[0].contiguous())
+        x = as_complex(args[0])
         y = torch.fft.ifft(x, norm="forward") if node.attrs["inverse"] else torch.fft.fft(x)
         return torch.view_as_real(y) * node.attrs["scale"]
 
@@ -135,7 +136,7 @@ class Irfft(Transform):
         return (*self.walk(node, 0).shape[:-2], node.attrs["n"])
 
     def compute(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
-        x = torch.view_as_complex(args[0].contiguous())
+        x = as_complex(args[0])
         return torch.fft.irfft(x, node.attrs["n"], norm="forward") * node.attrs["scale"]
 
 
