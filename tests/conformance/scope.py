@@ -87,10 +87,12 @@ def _reason(node: torch.fx.Node) -> LeftOut | None:
         if tensor.dtype not in DTYPES:
             return LeftOut("outside", f"dtype {str(tensor.dtype).removeprefix('torch.')}")
     packet = name.partition(".")[0]
-    known = ops.lowering(name) is not None or rule(name) is not None or not packet.endswith("_backward") and (
+    lowered = ops.lowering(name) is not None or rule(name) is not None
+    known = lowered or (not packet.endswith("_backward") and (
         torch.Tag.core in tags or packet in EXTRA or INTERPOLATE.fullmatch(packet)
-        or name.startswith(("_assert", "sym_constrain")) or not isinstance(target, torch._ops.OpOverload)  # control flow, and arithmetic on sizes
-    )
+        or name.startswith(("_assert", "sym_constrain"))
+        or not isinstance(target, torch._ops.OpOverload)  # control flow, and arithmetic on sizes
+    ))
     return None if known else LeftOut("outside", f"aten.{name}" if "::" not in name else name)
 
 

@@ -178,6 +178,17 @@ def logical_not(b: Builder, self: Complex) -> Value:
     return apply(b, "logical_not", b.node("complex_to_bool", [self.pair]))
 
 
+def _logical(name: str) -> None:
+    @complex_rule(f"{name}.default")
+    def lower(b: Builder, self: Tensor, other: Tensor) -> Value:
+        left, right = (b.node("complex_to_bool", [x.pair]) if isinstance(x, Complex) else x for x in (self, other))
+        return apply(b, name, left, right)
+
+
+for _name in ("logical_and", "logical_or", "logical_xor"):
+    _logical(_name)
+
+
 @complex_rule("where.self")
 def where(b: Builder, condition: Value, self: Operand, other: Operand) -> Complex:
     mask = b.reshape(condition, (*condition.shape, 1))
@@ -292,6 +303,19 @@ def mv(b: Builder, self: Tensor, vec: Tensor) -> Complex:
 def dot(b: Builder, self: Tensor, tensor: Tensor) -> Complex:
     left, right = _shaped(b, self, (1, *self.shape)), _shaped(b, tensor, (*tensor.shape, 1))
     return Complex(b.reshape(_product(b, left, right).pair, (2,)))
+
+
+@complex_rule("linear.default")
+def linear(b: Builder, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Complex:
+    turned = Complex(b.permute(weight.pair, (1, 0, 2))) if isinstance(weight, Complex) else b.permute(weight, (1, 0))
+    y = matmul(b, input, turned)
+    return y if bias is None else add(b, y, bias)
+
+
+@complex_rule("addmv.default")
+def addmv(b: Builder, self: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> Complex:
+    y = _times(b, mv(b, mat, vec), alpha)
+    return Complex(pair_of(b, y)) if beta == 0 else add(b, y, _times(b, self, beta))
 
 
 @complex_rule("addmm.default")

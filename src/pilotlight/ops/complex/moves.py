@@ -171,6 +171,17 @@ def gather(b: Builder, self: Complex, dim: int, index: Value, sparse_grad: bool 
     return Complex(_real("gather.default")(b, self.pair, axis(dim, len(self.shape)), ids))
 
 
+@complex_rule("take.default")
+def take(b: Builder, self: Complex, index: Value) -> Complex:
+    ids = b.reshape(index, (index.elements,))
+    rows = _real("index_select.default")
+    expected = b.results
+    b.results = [(expected[0][0], (index.elements, 2))]
+    y = rows(b, b.reshape(self.pair, (-1, 2)), 0, ids)
+    b.results = expected
+    return Complex(b.reshape(y, expected[0][1]))
+
+
 @complex_rule("constant_pad_nd.default")
 def constant_pad(b: Builder, self: Complex, pad: Sequence[int], value: Any = 0) -> Complex:
     if value != 0:
