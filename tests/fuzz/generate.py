@@ -11,6 +11,7 @@ from fuzz.maker import Maker
 from fuzz.program import Program, load, tensors
 from fuzz.statements import FAMILIES
 from fuzz.statements.residual import deep
+from pilotlight.graph.ports import as_floats
 
 MODES = ("float", "int8", "int16x8", "weights-int8", "weights-int4")
 FORMS = ("entries", "lengths")  # float models in other forms, only where asked for
@@ -69,6 +70,7 @@ KINDS: dict[str, tuple[str, dict[str, float]]] = {
         "any",
         {"control": 4, "pointwise": 2, "masks": 1, "views": 1, "dense": 1, "states": 0.5, "residual": 0.5},
     ),
+    "complex": ("any", {"complex": 6, "pointwise": 1.5, "views": 1, "in_place": 1, "reductions": 0.7, "dense": 0.5}),
     "deep": ("image", {"pointwise": 1, "pooling": 1, "reductions": 1, "dense": 1, "views": 1}),
 }
 WEIGHTS = {
@@ -80,6 +82,7 @@ WEIGHTS = {
     "states": 2.0,
     "indexing": 2.0,
     "control": 1.2,
+    "complex": 1.5,
     "deep": 0.4,
 }
 DENSE_KINDS = ("convolution", "sequence", "mixed")  # have weights to quantize
@@ -233,6 +236,7 @@ def _result(m: Maker) -> str | None:
     """What is returned: newer and unused results first; at times an input, a state, one thing twice, a dict."""
     given = {i.name for i in m.inputs}
     made = [n for n in m.names(lambda t: True) if n not in given and not n.startswith("self.")]
+    made = [n for n in made if not (m.quantized and m.value(n).is_complex())]
     made = [n for n in made if not m.value(n).is_floating_point() or _varies(m.value(n)) or m.value(n).numel() == 1]
     if not made:
         return None
@@ -289,7 +293,7 @@ def usable(program: Program) -> bool:
                     args, kwargs = loaded.inputs(call)
                     with torch.no_grad(), warnings.catch_warnings():
                         warnings.simplefilter("ignore")
-                        rows.append([t.clone() for t in tensors(module(*args, **kwargs))])
+                        rows.append([as_floats(t.clone()) for t in tensors(module(*args, **kwargs))])
             finally:
                 torch.set_default_dtype(before)
             for column in zip(*rows, strict=True):

@@ -17,7 +17,7 @@ from fuzz.program import Input, Statement
 Test = Callable[[torch.Tensor], bool]
 LARGEST = 3000  # elements of a tensor
 HUGE = 200.0
-DTYPES = (torch.float32, torch.int64, torch.int32, torch.bool)
+DTYPES = (torch.float32, torch.int64, torch.int32, torch.bool, torch.complex64)
 LAYER_NAMES = (
     "conv",
     "fc",
@@ -154,7 +154,8 @@ class Maker:
             t = self.value(name)
             if t.dtype not in DTYPES or not 0 < t.numel() <= LARGEST or t.dim() > 5:
                 return False
-            if t.is_floating_point() and not (bool(t.isfinite().all()) and float(t.abs().max()) <= HUGE):
+            inexact = t.is_floating_point() or t.is_complex()
+            if inexact and not (bool(t.isfinite().all()) and float(t.abs().max()) <= HUGE):
                 return False
         return True
 

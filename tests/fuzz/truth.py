@@ -23,6 +23,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from fuzz.program import Call, Loaded, tensors
+from pilotlight.graph.ports import as_floats
 
 Outputs = list[torch.Tensor]
 TIMES_OWN, OF_LARGEST, COPIES, MORE_COPIES = 8.0, 4e-6, 7, 32
@@ -49,6 +50,11 @@ def eager(
 
 def _cast(x: object, dtype: torch.dtype) -> object:
     return x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+
+
+def _wide(x: torch.Tensor) -> torch.Tensor:
+    """In float64; complex numbers as pairs."""
+    return as_floats(x).double()
 
 
 def moved(calls: Sequence[Call], seed: int) -> list[Call]:
@@ -91,19 +97,20 @@ class Truth:
             if [(t.shape, t.dtype) for t in ours] != [(t.shape, t.dtype) for t in single]:
                 return f"shape or dtype in call {number}: {_forms(ours)} instead of {_forms(single)}"
         for k in range(len(self.single[0])):
-            found = self._floats(k, got) if self.single[0][k].is_floating_point() else self._integers(k, got)
+            whole = not self.single[0][k].is_floating_point() and not self.single[0][k].is_complex()
+            found = self._integers(k, got) if whole else self._floats(k, got)
             if found is not None:
                 return f"output {k}: {found}"
         return None
 
     def _floats(self, k: int, got: list[Outputs]) -> str | None:
-        pairs = [(s[k].double(), e[k].double()) for s, e in zip(self.single, self.exact, strict=True)]
+        pairs = [(_wide(s[k]), _wide(e[k])) for s, e in zip(self.single, self.exact, strict=True)]
         own, largest = _own(pairs), max(float(_finite(s, e, e).abs().max()) for s, e in pairs)
         for wide, narrow in self.copies:
-            own = max(own, _own([(s[k].double(), e[k].double()) for s, e in zip(narrow, wide, strict=True)]))
+            own = max(own, _own([(_wide(s[k]), _wide(e[k])) for s, e in zip(narrow, wide, strict=True)]))
         limit = TIMES_OWN * own + OF_LARGEST * largest
         for call, (single, exact) in enumerate(pairs):
-            value = got[call][k].double()
+            value = _wide(got[call][k])
             finite = single.isfinite() & exact.isfinite()
             apart = ~finite & ~(_same(value, single) | _same(value, exact))
             far = finite & ~((value - exact).abs() <= limit)

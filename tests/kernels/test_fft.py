@@ -12,6 +12,7 @@ from torch import nn
 from pilotlight.capture import capture
 from pilotlight.codegen.target import Target
 from pilotlight.compiler import compile as compile_graph
+from pilotlight.errors import PilotlightError
 from pilotlight.graph import FLOAT32, Graph, Port, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.ports import as_floats
@@ -123,3 +124,43 @@ def test_kernels_are_chosen_by_length() -> None:
         (candidate,) = ops.get("rfft").candidates(graph.nodes[-1], Target())
         names.append(candidate.driver)
     assert names == ["pl_rfft_f32", "pl_rfft_any_f32", "pl_rfft_odd_f32"]
+
+
+def test_complex_tensors_in_and_out_with_state_and_parts_written_in_place() -> None:
+    class Averaging(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(3, 5, dtype=torch.complex64))
+            self.turn = nn.Parameter(torch.polar(torch.ones(5), torch.linspace(0, 3, 5)))
+
+        def forward(self, z: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            self.mean.mul_(0.5).add_(z * self.turn)
+            y = self.mean.clone()
+            y.real.add_(1.0)
+            other = y.conj()
+            other.imag.mul_(2.0)
+            return y, other.mH @ y, other.imag, self.mean.T.conj().abs()
+
+    torch.manual_seed(4)
+    rows = [torch.randn(3, 5, dtype=torch.complex64) for _ in range(3)]
+    build = compile_graph(capture(Averaging(), (rows[0],)), board="host")
+    torch.manual_seed(4)
+    truth = Averaging()
+    with build.open("host", sanitize=SANITIZERS) as running, torch.no_grad():
+        for z in (*rows[:2], rows[2].conj()):
+            for got, want in zip(running(z), truth(z), strict=True):
+                torch.testing.assert_close(got, want.resolve_conj(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("function", "words"), [
+    (lambda z: torch.tanh(z), "torch.tanh is not supported for complex tensors"),
+    (lambda z: torch.linalg.eig(z.real[None] * z.real[:, None])[0], "torch.linalg.eig"),
+    (lambda z: torch.cond(z.real.sum() > 0, lambda x: x * 2, lambda x: x * 3, (z,)), "torch.cond"),
+    (lambda z: z.to(torch.complex128).abs(), "complex128"),
+    (lambda z: z[z.real > 0].sum(), "Tensor.sum"),
+    (lambda z: z.view(torch.float32), "Tensor.view"),
+])
+def test_what_is_not_supported_is_named_as_it_was_written(function: Callable[..., object], words: str) -> None:
+    with pytest.raises(PilotlightError) as caught:
+        capture(Function(function), (torch.randn(4, dtype=torch.complex64),))
+    assert words in str(caught.value) and "test_fft.py" in str(caught.value)

@@ -58,7 +58,10 @@ def lowering_of(node: torch.fx.Node, symbols: Symbols) -> Lowering:
             kind="unsupported",
         )
     if rows.varies(node) and (name.split(".")[0] in BY_NUMBER or not rows.keeps_rows_apart(node, symbols)):
-        raise rows.mixes(node)
+        raise PilotlightError(
+            f"operator {written_name(node)} mixes rows of complex numbers whose number is only known at run time",
+            hint="choose with torch.where instead of a mask, or take z.real and z.imag first", kind="unsupported",
+        )
     return found
 
 

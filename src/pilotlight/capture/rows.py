@@ -17,7 +17,6 @@ import torch
 from torch.utils import _pytree as pytree
 
 from pilotlight.capture.symbols import SYMBOLIC, Symbols, expression_of
-from pilotlight.errors import PilotlightError
 from pilotlight.graph import INT64, DType, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.ops import base
@@ -212,17 +211,10 @@ def _reduced(
     return apply(b, "div", summed, b.cast(symbols.value(b, count), summed.dtype))
 
 
-def _mixes(b: Builder, node: torch.fx.Node) -> PilotlightError:
-    problem = mixes(node)
-    problem.where = str(b.place)
-    return problem
-
-
-def mixes(node: torch.fx.Node) -> PilotlightError:
-    return PilotlightError(
+def _mixes(b: Builder, node: torch.fx.Node) -> Exception:
+    return b.refuse(
         f"operator {node.target} mixes rows whose number is only known at run time",
-        hint="reduce with sum, mean, max, min, any or all, or choose with torch.where instead of a mask",
-        kind="unsupported",
+        "reduce with sum, mean, max, min, any or all, or choose with torch.where instead of a mask",
     )
 
 

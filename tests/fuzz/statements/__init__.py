@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fuzz.statements.complexes import COMPLEX
 from fuzz.statements.control import CONTROL
 from fuzz.statements.indexing import INDEXING
 from fuzz.statements.inplace import IN_PLACE
@@ -30,4 +31,5 @@ FAMILIES: dict[str, tuple[Writer, ...]] = {
     "attention": ATTENTION,
     "control": CONTROL,
     "residual": RESIDUAL,
+    "complex": COMPLEX,
 }

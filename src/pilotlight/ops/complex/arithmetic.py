@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from pilotlight.graph import BOOL, FLOAT32, Value
+from pilotlight.graph import BOOL, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import from_torch
 from pilotlight.ops.base import axis, unused
@@ -264,66 +264,59 @@ def vector_norm(
 # ---- products of matrices ----------------------------------------------------------------------------------
 
 
-def _product(b: Builder, left: Tensor, right: Tensor) -> Complex:
-    """left (..., M, K) @ right (..., K, N): four real products, or two where one side is real."""
-    if isinstance(left, Value) or isinstance(right, Value):
-        real, imaginary = (
-            product(b, *(b.cast(x, FLOAT32) if isinstance(x, Value) else part(b, x, k) for x in (left, right)))
-            for k in (0, 1)
-        )
-        return joined(b, real, imaginary)
+def _product(b: Builder, left: Complex, right: Complex) -> Complex:
+    """left (..., M, K) @ right (..., K, N): four real products."""
     a, c = part(b, left, 0), part(b, right, 0)
     i, j = part(b, left, 1), part(b, right, 1)
     return joined(b, apply(b, "sub", product(b, a, c), product(b, i, j)),
                   apply(b, "add", product(b, a, j), product(b, i, c)))
 
 
-def _shaped(b: Builder, x: Tensor, shape: Sequence[int]) -> Tensor:
-    return Complex(b.reshape(x.pair, (*shape, 2))) if isinstance(x, Complex) else b.reshape(x, shape)
+def _shaped(b: Builder, x: Complex, shape: Sequence[int]) -> Complex:
+    return Complex(b.reshape(x.pair, (*shape, 2)))
 
 
 @complex_rule("mm.default", "bmm.default")
-def mm(b: Builder, self: Tensor, mat2: Tensor) -> Complex:
+def mm(b: Builder, self: Complex, mat2: Complex) -> Complex:
     return _product(b, self, mat2)
 
 
 @complex_rule("matmul.default")
-def matmul(b: Builder, self: Tensor, other: Tensor) -> Complex:
+def matmul(b: Builder, self: Complex, other: Complex) -> Complex:
     left = _shaped(b, self, (1, *self.shape)) if len(self.shape) == 1 else self
     right = _shaped(b, other, (*other.shape, 1)) if len(other.shape) == 1 else other
     return Complex(b.reshape(_product(b, left, right).pair, b.results[0][1]))
 
 
 @complex_rule("mv.default")
-def mv(b: Builder, self: Tensor, vec: Tensor) -> Complex:
+def mv(b: Builder, self: Complex, vec: Complex) -> Complex:
     return Complex(b.reshape(_product(b, self, _shaped(b, vec, (*vec.shape, 1))).pair, b.results[0][1]))
 
 
 @complex_rule("dot.default")
-def dot(b: Builder, self: Tensor, tensor: Tensor) -> Complex:
+def dot(b: Builder, self: Complex, tensor: Complex) -> Complex:
     left, right = _shaped(b, self, (1, *self.shape)), _shaped(b, tensor, (*tensor.shape, 1))
     return Complex(b.reshape(_product(b, left, right).pair, (2,)))
 
 
 @complex_rule("linear.default")
-def linear(b: Builder, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Complex:
-    turned = Complex(b.permute(weight.pair, (1, 0, 2))) if isinstance(weight, Complex) else b.permute(weight, (1, 0))
-    y = matmul(b, input, turned)
+def linear(b: Builder, input: Complex, weight: Complex, bias: Tensor | None = None) -> Complex:
+    y = matmul(b, input, Complex(b.permute(weight.pair, (1, 0, 2))))
     return y if bias is None else add(b, y, bias)
 
 
 @complex_rule("addmv.default")
-def addmv(b: Builder, self: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> Complex:
+def addmv(b: Builder, self: Tensor, mat: Complex, vec: Complex, beta: Any = 1, alpha: Any = 1) -> Complex:
     y = _times(b, mv(b, mat, vec), alpha)
     return Complex(pair_of(b, y)) if beta == 0 else add(b, y, _times(b, self, beta))
 
 
 @complex_rule("addmm.default")
-def addmm(b: Builder, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Complex:
+def addmm(b: Builder, self: Tensor, mat1: Complex, mat2: Complex, beta: Any = 1, alpha: Any = 1) -> Complex:
     y = _times(b, _product(b, mat1, mat2), alpha)
     return Complex(pair_of(b, y)) if beta == 0 else add(b, y, _times(b, self, beta))
 
 
 @complex_rule("baddbmm.default")
-def baddbmm(b: Builder, self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Complex:
+def baddbmm(b: Builder, self: Tensor, batch1: Complex, batch2: Complex, beta: Any = 1, alpha: Any = 1) -> Complex:
     return addmm(b, self, batch1, batch2, beta, alpha)
