@@ -100,7 +100,7 @@ def quantized_outcome(seed: int, folder: Path, boards: list[str]) -> str:
         session = pl.compile(graph, board).session()
         if not session.match or session.compared_with != "the integer reference":
             return f"wrong: {kind} on {board}: other bytes than the integer reference"
-    return f"{kind}, at most {np.ceil(worst - 0.01):.0f} steps off"
+    return f"{kind}, at most {max(0.0, np.ceil(worst - 0.01)):.0f} steps off"
 
 
 def _has_floats(model: onnx.ModelProto) -> bool:
