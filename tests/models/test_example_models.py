@@ -1,0 +1,43 @@
+"""The examples' trained networks: they know what they were made for in recordings that training never had."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+import pilotlight as pl
+from pilotlight.graph import Graph
+from support.paths import EXAMPLES
+
+MOTION = EXAMPLES / "motion"
+SAMPLES, HOP, RATE = 124, 8, 50
+CLASSES = ("rest", "walk", "run", "stairs", "shake", "fall")
+
+
+def load(path: str) -> Graph:
+    graph = pl.load(path)
+    assert isinstance(graph, Graph)
+    return graph
+
+
+def motion_windows() -> list[tuple[str, torch.Tensor]]:
+    """From the middle of each part of the recording: its name, and what one answer is about."""
+    with np.load(MOTION / "recordings" / "minute.npz") as data:
+        x = torch.from_numpy(data["x"])
+    lines = [line.split() for line in (MOTION / "recordings" / "minute.txt").read_text().splitlines()]
+    starts = [round(float(start) * RATE) for start, _ in lines] + [x.shape[2]]
+    middles = [(a + b - SAMPLES) // 2 for a, b in pairwise(starts)]
+    return [(name, x[:, :, at : at + SAMPLES]) for (_, name), at in zip(lines, middles, strict=True)]
+
+
+def test_motion_in_int8_on_the_host() -> None:
+    graph = load(f"{MOTION / 'model.py'}:motion")
+    with np.load(MOTION / "recordings" / "calibrate.npz") as data:
+        samples = torch.from_numpy(data["x"])
+    names, inputs = zip(*motion_windows(), strict=True)
+    session = pl.run(pl.compile(pl.quantize(graph, calibration=samples.split(1)), board="host"), list(inputs))
+    assert session.match
+    found = [CLASSES[int(outputs[0][0, 0].argmax())] for outputs in session.outputs]
+    assert found == list(names)
