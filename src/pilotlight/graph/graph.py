@@ -14,6 +14,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.fixed import PILOTLIGHT
 from pilotlight.graph.dtypes import BY_NUMPY, DType
 from pilotlight.graph.reference import Reference
+from pilotlight.graph.streaming import Streaming
 
 Shape = tuple[int, ...]
 
@@ -163,6 +164,7 @@ class Graph:
     notes: dict[str, str] = field(default_factory=dict)  # what a model file says about itself, for headers and reports
     fixed: list[tuple[int, Any]] = field(default_factory=list)  # results that are not tensors, by place
     fallbacks: list[Any] = field(default_factory=list)  # float operators inside an integer model, with reasons
+    streaming: Streaming | None = None  # of the step of a streaming model
     _names: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -257,7 +259,7 @@ class Graph:
     def clone(self) -> Graph:
         """A copy that passes may change; the constants' arrays are shared, they are never written."""
         memo: dict[int, Any] = {id(array): array for array in self._arrays()}
-        memo |= {id(kept): kept for kept in (self.reference, self.exported, self.quantization)}
+        memo |= {id(kept): kept for kept in (self.reference, self.exported, self.quantization, self.streaming)}
         return copy.deepcopy(self, memo)
 
     def _arrays(self) -> Iterator[np.ndarray]:

@@ -1,0 +1,206 @@
+"""A model over time becomes a step with state: `pilotlight.stream(graph, axis=-1, hop=320)`.
+
+The graph that is streamed takes a recording, or a window of one. The new graph takes the next `hop` samples and gives
+what they complete; frames of earlier steps that layers still need are states. A quantized graph keeps its scales: the
+stream has the same integers.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+
+from pilotlight import ops
+from pilotlight.callable_module import CallableModule
+from pilotlight.errors import PilotlightError
+from pilotlight.graph import Graph, Node, Port, Program, verify
+from pilotlight.graph.streaming import FRAMES, LATEST, WINDOW, StreamedOutput, Streaming
+from pilotlight.passes.clean import fold_constants, remove_dead
+from pilotlight.stream import layers as _layers
+from pilotlight.stream.builder import Needs, StepBuilder, common_multiple
+from pilotlight.stream.flow import FixesWindow, Flow, Kind, Latest, Missing, UnevenHop, Unstreamable, Window, refused
+from pilotlight.stream.reference import StepReference
+from pilotlight.stream.rules import rule_of
+
+assert _layers
+EXACT_HINT = "stream it with `exact`: the model's own window slides along and is computed again in each step"
+
+
+def stream(graph: Graph | Program, axis: int = -1, hop: int = 0, *, exact: bool = False,
+           rate: float | None = None) -> Graph:
+    """The step of a model whose inputs have time on dimension `axis`: it takes `hop` new samples.
+
+    With `exact`, what padding in time, pooling and recurrent layers make of the model's own window is computed for
+    each window anew. `rate` is in samples a second, for latencies in milliseconds.
+    """
+    if isinstance(graph, Program):
+        raise PilotlightError(
+            f"{graph.name} has the entry points {', '.join(graph.entries)}; a model with one is streamed",
+            hint="capture the module that runs over time alone", kind="unsupported",
+        )
+    axes, window = _time(graph, axis, hop)
+    if rate is not None and not (math.isfinite(rate) and rate > 0):
+        raise PilotlightError(f"a rate of {rate} samples a second is not positive", kind="usage")
+    needs = Needs()
+    for _ in range(8):
+        made = _attempt(graph, axes, hop, exact, needs)
+        if made.asked.history == needs.history and made.asked.fills == needs.fills and \
+                made.asked.start() == needs.start():
+            return _finished(graph, made, axis, hop, window, rate)
+        needs = made.asked
+    raise PilotlightError("the rings of the stream do not settle", kind="internal")
+
+
+def _time(graph: Graph, axis: int, hop: int) -> tuple[list[int], int]:
+    """The axis of time in each input, and how many samples the example has there."""
+    if graph.streaming is not None:
+        raise PilotlightError(f"{graph.name} is a stream already", kind="usage")
+    if graph.states:
+        raise PilotlightError(
+            f"{graph.name} keeps state from call to call ({graph.states[0].name}): it is a step already",
+            hint="call it with new samples each time, or capture a model over a whole recording", kind="unsupported",
+        )
+    if not graph.inputs or any(port.is_size or port.sizes for port in graph.inputs):
+        raise PilotlightError(
+            f"{graph.name} has {'no inputs' if not graph.inputs else 'a length that is given at run time'}; expected "
+            "inputs of fixed sizes", hint="capture it with a recording of some length", kind="unsupported",
+        )
+    axes = []
+    for port in graph.inputs:
+        rank = len(port.shape)
+        if not -rank <= axis < rank:
+            raise PilotlightError(
+                f"input {port.name} is {list(port.shape)}: it has no dimension {axis} for time",
+                hint="give the dimension of time: axis=1, or --stream hop=320,axis=1", kind="usage",
+            )
+        axes.append(axis % rank)
+    lengths = {port.shape[at] for port, at in zip(graph.inputs, axes, strict=True)}
+    if len(lengths) != 1:
+        raise PilotlightError(
+            f"the inputs have {', '.join(map(str, sorted(lengths)))} samples on dimension {axis}; expected one number",
+            hint="all inputs of a streaming model are over the same time", kind="unsupported",
+        )
+    (length,) = lengths
+    if not isinstance(hop, int) or isinstance(hop, bool) or hop < 1:
+        raise PilotlightError(f"hop {hop!r} is not a number of samples", hint="such as hop=320", kind="usage")
+    if hop > length:
+        raise PilotlightError(
+            f"hop {hop} is longer than the {length} samples that the model was captured with",
+            hint=f"use a hop of at most {length}, or capture the model with a longer example", kind="usage",
+        )
+    return axes, length
+
+
+def _attempt(graph: Graph, axes: Sequence[int], hop: int, exact: bool, needs: Needs) -> StepBuilder:
+    """The step, with what was asked for in an earlier attempt; an uneven hop is an error that says which are even."""
+    try:
+        return _built(graph, axes, hop, exact, needs)
+    except UnevenHop:
+        larger = hop
+        for _ in range(64):
+            try:
+                made = _built(graph, axes, larger, exact, Needs())
+            except UnevenHop as uneven:
+                larger *= uneven.stride
+                continue
+            stride = common_multiple(made.asked.rates)
+            near = [n for n in (hop // stride * stride, -(-hop // stride) * stride) if n]
+            raise PilotlightError(
+                f"hop {hop} is not a multiple of the stride {stride} of {graph.name}",
+                hint=f"use {' or '.join(map(str, near))}", kind="usage",
+            ) from None
+        raise
+
+
+def _built(graph: Graph, axes: Sequence[int], hop: int, exact: bool, needs: Needs) -> StepBuilder:
+    step = remove_dead(fold_constants(graph.clone()))
+    s = StepBuilder(step, needs, exact)
+    for port, axis in zip(step.inputs, axes, strict=True):
+        old = port.value
+        shape = (*old.shape[:axis], hop, *old.shape[axis + 1 :])
+        port.value, port.shape = step.fresh(old.name, old.dtype, shape), shape
+        s.give(old, Flow(axis, hop, Fraction(1)), port.value)
+    for node in s.nodes:
+        _place(s, node)
+    for port in step.outputs:
+        _give_output(s, port)
+    return s
+
+
+def _place(s: StepBuilder, node: Node) -> None:
+    kinds = [s.kinds.get(v) for v in node.inputs]
+    missing = next((k for k in kinds if isinstance(k, Missing)), None)
+    if missing is not None:
+        raise refused(node, f"{node.op} cannot stream: {missing.reason}", EXACT_HINT)
+    if any(isinstance(k, Window) for k in kinds) or (any(isinstance(k, Latest) for k in kinds) and
+                                                     any(isinstance(k, Flow) for k in kinds)):
+        if any(isinstance(k, Latest) for k in kinds):
+            raise refused(node, f"{node.op} cannot stream: it combines the newest frame with others", EXACT_HINT)
+        s.over_window(node)
+        return
+    if not any(isinstance(k, Flow) for k in kinds):
+        latest = [k for k in kinds if isinstance(k, Latest)]
+        kind = Latest(max(k.warm for k in latest), latest[0].padded) if latest else None
+        for value, made in zip(node.outputs, s.emit(node, [s.fixed(v) for v in node.inputs]), strict=True):
+            s.answer(value, kind, made)
+        return
+    rule = rule_of(node)
+    try:
+        if rule is None:
+            raise Unstreamable("nothing is known about how it computes time frame by frame")
+        rule(s, node)
+    except FixesWindow:
+        s.over_window(node)
+    except Unstreamable as reason:
+        if not s.exact:
+            raise refused(node, f"{node.op} cannot stream: {reason}", EXACT_HINT) from None
+        s.over_window(node)
+
+
+def _give_output(s: StepBuilder, port: Port) -> None:
+    kind = s.kinds.get(port.value)
+    if isinstance(kind, Missing):
+        raise PilotlightError(f"output {port.name} cannot stream: {kind.reason}", hint=EXACT_HINT,
+                              kind="not-streamable")
+    value = s.current(port.value) if isinstance(kind, Flow) else s.whole(port.value)
+    s.kinds[value] = kind
+    port.value, port.shape = value, value.shape
+
+
+def _finished(
+    graph: Graph, s: StepBuilder, axis: int, hop: int, window: int, rate: float | None
+) -> Graph:
+    step = remove_dead(s.graph)
+    step.name = graph.name
+    outputs = tuple(_described(s, port) for port in step.outputs)
+    kinds = [s.kinds.get(port.value) for port in step.outputs]
+    padded = dict.fromkeys(layer for k in kinds if isinstance(k, Window) for layer in k.padded)
+    step.streaming = Streaming(
+        hop, axis, window, outputs, s.needs.start(), s.exact, tuple(padded), common_multiple(s.asked.rates),
+        sum(state.value.bytes for state in step.states), _macs(step.nodes), _macs(graph.nodes), rate, model=graph,
+    )
+    step.macs = step.streaming.macs
+    if graph.reference is not None:
+        step.reference = StepReference(graph.reference, step.streaming)
+    verify(step, after="streaming")
+    return step
+
+
+def _described(s: StepBuilder, port: Port) -> StreamedOutput:
+    kind: Kind = s.kinds.get(port.value)
+    if isinstance(kind, Flow):
+        latency = math.ceil(-kind.offset * kind.rate) if kind.offset < 0 else 0
+        return StreamedOutput(
+            port.name, FRAMES, kind.axis, kind.frames, kind.offset, kind.warm, float(kind.rate), latency)
+    if isinstance(kind, Latest):
+        return StreamedOutput(port.name, LATEST, warm=kind.warm)
+    return StreamedOutput(port.name, WINDOW, warm=s.window_warm)
+
+
+def _macs(nodes: Sequence[Node]) -> int:
+    return sum(ops.get(node.op).macs(node) for node in nodes)
+
+
+sys.modules[__name__].__class__ = CallableModule

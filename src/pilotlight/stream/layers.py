@@ -1,0 +1,163 @@
+"""Layers that look at several frames: convolutions, pooling, recurrent layers, attention."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pilotlight.graph import Node
+from pilotlight.stream.builder import StepBuilder
+from pilotlight.stream.flow import FixesWindow, Flow, Latest, Missing, UnevenHop, Unstreamable, layer_name
+from pilotlight.stream.rules import only_flow, others, per_frame, streams
+
+
+def _image_axis(flow: Flow) -> int | None:
+    """0 or 1 for the height or width of (N, H, W, C), None for a batch of frames."""
+    if flow.axis == 3:
+        raise FixesWindow
+    return None if flow.axis == 0 else flow.axis - 1
+
+
+def _with(pair: tuple[int, ...], at: int, number: int) -> tuple[int, ...]:
+    return (*pair[:at], number, *pair[at + 1 :])
+
+
+def _sliding(s: StepBuilder, node: Node, at: int, before: int, after: int, fill: float, **attrs: Any) -> None:
+    """Windows over time: those that the new frames complete."""
+    x, flow = only_flow(s, node)
+    a = node.attrs
+    stride, size = a["stride"][at], (a["kernel"][at] - 1) * a["dilation"][at] + 1
+    whole = node.output.shape[flow.axis]
+    if (s.exact and (before or after)) or (whole == 1 and x.shape[flow.axis] > 1 and stride > 1):
+        raise FixesWindow
+    if flow.frames % stride:
+        raise UnevenHop(stride)
+    count, begin = flow.frames // stride, flow.first_window(stride, size, before)
+    held = node.outputs[0] in s.remembered
+    if held:
+        begin = begin // count * count  # then frames before the first come in whole steps
+        if flow.offset < 0 and flow.offset % flow.frames:
+            raise Unstreamable("a recurrent layer after it needs all frames, and some would come in half a step")
+    start = begin * stride - before
+    part = s.frames(x, start, start + (count - 1) * stride + size, fill)
+    ceil = whole > (x.shape[flow.axis] + before + after - size) // stride + 1
+    given = flow.spaced(begin, stride, before, flow.window_extra(stride, size, before + after, ceil), held)
+    if before or after:
+        given = replace(given, padded=(*flow.padded, layer_name(node)))
+    if before and a.get("count_padding") is False and node.op.startswith("avg"):
+        given = replace(given, warm=max(given.warm, -(-before // stride)))  # they divide by fewer frames there
+    made = s.emit(node, [part, *others(s, node)], **attrs)
+    s.give(node.outputs[0], given, made[0])
+
+
+@streams("conv2d")
+def convolution(s: StepBuilder, node: Node) -> None:
+    x, flow = only_flow(s, node)
+    at = _image_axis(flow)
+    if at is None:
+        per_frame(s, node, x, flow)
+        return
+    padding = node.attrs["pad"]
+    _sliding(s, node, at, padding[at], padding[at + 2], 0.0, pad=_with(_with(padding, at, 0), at + 2, 0))
+
+
+@streams("max_pool2d", "avg_pool2d")
+def pooling(s: StepBuilder, node: Node) -> None:
+    x, flow = only_flow(s, node)
+    at = _image_axis(flow)
+    if at is None:
+        per_frame(s, node, x, flow)
+        return
+    a = node.attrs
+    frames = flow.frames // a["stride"][at]
+    fill = -np.inf if node.op == "max_pool2d" else 0.0
+    amount = a["pad"][at]
+    _sliding(s, node, at, amount, amount, fill if amount else 0.0, pad=_with(a["pad"], at, 0),
+             size=_with(a["size"], at, frames))
+
+
+@streams("adaptive_avg_pool2d", "adaptive_max_pool2d")
+def adaptive(s: StepBuilder, node: Node) -> None:
+    x, flow = only_flow(s, node)
+    at = _image_axis(flow)
+    if at is not None and node.attrs["size"][at] != x.shape[flow.axis]:
+        raise FixesWindow
+    begin = min(flow.offset, 0)
+    size = node.attrs["size"] if at is None else _with(node.attrs["size"], at, flow.frames)
+    made = s.emit(node, [s.frames(x, begin, begin + flow.frames)], size=size)
+    s.give(node.output, replace(flow, offset=begin, head=0.0), made[0])
+
+
+@streams("conv_transpose2d")
+def transposed(s: StepBuilder, node: Node) -> None:
+    """Output j adds up what input frames give it; it is complete when the last of these has arrived."""
+    x, flow = only_flow(s, node)
+    at = _image_axis(flow)
+    if at is None:
+        per_frame(s, node, x, flow)
+        return
+    a = node.attrs
+    stride, cut, size = a["stride"][at], a["pad"][at], (a["kernel"][at] - 1) * a["dilation"][at] + 1
+    if s.exact:
+        raise FixesWindow  # the first frames of a window have no frames before them
+    history = -(-(size - 1) // stride)  # earlier frames that an output may need
+    begin = min(flow.offset, 0)
+    start = begin - history
+    part = s.frames(x, start, begin + flow.frames, 0.0)
+    frames = flow.frames * stride
+    beyond = _with(a["extra"], at, max(stride - size, 0))
+    made = s.emit(node, [part, *others(s, node)], pad=_with(a["pad"], at, 0), extra=beyond)[0]
+    ranges = [(0, n, 1) for n in made.shape]
+    ranges[flow.axis] = (history * stride, history * stride + frames, 1)
+    whole = node.output.shape[flow.axis]
+    length = x.shape[flow.axis]
+    first = begin * stride - cut
+    warm = flow.warm * stride + size - 1 - cut if flow.warm or flow.offset < 0 else 0
+    given = replace(
+        flow, frames=frames, rate=flow.rate / stride, offset=first, warm=max(warm, 0), head=0.0,
+        extra=flow.extra * stride + whole - length * stride, padded=(*flow.padded, layer_name(node)),
+    )
+    s.give(node.output, given, s.b.node("slice", [made], None, ranges=tuple(ranges)))
+
+
+# ---- recurrent layers ------------------------------------------------------------------------------------------
+
+
+@streams("lstm", "gru", "rnn")
+def recurrent(s: StepBuilder, node: Node) -> None:
+    """The hidden state stays from step to step; before the first frame of all it waits."""
+    x, flow = only_flow(s, node)
+    a = node.attrs
+    if a["reverse"]:
+        raise Unstreamable("a bidirectional layer reads the end of the recording first")
+    if flow.axis != (1 if a["batch_first"] else 0):
+        raise Unstreamable("time is not the axis along which the layer runs")
+    if s.exact:
+        raise FixesWindow  # a window begins with the initial state
+    if flow.warm:
+        raise Unstreamable("its state would remember the first frames, which are not those of the whole recording")
+    begin = min(flow.offset // flow.frames * flow.frames, 0)  # whole steps before the first frame
+    part = s.frames(x, begin, begin + flow.frames)
+    count = len(node.outputs) - 1
+    weights = node.inputs[1 : len(node.inputs) - (count if a["initial"] else 0)]
+    given = node.inputs[len(node.inputs) - count :] if a["initial"] else [None] * count
+    name = node.place.module or node.op
+    states = []
+    for value, result in zip(given, node.outputs[1:], strict=True):
+        initial = np.zeros(result.shape, np.float32) if value is None else s.constant(value)
+        if initial is None:
+            raise Unstreamable("its initial state is computed")
+        states.append(s.state(f"{name}.state", np.ascontiguousarray(initial)))
+    made = s.emit(node, [part, *(s.fixed(v) for v in weights), *(state.value for state in states)], initial=True)
+    waits = -begin // flow.frames
+    for state, final in zip(states, made[1:], strict=True):
+        state.next = s.held(final, waits, state.initial) if waits else final
+    after = replace(flow, offset=begin, head=0.0, padded=(*flow.padded, layer_name(node)))
+    s.give(node.outputs[0], after, made[0])
+    for value, final in zip(node.outputs[1:], made[1:], strict=True):
+        if after.extra == after.offset:
+            s.answer(value, Latest(0, after.padded), final)
+        else:
+            s.kinds[value] = Missing("its last frames have not arrived: layers before it look ahead")
