@@ -13,6 +13,7 @@ from pilotlight.passes.clean import fold_constants, remove_dead, separate_output
 from pilotlight.passes.constant_channels import drop_constant_channels
 from pilotlight.passes.fuse import fuse_pointwise
 from pilotlight.passes.integer import integer_ports, to_integers
+from pilotlight.passes.integer_states import integer_states
 from pilotlight.passes.layout import optimize_layout
 from pilotlight.passes.transforms import absorb_fft_windows, join_powers
 from pilotlight.passes.weights import keep_integer_weights
@@ -31,6 +32,7 @@ def passes(keep_io: bool = False, float_io: bool = False, keep_states: bool = Fa
         ("fold scale and shift", fold_affine),
         ("fuse clamps", fuse_clamps),
         ("go integer", to_integers),
+        ("keep states integer", (lambda g: g) if keep_states else integer_states),
         ("keep weights integer", keep_integer_weights),
         ("make ports integer", (lambda g: g) if float_io else integer_ports),
         ("absorb padding", absorb_padding),

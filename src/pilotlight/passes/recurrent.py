@@ -5,14 +5,15 @@ can compute in integers,
 - a final hidden state is read as the last step of the layer's output, which it is;
 - each layer's output is quantized right after it: in the scale that its readers ask for, where they agree on one,
   else in steps of 1/128, because hidden states lie between -1 and 1;
-- given states are quantized before it: the hidden one as the output is, an LSTM's cell in 16 bits.
+- given states are quantized before it: the hidden one as the output is, an LSTM's cell in 16 bits. A GRU that carries
+  its state from run to run carries the 16 bits of its update.
 """
 
 from __future__ import annotations
 
 from pilotlight.graph import INT8, INT16, Graph, Node, Quant, Value
 from pilotlight.ops.quantize import make_dequantize, make_quantize
-from pilotlight.ops.recurrent.int8 import CELL
+from pilotlight.ops.recurrent.int8 import CELL, KEPT
 
 LAYERS = ("lstm", "gru")
 MOVES = ("reshape", "permute", "slice", "concat", "flip")
@@ -42,7 +43,8 @@ def quantize_layers(graph: Graph) -> Graph:
 def _given(graph: Graph, node: Node, quant: Quant) -> list[Node]:
     """quantize and dequantize between given states and the layer."""
     count, made = len(node.outputs) - 1, []
-    for k, (scale, bits) in enumerate([(quant, 8), (CELL, 16)][:count], len(node.inputs) - count):
+    hidden = (KEPT, 16) if node.op == "gru" and node.attrs.get("carried") else (quant, 8)
+    for k, (scale, bits) in enumerate([hidden, (CELL, 16)][:count], len(node.inputs) - count):
         real = node.inputs[k]
         dtype = INT8 if bits == 8 else INT16
         integers, again = graph.fresh(real.name, dtype, real.shape), graph.fresh(real.name, real.dtype, real.shape)
@@ -84,8 +86,8 @@ def _agreed(graph: Graph, y: Value) -> Quant | None:
 def _last_step(graph: Graph, node: Node) -> list[Node]:
     """The final hidden state (N, H) as a slice of the output."""
     y, last = node.outputs[:2]
-    if not graph.users().get(last) and last not in graph.leaving():
-        return []
+    if node.attrs.get("carried") or (not graph.users().get(last) and last not in graph.leaving()):
+        return []  # nobody reads it, or only the next run does
     time = 1 if node.attrs["batch_first"] else 0
     step = 0 if node.attrs["reverse"] else y.shape[time] - 1
     ranges = tuple((step, step + 1, 1) if i == time else (0, size, 1) for i, size in enumerate(y.shape))

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pilotlight.graph import Node
+from pilotlight.graph import Node, Value
+from pilotlight.ops.views import slice_axis
 from pilotlight.stream.builder import StepBuilder
 from pilotlight.stream.flow import FixesWindow, Flow, Latest, Missing, UnevenHop, Unstreamable, layer_name
 from pilotlight.stream.rules import only_flow, others, per_frame, streams
@@ -149,8 +150,11 @@ def recurrent(s: StepBuilder, node: Node) -> None:
         initial = np.zeros(result.shape, np.float32) if value is None else s.constant(value)
         if initial is None:
             raise Unstreamable("its initial state is computed")
+        if initial.any() and s.graph.quantization is not None and node.op == "gru":
+            raise Unstreamable("its initial state is not zero, which integers keep in other steps from run to run")
         states.append(s.state(f"{name}.state", np.ascontiguousarray(initial)))
-    made = s.emit(node, [part, *(s.fixed(v) for v in weights), *(state.value for state in states)], initial=True)
+    made = s.emit(node, [part, *(s.fixed(v) for v in weights), *(state.value for state in states)], initial=True,
+                  carried=True)
     waits = -begin // flow.frames
     for state, final in zip(states, made[1:], strict=True):
         state.next = s.held(final, waits, state.initial) if waits else final
@@ -158,6 +162,11 @@ def recurrent(s: StepBuilder, node: Node) -> None:
     s.give(node.outputs[0], after, made[0])
     for value, final in zip(node.outputs[1:], made[1:], strict=True):
         if after.extra == after.offset:
-            s.answer(value, Latest(0, after.padded), final)
+            s.answer(value, Latest(0, after.padded), _last(s, made[0], value, flow) if final is made[1] else final)
         else:
             s.kinds[value] = Missing("its last frames have not arrived: layers before it look ahead")
+
+
+def _last(s: StepBuilder, y: Value, like: Value, flow: Flow) -> Value:
+    """The hidden state after the newest frame, as the layer's output has it."""
+    return s.b.reshape(slice_axis(s.b, y, flow.axis, flow.frames - 1, flow.frames), like.shape)

@@ -14,6 +14,7 @@ Products see the int8 h, the update of the state its 16 bits.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from pilotlight.ops.spec import NodeSpec, narrow, quant_of, requantizer, terms, 
 
 HALF = 1 << 14
 CELL = Quant(2.0**-11, 0)  # of an LSTM's cell, which stays within ±16
+KEPT = Quant(2.0**-14, 0)  # of a GRU's state as its update has it
 
 
 def sat16(v: np.ndarray) -> np.ndarray:
@@ -50,7 +52,7 @@ class QRecurrent(Op):
     """inputs: x (T, N, I), or (N, T, I) with attrs["batch_first"], the initial states (N, H) if attrs["initial"], then
     w_x (H, I, G), w_h (H, H, G), gates (H, G, 4), curves (2, 257); outputs: y and the final states (N, H), h as y's
     int8 and an LSTM's cell as int16 in units of 2^-state. further attrs: hidden, reverse, zh, up_x, up_h, state,
-    state_up, out, begin, shift."""
+    state_up, out, begin, shift; carried: of a GRU, the states are those of an earlier run, h as int16."""
 
     gates = 0
     kernel = ""
@@ -64,7 +66,8 @@ class QRecurrent(Op):
     def infer(self, node: Node) -> Result:
         _, batch, _, hidden = self._sizes(node)
         cell = [(INT16, (batch, hidden))] if self.gates == 4 else []
-        return [(INT8, (*node.inputs[0].shape[:2], hidden)), (INT8, (batch, hidden)), *cell]
+        final = INT16 if self.gates == 3 and node.attrs.get("carried") else INT8
+        return [(INT8, (*node.inputs[0].shape[:2], hidden)), (final, (batch, hidden)), *cell]
 
     def macs(self, node: Node) -> int:
         steps, batch, width, hidden = self._sizes(node)
@@ -76,6 +79,8 @@ class QRecurrent(Op):
         x = x.swapaxes(0, 1) if a["batch_first"] else x
         h = initial[0] if initial else np.full((batch, hidden), a["zh"], np.int64)
         state = self.begin(node, h, initial)
+        if self.gates == 3 and a.get("carried"):
+            state, h = h, self.hidden(node, h)
         outputs = np.empty((*x.shape[:2], hidden), np.int64)
         order = range(len(x))
         for t in reversed(order) if a["reverse"] else order:
@@ -83,11 +88,17 @@ class QRecurrent(Op):
             sums_h = np.einsum("ni,hig->nhg", h, w_h) + gates[..., 2]
             from_x, from_h = rhmul(sums_x * a["up_x"], gates[..., 1]), rhmul(sums_h * a["up_h"], gates[..., 3])
             state, real = self.step(node, from_x, from_h, tables, state)
-            h = np.clip((real * a["out"] + a["begin"]) >> a["shift"], -128, 127)
+            h = self.hidden(node, real)
             outputs[t] = h
         y = outputs.swapaxes(0, 1) if a["batch_first"] else outputs
         cell = (narrow(state, np.int16),) if self.gates == 4 else ()
-        return narrow(y), narrow(h), *cell
+        final = narrow(state, np.int16) if self.gates == 3 and a.get("carried") else narrow(h)
+        return narrow(y), final, *cell
+
+    def hidden(self, node: Node, real: np.ndarray) -> np.ndarray:
+        """h as int8."""
+        a = node.attrs
+        return np.clip((real * a["out"] + a["begin"]) >> a["shift"], -128, 127)
 
     def begin(self, node: Node, h: np.ndarray, initial: list[np.ndarray]) -> np.ndarray:
         """The 16-bit state before the first step."""
@@ -111,9 +122,10 @@ class QRecurrent(Op):
         x, *initial, w_x, w_h, gates, tables = node.inputs
         constants = (c.read(w_x), c.read(w_h), c.read(gates, "pl_q_gate_t"), c.read(tables))
         states = [c.read(v) for v in initial] or ["0"] * (len(node.outputs) - 1)
-        scratch = [c.scratch("int16_t")] if self.scratch(node) else []
+        carried = self.gates == 3 and a.get("carried")
+        scratch = [c.scratch("int8_t" if carried else "int16_t")] if self.scratch(node) else []
         outputs = (c.write(v) for v in node.outputs)
-        c.call(f"pl_q_{self.kernel}", table, c.read(x), *constants, *states, *outputs, *scratch)
+        c.call(f"pl_q_{self.kernel}{'_carried' if carried else ''}", table, c.read(x), *constants, *states, *outputs, *scratch)
 
 
 @register
@@ -206,7 +218,7 @@ def make_qlstm(
 
 def make_qgru(
     x: Quant, y: Quant, w_x: np.ndarray, w_h: np.ndarray, biases: np.ndarray | None, *, reverse: bool = False,
-    batch_first: bool = False, initial: bool = False,
+    batch_first: bool = False, initial: bool = False, carried: bool = False,
 ) -> NodeSpec:
     """PyTorch's float weights (3H, I), (3H, H) and biases (2, 3H); h has y's scale."""
     both = np.zeros((2, len(w_x))) if biases is None else np.asarray(biases, np.float64)
@@ -216,6 +228,8 @@ def make_qgru(
         "state": int(state.value[0]), "state_up": 1 << state.shift, "out": t.factors[0], "begin": t.offset,
         "shift": t.shift, "reverse": bool(reverse), "batch_first": bool(batch_first), "initial": bool(initial),
     }
+    if carried:
+        attrs["carried"] = True
     return _make("qgru", 3, x, y, np.asarray(w_x, np.float64), np.asarray(w_h, np.float64), both, attrs)
 
 
@@ -228,12 +242,13 @@ def recurrent(q: Integer) -> list[Node] | None:
     if q.dtype != INT8 or x.dtype != INT8 or any(not v.is_constant for v in weights):
         return None
     w_x, w_h, *biases = (np.asarray(v.data) for v in weights)
-    make = make_qlstm if q.node.op == "lstm" else make_qgru
+    carried = q.node.op == "gru" and a.get("carried", False)
+    make = make_qlstm if q.node.op == "lstm" else partial(make_qgru, carried=carried)
     spec = make(
         quant_of(x), q.quant, w_x, w_h, biases[0] if a["bias"] else None, reverse=a["reverse"],
         batch_first=a["batch_first"], initial=bool(states),
     )
     made = q.build(spec, x, *states)
-    for out, quant in zip(made.outputs[1:], (q.quant, CELL), strict=False):
+    for out, quant in zip(made.outputs[1:], (KEPT if carried else q.quant, CELL), strict=False):
         out.quant = quant
     return [made]
