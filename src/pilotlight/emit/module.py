@@ -16,6 +16,7 @@ from pilotlight.codegen.step import Step, Table, c_float
 from pilotlight.codegen.target import Target
 from pilotlight.emit import output
 from pilotlight.emit.metadata import describe_module
+from pilotlight.emit.streaming import push_interface
 from pilotlight.emit.weights import INCBIN_FROM, Weights, c_array, incbin_source
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Port, Quant, Value
@@ -105,11 +106,15 @@ def emit_program(
     _check_names(name, entries)
     reset = _reset(plans.values(), weights, collected)
     graphs = [plan.graph for plan in plans.values()]
+    state_size = max(plan.state_size for plan in plans.values())
+    stream = push_interface(graphs[0], state_size)
+    if stream is not None and stream["pushes"]:
+        collected.kernels["mem"] = None
     common = {
         "name": name, "NAME": name.upper(), "version": __version__, "summary": in_comment(summarize(graphs, source)),
         "arena_size": max(1, *(plan.arena.size for plan in plans.values())),
-        "state_size": max(plan.state_size for plan in plans.values()), "weights_size": weights.size,
-        "keep_inputs": keep_inputs, "entries": entries,
+        "state_size": state_size + (stream["bytes"] if stream else 0), "weights_size": weights.size,
+        "keep_inputs": keep_inputs, "entries": entries, "stream": stream,
         "notes": {in_comment(key): in_comment(text) for key, text in graphs[0].notes.items()},
     }
     micro_text, stack = assembly(collected.micro, name, target)
@@ -138,6 +143,8 @@ def emit_program(
     files |= _own_files(collected, files)
     sources += [file for file in collected.files if file.endswith((".c", ".S"))]
     metadata = describe_module(plans, common, sources, asm_stack)
+    if stream is not None:
+        metadata["stream"] = {key: stream[key] for key in ("hop", "latency", "rate", "warm", "pushes", "bytes")}
     metadata["pools"] = {
         pool: {"bytes": metadata[f"{pool}_bytes"], "memory": (memories or {}).get(pool)}
         for pool in ("arena", "state", "weights")
@@ -182,7 +189,7 @@ def _entry(name: str, plan: Plan, weights: Weights, collected: _Collected) -> di
 
 def _check_names(name: str, entries: Sequence[Mapping[str, Any]]) -> None:
     """No two functions of a module have one name."""
-    made = [f"{name}_reset", *(f"{entry['prefix']}_run" for entry in entries)]
+    made = [*(f"{name}_{verb}" for verb in ("reset", "push", "next", "lost")), *(f"{entry['prefix']}_run" for entry in entries)]
     made += [port["c_name"] for entry in entries for port in (*entry["inputs"], *entry["outputs"])]
     twice = sorted({function for function in made if made.count(function) > 1})
     if twice:

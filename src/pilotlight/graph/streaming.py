@@ -40,5 +40,11 @@ class Streaming:
     state_bytes: int
     macs: int  # of one step
     macs_window: int  # of the model that was captured
+    capacity: int  # samples that the buffer of the C interface holds
     rate: float | None = None  # samples a second
     model: Graph = field(repr=False, compare=False, kw_only=True)  # that was captured
+
+    @property
+    def latency(self) -> int:
+        """Samples that the slowest output looks ahead."""
+        return max((output.latency for output in self.outputs), default=0)

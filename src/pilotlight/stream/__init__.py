@@ -29,11 +29,12 @@ EXACT_HINT = "stream it with `exact`: the model's own window slides along and is
 
 
 def stream(graph: Graph | Program, axis: int = -1, hop: int = 0, *, exact: bool = False,
-           rate: float | None = None) -> Graph:
+           rate: float | None = None, buffer: int | None = None) -> Graph:
     """The step of a model whose inputs have time on dimension `axis`: it takes `hop` new samples.
 
     With `exact`, what padding in time, pooling and recurrent layers make of the model's own window is computed for
-    each window anew. `rate` is in samples a second, for latencies in milliseconds.
+    each window anew. `rate` is in samples a second, for latencies in milliseconds. `buffer` is how many samples may wait
+    in C before they are taken: two hops unless given.
     """
     if isinstance(graph, Program):
         raise PilotlightError(
@@ -43,12 +44,15 @@ def stream(graph: Graph | Program, axis: int = -1, hop: int = 0, *, exact: bool 
     axes, window = _time(graph, axis, hop)
     if rate is not None and not (math.isfinite(rate) and rate > 0):
         raise PilotlightError(f"a rate of {rate} samples a second is not positive", kind="usage")
+    if buffer is not None and buffer < hop:
+        raise PilotlightError(
+            f"a buffer of {buffer} samples is shorter than the hop {hop}", hint=f"use at least {hop}", kind="usage")
     needs = Needs()
     for _ in range(8):
         made = _attempt(graph, axes, hop, exact, needs)
         if made.asked.history == needs.history and made.asked.fills == needs.fills and \
                 made.asked.start() == needs.start():
-            return _finished(graph, made, axis, hop, window, rate)
+            return _finished(graph, made, axis, hop, window, rate, buffer or 2 * hop)
         needs = made.asked
     raise PilotlightError("the rings of the stream do not settle", kind="internal")
 
@@ -170,7 +174,7 @@ def _give_output(s: StepBuilder, port: Port) -> None:
 
 
 def _finished(
-    graph: Graph, s: StepBuilder, axis: int, hop: int, window: int, rate: float | None
+    graph: Graph, s: StepBuilder, axis: int, hop: int, window: int, rate: float | None, buffer: int
 ) -> Graph:
     step = remove_dead(s.graph)
     step.name = graph.name
@@ -179,7 +183,8 @@ def _finished(
     padded = dict.fromkeys(layer for k in kinds if isinstance(k, Window) for layer in k.padded)
     step.streaming = Streaming(
         hop, axis, window, outputs, s.needs.start(), s.exact, tuple(padded), common_multiple(s.asked.rates),
-        sum(state.value.bytes for state in step.states), _macs(step.nodes), _macs(graph.nodes), rate, model=graph,
+        sum(state.value.bytes for state in step.states), _macs(step.nodes), _macs(graph.nodes), buffer, rate,
+        model=graph,
     )
     step.macs = step.streaming.macs
     if graph.reference is not None:
