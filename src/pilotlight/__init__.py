@@ -7,6 +7,7 @@
 
     graph = pl.capture(module, example_inputs)              # or pl.load("net.py:net")
     graph = pl.quantize(graph, calibration=samples)         # int8; omit it for float32
+    graph = pl.stream(graph, hop=320)                       # 320 new samples a call, the rest is state
     build = pl.compile(graph, board="mps2-an386")
     y = build.run(x, on="host")
     build.profile(), build.report("report.html")
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pilotlight.options import Options
     from pilotlight.quantize import quantize
     from pilotlight.session import ProgramSession, Session
+    from pilotlight.stream import stream
 
 _WHERE = {
     **dict.fromkeys(
@@ -52,12 +54,12 @@ _WHERE = {
     ),
     **dict.fromkeys(("ProgramSession", "Session"), "pilotlight.session"),
     "Options": "pilotlight.options", "capture": "pilotlight.capture",
-    "open_board": "pilotlight.compiler", "quantize": "pilotlight.quantize",
+    "open_board": "pilotlight.compiler", "quantize": "pilotlight.quantize", "stream": "pilotlight.stream",
 }
 
 __all__ = [
     "Build", "Options", "PilotlightError", "ProgramBuild", "ProgramSession", "Session", "capture", "compile",
-    "connect", "default_passes", "emit_c", "load", "lower", "make_plan", "open_board", "quantize", "run", "select",
+    "connect", "default_passes", "emit_c", "load", "lower", "make_plan", "open_board", "quantize", "run", "select", "stream",
 ]
 
 

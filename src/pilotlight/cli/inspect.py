@@ -9,6 +9,7 @@ from rich.console import RenderableType
 
 from pilotlight.cli.entries import describe_entries
 from pilotlight.cli.options import Request, model_command
+from pilotlight.cli.streaming import counted_stream
 from pilotlight.cli.talk import Talk
 
 FILES = (".onnx", ".tflite")
@@ -38,7 +39,8 @@ def _file_operators(talk: Talk, request: Request) -> list[dict[str, Any]]:
 )
 def command(talk: Talk, request: Request, dump: bool, candidates: bool) -> None:
     """Show a model's operators, parameters and multiply-accumulates, the exact flash and RAM it needs, and
-    whether it fits the board. Nothing is run."""
+    whether it fits the board. Nothing is run, but of a streaming model a few steps to count them, if the board is
+    emulated."""
     uses = _file_operators(talk, request)
     build = request.compile(talk)
     with talk.stage(f"compiling for {build.board.name} to get sizes"):
@@ -50,6 +52,8 @@ def command(talk: Talk, request: Request, dump: bool, candidates: bool) -> None:
 
     def described(one: Build, own: BuildInfo) -> dict[str, Any]:
         found = inspect_build(one, own)
+        if one.graph.streaming is not None:
+            found["stream"] = counted_stream(talk, one)
         if uses:
             found["file_operators"] = uses
         if candidates:

@@ -132,6 +132,8 @@ class Request:
     group: int | None = None
     wide: tuple[str, ...] = ()
     max_loss: float | None = None
+    stream: str | None = None
+    rate: float | None = None
     source: str | None = None  # how the files name the model; default: as it was typed
 
     def compile(self, talk: Talk, *, to_run: bool = False) -> Build | ProgramBuild:
@@ -151,12 +153,24 @@ class Request:
         if isinstance(model, Program):
             if self.quantize is not None:
                 raise not_quantized(model)
+            self._streamed(model)
             with talk.stage(f"planning for {board.name}"):
                 return compile_program(model, board, source=self.source or self.model, **self.choices)
         graphs = self._quantized(talk, model)
+        step = self._streamed(graphs.compiled)
         with talk.stage(f"planning for {board.name}"):
-            build = compile(graphs.compiled, board=board, source=self.source or self.model, **self.choices)
+            build = compile(step, board=board, source=self.source or self.model, **self.choices)
         return build, graphs
+
+    def _streamed(self, graph: Any) -> Any:
+        """The step of a streaming model, if that is asked for."""
+        if self.stream is None and self.rate is None:
+            return graph
+        if self.stream is None:
+            raise PilotlightError("--rate is for streaming models", hint="add --stream hop=320", kind="usage")
+        from pilotlight.cli.streaming import StreamOption
+
+        return StreamOption.read(self.stream).apply(graph, self.rate)
 
     def graphs(self, talk: Talk) -> Graphs:
         """The captured graph and the quantized one."""
@@ -234,7 +248,7 @@ def chosen_inputs(
     from pilotlight.session.inputs import calibration_runs
 
     if data is not None:
-        return read_inputs(data, build.graph.inputs)
+        return read_inputs(data, build.graph.streaming.model.inputs if build.graph.streaming else build.graph.inputs)
     if not graphs.samples:
         return None, None
     inputs, labels = calibration_runs(graphs.samples, graphs.labels)
@@ -286,12 +300,12 @@ def model_command(function: Callable[..., int | None]) -> Callable[..., int | No
         init: tuple[tuple[str, Any], ...], weights: Path | None, bake: tuple[str, ...], **rest: Any,
     ) -> int | None:
         choices = {key: rest.pop(key) for key in _CHOICES}
-        quantization = {key: rest.pop(key) for key in _QUANTIZATION}
+        quantization = {key: rest.pop(key) for key in (*_QUANTIZATION, *_STREAM)}
         with contextlib.redirect_stdout(sys.stderr):  # what the model's own code prints
             return function(talk, Request(
                 model, board, inputs, name, choices, init, weights, bake, **quantization), **rest)
 
-    for decorate in reversed((*_MODEL, *_QUANTIZATION.values(), *_CHOICES.values(), common)):
+    for decorate in reversed((*_MODEL, *_QUANTIZATION.values(), *_STREAM.values(), *_CHOICES.values(), common)):
         command = decorate(command)
     return command
 
@@ -365,6 +379,14 @@ TOOLCHAIN = click.option(
 EMULATOR = click.option(
     "--emulator", type=click.Choice(EMULATORS), help="What runs the board; default: qemu where it is installed."
 )
+_STREAM: dict[str, Callable[[Any], Any]] = {
+    "stream": click.option(
+        "--stream", metavar="hop=N[,axis=N][,buffer=N][,exact]",
+        help="Make a step with state of a model over time: it takes N new samples on the last dimension, or on axis. "
+        "exact computes each window of the model as the model does, where padding or pooling make that differ.",
+    ),
+    "rate": click.option("--rate", type=float, metavar="HZ", help="With --stream: samples a second."),
+}
 _CHOICES: dict[str, Callable[[Any], Any]] = {
     "float_io": click.option("--float-io", is_flag=True, help="Quantized models: float inputs and outputs in C."),
     "optimize": click.option(

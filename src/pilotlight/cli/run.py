@@ -10,18 +10,21 @@ import click
 from pilotlight.cli.connected import is_project, run_project
 from pilotlight.cli.entries import refuse_options, run_entries
 from pilotlight.cli.options import DIFFERENT, Request, Seconds, check_writable, chosen_inputs, model_command
+from pilotlight.cli.streaming import streamed_wav
 from pilotlight.cli.talk import Talk
 
 if TYPE_CHECKING:
     from pilotlight.programs import ProgramBuild
 
 
+STREAMED = 4  # calibration samples that are streamed
+
 
 @click.command("run", short_help="Build a model, boot the board, run it, compare with PyTorch.")
 @model_command
-@click.option("--inputs", "data", type=click.Path(path_type=Path), metavar="FILE.npz",
-              help="Run all samples in a file: one array per input, samples along the first axis; an "
-              "array named label holds their classes.")
+@click.option("--inputs", "data", type=click.Path(path_type=Path), metavar="FILE",
+              help="Run all samples in an .npz file: one array per input, samples along the first axis; an "
+              "array named label holds their classes. With --stream: recordings, also a .wav file of any length.")
 @click.option("--timeout", type=Seconds(), default=120.0, show_default=True, metavar="SECONDS",
               help="How long the board may take to answer.")
 @click.option("--port", metavar="PORT",
@@ -39,6 +42,9 @@ def command(
     Runs the example inputs and seven seeded variations, or all of --inputs, in one boot; models with state
     are run again after a reset; quantized ones run 16 calibration samples, or up to 512 if these have labels,
     and must give the same bytes as the integer reference. Exits with 1 if the outputs differ.
+
+    With --stream, recordings go through the model hop by hop; what comes out must be what PyTorch gives over the whole
+    recording, or over each window.
     """
     if is_project(request, port):
         return run_project(talk, request, data, timeout, port, report)
@@ -49,14 +55,20 @@ def command(
         return _run_program(talk, found, data, timeout, report)
     build, graphs = found
     from pilotlight.report.summary import run_title, summary_table
+    from pilotlight.report.streaming import timeline_tables
     from pilotlight.session import run_session
 
-    inputs, labels = chosen_inputs(talk, build, graphs, data)
+    if data is not None and data.suffix.lower() == ".wav":
+        (build, inputs), labels = streamed_wav(talk, build, data), None
+    else:
+        inputs, labels = chosen_inputs(talk, build, graphs, data)
+        if build.graph.streaming is not None:
+            inputs, labels = inputs and inputs[:STREAMED], None
     with talk.stage(f"compiling for {build.board.name}"):
         _ = build.info
     with talk.stage(f"running on {build.board.name}") as stage:
         session = run_session(build, inputs, labels=labels, timeout=timeout, progress=stage.done)
-    if graphs.compiled is not graphs.real:
+    if graphs.compiled is not graphs.real and build.graph.streaming is None:
         from pilotlight.quantize.layers import worst_layers
 
         with talk.stage("comparing layers"):
@@ -69,7 +81,7 @@ def command(
 
         write_report(result, report)
         talk.note(f"wrote {report}")
-    talk.result(result, run_title(result), summary_table(result))
+    talk.result(result, run_title(result), summary_table(result), *timeline_tables(result))
     loss = session.accuracy.loss if session.accuracy else None
     max_loss = request.max_loss
     if request.quantize == "auto" and data is None:

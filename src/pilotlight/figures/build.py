@@ -7,6 +7,7 @@ from typing import Any
 from pilotlight import ops
 from pilotlight.compiler import Build
 from pilotlight.figures.made import versions
+from pilotlight.figures.streaming import stream_figures
 from pilotlight.graph import INT8, INT16
 from pilotlight.measure.profile import Profile
 from pilotlight.quantize.choice import AutoQuantization
@@ -33,6 +34,7 @@ def figures(
         "saving": _saving(build, counted, for_speed),
         "unknown": [text for text in (sizes.reason, info.stack_reason) if text],
         "made": {"versions": versions(info)},
+        **({"stream": stream_figures(build.graph.streaming)} if build.graph.streaming else {}),
         **({"notes": build.graph.notes} if build.graph.notes else {}),
     }
 

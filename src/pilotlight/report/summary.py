@@ -22,6 +22,7 @@ from pilotlight.report.style import (
     number,
     ratio,
 )
+from pilotlight.report.streaming import add_stream
 from pilotlight.report.widths import add_widths
 
 
@@ -52,6 +53,7 @@ def summary_table(figures: dict[str, Any]) -> Table:
     if figures.get("cycles_estimate") is not None:
         cycles = figures["cycles_estimate"]
         grid.add_row("cycles", number(cycles), cycles_text(cycles, board["clock_hz"]))
+    add_stream(grid, figures.get("stream"), board["clock_hz"])
     for reason in dict.fromkeys(figures["unknown"]):
         grid.add_row("unknown", "-", reason)
     if tools := tools_text(figures):

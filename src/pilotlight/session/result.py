@@ -50,6 +50,8 @@ class Session:
     agreement: list[float | None] | None = None  # of its integer outputs
     worst_layers: list[dict[str, Any]] | None = None  # where it loses most, if asked for
     reasons: list[str] = field(default_factory=list)  # why outputs differ, if the board is not to blame
+    compared: str | None = None  # of a stream: what `match` refers to, where that is not the model itself
+    timeline: dict[str, Any] | None = None  # of a stream: its first output over time, next to PyTorch's
     command: str | None = None  # as typed, if any
     date: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -61,6 +63,8 @@ class Session:
     @property
     def compared_with(self) -> str:
         """What `match` refers to."""
+        if self.compared is not None:
+            return self.compared
         quantization = self.build.lowered.quantization
         if quantization is None:
             return self.build.graph.truth.name
@@ -113,6 +117,7 @@ class Session:
             "hardware": hardware(self.build.board),
             "network": network(self.build.plan, self.build.module.metadata),
             "made": self.made,
+            **({"timeline": self.timeline} if self.timeline is not None else {}),
         }
 
     @property

@@ -21,6 +21,7 @@ from pilotlight.session.accuracy import accuracy, agreement, snr_db
 from pilotlight.session.inputs import possible
 from pilotlight.session.matching import compare_outputs, late_departure
 from pilotlight.session.result import LOW_DB, Session
+from pilotlight.session.streaming import run_stream
 
 
 def run_session(
@@ -29,8 +30,10 @@ def run_session(
 ) -> Session:
     """Run the example and seven variations, or the given inputs, in one boot, and compare with PyTorch.
 
-    `progress` is called with the number of runs done and in total.
+    `progress` is called with the number of runs done and in total. Inputs of a streaming model are recordings.
     """
+    if build.graph.streaming is not None:
+        return run_stream(build, inputs, timeout=timeout, count=count, progress=progress)
     if inputs is None:
         example = build.graph.truth.example
         inputs = [example, *vary_lengths(build.graph.inputs, variations(example))]

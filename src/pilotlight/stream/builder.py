@@ -58,6 +58,7 @@ class StepBuilder:
         self._makers = {value: node for node in self.nodes for value in node.outputs}
         self._order = {node: k for k, node in enumerate(self.nodes)}
         self._rings: dict[tuple[Value, float], tuple[Value, int]] = {}
+        self._masked: dict[tuple[Value, float], Value] = {}
         self._whole: dict[Value, Value] = {}
         self._names: set[str] = set()
         self._age: State | None = None  # steps since the start
@@ -122,7 +123,7 @@ class StepBuilder:
         if through is not None:
             return through
         if start >= flow.offset:
-            return self._cut(self.current(value), flow, start - flow.offset, stop - flow.offset)
+            return self._cut(self._new(value, flow, fill), flow, start - flow.offset, stop - flow.offset)
         whole, history = self._ring(value, flow, flow.offset - start, fill)
         first = start - flow.offset + history
         return self._cut(whole, flow, first, first + stop - start)
@@ -144,7 +145,7 @@ class StepBuilder:
         return self._rings[value, fill]
 
     def _make_ring(self, value: Value, flow: Flow, history: int, fill: float) -> Value:
-        new = self.current(value)
+        new = self._new(value, flow, fill)
         shape = (*new.shape[: flow.axis], history, *new.shape[flow.axis + 1 :])
         initial = np.full(shape, convert(np.asarray(fill), new.dtype))
         known = min(max(flow.offset, 0), history)  # the last ones are padding of the model itself
@@ -155,19 +156,34 @@ class StepBuilder:
         whole = self.b.node("concat", [past, new], f"{value.name}_known", axis=flow.axis)
         frames = whole.shape[flow.axis]
         kept = self._cut(whole, flow, frames - history, frames)
-        if flow.offset < 0 and value in self.remembered:
-            kept = self.held(kept, -flow.offset // flow.frames, initial)
         self.graph.states.append(State(self._state_name(value), past, kept, initial))
         return whole
 
-    def held(self, value: Value, steps: int, initial: np.ndarray) -> Value:
-        """The next value of a state that stays as it is in the first steps, before frame 0 of all."""
+    def _new(self, value: Value, flow: Flow, fill: float | None) -> Value:
+        """The new frames. If a later layer remembers everything, those before frame 0 of all are `fill`, which is what
+        the model has there: padding."""
+        current = self.current(value)
+        if fill is None or flow.offset >= 0 or value not in self.remembered:
+            return current
+        if (value, fill) not in self._masked:
+            steps = [max(-(-(-flow.offset - k) // flow.frames), 0) for k in range(flow.frames)]
+            shape = [flow.frames if d == flow.axis else 1 for d in range(len(current.shape))]
+            ready = self._ready_after(np.array(steps, np.int32).reshape(shape))
+            number = self.b.constant(convert(np.full((1,) * len(shape), fill), current.dtype))
+            self._masked[value, fill] = self.b.node("where", [ready, current, number])
+        return self._masked[value, fill]
+
+    def _ready_after(self, steps: np.ndarray) -> Value:
+        """Whether so many steps were before this one."""
         if self._age is None:
             self._age = self.state("age", np.zeros((1,), np.int32))
-            one, limit = (self.b.constant(np.full((1,), n, np.int32)) for n in (1, 2**30))
-            self._age.next = self.b.node("minimum", [self.b.node("add", [self._age.value, one]), limit])
-        limit = self.b.constant(np.full((1,), steps, np.int32))
-        ready = self.b.node("ge", [self._age.value, limit])
+            one, most = (self.b.constant(np.full((1,), n, np.int32)) for n in (1, 2**30))
+            self._age.next = self.b.node("minimum", [self.b.node("add", [self._age.value, one]), most])
+        return self.b.node("ge", [self._age.value, self.b.constant(steps)])
+
+    def held(self, value: Value, steps: int, initial: np.ndarray) -> Value:
+        """The next value of a state that stays as it is in the first steps, before frame 0 of all."""
+        ready = self._ready_after(np.full((1,), steps, np.int32))
         return self.b.node("where", [ready, value, self.b.constant(initial)])
 
     def _state_name(self, value: Value) -> str:

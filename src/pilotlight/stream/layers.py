@@ -37,10 +37,6 @@ def _sliding(s: StepBuilder, node: Node, at: int, before: int, after: int, fill:
         raise UnevenHop(stride)
     count, begin = flow.frames // stride, flow.first_window(stride, size, before)
     held = node.outputs[0] in s.remembered
-    if held:
-        begin = begin // count * count  # then frames before the first come in whole steps
-        if flow.offset < 0 and flow.offset % flow.frames:
-            raise Unstreamable("a recurrent layer after it needs all frames, and some would come in half a step")
     start = begin * stride - before
     part = s.frames(x, start, start + (count - 1) * stride + size, fill)
     ceil = whole > (x.shape[flow.axis] + before + after - size) // stride + 1

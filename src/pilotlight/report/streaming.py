@@ -1,0 +1,86 @@
+"""What a streaming model does and costs, and its answers over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from pilotlight.report.style import BAD, number, table
+
+ROWS = 24  # of a time line in a terminal
+
+
+def add_stream(grid: Table, stream: dict[str, Any] | None, clock_hz: int | None) -> None:
+    """Lines of a summary: hop, latency, state, MACs, and what was counted."""
+    if stream is None:
+        return
+    hop_ms = "" if stream["hop_ms"] is None else f", {stream['hop_ms']:.3g} ms"
+    gives = "; ".join(_gives(output) for output in stream["outputs"])
+    grid.add_row("stream", number(stream["hop"]), f"new samples a step{hop_ms}, which gives {gives}")
+    late = "" if stream["latency_ms"] is None else f", {stream['latency_ms']:.3g} ms"
+    grid.add_row("latency", number(stream["latency"]), f"samples{late}, that layers look ahead; a hop comes on top")
+    grid.add_row("state", number(stream["state_bytes"]),
+                 f"bytes for what the model remembers; the C interface buffers {number(stream['buffer'])} samples")
+    if stream["macs_second"] is not None:
+        step, window = stream["macs_second"], stream["macs_second_window"]
+    else:
+        step, window = stream["macs_step"], stream["macs_window"]
+    every = "a second" if stream["macs_second"] is not None else "a step"
+    times = f", {window / step:.3g} times as many" if step else ""
+    grid.add_row("MACs", number(step), f"{every}; computing the whole window each time takes {number(window)}{times}")
+    _add_counted(grid, stream, clock_hz)
+    if stream["padded"] and not stream["exact"]:
+        layers = ", ".join(stream["padded"][:3]) + (" and others" if len(stream["padded"]) > 3 else "")
+        grid.add_row("window", Text("!", BAD), f"answers are not those of the model's own window, which has borders in "
+                     f"time at {layers}; --stream hop={stream['hop']},exact gives those")
+
+
+def _gives(output: dict[str, Any]) -> str:
+    if output["kind"] == "frames":
+        return f"{output['frames']} frame{'s' if output['frames'] != 1 else ''} of {output['samples']:g} samples"
+    return "an answer for the newest window" if output["kind"] == "window" else "an answer for all up to now"
+
+
+def _add_counted(grid: Table, stream: dict[str, Any], clock_hz: int | None) -> None:
+    if "unit" not in stream:
+        return
+    if stream["second"] is not None:
+        at = "" if stream["load"] is None or clock_hz is None else \
+            f", {stream['load']:.1%} of the core at {clock_hz / 1e6:g} MHz"
+        estimate = " (estimate)" if stream["unit"] == "cycles" else ", taken as cycles" if at else ""
+        grid.add_row("a second", number(stream["second"]), f"{stream['unit']} a second of signal{estimate}{at}")
+    time = "" if stream["worst_step_ms"] is None else f", {stream['worst_step_ms']:.3g} ms"
+    of = f" of the {stream['hop_ms']:.3g} ms until the next" if stream["hop_ms"] is not None and time else ""
+    late = stream.get("worst_load") is not None and stream["worst_load"] > 1
+    text = f"{stream['unit']} in the worst step{time}{of}"
+    grid.add_row("worst step", number(stream["worst_step"]), Text(f"{text}: too slow", BAD) if late else text)
+
+
+def timeline_tables(figures: dict[str, Any]) -> list[Table]:
+    """The answers over time, the board's next to PyTorch's; a few of many."""
+    line = figures.get("timeline")
+    if not line or not line["samples"]:
+        return []
+    grid = table()
+    for head in ("at", figures["board"], figures.get("truth", "PyTorch"), "largest difference"):
+        grid.add_column(head, justify="right" if head == "at" else "left")
+    count = len(line["samples"])
+    chosen = sorted({round(k * (count - 1) / (min(count, ROWS) - 1)) if count > 1 else 0
+                     for k in range(min(count, ROWS))})
+    for k in chosen:
+        at = line["samples"][k]
+        when = f"{at / line['rate']:.3f} s" if line["rate"] else f"{at:g}"
+        got, want = line["answers"][k], line["truth"][k]
+        apart = max((abs(a - b) for a, b in zip(got, want, strict=True)), default=0.0)
+        grid.add_row(when, answer_text(got), answer_text(want), f"{apart:.2g}")
+    return [grid]
+
+
+def answer_text(numbers: list[float]) -> str:
+    """One number, or the largest of several and where it is."""
+    if len(numbers) == 1:
+        return f"{numbers[0]:.4g}"
+    best = max(range(len(numbers)), key=lambda k: numbers[k])
+    return f"{best}: {numbers[best]:.4g}"

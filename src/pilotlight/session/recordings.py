@@ -1,0 +1,88 @@
+"""Recordings from wav files, as a model takes them."""
+
+from __future__ import annotations
+
+import wave
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from pilotlight.errors import PilotlightError, no_file
+from pilotlight.graph import Graph
+from pilotlight.graph.streaming import Streaming
+
+_FULL = {1: 128.0, 2: 32768.0, 3: 8388608.0, 4: 2147483648.0}  # by bytes of a sample: what stands for 1.0
+
+
+def read_recording(path: Path, step: Graph) -> tuple[list[torch.Tensor], int]:
+    """The samples of a wav file in the shape of the model's input, from -1 to 1 in a float model, and their rate.
+
+    The file has as many channels as the model has numbers for each sample, and the model's rate where that is known.
+    """
+    streaming = step.streaming
+    assert streaming is not None
+    samples, width, rate = _read(path)
+    if streaming.rate is not None and rate != streaming.rate:
+        raise PilotlightError(
+            f"{path} has {rate:,} samples a second; the model takes {streaming.rate:,g} (--rate)",
+            hint=f"resample it, such as with: sox {path.name} -r {streaming.rate:g} resampled.wav", kind="wrong-input",
+        )
+    if len(step.inputs) != 1:
+        raise PilotlightError(
+            f"{step.name} has {len(step.inputs)} inputs; a wav file is one",
+            hint="give the recordings as an .npz file with one array for each input", kind="wrong-input",
+        )
+    if len(samples) < streaming.hop:
+        raise PilotlightError(
+            f"{path} has {len(samples)} samples; the hop alone has {streaming.hop}", kind="wrong-input")
+    return [_shaped(path, samples, width, step, streaming)], rate
+
+
+def _read(path: Path) -> tuple[np.ndarray, int, int]:
+    """Integers (samples, channels), bytes in each, and samples a second."""
+    if not path.is_file():
+        raise no_file(path)
+    try:
+        with wave.open(str(path), "rb") as file:
+            channels, width, rate, count = file.getparams()[:4]
+            data = file.readframes(count)
+    except (wave.Error, EOFError, OSError, ValueError) as error:
+        raise PilotlightError(
+            f"{path} cannot be read: {error}", hint="write it as a wav file of integers (PCM)", kind="broken-file"
+        ) from error
+    if width not in _FULL or not channels:
+        raise PilotlightError(
+            f"{path} has samples of {8 * width} bits; expected 8, 16, 24 or 32", kind="broken-file")
+    whole = np.frombuffer(data[: len(data) // (width * channels) * (width * channels)], np.uint8)
+    bytes_ = whole.reshape(-1, channels, width)
+    if width == 1:
+        return bytes_[..., 0].astype(np.int64) - 128, width, rate
+    numbers = sum(bytes_[..., k].astype(np.int64) << (8 * k) for k in range(width))
+    return np.where(numbers >= 1 << (8 * width - 1), numbers - (1 << (8 * width)), numbers), width, rate
+
+
+def _shaped(path: Path, samples: np.ndarray, width: int, step: Graph, streaming: Streaming) -> torch.Tensor:
+    port = step.inputs[0]
+    axis, shape = streaming.axis % len(port.shape), port.shape
+    others = [size for k, size in enumerate(shape) if k != axis]
+    if samples.shape[1] != prod(others):
+        channels = samples.shape[1]
+        what = {1: "one channel", 2: "two channels (stereo)"}.get(channels, f"{channels} channels")
+        raise PilotlightError(
+            f"{path} has {what}; the model takes {prod(others)} number{'s' if prod(others) != 1 else ''} for each "
+            "sample",
+            hint=f"mix it down, such as with: sox {path.name} mono.wav remix -" if channels > prod(others) else None,
+            kind="wrong-input",
+        )
+    dtype = port.value.dtype
+    if dtype.kind == "f":
+        data = (samples / _FULL[width]).astype(np.float32)
+    elif dtype.kind in "iu" and 8 * width <= 8 * dtype.size:
+        data = samples.astype(dtype.numpy)
+    else:
+        raise PilotlightError(
+            f"{path} has samples of {8 * width} bits; input {port.name} is {dtype}", kind="wrong-input")
+    in_front = data.reshape(len(data), *others)
+    return torch.from_numpy(np.ascontiguousarray(np.moveaxis(in_front, 0, axis)))
