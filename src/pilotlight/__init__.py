@@ -59,7 +59,8 @@ _WHERE = {
 
 __all__ = [
     "Build", "Options", "PilotlightError", "ProgramBuild", "ProgramSession", "Session", "capture", "compile",
-    "connect", "default_passes", "emit_c", "load", "lower", "make_plan", "open_board", "quantize", "run", "select", "stream",
+    "connect", "default_passes", "emit_c", "load", "lower", "make_plan", "open_board", "quantize", "run", "select",
+    "stream",
 ]
 
 

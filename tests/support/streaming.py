@@ -79,8 +79,8 @@ class Delta(nn.Module):
         return x[..., 1:] - x[..., :-1]
 
 
-def same_length(channels: int, r: random.Random) -> nn.Module:
-    """A layer that gives as many frames as it takes."""
+def same_length(channels: int, r: random.Random, exact: bool = False) -> nn.Module:
+    """A layer that gives as many frames as it takes; `exact`: also for the first of them when it streams."""
     kernel, dilation = r.choice([1, 2, 3, 5]), r.choice([1, 1, 2, 3])
     odd = kernel | 1
     return r.choice([
@@ -89,7 +89,7 @@ def same_length(channels: int, r: random.Random) -> nn.Module:
         lambda: nn.Conv1d(channels, channels, odd, padding=(odd // 2) * dilation, dilation=dilation),
         lambda: nn.Conv1d(channels, channels, odd, padding=odd // 2, groups=channels),
         lambda: nn.MaxPool1d(3, 1, 1),
-        lambda: nn.AvgPool1d(3, 1, 1, count_include_pad=r.random() < 0.5),
+        lambda: nn.AvgPool1d(3, 1, 1, count_include_pad=exact or r.random() < 0.5),
         lambda: nn.BatchNorm1d(channels),
         lambda: nn.ReLU(),
         lambda: nn.Sigmoid(),
@@ -116,14 +116,14 @@ def random_net(seed: int, recurrent: bool = False, transposed: bool = False) -> 
             inner *= step
             stride = max(stride, inner)
         elif choice < 0.4:
-            layers.append(Skip(same_length(channels, r), nn.Sequential(same_length(channels, r),
-                          same_length(channels, r)), channels, r.random() < 0.4))
+            layers.append(Skip(same_length(channels, r, recurrent), nn.Sequential(same_length(channels, r, recurrent),
+                          same_length(channels, r, recurrent)), channels, r.random() < 0.4))
         elif choice < 0.5 and not recurrent:
             layers.append(Delta())
         elif choice < 0.6 and transposed:
             layers.append(nn.ConvTranspose1d(channels, channels, r.choice([2, 3, 4]), stride=2))
         else:
-            layers.append(same_length(channels, r))
+            layers.append(same_length(channels, r, recurrent))
     if recurrent:
         layers.insert(r.randrange(1, len(layers) + 1), Recurrent(r.choice([nn.GRU, nn.LSTM]), channels))
     net = nn.Sequential(*layers).eval()

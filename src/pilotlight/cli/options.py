@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pilotlight.graph import Graph, Program
     from pilotlight.programs import ProgramBuild
 
+STREAMED = 4  # calibration samples that are streamed if no recordings are given
 DIFFERENT = 1  # exit code: the result is not what it should be
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -251,6 +252,8 @@ def chosen_inputs(
         return read_inputs(data, build.graph.streaming.model.inputs if build.graph.streaming else build.graph.inputs)
     if not graphs.samples:
         return None, None
+    if build.graph.streaming is not None:
+        return graphs.samples[:STREAMED], None
     inputs, labels = calibration_runs(graphs.samples, graphs.labels)
     if labels is not None and len(labels) < len(graphs.samples):
         talk.note(f"accuracy is that of the first {len(labels)} of {len(graphs.samples):,} samples; --inputs runs all")

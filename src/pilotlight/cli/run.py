@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pilotlight.programs import ProgramBuild
 
 
-STREAMED = 4  # calibration samples that are streamed
 
 
 @click.command("run", short_help="Build a model, boot the board, run it, compare with PyTorch.")
@@ -54,16 +53,14 @@ def command(
     if not isinstance(found, tuple):
         return _run_program(talk, found, data, timeout, report)
     build, graphs = found
-    from pilotlight.report.summary import run_title, summary_table
     from pilotlight.report.streaming import timeline_tables
+    from pilotlight.report.summary import run_title, summary_table
     from pilotlight.session import run_session
 
     if data is not None and data.suffix.lower() == ".wav":
-        (build, inputs), labels = streamed_wav(talk, build, data), None
+        inputs, labels = streamed_wav(talk, build, data)
     else:
         inputs, labels = chosen_inputs(talk, build, graphs, data)
-        if build.graph.streaming is not None:
-            inputs, labels = inputs and inputs[:STREAMED], None
     with talk.stage(f"compiling for {build.board.name}"):
         _ = build.info
     with talk.stage(f"running on {build.board.name}") as stage:

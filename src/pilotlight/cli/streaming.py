@@ -56,7 +56,7 @@ class StreamOption:
         return stream(graph, self.axis, self.hop, exact=self.exact, rate=rate, buffer=self.buffer)
 
 
-def streamed_wav(talk: Talk, build: Build, path: Path) -> tuple[Build, list[list[torch.Tensor]]]:
+def streamed_wav(talk: Talk, build: Build, path: Path) -> tuple[list[list[torch.Tensor]] | None, None]:
     """The recording in a wav file; where no rate was given, the file's is the model's."""
     from pilotlight.session.recordings import read_recording
 
@@ -70,7 +70,7 @@ def streamed_wav(talk: Talk, build: Build, path: Path) -> tuple[Build, list[list
     if streaming.rate is None:
         talk.note(f"{path.name} has {rate:,} samples a second, taken as the model's; --rate says another")
         build.graph.streaming = build.lowered.streaming = replace(streaming, rate=float(rate))
-    return build, [recording]
+    return [recording], None
 
 
 def counted_stream(talk: Talk, build: Build) -> dict[str, Any]:

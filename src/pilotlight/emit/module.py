@@ -189,7 +189,8 @@ def _entry(name: str, plan: Plan, weights: Weights, collected: _Collected) -> di
 
 def _check_names(name: str, entries: Sequence[Mapping[str, Any]]) -> None:
     """No two functions of a module have one name."""
-    made = [*(f"{name}_{verb}" for verb in ("reset", "push", "next", "lost")), *(f"{entry['prefix']}_run" for entry in entries)]
+    made = [f"{name}_{verb}" for verb in ("reset", "push", "next", "lost")]
+    made += [f"{entry['prefix']}_run" for entry in entries]
     made += [port["c_name"] for entry in entries for port in (*entry["inputs"], *entry["outputs"])]
     twice = sorted({function for function in made if made.count(function) > 1})
     if twice:

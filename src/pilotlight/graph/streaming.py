@@ -22,7 +22,7 @@ class StreamedOutput:
     offset: int = 0  # the first new frame of the first step, as the whole model numbers them; negative: a delay
     warm: int = 0  # the first frame, or step, that is the whole model's
     samples: float = 0.0  # of the input from one frame to the next
-    latency: int = 0  # samples from when a frame begins to be due until it comes out
+    latency: int = 0  # samples that it looks ahead; the latest of all up to now is without so many at the end
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from rich.text import Text
 from pilotlight.figures.record import layer_text
 from pilotlight.report.comparison import fallback_text
 from pilotlight.report.saving import add_saving
+from pilotlight.report.streaming import add_stream
 from pilotlight.report.style import (
     BAD,
     GOOD,
@@ -22,7 +23,6 @@ from pilotlight.report.style import (
     number,
     ratio,
 )
-from pilotlight.report.streaming import add_stream
 from pilotlight.report.widths import add_widths
 
 

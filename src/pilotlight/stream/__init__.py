@@ -20,7 +20,17 @@ from pilotlight.graph.streaming import FRAMES, LATEST, WINDOW, StreamedOutput, S
 from pilotlight.passes.clean import fold_constants, remove_dead
 from pilotlight.stream import layers as _layers
 from pilotlight.stream.builder import Needs, StepBuilder, common_multiple
-from pilotlight.stream.flow import FixesWindow, Flow, Kind, Latest, Missing, UnevenHop, Unstreamable, Window, refused
+from pilotlight.stream.flow import (
+    FixesWindowError,
+    Flow,
+    Kind,
+    Latest,
+    Missing,
+    UnevenHopError,
+    UnstreamableError,
+    Window,
+    refused,
+)
 from pilotlight.stream.reference import StepReference
 from pilotlight.stream.rules import rule_of
 
@@ -33,8 +43,8 @@ def stream(graph: Graph | Program, axis: int = -1, hop: int = 0, *, exact: bool 
     """The step of a model whose inputs have time on dimension `axis`: it takes `hop` new samples.
 
     With `exact`, what padding in time, pooling and recurrent layers make of the model's own window is computed for
-    each window anew. `rate` is in samples a second, for latencies in milliseconds. `buffer` is how many samples may wait
-    in C before they are taken: two hops unless given.
+    each window anew. `rate` is in samples a second, for latencies in milliseconds. `buffer` is how many samples may
+    wait in C before they are taken: two hops unless given.
     """
     if isinstance(graph, Program):
         raise PilotlightError(
@@ -101,12 +111,12 @@ def _attempt(graph: Graph, axes: Sequence[int], hop: int, exact: bool, needs: Ne
     """The step, with what was asked for in an earlier attempt; an uneven hop is an error that says which are even."""
     try:
         return _built(graph, axes, hop, exact, needs)
-    except UnevenHop:
+    except UnevenHopError:
         larger = hop
         for _ in range(64):
             try:
                 made = _built(graph, axes, larger, exact, Needs())
-            except UnevenHop as uneven:
+            except UnevenHopError as uneven:
                 larger *= uneven.stride
                 continue
             stride = common_multiple(made.asked.rates)
@@ -146,18 +156,20 @@ def _place(s: StepBuilder, node: Node) -> None:
         return
     if not any(isinstance(k, Flow) for k in kinds):
         latest = [k for k in kinds if isinstance(k, Latest)]
-        kind = Latest(max(k.warm for k in latest), latest[0].padded) if latest else None
+        if len({k.late for k in latest}) > 1:
+            raise refused(node, f"{node.op} cannot stream: its operands are delayed differently", EXACT_HINT)
+        kind = Latest(max(k.warm for k in latest), latest[0].late, latest[0].padded) if latest else None
         for value, made in zip(node.outputs, s.emit(node, [s.fixed(v) for v in node.inputs]), strict=True):
             s.answer(value, kind, made)
         return
     rule = rule_of(node)
     try:
         if rule is None:
-            raise Unstreamable("nothing is known about how it computes time frame by frame")
+            raise UnstreamableError("nothing is known about how it computes time frame by frame")
         rule(s, node)
-    except FixesWindow:
+    except FixesWindowError:
         s.over_window(node)
-    except Unstreamable as reason:
+    except UnstreamableError as reason:
         if not s.exact:
             raise refused(node, f"{node.op} cannot stream: {reason}", EXACT_HINT) from None
         s.over_window(node)
@@ -200,7 +212,7 @@ def _described(s: StepBuilder, port: Port) -> StreamedOutput:
         return StreamedOutput(
             port.name, FRAMES, kind.axis, kind.frames, kind.offset, kind.warm, float(kind.rate), latency)
     if isinstance(kind, Latest):
-        return StreamedOutput(port.name, LATEST, warm=kind.warm)
+        return StreamedOutput(port.name, LATEST, warm=kind.warm, latency=kind.late)
     return StreamedOutput(port.name, WINDOW, warm=s.window_warm)
 
 

@@ -221,10 +221,10 @@ class StepBuilder:
         while waiting:
             v = waiting.pop()
             node = self._makers.get(v)
-            if isinstance(self.kinds.get(v), Window) and v not in self._whole and node is not None:
-                if node not in found:
-                    found.add(node)
-                    waiting += node.inputs
+            if node is None or node in found or v in self._whole or not isinstance(self.kinds.get(v), Window):
+                continue
+            found.add(node)
+            waiting += node.inputs
         return sorted(found, key=self._order.__getitem__)
 
     def _ready(self, value: Value) -> Value:

@@ -22,9 +22,15 @@ class Flow:
     rate: Fraction  # samples of the input from one frame to the next
     offset: int = 0  # the first new frame of the first step
     extra: int = 0  # over N steps the whole model has `N * frames + extra` of them
+    behind: int = 0  # frames of delay that nothing but whole steps asked for
     warm: int = 0  # the first frame that is the whole model's
     head: float = 0.0  # what the frames before a positive offset hold: padding
     padded: tuple[str, ...] = ()  # layers that would compute other frames at the borders of a window
+
+    @property
+    def reaches_end(self) -> bool:
+        """Whether the newest frame is the last one of the whole model, given all samples but those it is behind."""
+        return self.extra == self.offset + self.behind
 
     @property
     def stop(self) -> int:
@@ -41,7 +47,7 @@ class Flow:
         warm = -(-(self.warm + before) // stride) if self.warm or rough else 0
         return replace(
             self, frames=self.frames // stride, rate=self.rate * stride, offset=start, extra=extra, warm=max(warm, 0),
-            head=0.0,
+            head=0.0, behind=0,
         )
 
     def first_window(self, stride: int, size: int, before: int) -> int:
@@ -70,6 +76,7 @@ class Latest(Answer):
     """What the model has at the end of everything up to now."""
 
     warm: int = 0  # the first step that is right
+    late: int = 0  # samples at the end that are not part of it yet
     padded: tuple[str, ...] = ()
 
 
@@ -83,15 +90,15 @@ class Missing:
 Kind = Flow | Window | Latest | Missing | None  # None: the same in every step
 
 
-class FixesWindow(Exception):
+class FixesWindowError(Exception):
     """An operator combines all frames of the model's window into something without time."""
 
 
-class Unstreamable(Exception):
+class UnstreamableError(Exception):
     """An operator needs all of time, for a reason."""
 
 
-class UnevenHop(Exception):
+class UnevenHopError(Exception):
     """A layer's stride does not divide the new frames of a step."""
 
     def __init__(self, stride: int):

@@ -9,7 +9,7 @@ import torch
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Answers, Reference
 from pilotlight.graph.streaming import FRAMES, WINDOW, StreamedOutput, Streaming
-from pilotlight.stream.reference import window_of
+from pilotlight.stream.reference import window_of, without_end
 
 Steps = list[list[torch.Tensor]]
 MOST_WINDOWS = 64  # of a recording that are compared: the model runs once for each
@@ -65,7 +65,8 @@ def over_recording(streaming: Streaming, model: Answers, recording: Sequence[tor
         answers = []
         for n in compared_steps(streaming, output, count):
             heard = [x.narrow(streaming.axis, 0, (n + 1) * streaming.hop) for x in used]
-            answers.append(model(*(window_of(streaming, heard, n) if output.kind == WINDOW else heard))[k])
+            given = window_of(streaming, heard, n) if output.kind == WINDOW else without_end(streaming, output, heard)
+            answers.append(model(*given)[k])
         found.append(torch.stack(answers))
     return found
 

@@ -56,14 +56,24 @@ def answers_of_step(
 ) -> list[torch.Tensor]:
     """What the model has for one step, given all samples up to its end."""
     kinds = [output.kind for output in streaming.outputs]
-    over_all = model(*heard) if set(kinds) - {WINDOW} else None
-    windows = model(*window_of(streaming, heard, step)) if WINDOW in kinds else None
+    whole = model(*heard) if FRAMES in kinds else []
+    windows = model(*window_of(streaming, heard, step)) if WINDOW in kinds else []
     results = []
     for k, output in enumerate(streaming.outputs):
-        source = windows if output.kind == WINDOW else over_all
-        assert source is not None
-        results.append(frames_of_step(output, source[k], step) if output.kind == FRAMES else source[k])
+        if output.kind == FRAMES:
+            results.append(frames_of_step(output, whole[k], step))
+        elif output.kind == WINDOW:
+            results.append(windows[k])
+        else:
+            results.append(model(*without_end(streaming, output, heard))[k])
     return results
+
+
+def without_end(
+    streaming: Streaming, output: StreamedOutput, heard: Sequence[torch.Tensor]
+) -> list[torch.Tensor]:
+    """All samples but the last ones, which are not part of an answer yet."""
+    return [x.narrow(streaming.axis, 0, x.shape[streaming.axis] - output.latency) for x in heard]
 
 
 def window_of(streaming: Streaming, heard: Sequence[torch.Tensor], step: int) -> list[torch.Tensor]:

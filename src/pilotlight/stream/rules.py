@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from math import prod
@@ -11,7 +12,7 @@ import numpy as np
 from pilotlight.graph import Node, Value
 from pilotlight.ops.pointwise.float import is_pointwise
 from pilotlight.stream.builder import StepBuilder, head_after
-from pilotlight.stream.flow import FixesWindow, Flow, Latest, UnevenHop, Unstreamable, layer_name
+from pilotlight.stream.flow import FixesWindowError, Flow, Latest, UnevenHopError, UnstreamableError, layer_name
 
 Rule = Callable[[StepBuilder, Node], None]
 RULES: dict[str, Rule] = {}
@@ -35,7 +36,7 @@ def only_flow(s: StepBuilder, node: Node) -> tuple[Value, Flow]:
     """The one input that has time."""
     flows = [v for v in node.inputs if isinstance(s.kinds.get(v), Flow)]
     if len(set(flows)) != 1 or flows[0] is not node.inputs[0]:
-        raise Unstreamable("it takes more than one value over time")
+        raise UnstreamableError("it takes more than one value over time")
     return flows[0], s.flow(flows[0])
 
 
@@ -54,9 +55,9 @@ def pointwise(s: StepBuilder, node: Node) -> None:
     flows = {v: s.flow(v) for v in node.inputs if isinstance(s.kinds.get(v), Flow)}
     places = {len(v.shape) - f.axis for v, f in flows.items()}
     if len(places) != 1:
-        raise Unstreamable("it combines each frame with all others")
+        raise UnstreamableError("it combines each frame with all others")
     axis = rank - places.pop()
-    common = _aligned(node, list(flows.values()))
+    common = aligned(node, list(flows.values()))
     if common.offset > 0 and _of_one_number(node, list(flows)):
         common = replace(common, head=head_after(node, common.head))
     else:
@@ -73,14 +74,16 @@ def _of_one_number(node: Node, flows: list[Value]) -> bool:
     return flows == node.inputs[:1] and all(v.data is not None and v.elements == 1 for v in node.inputs[1:])
 
 
-def _aligned(node: Node, flows: list[Flow]) -> Flow:
+def aligned(node: Node, flows: list[Flow]) -> Flow:
     """Frames that all of several flows have."""
     if len({f.rate for f in flows}) != 1:
-        raise Unstreamable("its operands have different numbers of frames")
+        raise UnstreamableError("its operands have different numbers of frames")
     offset = min(f.offset for f in flows)
     padded = tuple(dict.fromkeys(layer for f in flows for layer in f.padded))
+    extra = min(f.extra for f in flows)
     return replace(
-        flows[0], offset=offset, extra=min(f.extra for f in flows), warm=max(f.warm for f in flows), padded=padded,
+        flows[0], offset=offset, extra=extra, warm=max(f.warm for f in flows), padded=padded,
+        behind=max(extra - offset, 0) if all(f.reaches_end for f in flows) else 0,
     )
 
 
@@ -91,7 +94,7 @@ def _still(s: StepBuilder, value: Value, rank: int, axis: int) -> Value:
         return s.fixed(value)
     data = s.constant(value)
     if data is None or not np.array_equal(data, np.broadcast_to(np.take(data, [0], own), data.shape)):
-        raise Unstreamable("it uses numbers that depend on the position in the window")
+        raise UnstreamableError("it uses numbers that depend on the position in the window")
     return s.b.constant(np.take(data, [0], own), hint=value.name)
 
 
@@ -99,7 +102,7 @@ def _still(s: StepBuilder, value: Value, rank: int, axis: int) -> Value:
 def softmax(s: StepBuilder, node: Node) -> None:
     x, flow = only_flow(s, node)
     if node.attrs["axis"] == flow.axis:
-        raise Unstreamable("a softmax over all time needs frames that have not arrived")
+        raise UnstreamableError("a softmax over all time needs frames that have not arrived")
     per_frame(s, node, x, flow)
 
 
@@ -107,7 +110,7 @@ def softmax(s: StepBuilder, node: Node) -> None:
 def row_norm(s: StepBuilder, node: Node) -> None:
     x, flow = only_flow(s, node)
     if prod(x.shape[flow.axis + 1 :]) < node.attrs["size"]:
-        raise Unstreamable("it normalizes over all time")
+        raise UnstreamableError("it normalizes over all time")
     per_frame(s, node, x, flow)
 
 
@@ -115,7 +118,7 @@ def row_norm(s: StepBuilder, node: Node) -> None:
 def group_norm(s: StepBuilder, node: Node) -> None:
     x, flow = only_flow(s, node)
     if flow.axis != 0:
-        raise Unstreamable("it normalizes over all time")
+        raise UnstreamableError("it normalizes over all time")
     per_frame(s, node, x, flow)
 
 
@@ -123,7 +126,7 @@ def group_norm(s: StepBuilder, node: Node) -> None:
 def linear(s: StepBuilder, node: Node) -> None:
     x, flow = only_flow(s, node)
     if flow.axis != 0:
-        raise FixesWindow
+        raise FixesWindowError
     per_frame(s, node, x, flow)
 
 
@@ -131,7 +134,7 @@ def linear(s: StepBuilder, node: Node) -> None:
 def lanes(s: StepBuilder, node: Node) -> None:
     x, flow = only_flow(s, node)
     if node.attrs.get("axis") is None or node.attrs["axis"] % len(x.shape) == flow.axis:
-        raise Unstreamable(f"{node.op} over all time depends on every frame before")
+        raise UnstreamableError(f"{node.op} over all time depends on every frame before")
     per_frame(s, node, x, flow)
 
 
@@ -139,7 +142,7 @@ def lanes(s: StepBuilder, node: Node) -> None:
 def reduction(s: StepBuilder, node: Node) -> None:
     x, flow = only_flow(s, node)
     if flow.axis in node.attrs["axes"]:
-        raise FixesWindow
+        raise FixesWindowError
     per_frame(s, node, x, flow)
 
 
@@ -160,17 +163,17 @@ def matmul(s: StepBuilder, node: Node) -> None:
         from_end = len(node.inputs[k].shape) - flow.axis
         contracted = 1 if k == 0 or node.attrs.get("transposed") else 2
         if from_end == contracted:
-            raise FixesWindow
+            raise FixesWindowError
         axes.add(rank - from_end if from_end > 2 or k == 0 else rank - 1)
     if len(axes) != 1:
-        raise Unstreamable("it compares every frame with all others")
+        raise UnstreamableError("it compares every frame with all others")
     axis = axes.pop()
     if axis < rank - 2 and len(flows) == 1:
         (k,) = flows
         _still(s, node.inputs[1 - k], rank, axis)
     elif axis >= rank - 2 and len(flows) > 1:
-        raise Unstreamable("it compares every frame with all others")
-    common = _aligned(node, list(flows.values()))
+        raise UnstreamableError("it compares every frame with all others")
+    common = aligned(node, list(flows.values()))
     begin = min(common.offset, 0)
     inputs = [s.frames(v, begin, begin + common.frames) if k in flows else s.fixed(v)
               for k, v in enumerate(node.inputs)]
@@ -191,7 +194,7 @@ def permute(s: StepBuilder, node: Node) -> None:
 def flip(s: StepBuilder, node: Node) -> None:
     x, flow = only_flow(s, node)
     if flow.axis in node.attrs["dims"]:
-        raise FixesWindow
+        raise FixesWindowError
     s.give(node.output, flow, s.emit(node, [s.current(x)])[0])
 
 
@@ -200,7 +203,7 @@ def expand(s: StepBuilder, node: Node) -> None:
     x, flow = only_flow(s, node)
     axis = flow.axis + len(node.output.shape) - len(x.shape)
     if node.output.shape[axis] != x.shape[flow.axis]:
-        raise FixesWindow  # one frame, repeated
+        raise FixesWindowError  # one frame, repeated
     shape = (*node.output.shape[:axis], flow.frames, *node.output.shape[axis + 1 :])
     s.give(node.output, replace(flow, axis=axis), s.emit(node, [s.current(x)], shape=shape)[0])
 
@@ -214,14 +217,14 @@ def reshape(s: StepBuilder, node: Node) -> None:
     while axis < len(shape) and (prod(shape[:axis]) != lead or (shape[axis] == 1 and length > 1)):
         axis += 1
     if length == 1 or axis == len(shape):
-        raise FixesWindow
+        raise FixesWindowError
     size = shape[axis]
     if size <= length and length % size == 0:
         group = length // size
         if not any(prod(shape[axis + 1 : k]) == group for k in range(axis + 1, len(shape) + 1)):
-            raise FixesWindow
+            raise FixesWindowError
         if flow.frames % group:
-            raise UnevenHop(group)
+            raise UnevenHopError(group)
         begin = flow.offset // group * group
         begin = begin if group == 1 else min(begin, 0)
         given = replace(
@@ -239,7 +242,7 @@ def reshape(s: StepBuilder, node: Node) -> None:
         )
         part = s.current(x)
     else:
-        raise FixesWindow
+        raise FixesWindowError
     new = (*shape[:axis], given.frames, *shape[axis + 1 :])
     s.give(node.output, given, s.emit(node, [part], shape=new)[0] if new != part.shape else part)
 
@@ -247,15 +250,15 @@ def reshape(s: StepBuilder, node: Node) -> None:
 @streams("slice")
 def slice_(s: StepBuilder, node: Node) -> None:
     x, flow = only_flow(s, node)
-    start, stop, step = node.attrs["ranges"][flow.axis]
+    start, _, step = node.attrs["ranges"][flow.axis]
     length, count = x.shape[flow.axis], node.output.shape[flow.axis]
     if count == 1 and length > 1:
-        if start == length - 1 and flow.extra == flow.offset and not s.exact:
+        if start == length - 1 and flow.reaches_end and not s.exact:
             _latest(s, node, x, flow)
             return
-        raise FixesWindow
+        raise FixesWindowError
     if flow.frames % step:
-        raise UnevenHop(step)
+        raise UnevenHopError(step)
     begin = min((flow.offset - 1 + step - start) // step, 0) if step > 1 else flow.offset - start
     first = begin * step + start
     frames = flow.frames // step
@@ -274,9 +277,14 @@ def _latest(s: StepBuilder, node: Node, x: Value, flow: Flow) -> None:
     """The last frame of all: that of everything up to now."""
     ranges = [*node.attrs["ranges"]]
     ranges[flow.axis] = (flow.frames - 1, flow.frames, 1)
-    warm = max(-(-(flow.warm + 1 - flow.stop) // flow.frames), 0)
     made = s.emit(node, [s.current(x)], ranges=tuple(ranges))[0]
-    s.answer(node.output, Latest(warm, flow.padded), made)
+    s.answer(node.output, latest_of(flow), made)
+
+
+def latest_of(flow: Flow) -> Latest:
+    """What follows the newest frame alone."""
+    warm = max(-(-(flow.warm + 1 - flow.stop) // flow.frames), 0)
+    return Latest(warm, math.ceil(flow.behind * flow.rate), flow.padded)
 
 
 @streams("concat")
@@ -284,12 +292,12 @@ def concat(s: StepBuilder, node: Node) -> None:
     flows = {v: s.flow(v) for v in node.inputs if isinstance(s.kinds.get(v), Flow)}
     axis = node.attrs["axis"]
     if len({f.axis for f in flows.values()}) != 1:
-        raise Unstreamable("its operands have time on different axes")
+        raise UnstreamableError("its operands have time on different axes")
     if next(iter(flows.values())).axis == axis:
         _around(s, node, flows)
         return
     time = next(iter(flows.values())).axis
-    common = _aligned(node, list(flows.values()))
+    common = aligned(node, list(flows.values()))
     begin = min(common.offset, 0)
     inputs = []
     for v in node.inputs:
@@ -304,11 +312,11 @@ def concat(s: StepBuilder, node: Node) -> None:
 def _around(s: StepBuilder, node: Node, flows: dict[Value, Flow]) -> None:
     """Something put before and after a value in time: padding, which later frames do not have."""
     if len(flows) != 1 or s.exact:
-        raise FixesWindow
+        raise FixesWindowError
     ((x, flow),) = flows.items()
     at = node.inputs.index(x)
     if node.inputs.count(x) > 1:
-        raise FixesWindow
+        raise FixesWindowError
     before = node.inputs[:at]
     sizes = [v.shape[flow.axis] for v in node.inputs]
     head, known = _uniform(s, before)
@@ -347,11 +355,11 @@ def pad(s: StepBuilder, node: Node) -> None:
     before, after = ([*node.attrs[side]] for side in ("before", "after"))
     early, late = before[flow.axis], after[flow.axis]
     if s.exact and (early > 0 or late > 0):
-        raise FixesWindow
+        raise FixesWindowError
     before[flow.axis] = after[flow.axis] = 0
     if any(before) or any(after):
         if flow.offset > 0:
-            raise Unstreamable("it pads frames that are padding themselves, in two ways")
+            raise UnstreamableError("it pads frames that are padding themselves, in two ways")
         part = s.emit(node, [s.current(x)], before=tuple(before), after=tuple(after))[0]
     else:
         part = s.current(x)
@@ -366,7 +374,7 @@ def take(s: StepBuilder, node: Node) -> None:
     if isinstance(s.kinds.get(ids), Flow):
         flow = s.flow(ids)
         if s.kinds.get(x) is not None or len(ids.shape) != 1:
-            raise Unstreamable("it looks up frames by computed numbers")
+            raise UnstreamableError("it looks up frames by computed numbers")
         begin = min(flow.offset, 0)
         part = s.frames(ids, begin, begin + flow.frames)
         s.give(node.output, replace(flow, axis=axis, offset=begin, head=0.0), s.emit(node, [s.fixed(x), part])[0])
@@ -377,10 +385,10 @@ def take(s: StepBuilder, node: Node) -> None:
         return
     found = windows_of(s.constant(ids))
     if found is None:
-        raise FixesWindow
+        raise FixesWindowError
     first, size, step = found
     if flow.frames % step:
-        raise UnevenHop(step)
+        raise UnevenHopError(step)
     count = flow.frames // step
     begin = flow.first_window(step, size, -first)
     start = begin * step + first

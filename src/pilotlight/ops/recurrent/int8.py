@@ -125,7 +125,8 @@ class QRecurrent(Op):
         carried = self.gates == 3 and a.get("carried")
         scratch = [c.scratch("int8_t" if carried else "int16_t")] if self.scratch(node) else []
         outputs = (c.write(v) for v in node.outputs)
-        c.call(f"pl_q_{self.kernel}{'_carried' if carried else ''}", table, c.read(x), *constants, *states, *outputs, *scratch)
+        function = f"pl_q_{self.kernel}{'_carried' if carried else ''}"
+        c.call(function, table, c.read(x), *constants, *states, *outputs, *scratch)
 
 
 @register
