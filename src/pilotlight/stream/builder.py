@@ -123,7 +123,7 @@ class StepBuilder:
         if through is not None:
             return through
         if start >= flow.offset:
-            return self._cut(self._new(value, flow, fill), flow, start - flow.offset, stop - flow.offset)
+            return self._cut(self.arrived(value, flow, fill), flow, start - flow.offset, stop - flow.offset)
         whole, history = self._ring(value, flow, flow.offset - start, fill)
         first = start - flow.offset + history
         return self._cut(whole, flow, first, first + stop - start)
@@ -145,7 +145,7 @@ class StepBuilder:
         return self._rings[value, fill]
 
     def _make_ring(self, value: Value, flow: Flow, history: int, fill: float) -> Value:
-        new = self._new(value, flow, fill)
+        new = self.arrived(value, flow, fill)
         shape = (*new.shape[: flow.axis], history, *new.shape[flow.axis + 1 :])
         initial = np.full(shape, convert(np.asarray(fill), new.dtype))
         known = min(max(flow.offset, 0), history)  # the last ones are padding of the model itself
@@ -159,7 +159,7 @@ class StepBuilder:
         self.graph.states.append(State(self._state_name(value), past, kept, initial))
         return whole
 
-    def _new(self, value: Value, flow: Flow, fill: float | None) -> Value:
+    def arrived(self, value: Value, flow: Flow, fill: float | None) -> Value:
         """The new frames. If a later layer remembers everything, those before frame 0 of all are `fill`, which is what
         the model has there: padding."""
         current = self.current(value)

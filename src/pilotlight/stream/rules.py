@@ -320,10 +320,11 @@ def _around(s: StepBuilder, node: Node, flows: dict[Value, Flow]) -> None:
     before = node.inputs[:at]
     sizes = [v.shape[flow.axis] for v in node.inputs]
     head, known = _uniform(s, before)
-    shifted = _shifted(node, flow, sum(sizes[:at]), sum(sizes[at + 1 :]), head if known else 0.0)
+    held = known and node.output in s.remembered
+    shifted = _shifted(node, flow, sum(sizes[:at]), sum(sizes[at + 1 :]), head if known else 0.0, held)
     if not known:
         shifted = replace(shifted, warm=flow.warm + sum(sizes[:at]))
-    s.give(node.output, shifted, s.current(x))
+    s.give(node.output, shifted, s.arrived(x, flow, head) if held and at else s.current(x))
 
 
 def _uniform(s: StepBuilder, values: list[Value]) -> tuple[float, bool]:
@@ -337,9 +338,10 @@ def _uniform(s: StepBuilder, values: list[Value]) -> tuple[float, bool]:
     return (numbers.pop() if numbers else 0.0), len(numbers) == 0
 
 
-def _shifted(node: Node, flow: Flow, before: int, after: int, head: float) -> Flow:
-    """A flow with so many more frames before it, which hold `head`, and after it."""
-    warm = flow.warm + before if flow.warm or (flow.offset < 0 and before > 0) else 0
+def _shifted(node: Node, flow: Flow, before: int, after: int, head: float, held: bool) -> Flow:
+    """A flow with so many more frames before it, which hold `head`, and after it; `held`: so do those before its first
+    one that come out of a layer."""
+    warm = flow.warm + before if flow.warm or (flow.offset < 0 and before > 0 and not held) else 0
     if flow.offset > 0 and before > 0 and flow.head != head:
         warm = flow.warm + before + flow.offset
     return replace(
@@ -357,13 +359,13 @@ def pad(s: StepBuilder, node: Node) -> None:
     if s.exact and (early > 0 or late > 0):
         raise FixesWindowError
     before[flow.axis] = after[flow.axis] = 0
+    value, held = float(node.attrs["value"]), node.output in s.remembered
+    part = s.arrived(x, flow, value) if held and early > 0 else s.current(x)
     if any(before) or any(after):
         if flow.offset > 0:
             raise UnstreamableError("it pads frames that are padding themselves, in two ways")
-        part = s.emit(node, [s.current(x)], before=tuple(before), after=tuple(after))[0]
-    else:
-        part = s.current(x)
-    s.give(node.output, _shifted(node, flow, early, late, float(node.attrs["value"])), part)
+        part = s.emit(node, [part], before=tuple(before), after=tuple(after))[0]
+    s.give(node.output, _shifted(node, flow, early, late, value, held), part)
 
 
 @streams("take")
