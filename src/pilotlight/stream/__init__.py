@@ -19,6 +19,7 @@ from pilotlight.graph import Graph, Node, Port, Program, verify
 from pilotlight.graph.streaming import FRAMES, LATEST, WINDOW, StreamedOutput, Streaming
 from pilotlight.passes.clean import fold_constants, remove_dead
 from pilotlight.stream import layers as _layers
+from pilotlight.stream import signals as _signals
 from pilotlight.stream.builder import Needs, StepBuilder, common_multiple
 from pilotlight.stream.flow import (
     FixesWindowError,
@@ -34,7 +35,7 @@ from pilotlight.stream.flow import (
 from pilotlight.stream.reference import StepReference
 from pilotlight.stream.rules import rule_of
 
-assert _layers
+assert _layers and _signals  # their rules are registered
 EXACT_HINT = "stream it with `exact`: the model's own window slides along and is computed again in each step"
 
 

@@ -18,7 +18,7 @@ from pilotlight.graph.dtypes import BY_NUMPY, convert, to_numpy, to_torch
 from pilotlight.ops.views import slice_axis
 from pilotlight.stream.flow import Flow, Kind, Latest, Window
 
-REMEMBER = ("lstm", "gru", "rnn")
+REMEMBER = ("lstm", "gru", "rnn", "iir")
 Range = tuple[int, int]  # frames of a step, counted from where the step begins: [first, one past the last)
 
 

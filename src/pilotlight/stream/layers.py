@@ -136,9 +136,7 @@ def recurrent(s: StepBuilder, node: Node) -> None:
         raise UnstreamableError("time is not the axis along which the layer runs")
     if s.exact:
         raise FixesWindowError  # a window begins with the initial state
-    if flow.warm:
-        raise UnstreamableError("its state would remember the first frames, which are not those of the whole recording")
-    begin = min(flow.offset // flow.frames * flow.frames, 0)  # whole steps before the first frame
+    begin, waits = waiting_state(flow)
     part = s.frames(x, begin, begin + flow.frames)
     count = len(node.outputs) - 1
     weights = node.inputs[1 : len(node.inputs) - (count if a["initial"] else 0)]
@@ -154,7 +152,6 @@ def recurrent(s: StepBuilder, node: Node) -> None:
         states.append(s.state(f"{name}.state", np.ascontiguousarray(initial)))
     made = s.emit(node, [part, *(s.fixed(v) for v in weights), *(state.value for state in states)], initial=True,
                   carried=True)
-    waits = -begin // flow.frames
     for state, final in zip(states, made[1:], strict=True):
         state.next = s.held(final, waits, state.initial) if waits else final
     behind = flow.behind + flow.offset - begin if flow.reaches_end else 0
@@ -165,6 +162,14 @@ def recurrent(s: StepBuilder, node: Node) -> None:
             s.answer(value, latest_of(after), _last(s, made[0], value, flow) if final is made[1] else final)
         else:
             s.kinds[value] = Missing("its last frames have not arrived: layers before it look ahead")
+
+
+def waiting_state(flow: Flow) -> tuple[int, int]:
+    """The frame that a layer with state begins with, whole steps before the first of all, and how many steps."""
+    if flow.warm:
+        raise UnstreamableError("its state would remember the first frames, which are not those of the whole recording")
+    begin = min(flow.offset // flow.frames * flow.frames, 0)
+    return begin, -begin // flow.frames
 
 
 def _last(s: StepBuilder, y: Value, like: Value, flow: Flow) -> Value:

@@ -63,7 +63,7 @@ def pointwise(s: StepBuilder, node: Node) -> None:
     else:
         common = replace(common, offset=min(common.offset, 0), head=0.0)
     inputs = [
-        s.frames(v, common.offset, common.stop) if v in flows else _still(s, v, rank, axis) for v in node.inputs
+        s.frames(v, common.offset, common.stop) if v in flows else still(s, v, rank, axis) for v in node.inputs
     ]
     for value, made in zip(node.outputs, s.emit(node, inputs), strict=True):
         s.give(value, replace(common, axis=axis), made)
@@ -87,7 +87,7 @@ def aligned(node: Node, flows: list[Flow]) -> Flow:
     )
 
 
-def _still(s: StepBuilder, value: Value, rank: int, axis: int) -> Value:
+def still(s: StepBuilder, value: Value, rank: int, axis: int) -> Value:
     """An operand without time: the same for all frames."""
     own = axis - (rank - len(value.shape))
     if own < 0 or value.shape[own] == 1:
@@ -170,7 +170,7 @@ def matmul(s: StepBuilder, node: Node) -> None:
     axis = axes.pop()
     if axis < rank - 2 and len(flows) == 1:
         (k,) = flows
-        _still(s, node.inputs[1 - k], rank, axis)
+        still(s, node.inputs[1 - k], rank, axis)
     elif axis >= rank - 2 and len(flows) > 1:
         raise UnstreamableError("it compares every frame with all others")
     common = aligned(node, list(flows.values()))
@@ -304,8 +304,8 @@ def concat(s: StepBuilder, node: Node) -> None:
         if v in flows:
             inputs.append(s.frames(v, begin, begin + common.frames))
             continue
-        still = _still(s, v, len(node.output.shape), time)
-        inputs.append(s.b.expand(still, (*still.shape[:time], common.frames, *still.shape[time + 1 :])))
+        same = still(s, v, len(node.output.shape), time)
+        inputs.append(s.b.expand(same, (*same.shape[:time], common.frames, *same.shape[time + 1 :])))
     s.give(node.output, replace(common, offset=begin, head=0.0), s.emit(node, inputs)[0])
 
 
