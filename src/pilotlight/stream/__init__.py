@@ -149,13 +149,13 @@ def _place(s: StepBuilder, node: Node) -> None:
     missing = next((k for k in kinds if isinstance(k, Missing)), None)
     if missing is not None:
         raise refused(node, f"{node.op} cannot stream: {missing.reason}", EXACT_HINT)
-    if any(isinstance(k, Window) for k in kinds) or (any(isinstance(k, Latest) for k in kinds) and
-                                                     any(isinstance(k, Flow) for k in kinds)):
-        if any(isinstance(k, Latest) for k in kinds):
-            raise refused(node, f"{node.op} cannot stream: it combines the newest frame with others", EXACT_HINT)
+    streams, windows, newest = (any(isinstance(k, kind) for k in kinds) for kind in (Flow, Window, Latest))
+    if newest and (streams or windows):
+        raise refused(node, f"{node.op} cannot stream: it combines the newest frame with others", EXACT_HINT)
+    if windows and not (streams and node.op == "concat"):  # which may be padding
         s.over_window(node)
         return
-    if not any(isinstance(k, Flow) for k in kinds):
+    if not streams:
         latest = [k for k in kinds if isinstance(k, Latest)]
         if len({k.late for k in latest}) > 1:
             raise refused(node, f"{node.op} cannot stream: its operands are delayed differently", EXACT_HINT)

@@ -12,7 +12,7 @@ import numpy as np
 from pilotlight.graph import Node, Value
 from pilotlight.ops.pointwise.float import is_pointwise
 from pilotlight.stream.builder import StepBuilder, head_after
-from pilotlight.stream.flow import FixesWindowError, Flow, Latest, UnevenHopError, UnstreamableError, layer_name
+from pilotlight.stream.flow import FixesWindowError, Flow, Latest, UnevenHopError, UnstreamableError, Window, layer_name
 
 Rule = Callable[[StepBuilder, Node], None]
 RULES: dict[str, Rule] = {}
@@ -297,6 +297,8 @@ def concat(s: StepBuilder, node: Node) -> None:
         _around(s, node, flows)
         return
     time = next(iter(flows.values())).axis
+    if any(isinstance(s.kinds.get(v), Window) for v in node.inputs):
+        raise FixesWindowError
     common = aligned(node, list(flows.values()))
     begin = min(common.offset, 0)
     inputs = []
