@@ -103,22 +103,28 @@ class TfliteReference:
 
     @cached_property
     def _runtime(self) -> Runtime:
-        """The first that runs the example."""
-        refused = ""
+        """The first that runs the example; if none does, the first that loads the file: other inputs may do."""
+        refused, loads = "", None
         for runtime in (TFLM, LITERT):
             if refused and not runtime.installed:
+                if loads is not None:
+                    return loads
                 raise PilotlightError(
                     f"{refused}; LiteRT, which might, needs the package {runtime.package}, which is not installed",
                     hint=f"install it with: pip install --no-deps {runtime.package}", kind="missing-tool",
                 )
             try:
-                FileAnswers(self._file, runtime)(*self.example)
+                answers = FileAnswers(self._file, runtime)
+                loads = loads or runtime
+                answers(*self.example)
                 return runtime
             except PilotlightError as error:
                 if error.kind != "unsupported":
                     raise
                 refused = f"{refused}; {error.message}" if refused else error.message
-        raise PilotlightError(refused, kind="unsupported")
+        if loads is None:
+            raise PilotlightError(refused, kind="unsupported")
+        return loads
 
     @property
     def name(self) -> str:
