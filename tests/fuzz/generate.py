@@ -16,9 +16,10 @@ from pilotlight.graph.ports import as_floats
 MODES = ("float", "int8", "int16x8", "weights-int8", "weights-int4")
 FORMS = ("entries", "lengths")  # float models in other forms, only where asked for
 CALLS = 4
+MIXED = {family: 1.0 for family in FAMILIES if family != "complex"}
 # Families of statements by kind, each with a weight; and what the first input looks like.
 KINDS: dict[str, tuple[str, dict[str, float]]] = {
-    "mixed": ("any", dict.fromkeys(FAMILIES, 1.0) | {"pointwise": 2.0, "views": 2.0, "recurrent": 0.5, "control": 0.5}),
+    "mixed": ("any", MIXED | {"pointwise": 2.0, "views": 2.0, "recurrent": 0.5, "control": 0.5}),
     "convolution": (
         "image",
         {
@@ -73,6 +74,7 @@ KINDS: dict[str, tuple[str, dict[str, float]]] = {
     "complex": ("any", {"complex": 6, "pointwise": 1.5, "views": 1, "in_place": 1, "reductions": 0.7, "dense": 0.5}),
     "deep": ("image", {"pointwise": 1, "pooling": 1, "reductions": 1, "dense": 1, "views": 1}),
 }
+# How often a kind is chosen where none is asked for; "complex" is only where it is, so that seeds keep their models.
 WEIGHTS = {
     "mixed": 4.0,
     "convolution": 3.0,
@@ -82,7 +84,6 @@ WEIGHTS = {
     "states": 2.0,
     "indexing": 2.0,
     "control": 1.2,
-    "complex": 1.5,
     "deep": 0.4,
 }
 DENSE_KINDS = ("convolution", "sequence", "mixed")  # have weights to quantize

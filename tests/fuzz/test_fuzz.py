@@ -46,7 +46,7 @@ def test_random_models_compute_what_eager_pytorch_does(part: int) -> None:
 
 @pytest.mark.parametrize(("mode", "kind", "seed"), [
     ("entries", "states", 30_000), ("entries", "in_place", 30_001), ("lengths", "indexing", 30_003),
-    ("lengths", "convolution", 30_058),
+    ("lengths", "convolution", 30_058), ("float", "complex", 0),
 ])
 def test_random_models_in_other_forms(mode: str, kind: str, seed: int) -> None:
     model = generate(seed, kind, mode)
