@@ -41,6 +41,13 @@ def test_first_sample_of_every_covered_operator(part: int, tmp_path: Path) -> No
     assert total["pass"] >= 0.95 * sum(total[k] for k in results.COUNTED), results.by_reason(operators, "refused")
 
 
+def test_samples_of_complex_tensors(tmp_path: Path) -> None:
+    names = ["fft.hfft2", "fft.irfftn", "stft", "mul", "div.no_rounding_mode", "matmul", "index_put", "real", "tanh"]
+    operators = judge_operators(OpInfoSource(("complex64",), limit=1), names, tmp_path)
+    found = [(o.name, outcome) for o in operators for _, _, outcome, _ in o.problems()]
+    assert found == [("tanh", "refused")] and results.totals(operators)["pass"] == len(names) - 1
+
+
 @pytest.mark.parametrize("part", range(2))
 def test_samples_with_tensors_that_are_views(part: int, tmp_path: Path) -> None:
     """Transposed, expanded, stepped, with offsets, with odd strides of size-1 dimensions."""
