@@ -48,27 +48,27 @@ static inline pl_complex_s16_t pl_complex_s16(const int16_t *x)
     return v;
 }
 
-static inline pl_complex_s16_t pl_add_s16(pl_complex_s16_t a, pl_complex_s16_t b, uint32_t down)
+static inline pl_complex_s16_t pl_fft_add_s16(pl_complex_s16_t a, pl_complex_s16_t b, uint32_t down)
 {
     const pl_complex_s16_t v = {pl_shr(a.re + b.re, down), pl_shr(a.im + b.im, down)};
     return v;
 }
 
-static inline pl_complex_s16_t pl_sub_s16(pl_complex_s16_t a, pl_complex_s16_t b, uint32_t down)
+static inline pl_complex_s16_t pl_fft_sub_s16(pl_complex_s16_t a, pl_complex_s16_t b, uint32_t down)
 {
     const pl_complex_s16_t v = {pl_shr(a.re - b.re, down), pl_shr(a.im - b.im, down)};
     return v;
 }
 
 /* a - i b, and with b negative a + i b. */
-static inline pl_complex_s16_t pl_turn_s16(pl_complex_s16_t a, pl_complex_s16_t b, uint32_t down)
+static inline pl_complex_s16_t pl_fft_turn_s16(pl_complex_s16_t a, pl_complex_s16_t b, uint32_t down)
 {
     const pl_complex_s16_t v = {pl_shr(a.re + b.im, down), pl_shr(a.im - b.re, down)};
     return v;
 }
 
 /* v * w / 2^15, rounded. */
-static inline pl_complex_s16_t pl_times_s16(pl_complex_s16_t v, const int16_t *w)
+static inline pl_complex_s16_t pl_fft_times_s16(pl_complex_s16_t v, const int16_t *w)
 {
     const int32_t re = w[0];
     const int32_t im = w[1];
@@ -78,7 +78,7 @@ static inline pl_complex_s16_t pl_times_s16(pl_complex_s16_t v, const int16_t *w
 }
 
 /* Writes a result and returns its squared magnitude. */
-static inline uint32_t pl_put_s16(int16_t *y, pl_complex_s16_t v)
+static inline uint32_t pl_fft_put_s16(int16_t *y, pl_complex_s16_t v)
 {
     y[0] = (int16_t)v.re;
     y[1] = (int16_t)v.im;
@@ -86,9 +86,9 @@ static inline uint32_t pl_put_s16(int16_t *y, pl_complex_s16_t v)
 }
 
 /* The same, multiplied by a factor unless `turned` is 0. */
-static inline uint32_t pl_put_times_s16(int16_t *y, pl_complex_s16_t v, const int16_t *w, int32_t turned)
+static inline uint32_t pl_fft_put_times_s16(int16_t *y, pl_complex_s16_t v, const int16_t *w, int32_t turned)
 {
-    return pl_put_s16(y, (turned != 0) ? pl_times_s16(v, w) : v);
+    return pl_fft_put_s16(y, (turned != 0) ? pl_fft_times_s16(v, w) : v);
 }
 
 /* s transforms of four points with one set of factors, or none; `down` is t->shift, known where this is compiled. The sum
@@ -109,16 +109,16 @@ static inline uint32_t pl_fft4_row_s16(const pl_fft_s16_t *t, const int16_t *x_s
         const pl_complex_s16_t b = pl_complex_s16(&x[leg]);
         const pl_complex_s16_t c = pl_complex_s16(&x[2 * leg]);
         const pl_complex_s16_t d = pl_complex_s16(&x[3 * leg]);
-        const pl_complex_s16_t s0 = pl_add_s16(a, c, first);
-        const pl_complex_s16_t s1 = pl_sub_s16(a, c, first);
-        const pl_complex_s16_t s2 = pl_add_s16(b, d, first);
-        const pl_complex_s16_t s3 = pl_sub_s16(b, d, first);
+        const pl_complex_s16_t s0 = pl_fft_add_s16(a, c, first);
+        const pl_complex_s16_t s1 = pl_fft_sub_s16(a, c, first);
+        const pl_complex_s16_t s2 = pl_fft_add_s16(b, d, first);
+        const pl_complex_s16_t s3 = pl_fft_sub_s16(b, d, first);
         const pl_complex_s16_t s3_negative = {-s3.re, -s3.im};
         const pl_complex_s16_t s2_up = {s2.re + up, s2.im + up};
-        size |= pl_put_s16(y, pl_add_s16(s0, s2_up, second));
-        size |= pl_put_times_s16(&y[step], pl_turn_s16(s1, s3, second), w, turned);
-        size |= pl_put_times_s16(&y[2 * step], pl_sub_s16(s0, s2, second), &w[2 * turned], turned);
-        size |= pl_put_times_s16(&y[3 * step], pl_turn_s16(s1, s3_negative, second), &w[4 * turned], turned);
+        size |= pl_fft_put_s16(y, pl_fft_add_s16(s0, s2_up, second));
+        size |= pl_fft_put_times_s16(&y[step], pl_fft_turn_s16(s1, s3, second), w, turned);
+        size |= pl_fft_put_times_s16(&y[2 * step], pl_fft_sub_s16(s0, s2, second), &w[2 * turned], turned);
+        size |= pl_fft_put_times_s16(&y[3 * step], pl_fft_turn_s16(s1, s3_negative, second), &w[4 * turned], turned);
         x = &x[2];
         y = &y[2];
     }
@@ -162,8 +162,8 @@ static inline uint32_t pl_fft2_rows_s16(const pl_fft_s16_t *t, uint32_t down)
             const pl_complex_s16_t a = pl_complex_s16(x);
             const pl_complex_s16_t b = pl_complex_s16(&x[leg]);
             const pl_complex_s16_t b_up = {b.re + pl_signed(down), b.im + pl_signed(down)};
-            size |= pl_put_s16(y, pl_add_s16(a, b_up, down));
-            size |= pl_put_times_s16(&y[step], pl_sub_s16(a, b, down), w, turned);
+            size |= pl_fft_put_s16(y, pl_fft_add_s16(a, b_up, down));
+            size |= pl_fft_put_times_s16(&y[step], pl_fft_sub_s16(a, b, down), w, turned);
             x = &x[2];
             y = &y[2];
         }
@@ -197,7 +197,7 @@ static inline uint32_t pl_fft_pair_s16(pl_complex_s16_t a, pl_complex_s16_t b, i
 {
     const pl_complex_s16_t sum = {pl_fft_down_s16(a.re + b.re, down), pl_fft_down_s16(a.im + b.im, down)};
     const pl_complex_s16_t rest = {pl_fft_down_s16(a.re - b.re, down), pl_fft_down_s16(a.im - b.im, down)};
-    return pl_put_times_s16(plus, sum, w_plus, turned) | pl_put_times_s16(minus, rest, w_minus, turned);
+    return pl_fft_put_times_s16(plus, sum, w_plus, turned) | pl_fft_put_times_s16(minus, rest, w_minus, turned);
 }
 
 PL_Q_APART void pl_fft3_s16(pl_fft_s16_t *t)
@@ -214,13 +214,13 @@ PL_Q_APART void pl_fft3_s16(pl_fft_s16_t *t)
             const pl_complex_s16_t a = pl_complex_s16(x);
             const pl_complex_s16_t b = pl_complex_s16(&x[leg]);
             const pl_complex_s16_t c = pl_complex_s16(&x[2 * leg]);
-            const pl_complex_s16_t sum = pl_add_s16(b, c, 0u);
-            const pl_complex_s16_t rest = pl_sub_s16(b, c, 0u);
+            const pl_complex_s16_t sum = pl_fft_add_s16(b, c, 0u);
+            const pl_complex_s16_t rest = pl_fft_sub_s16(b, c, 0u);
             const pl_complex_s16_t total = {pl_fft_down_s16(a.re + sum.re, t->shift),
                                             pl_fft_down_s16(a.im + sum.im, t->shift)};
             const pl_complex_s16_t even = {(a.re * 16384) - (sum.re * 8192), (a.im * 16384) - (sum.im * 8192)};
             const pl_complex_s16_t odd = {PL_FFT3_SIN * rest.im, -PL_FFT3_SIN * rest.re};
-            size |= pl_put_s16(y, total);
+            size |= pl_fft_put_s16(y, total);
             size |= pl_fft_pair_s16(even, odd, t->shift + 14, &y[step], &y[2 * step], w, &w[2 * turned], turned);
             x = &x[2];
             y = &y[2];
@@ -247,10 +247,10 @@ PL_Q_APART void pl_fft5_s16(pl_fft_s16_t *t)
             const pl_complex_s16_t c = pl_complex_s16(&x[2 * leg]);
             const pl_complex_s16_t d = pl_complex_s16(&x[3 * leg]);
             const pl_complex_s16_t e = pl_complex_s16(&x[4 * leg]);
-            const pl_complex_s16_t t1 = pl_add_s16(b, e, 0u);
-            const pl_complex_s16_t t2 = pl_add_s16(c, d, 0u);
-            const pl_complex_s16_t u1 = pl_sub_s16(b, e, 0u);
-            const pl_complex_s16_t u2 = pl_sub_s16(c, d, 0u);
+            const pl_complex_s16_t t1 = pl_fft_add_s16(b, e, 0u);
+            const pl_complex_s16_t t2 = pl_fft_add_s16(c, d, 0u);
+            const pl_complex_s16_t u1 = pl_fft_sub_s16(b, e, 0u);
+            const pl_complex_s16_t u2 = pl_fft_sub_s16(c, d, 0u);
             const pl_complex_s16_t total = {pl_fft_down_s16(a.re + t1.re + t2.re, t->shift),
                                             pl_fft_down_s16(a.im + t1.im + t2.im, t->shift)};
             const pl_complex_s16_t even1 = {(a.re * 8192) + (PL_FFT5_COS1 * t1.re) + (PL_FFT5_COS2 * t2.re),
@@ -262,7 +262,7 @@ PL_Q_APART void pl_fft5_s16(pl_fft_s16_t *t)
             const pl_complex_s16_t odd2 = {(PL_FFT5_SIN2 * u1.im) - (PL_FFT5_SIN1 * u2.im),
                                            (PL_FFT5_SIN1 * u2.re) - (PL_FFT5_SIN2 * u1.re)};
             const int32_t down = t->shift + 13;
-            size |= pl_put_s16(y, total);
+            size |= pl_fft_put_s16(y, total);
             size |= pl_fft_pair_s16(even1, odd1, down, &y[step], &y[4 * step], w, &w[6 * turned], turned);
             size |=
                 pl_fft_pair_s16(even2, odd2, down, &y[2 * step], &y[3 * step], &w[2 * turned], &w[4 * turned], turned);
@@ -341,10 +341,10 @@ static inline void pl_fft_bins_s16(const pl_fft_s16_t *t, int32_t first, uint32_
         const int32_t mirror = 2 * (m - k);
         const pl_complex_s16_t a = pl_complex_s16(&t->x[2 * k]);
         const pl_complex_s16_t b = pl_complex_s16(&t->x[mirror]);
-        const pl_complex_s16_t sum = pl_add_s16(a, b, down);
-        const pl_complex_s16_t rest = pl_sub_s16(a, b, down);
+        const pl_complex_s16_t sum = pl_fft_add_s16(a, b, down);
+        const pl_complex_s16_t rest = pl_fft_sub_s16(a, b, down);
         const pl_complex_s16_t odd = {rest.re, sum.im};
-        const pl_complex_s16_t turned = pl_times_s16(odd, w);
+        const pl_complex_s16_t turned = pl_fft_times_s16(odd, w);
         t->y[2 * k] = (int16_t)pl_shr(sum.re + turned.re, 1u);
         t->y[(2 * k) + 1] = (int16_t)pl_shr(turned.im + rest.im, 1u);
         t->y[mirror] = (int16_t)pl_shr(sum.re - turned.re, 1u);
