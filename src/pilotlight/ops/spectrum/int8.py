@@ -32,10 +32,13 @@ import numpy.typing as npt
 import torch
 
 from pilotlight.codegen.step import Step
+from pilotlight.codegen.target import Target
 from pilotlight.errors import PilotlightError
 from pilotlight.fixed import INT8 as LIMITS
-from pilotlight.graph import INT8, INT16, Node, Quant
-from pilotlight.kernels.portable.rfft_s16 import can_transform, table
+from pilotlight.graph import INT8, INT16, Graph, Node, Quant
+from pilotlight.kernels.candidate import Candidate
+from pilotlight.kernels.portable.rfft_s16 import RfftS16Layer, can_transform
+from pilotlight.kernels.registry import candidates
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.ops.fft.int16 import rfft_s16
 from pilotlight.ops.forms import Integer, form
@@ -49,8 +52,8 @@ LARGEST_LOG = 1 << 24  # of log2 with its bias, in units of 2^-16
 
 @register
 class QLogMel(Op):
-    """attrs: n, hop, first, mels, offset, power, bias, m, zy, shift, lo, hi; inputs x, window, table of the transform,
-    bands."""
+    """attrs: n, hop, first, mels, offset, power, bias, m, zy, shift, lo, hi; inputs x, window, bands, and with a kernel
+    the table of the transform."""
 
     name = "qlog_mel"
     called = "log mel"
@@ -67,7 +70,7 @@ class QLogMel(Op):
         return f"{a['mels']} log mels of {a['n']} points, hop {a['hop']}"
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
-        x, window, _, bands = (t.numpy() for t in args)
+        x, window, bands = (t.numpy() for t in args[:3])
         a, frames = node.attrs, self.frames(node)
         starts = a["first"] + a["hop"] * np.arange(frames)
         f = x[..., starts[:, None] + np.arange(len(window))].astype(np.int64)
@@ -81,13 +84,22 @@ class QLogMel(Op):
         sums = np.stack([energies[..., k : k + len(w)] @ w for k, w in filters(bands)], axis=-1)
         return narrow(logs(sums, 2 * (exponent.astype(np.int64)[..., None] - (15 - down)), a))
 
+    def candidates(self, node: Node, target: Target) -> list[Candidate]:
+        """The transforms of one frame."""
+        return candidates(RfftS16Layer(1, node.attrs["n"]), target)
+
+    def take(self, node: Node, graph: Graph, candidate: Candidate) -> None:
+        node.attrs["candidate"] = candidate
+        node.inputs = [*node.inputs[:3], *(graph.constant(c, "packed") for c in candidate.constants)]
+
     def scratch(self, node: Node) -> int:
         return -(-(4 * int(node.attrs["n"]) + 8) // 8) * 8
 
     def emit(self, node: Node, c: Step) -> None:
-        a, (x, window, turns, bands) = node.attrs, node.inputs
-        c.use("q_log_mel")
-        c.micro.add("fft_s16")
+        a, (x, window, bands, turns) = node.attrs, node.inputs
+        kernel: Candidate = a["candidate"]
+        c.use(*kernel.headers, "q_log_mel")
+        c.micro |= kernel.micro
         fields = {
             "rows": x.elements // x.shape[-1], "samples": x.shape[-1], "frames": self.frames(node), "hop": a["hop"],
             "n": a["n"], "first": a["first"], "length": window.elements,
@@ -159,7 +171,7 @@ def make_qlog_mel(
         **output_attrs(math.log(2.0) / 65536 / y.scale, LARGEST_LOG, y.zero_point, limits),
     }
     packed = np.rint(TOP / largest * window.astype(np.float64)).astype(np.int16)
-    return NodeSpec("qlog_mel", attrs, (packed, table(n), pack_bands(weights)))
+    return NodeSpec("qlog_mel", attrs, (packed, pack_bands(weights)))
 
 
 def pack_bands(weights: Numbers) -> npt.NDArray[np.int16]:
