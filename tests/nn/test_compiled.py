@@ -118,6 +118,26 @@ def test_int8_takes_samples_and_computes_no_float(center: bool, level: float) ->
     assert "qlog_mel" in [node.op for node in lowered.nodes]
 
 
+class Louder(torch.nn.Module):
+    """Samples that are changed before the features, and read by another layer too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.features, self.direct = nn.LogMel(16000, **OPTIONS, center=False), torch.nn.Linear(700, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat((self.features(x * 0.25).flatten(1), self.direct(x)), 1)
+
+
+def test_samples_keep_16_bits_before_features() -> None:
+    module = Louder()
+    graph, x = quantized(module, 700), sound(1, 700, seed=9)
+    lowered = pl.lower(graph)
+    assert lowered.inputs[0].value.dtype == INT16 and not lowered.fallbacks
+    scale = lowered.outputs[0].quant.scale  # type: ignore[union-attr]
+    assert float((pl.compile(graph).run(x, on="host") - module(x).detach()).abs().max()) < 2.5 * scale
+
+
 class Written(torch.nn.Module):
     """A logarithm that the user takes."""
 

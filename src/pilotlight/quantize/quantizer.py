@@ -57,14 +57,18 @@ class Int8Quantizer(Quantizer):
         self.given: set[Node] = set()  # depend on the model's inputs or states
         self.source: dict[Node, Node] = {}  # of pointwise operators: the one tensor that they are a function of
         self.maker: dict[Node, Node] = {}  # of a clamp's result: the operator before it
-        self.samples: set[Node] = set()  # 16-bit samples on their way to an operator that wants them
-        self.recorded: set[Node] = set()  # those that are an input of the model
+        self.samples: set[Node] = set()  # 16-bit samples, before an operator that wants them
+        self.recorded: set[Node] = set()  # those of an input of the model, perhaps moved
 
     def annotate(self, model: GraphModule) -> GraphModule:
         constant = Constants(model)
         for node in model.graph.nodes:
             if treatment(node).samples:
                 self._find_samples(node.args[0])
+        for node in model.graph.nodes:
+            moved = isinstance(treatment(node).result, SharedScale) and set(_tensor_inputs(node)) <= self.recorded
+            if node in self.samples and (node.op == "placeholder" or (moved and _tensor_inputs(node))):
+                self.recorded.add(node)
         for node in model.graph.nodes:
             name, scale = operator_name(node), self._scale(node)
             if node.op == "placeholder":
@@ -109,13 +113,13 @@ class Int8Quantizer(Quantizer):
         return declared.tflm or declared.result if self.tflm else declared.result
 
     def _find_samples(self, reader: Node) -> None:
-        """An operator's samples, and what only moves them before that."""
-        way = [reader]
-        while isinstance(treatment(way[-1]).result, SharedScale) and len(_tensor_inputs(way[-1])) == 1:
-            way += _tensor_inputs(way[-1])
-        self.samples.update(way)
-        if way[-1].op == "placeholder":
-            self.recorded.update(way)
+        """An operator's samples, and everything that they are made from."""
+        waiting = [reader]
+        while waiting:
+            node = waiting.pop()
+            if node not in self.samples:
+                self.samples.add(node)
+                waiting += node.all_input_nodes
 
     def _is_mask(self, constant: Constants, node: Node, name: str) -> bool:
         """A mask before a softmax becomes part of it: its low numbers get no scale."""
@@ -238,7 +242,8 @@ class Int8Quantizer(Quantizer):
 
     def _mark(self, node: Node, output: Any, clamp: Node | None = None) -> None:
         width = self._chosen(node, *([clamp] if clamp else []))
-        self._annotate(node, {x: self._read(x, width) for x in _tensor_inputs(node)}, clamp, output)
+        inputs = {x: self._read(x, 16 if x in self.samples else width) for x in _tensor_inputs(node)}
+        self._annotate(node, inputs, clamp, output)
 
 
 def _fixed(scale: FixedRange, bits: int) -> FixedQParamsQuantizationSpec:
