@@ -45,6 +45,11 @@ def command(
             f"{', '.join(found.entries)}", hint="name a model with one entry point", kind="unsupported",
         )
     build, graphs = found
+    if build.graph.streaming is not None:
+        raise PilotlightError(
+            "comparing layers is not supported for streaming models", kind="unsupported",
+            hint="compare the model without --stream; `run --stream` compares what comes out of the stream",
+        )
     truth = build.graph.truth.name
     if against is not None and against != truth.lower().replace(" ", ""):
         raise PilotlightError(

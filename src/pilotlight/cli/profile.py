@@ -13,9 +13,6 @@ from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 
 if TYPE_CHECKING:
-    import torch
-
-    from pilotlight.compiler import Build
     from pilotlight.session import Session
 
 
@@ -48,16 +45,11 @@ def command(talk: Talk, request: Request, timeout: float) -> int:
     with talk.stage(f"compiling for {build.board.name}"):
         _ = build.info
     with talk.stage(f"running on {build.board.name}"):
-        session = run_session(build, profiled(build), timeout=timeout)
+        example = None if build.graph.streaming else [build.graph.truth.example]
+        session = run_session(build, example, timeout=timeout)
     result = _result(session)
     talk.result(result, *_shown(result))
     return 0 if session.match else DIFFERENT
-
-
-def profiled(build: Build) -> list[list[torch.Tensor]]:
-    """The example: of a streaming model the recording that it was captured with."""
-    streaming = build.graph.streaming
-    return [(streaming.model if streaming else build.graph).truth.example]
 
 
 def _shown(result: dict[str, Any]) -> list[RenderableType]:

@@ -42,6 +42,7 @@ class Streaming:
     macs_window: int  # of the model that was captured
     capacity: int  # samples that the buffer of the C interface holds
     rate: float | None = None  # samples a second
+    features: tuple[str, int] | None = None  # a value of the step that pictures show, and its axis of time
     model: Graph = field(repr=False, compare=False, kw_only=True)  # that was captured
 
     @property

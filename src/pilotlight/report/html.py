@@ -29,6 +29,7 @@ from pilotlight.report.summary import (
     runs_text,
 )
 from pilotlight.report.versus import Versus
+from pilotlight.report.waves import stream_pictures
 
 _INTEGERS = "the integer reference"
 
@@ -73,6 +74,7 @@ def render_report(run: dict[str, Any], title: str | None = None) -> str:
         drawing=_embedded({"rows": rows, "colours": colour, **_drawn(run["network"])}),
         flash=_parts(run["flash"], ("code", "weights", "harness")),
         ram=_parts(run["ram"], ("arena", "state", "static", "stack", "weights")),
+        stream=stream_pictures(run),
         claim=_claim(run), rule=_rule(run), outputs=list(_outputs(run)), options=_options(made=run["made"]),
     )
 

@@ -12,7 +12,7 @@ from pilotlight.compiler import Build
 from pilotlight.figures.build import figures
 from pilotlight.figures.streaming import load_figures
 from pilotlight.graph import Graph
-from pilotlight.graph.evaluate import evaluate, evaluate_runs
+from pilotlight.graph.evaluate import evaluate, evaluate_runs, trace
 from pilotlight.graph.streaming import FRAMES, WINDOW, Streaming
 from pilotlight.measure.compare import OutputMatch, Truth, identical, same_numbers
 from pilotlight.measure.profile import profile
@@ -23,6 +23,7 @@ from pilotlight.session.result import Session
 from pilotlight.stream.recordings import RecordingReference, Steps, over_recording, put_together, steps_of
 
 Recordings = list[list[torch.Tensor]]
+MOST_STEPS, MOST_FEATURES = 512, 96  # of which a picture is made
 HOST_STREAM = "the same stream on the host"
 
 
@@ -75,7 +76,27 @@ def run_stream(
         session.snr_db, session.agreement = snr_db(truth, outputs), agreement(truth, outputs)
     session.reasons = [_apart(streaming, truth, outputs)] if streaming.padded else []
     session.timeline = timeline(streaming, cut[0], results[0], truth)
+    if session.timeline is not None:
+        session.timeline["features"] = features(build, steps[0])
     return session
+
+
+def features(build: Build, steps: Steps) -> list[list[float]] | None:
+    """What the model makes of each frame before its layers, as the host computes it: for pictures."""
+    streaming = build.graph.streaming
+    assert streaming is not None
+    if streaming.features is None or len(steps) > MOST_STEPS:
+        return None
+    name, axis = streaming.features
+    (value,) = (v for node in build.graph.nodes for v in node.outputs if v.name == name)
+    carried: dict[str, torch.Tensor] = {}
+    rows: list[list[float]] = []
+    for inputs in steps:
+        values, _ = trace(build.graph, inputs, carried)
+        carried = {state.name: values[state.next].clone() for state in build.graph.states}
+        frames = values[value].movedim(axis, 0)
+        rows += frames.reshape(len(frames), -1)[:, :MOST_FEATURES].double().tolist()
+    return rows
 
 
 def put_together_lengths(streaming: Streaming, steps: Sequence[Steps]) -> None:

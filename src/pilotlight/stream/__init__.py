@@ -197,7 +197,7 @@ def _finished(
     step.streaming = Streaming(
         hop, axis, window, outputs, s.needs.start(), s.exact, tuple(padded), common_multiple(s.asked.rates),
         sum(state.value.bytes for state in step.states), _macs(step.nodes), _macs(graph.nodes), buffer, rate,
-        model=graph,
+        _features(s, step), model=graph,
     )
     step.macs = step.streaming.macs
     if graph.reference is not None:
@@ -215,6 +215,19 @@ def _described(s: StepBuilder, port: Port) -> StreamedOutput:
     if isinstance(kind, Latest):
         return StreamedOutput(port.name, LATEST, warm=kind.warm, latency=kind.late)
     return StreamedOutput(port.name, WINDOW, warm=s.window_warm)
+
+
+def _features(s: StepBuilder, step: Graph) -> tuple[str, int] | None:
+    """The first value that says several things about each frame of samples."""
+    kept = {value for node in step.nodes for value in node.outputs}
+    for node in s.nodes:
+        flow = s.kinds.get(node.outputs[0])
+        if not isinstance(flow, Flow) or flow.rate < 2 or ops.get(node.op).moves or node.outputs[0].dtype.kind != "f":
+            continue
+        made = s.current(node.outputs[0])
+        if made in kept and made.elements >= 4 * flow.frames:
+            return made.name, flow.axis
+    return None
 
 
 def _macs(nodes: Sequence[Node]) -> int:
