@@ -154,14 +154,14 @@ static inline pl_log_mel_sum_t pl_log_mel_add(pl_log_mel_sum_t sum_start, uint32
 #if defined(__GNUC__) && defined(__ARM_ARCH_ISA_THUMB) && (__ARM_ARCH_ISA_THUMB == 2)
     __asm__("umlal %0, %1, %2, %3" : "+r"(sum.low), "+r"(sum.high) : "r"(energy), "r"(w));
 #else
-    uint64_t all = ((uint64_t)sum.high << 32) | sum.low;
+    uint64_t next = ((uint64_t)sum.high << 32) | sum.low;
 #if defined(__ARM_ARCH_ISA_THUMB) // Armv6-M has no long multiply
-    all += ((uint64_t)((energy >> 16) * w) << 16) + ((energy & 0xffffu) * w);
+    next += ((uint64_t)((energy >> 16) * w) << 16) + ((energy & 0xffffu) * w);
 #else
-    all += (uint64_t)energy * w;
+    next += (uint64_t)energy * w;
 #endif
-    sum.low = (uint32_t)all;
-    sum.high = (uint32_t)(all >> 32);
+    sum.low = (uint32_t)next;
+    sum.high = (uint32_t)(next >> 32);
 #endif
     return sum;
 }
