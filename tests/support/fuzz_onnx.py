@@ -235,7 +235,9 @@ def main() -> int:
                     failures.append(f"a file from {start} on: the process ended with {child.exitcode}")
         while not answers.empty():
             start, found = answers.get()
-            failures += [found] if isinstance(found, str) else []
+            if isinstance(found, str):
+                failures.append(found)
+                print(found, file=sys.stderr, flush=True)
             total.update(found if isinstance(found, Counter) else {})
             print(f"{total.total():,} files, {len(failures)} failures", file=sys.stderr, flush=True)
     print(", ".join(f"{count:,} {kind}" for kind, count in total.most_common()))

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pilotlight.programs import ProgramBuild
 
 
-
-
 @click.command("run", short_help="Build a model, boot the board, run it, compare with PyTorch.")
 @model_command
 @click.option("--inputs", "data", type=click.Path(path_type=Path), metavar="FILE",

@@ -11,7 +11,6 @@ import torch
 
 from pilotlight.errors import PilotlightError, no_file
 from pilotlight.graph import Graph
-from pilotlight.graph.streaming import Streaming
 
 _FULL = {1: 128.0, 2: 32768.0, 3: 8388608.0, 4: 2147483648.0}  # by bytes of a sample: what stands for 1.0
 
@@ -37,7 +36,7 @@ def read_recording(path: Path, step: Graph) -> tuple[list[torch.Tensor], int]:
     if len(samples) < streaming.hop:
         raise PilotlightError(
             f"{path} has {len(samples)} samples; the hop alone has {streaming.hop}", kind="wrong-input")
-    return [_shaped(path, samples, width, step, streaming)], rate
+    return [_shaped(path, samples, width, step)], rate
 
 
 def _read(path: Path) -> tuple[np.ndarray, int, int]:
@@ -63,17 +62,14 @@ def _read(path: Path) -> tuple[np.ndarray, int, int]:
     return np.where(numbers >= 1 << (8 * width - 1), numbers - (1 << (8 * width)), numbers), width, rate
 
 
-def _shaped(path: Path, samples: np.ndarray, width: int, step: Graph, streaming: Streaming) -> torch.Tensor:
-    port = step.inputs[0]
-    axis, shape = streaming.axis % len(port.shape), port.shape
-    others = [size for k, size in enumerate(shape) if k != axis]
-    if samples.shape[1] != prod(others):
+def _shaped(path: Path, samples: np.ndarray, width: int, step: Graph) -> torch.Tensor:
+    port, wanted = step.inputs[0], channels_of(step)
+    if samples.shape[1] != wanted:
         channels = samples.shape[1]
         what = {1: "one channel", 2: "two channels (stereo)"}.get(channels, f"{channels} channels")
         raise PilotlightError(
-            f"{path} has {what}; the model takes {prod(others)} number{'s' if prod(others) != 1 else ''} for each "
-            "sample",
-            hint=f"mix it down, such as with: sox {path.name} mono.wav remix -" if channels > prod(others) else None,
+            f"{path} has {what}; the model takes {wanted} number{'s' if wanted != 1 else ''} for each sample",
+            hint=f"mix it down, such as with: sox {path.name} mono.wav remix -" if channels > wanted else None,
             kind="wrong-input",
         )
     dtype = port.value.dtype
@@ -84,5 +80,19 @@ def _shaped(path: Path, samples: np.ndarray, width: int, step: Graph, streaming:
     else:
         raise PilotlightError(
             f"{path} has samples of {8 * width} bits; input {port.name} is {dtype}", kind="wrong-input")
-    in_front = data.reshape(len(data), *others)
-    return torch.from_numpy(np.ascontiguousarray(np.moveaxis(in_front, 0, axis)))
+    return laid_out(data, step)
+
+
+def channels_of(step: Graph) -> int:
+    """Numbers that a model takes for each sample."""
+    assert step.streaming is not None
+    return prod(step.inputs[0].shape) // step.streaming.hop
+
+
+def laid_out(data: np.ndarray, step: Graph) -> torch.Tensor:
+    """Samples (samples, channels) in the order of a model's dimensions."""
+    assert step.streaming is not None
+    shape = step.inputs[0].shape
+    axis = step.streaming.axis % len(shape)
+    others = [size for k, size in enumerate(shape) if k != axis]
+    return torch.from_numpy(np.ascontiguousarray(np.moveaxis(data.reshape(len(data), *others), 0, axis)))
