@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server conformance conformance-onnx conformance-micropython fuzz fuzz-files onnx-networks fuzz-onnx fuzz-onnx-models fuzz-server fuzz-tflite conformance-tflite conformance-numerics tflite-layers misra micropython-tests micropython-boards micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server bench-fft conformance conformance-onnx conformance-micropython fuzz fuzz-files onnx-networks fuzz-onnx fuzz-onnx-models fuzz-server fuzz-tflite conformance-tflite conformance-numerics tflite-layers misra micropython-tests micropython-boards micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -69,6 +69,9 @@ bench-anywhere: setup ## zig and Unicorn next to GCC and QEMU, and the first min
 
 bench-server: setup ## flash, RAM and instructions of the device server; writes benchmarks/server.md
 	$(PYTHON) benchmarks/server.py
+
+bench-fft: setup ## Fourier transforms on emulated boards, next to other libraries; writes benchmarks/fft.md
+	$(PYTHON) benchmarks/fft.py
 
 conformance: setup ## PyTorch's operator samples through the compiler; writes docs/operators.md
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance $(CONFORMANCE_ARGS)

@@ -19,21 +19,19 @@
 #endif
 
 #if PL_FFT_MVE
-/* Squared magnitudes, or-ed. */
+/* Squared magnitudes. */
 static inline uint32x4_t pl_fft_square_mve(int16x8_t v)
 {
     return vreinterpretq_u32_s32(vaddq_s32(vmullbq_int_s16(v, v), vmulltq_int_s16(v, v)));
 }
 
-static inline uint32_t pl_fft_or_mve(uint32x4_t v)
-{
-    return vgetq_lane_u32(v, 0) | vgetq_lane_u32(v, 1) | vgetq_lane_u32(v, 2) | vgetq_lane_u32(v, 3);
-}
-
+/* Only the number of bits of a size counts: the largest has as many as all or-ed. */
 static inline uint32x4_t pl_fft_sized_mve(uint32x4_t size, int16x8_t v)
 {
-    return vorrq_u32(size, vaddq_n_u32(pl_fft_square_mve(v), (uint32_t)PL_FFT_MARGIN));
+    return vmaxq_u32(size, pl_fft_square_mve(v));
 }
+
+static inline uint32_t pl_fft_size_mve(uint32x4_t size) { return vmaxvq_u32(0u, size) + (uint32_t)PL_FFT_MARGIN; }
 
 /* v * w / 2^15, rounded. */
 static inline int16x8_t pl_fft_times_mve(int16x8_t v, int16x8_t w)
@@ -99,7 +97,7 @@ static inline uint32_t pl_fft4_first_mve(const pl_fft_s16_t *t, uint32_t down)
         vst4q_s32((int32_t *)(void *)&t->y[8 * p], y);
         row = vaddq_n_u32(row, 4u);
     }
-    return pl_fft_or_mve(size);
+    return pl_fft_size_mve(size);
 }
 
 /* Rows of a multiple of four numbers. */
@@ -142,7 +140,7 @@ static inline uint32_t pl_fft4_rows_mve(const pl_fft_s16_t *t, uint32_t down)
             y = &y[8];
         }
     }
-    return pl_fft_or_mve(size);
+    return pl_fft_size_mve(size);
 }
 
 static inline uint32_t pl_fft4_any_mve(const pl_fft_s16_t *t, uint32_t down)
@@ -164,7 +162,7 @@ static inline uint32_t pl_fft2_last_mve(const pl_fft_s16_t *t, uint32_t down)
         vstrhq_s16(&t->y[i], sum);
         vstrhq_s16(&t->y[leg + i], rest);
     }
-    return pl_fft_or_mve(size);
+    return pl_fft_size_mve(size);
 }
 
 /* Four pairs of bins at a time; returns the first that is left. */
@@ -229,18 +227,21 @@ PL_Q_APART void pl_fft2_mve_s16(pl_fft_s16_t *t)
 PL_Q_APART void pl_fft_points_mve_s16(pl_fft_s16_t *t)
 {
 #if PL_FFT_MVE
-    uint32x4_t size = vdupq_n_u32(0u);
+    const int32_t n = 2 * t->m;
+    const int32_t whole = n & ~7;
+    const mve_pred16_t rest = vctp16q(pl_unsigned(n - whole)); // after the last whole vector
+    uint32x4_t size = pl_fft_square_mve(vldrhq_z_s16(&t->x[whole], rest));
+    uint32_t largest;
     int32_t up;
-    for (int32_t i = 0; i < (2 * t->m); i += 8) {
-        const mve_pred16_t some = vctp16q(pl_unsigned((2 * t->m) - i));
-        const uint32x4_t square = pl_fft_square_mve(vldrhq_z_s16(&t->x[i], some));
-        size = vorrq_u32(size, vaddq_u32(square, vshrq_n_u32(square, 9)));
+    for (int32_t i = 0; i < whole; i += 8) {
+        size = pl_fft_sized_mve(size, vldrhq_s16(&t->x[i]));
     }
-    up = pl_fft_up_s16(t, pl_fft_or_mve(size));
-    for (int32_t i = 0; i < (2 * t->m); i += 8) {
-        const mve_pred16_t some = vctp16q(pl_unsigned((2 * t->m) - i));
-        vstrhq_p_s16(&t->y[i], vrshlq_n_s16(vldrhq_z_s16(&t->x[i], some), up), some);
+    largest = vmaxvq_u32(0u, size);
+    up = pl_fft_up_s16(t, largest + (largest >> 9));
+    for (int32_t i = 0; i < whole; i += 8) {
+        vstrhq_s16(&t->y[i], vrshlq_n_s16(vldrhq_s16(&t->x[i]), up));
     }
+    vstrhq_p_s16(&t->y[whole], vrshlq_n_s16(vldrhq_z_s16(&t->x[whole], rest), up), rest);
 #else
     pl_fft_points_s16(t);
 #endif
