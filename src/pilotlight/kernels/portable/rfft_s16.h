@@ -36,39 +36,46 @@ static inline void pl_fft_split_s16(pl_fft_s16_t *t);
 #define PL_FFT_MARGIN 524288 // keeps 16 steps below each power of two for what rounding adds
 #define PL_FFT_HALF 16384    // of the lowest bit that remains of a product
 
+/* Inlined wherever it is called, so that shifts are constants. */
+#if defined(__GNUC__)
+#define PL_FFT_INLINE static inline __attribute__((__always_inline__))
+#else
+#define PL_FFT_INLINE static inline
+#endif
+
 /* A complex number in 32 bits. */
 typedef struct {
     int32_t re;
     int32_t im;
 } pl_complex_s16_t;
 
-static inline pl_complex_s16_t pl_complex_s16(const int16_t *x)
+PL_FFT_INLINE pl_complex_s16_t pl_complex_s16(const int16_t *x)
 {
     const pl_complex_s16_t v = {x[0], x[1]};
     return v;
 }
 
-static inline pl_complex_s16_t pl_fft_add_s16(pl_complex_s16_t a, pl_complex_s16_t b, uint32_t down)
+PL_FFT_INLINE pl_complex_s16_t pl_fft_add_s16(pl_complex_s16_t a, pl_complex_s16_t b, uint32_t down)
 {
     const pl_complex_s16_t v = {pl_shr(a.re + b.re, down), pl_shr(a.im + b.im, down)};
     return v;
 }
 
-static inline pl_complex_s16_t pl_fft_sub_s16(pl_complex_s16_t a, pl_complex_s16_t b, uint32_t down)
+PL_FFT_INLINE pl_complex_s16_t pl_fft_sub_s16(pl_complex_s16_t a, pl_complex_s16_t b, uint32_t down)
 {
     const pl_complex_s16_t v = {pl_shr(a.re - b.re, down), pl_shr(a.im - b.im, down)};
     return v;
 }
 
 /* a - i b, and with b negative a + i b. */
-static inline pl_complex_s16_t pl_fft_turn_s16(pl_complex_s16_t a, pl_complex_s16_t b, uint32_t down)
+PL_FFT_INLINE pl_complex_s16_t pl_fft_turn_s16(pl_complex_s16_t a, pl_complex_s16_t b, uint32_t down)
 {
     const pl_complex_s16_t v = {pl_shr(a.re + b.im, down), pl_shr(a.im - b.re, down)};
     return v;
 }
 
 /* v * w / 2^15, rounded. */
-static inline pl_complex_s16_t pl_fft_times_s16(pl_complex_s16_t v, const int16_t *w)
+PL_FFT_INLINE pl_complex_s16_t pl_fft_times_s16(pl_complex_s16_t v, const int16_t *w)
 {
     const int32_t re = w[0];
     const int32_t im = w[1];
@@ -78,7 +85,7 @@ static inline pl_complex_s16_t pl_fft_times_s16(pl_complex_s16_t v, const int16_
 }
 
 /* Writes a result and returns its squared magnitude. */
-static inline uint32_t pl_fft_put_s16(int16_t *y, pl_complex_s16_t v)
+PL_FFT_INLINE uint32_t pl_fft_put_s16(int16_t *y, pl_complex_s16_t v)
 {
     y[0] = (int16_t)v.re;
     y[1] = (int16_t)v.im;
@@ -86,14 +93,14 @@ static inline uint32_t pl_fft_put_s16(int16_t *y, pl_complex_s16_t v)
 }
 
 /* The same, multiplied by a factor unless `turned` is 0. */
-static inline uint32_t pl_fft_put_times_s16(int16_t *y, pl_complex_s16_t v, const int16_t *w, int32_t turned)
+PL_FFT_INLINE uint32_t pl_fft_put_times_s16(int16_t *y, pl_complex_s16_t v, const int16_t *w, int32_t turned)
 {
     return pl_fft_put_s16(y, (turned != 0) ? pl_fft_times_s16(v, w) : v);
 }
 
 /* s transforms of four points with one set of factors, or none; `down` is t->shift, known where this is compiled. The sum
  * of all four is rounded up, since it has lost twice. */
-static inline uint32_t pl_fft4_row_s16(const pl_fft_s16_t *t, const int16_t *x_start, const int16_t *w, int32_t turned,
+PL_FFT_INLINE uint32_t pl_fft4_row_s16(const pl_fft_s16_t *t, const int16_t *x_start, const int16_t *w, int32_t turned,
                                        int16_t *y_start, uint32_t down)
 {
     const uint32_t first = down / 2u;
@@ -126,7 +133,7 @@ static inline uint32_t pl_fft4_row_s16(const pl_fft_s16_t *t, const int16_t *x_s
 }
 
 /* All p: the first without factors. */
-static inline uint32_t pl_fft4_rows_s16(const pl_fft_s16_t *t, uint32_t down)
+PL_FFT_INLINE uint32_t pl_fft4_rows_s16(const pl_fft_s16_t *t, uint32_t down)
 {
     uint32_t size = pl_fft4_row_s16(t, t->x, t->w, 0, t->y, down);
     for (int32_t p = 1; p < t->m; p++) {
@@ -148,7 +155,7 @@ PL_Q_APART void pl_fft4_s16(pl_fft_s16_t *t)
 }
 
 /* Sums are rounded up, differences down. */
-static inline uint32_t pl_fft2_rows_s16(const pl_fft_s16_t *t, uint32_t down)
+PL_FFT_INLINE uint32_t pl_fft2_rows_s16(const pl_fft_s16_t *t, uint32_t down)
 {
     const int32_t leg = 2 * t->m * t->s;
     const int32_t step = 2 * t->s;
@@ -328,7 +335,7 @@ PL_Q_APART void pl_fft_points_s16(pl_fft_s16_t *t)
 /* From the transform of the points t->x, t->m of them, to the bins t->y of the samples, which may be where the points
  * are: sums and differences of points k and m - k, of which one is turned by the factors t->w. `down` is t->shift. Pairs
  * before `first`, which is 1 or more, are left out. */
-static inline void pl_fft_bins_s16(const pl_fft_s16_t *t, int32_t first, uint32_t down)
+PL_FFT_INLINE void pl_fft_bins_s16(const pl_fft_s16_t *t, int32_t first, uint32_t down)
 {
     const int32_t m = t->m;
     const pl_complex_s16_t z = pl_complex_s16(t->x);
