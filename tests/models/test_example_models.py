@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+import wave
 from itertools import pairwise
 
 import numpy as np
+import pytest
 import torch
 
 import pilotlight as pl
@@ -41,3 +45,21 @@ def test_motion_in_int8_on_the_host() -> None:
     assert session.match
     found = [CLASSES[int(outputs[0][0, 0].argmax())] for outputs in session.outputs]
     assert found == list(names)
+
+
+def test_listen_finds_words_of_synthesizers_that_training_never_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four of seven words are found, one ("go") is taken for another, two are missed: README.md has the figures."""
+    monkeypatch.syspath_prepend(str(EXAMPLES / "listen"))
+    for name in ("model", "words"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    module, _ = importlib.import_module("model").listen()
+    words = importlib.import_module("words").WORDS
+    with wave.open(str(EXAMPLES / "listen" / "recordings" / "commands.wav")) as file:
+        assert file.getframerate() == 16000 and file.getnchannels() == 1
+        samples = np.frombuffer(file.readframes(1 << 20), "<i2").astype(np.float32) / 32768
+    with torch.no_grad():
+        steps, probable = module(torch.from_numpy(samples)[None])
+    assert probable.shape == (1, 12, steps.shape[1])
+    assert [words[int(k)] for k in steps[0] if k >= 0] == ["yes", "stop", "down", "right", "off"]
+    silent, _ = module(torch.zeros(1, len(samples)))
+    assert (silent == -1).all()

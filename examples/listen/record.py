@@ -1,0 +1,71 @@
+"""Writes the test recording, a text file with its words and when they end, and sound to calibrate int8 with.
+
+    python examples/listen/record.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import sounds
+from model import listen
+from unheard import NOISY
+from voices import ACCENTS, HELD_OUT, RATE, Voice, say, variants, write_wav
+from windows import Conditions, heard
+from words import WORDS
+
+RECORDINGS = Path(__file__).resolve().with_name("recordings")
+SEED = 21
+SAID = [
+    ("yes", Voice("flite", "rms")),
+    ("left", Voice("festival", "ked_diphone")),
+    ("seven", Voice("flite", "slt")),
+    ("stop", Voice("flite", "awb", pace=0.95)),
+    ("go", Voice("festival", "cmu_us_slt_arctic_hts", pace=0.9)),
+    ("table", Voice("festival", "kal_diphone")),
+    ("down", Voice("flite", "kal16")),
+    ("right", Voice("flite", "slt", pace=0.9)),
+    ("off", Voice("festival", "kal_diphone", pace=0.9)),
+]
+
+
+def commands(seconds: float = 10.0) -> tuple[np.ndarray, list[tuple[float, str]]]:
+    """Seven words and two others, each in another voice, in a room with noise; when each of the seven ends."""
+    rng = np.random.default_rng(SEED)
+    said = say(SAID)
+    x, ends, at = np.zeros(int(seconds * RATE)), [], int(1.1 * RATE)
+    for (text, _), sound in zip(SAID, said, strict=True):
+        x[at : at + len(sound)] = sound[: len(x) - at]
+        if text in WORDS:
+            ends.append(((at + len(sound)) / RATE, text))
+        at += len(sound) + int(rng.uniform(0.5, 0.7) * RATE)
+    return heard(rng, x, len(x), NOISY), ends
+
+
+def calibration() -> np.ndarray:
+    """(4, samples) of voices that training heard, from loud to quiet: words and noise as training has them."""
+    rng, length = np.random.default_rng(SEED + 1), listen()[1][0].shape[1]
+    names = [name for name in variants() if name not in HELD_OUT]
+    voices = [Voice("espeak", f"{ACCENTS[k % len(ACCENTS)]}+{rng.choice(names)}") for k in range(len(WORDS))]
+    said = say(list(zip(WORDS, voices, strict=True)))
+    noises = sounds.Bank(SEED, sounds.TRAINING, said, seconds=10)
+    rows = []
+    for k, loudness in enumerate((6, 14, 24, 40)):
+        how = Conditions(noises, (0, 20), (loudness, loudness), (0.1, 0.3), 0.0, (1, 1))
+        x = np.concatenate([part for word in said[k * 2 : k * 2 + 4] for part in (np.zeros(RATE // 8), word)])
+        rows.append(heard(rng, np.pad(x, (0, length))[:length], length, how))
+    return np.rint(np.stack(rows) * 32767).astype(np.float32) / 32768
+
+
+def main() -> None:
+    RECORDINGS.mkdir(exist_ok=True)
+    samples, ends = commands()
+    write_wav(RECORDINGS / "commands.wav", samples)
+    (RECORDINGS / "commands.txt").write_text("".join(f"{end:.2f} {word}\n" for end, word in ends))
+    np.savez_compressed(RECORDINGS / "calibrate.npz", samples=calibration())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Words from speech synthesizers, as 16 kHz samples: espeak-ng to train with, flite and festival to test with.
+
+    apt install espeak-ng flite festival festvox-kallpc16k festvox-kdlpc16k festvox-us-slt-hts wamerican
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import tempfile
+import wave
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import gcd
+from pathlib import Path
+
+import numpy as np
+from scipy.signal import resample_poly
+
+RATE = 16000
+ACCENTS = ("en-us", "en-gb", "en-gb-x-rp", "en-gb-scotland", "en-gb-x-gbclan", "en-gb-x-gbcwmd", "en-029", "en-us-nyc")
+# Variants of espeak-ng that training never hears; the rest it does.
+HELD_OUT = ("f3", "m4", "klatt3", "Andrea", "edward", "Hugo", "linda", "Michael", "steph2", "victor")
+FLITE = ("kal16", "awb", "rms", "slt")
+FESTIVAL = ("kal_diphone", "ked_diphone", "cmu_us_slt_arctic_hts")
+
+
+@dataclass(frozen=True)
+class Voice:
+    """How a text is spoken; pitch and pace are relative to the voice's own."""
+
+    synthesizer: str
+    name: str
+    pitch: float = 1.0
+    pace: float = 1.0
+
+
+def variants() -> list[str]:
+    """The voices that espeak-ng makes from one accent."""
+    lines = subprocess.run(["espeak-ng", "--voices=variant"], capture_output=True, text=True, check=True).stdout
+    return sorted(set(re.findall(r"!v/(\w+)", lines)))
+
+
+def say(lines: Sequence[tuple[str, Voice]]) -> list[np.ndarray]:
+    """The samples of each line, float32 in -1..1, silence at both ends cut off."""
+    with ThreadPoolExecutor(2) as pool:
+        sounds = list(pool.map(_say, lines))
+    festival = [i for i, (_, voice) in enumerate(lines) if voice.synthesizer == "festival"]
+    for i, sound in zip(festival, _festival([lines[i] for i in festival]), strict=True):
+        sounds[i] = sound
+    return [trimmed(sound) for sound in sounds]
+
+
+def _say(line: tuple[str, Voice]) -> np.ndarray:
+    text, voice = line
+    if voice.synthesizer == "festival":
+        return np.zeros(0, np.float32)
+    if voice.synthesizer == "espeak":
+        pitch, pace = round(np.clip(50 * voice.pitch, 0, 99)), round(170 * voice.pace)
+        command = ["espeak-ng", "-v", voice.name, "-p", str(pitch), "-s", str(pace), "-z", "--stdout", text]
+        return read_wav(subprocess.run(command, capture_output=True, check=True).stdout)
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "said.wav"
+        mean = {"kal16": 95, "awb": 130, "rms": 95, "slt": 170}[voice.name] * voice.pitch
+        options = ["--setf", f"duration_stretch={1 / voice.pace:.3f}", "--setf", f"int_f0_target_mean={mean:.1f}"]
+        subprocess.run(["flite", "-voice", voice.name, *options, "-t", text, "-o", str(target)], check=True)
+        return read_wav(target.read_bytes())
+
+
+def _festival(lines: Sequence[tuple[str, Voice]]) -> list[np.ndarray]:
+    """All lines in one process: festival takes long to start. It ignores the pitch."""
+    if not lines:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        script = ["(define (line text file) (let ((u (utt.synth (eval (list 'Utterance 'Text text)))))",
+                  f"  (utt.wave.resample u {RATE}) (utt.save.wave u file 'riff)))"]  # fmt: skip
+        for i, (text, voice) in enumerate(lines):
+            plain = re.sub(r'["\\]', "", text)
+            script += [f"(voice_{voice.name})", f"(Parameter.set 'Duration_Stretch {1 / voice.pace:.3f})"]
+            script += [f'(line "{plain}" "{folder}/{i}.wav")']
+        (Path(folder) / "script.scm").write_text("\n".join(script))
+        subprocess.run(["festival", "-b", f"{folder}/script.scm"], check=True, capture_output=True)
+        return [read_wav((Path(folder) / f"{i}.wav").read_bytes()) for i in range(len(lines))]
+
+
+def read_wav(data: bytes) -> np.ndarray:
+    """A mono wav file's samples at 16 kHz; espeak-ng writes to a pipe, where it cannot know the length."""
+    with wave.open(io.BytesIO(data)) as file:
+        rate = file.getframerate()
+        samples = np.frombuffer(file.readframes(1 << 28), "<i2").astype(np.float32) / 32768
+    common = gcd(rate, RATE)
+    return samples if rate == RATE else resample_poly(samples, RATE // common, rate // common).astype(np.float32)
+
+
+def write_wav(target: Path, samples: np.ndarray) -> None:
+    with wave.open(str(target), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(RATE)
+        file.writeframes(np.clip(np.rint(samples * 32768), -32768, 32767).astype("<i2").tobytes())
+
+
+def trimmed(samples: np.ndarray) -> np.ndarray:
+    """From the first to the last 10 ms above a hundredth of the loudest, at a peak of one half."""
+    blocks = samples[: len(samples) // 160 * 160].reshape(-1, 160)
+    loud = np.abs(blocks).max(1, initial=0)
+    kept = np.flatnonzero(loud > 0.01 * loud.max(initial=1e-9))
+    if not len(kept):
+        return np.zeros(160, np.float32)
+    cut = samples[kept[0] * 160 : (kept[-1] + 1) * 160]
+    return cut * (0.5 / np.abs(cut).max())
