@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server bench-fft conformance conformance-onnx conformance-micropython fuzz fuzz-files onnx-networks fuzz-onnx fuzz-onnx-models fuzz-server fuzz-tflite conformance-tflite conformance-numerics tflite-layers misra micropython-tests micropython-boards micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server bench-fft conformance conformance-onnx conformance-micropython fuzz fuzz-files onnx-networks fuzz-onnx fuzz-onnx-models fuzz-server fuzz-streams fuzz-tflite conformance-tflite conformance-numerics tflite-layers misra micropython-tests micropython-boards micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -81,6 +81,9 @@ conformance-onnx: setup ## ONNX's own tests through the compiler; writes docs/on
 
 fuzz: setup ## random models against eager PyTorch; FUZZ_ARGS="--seed 0 --count 100 --mode int8 --jobs 2"
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m fuzz $(FUZZ_ARGS)
+
+fuzz-streams: setup ## random networks over time, streamed, against whole recordings; FUZZ_ARGS="--count 100 --int8 --recurrent"
+	PYTHONPATH=tests $(PYTHON) -m fuzz.streams $(FUZZ_ARGS)
 
 fuzz-server: ## a million good and broken frames for the device server, built with sanitizers; FUZZ_FRAMES, FUZZ_SEED
 	mkdir -p build

@@ -334,7 +334,7 @@ def planned(lowered: Graph, offers: Offers, options: Options) -> tuple[Graph, Se
 def _in_int8(graph: Graph, board: Board, options: Options) -> dict[str, Any] | None:
     """The metadata of the same model in int8, for what a search's wider results cost."""
     quantization = graph.quantization
-    if not isinstance(quantization, AutoQuantization) or quantization.int8 is None:
+    if not isinstance(quantization, AutoQuantization) or quantization.int8 is None or graph.streaming is not None:
         return None
     unlimited = replace(options, max_ram=None, max_flash=None)
     return compile(quantization.int8, board, name=graph.name, options=unlimited).module.metadata

@@ -196,6 +196,7 @@ def test_attention_to_a_bounded_past(past: int, ahead: int, real: bool, hop: int
     step = stream(pl.capture(net, (x,)), -1, hop)
     ((got, want),) = compared(step, streamed(step, x), [net(x).detach()])
     assert near(got, want)
+    assert stream(pl.capture(net, (x,)), -1, hop, exact=True).streaming.outputs[0].kind == WINDOW
 
 
 @pytest.mark.parametrize(("layer", "axis", "reason"), [

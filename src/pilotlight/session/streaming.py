@@ -13,7 +13,7 @@ from pilotlight.figures.build import figures
 from pilotlight.figures.streaming import load_figures
 from pilotlight.graph import Graph
 from pilotlight.graph.evaluate import evaluate, evaluate_runs, trace
-from pilotlight.graph.streaming import FRAMES, WINDOW, Streaming
+from pilotlight.graph.streaming import FRAMES, LATEST, WINDOW, Streaming
 from pilotlight.measure.compare import OutputMatch, Truth, identical, same_numbers
 from pilotlight.measure.profile import profile
 from pilotlight.passes.pipeline import optimize
@@ -144,8 +144,9 @@ class _IntegerModel:
         self._graph = optimize(graph.clone())
 
     def takes(self, streaming: Streaming, recording: Sequence[torch.Tensor]) -> bool:
-        frames = any(output.kind == FRAMES for output in streaming.outputs)
-        return not frames or recording[0].shape[streaming.axis] == streaming.window
+        """It has one length: a window, or a recording as long as the example."""
+        kinds = {output.kind for output in streaming.outputs}
+        return kinds == {WINDOW} or (LATEST not in kinds and recording[0].shape[streaming.axis] == streaming.window)
 
     def reset(self) -> None:
         """Nothing stays."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from pilotlight import ops
@@ -181,7 +182,11 @@ def _give_output(s: StepBuilder, port: Port) -> None:
     if isinstance(kind, Missing):
         raise PilotlightError(f"output {port.name} cannot stream: {kind.reason}", hint=EXACT_HINT,
                               kind="not-streamable")
-    value = s.current(port.value) if isinstance(kind, Flow) else s.whole(port.value)
+    if isinstance(kind, Flow):
+        kind = replace(kind, offset=min(kind.offset, 0), head=0.0)  # padding before the first frame comes out too
+        value = s.frames(port.value, kind.offset, kind.stop)
+    else:
+        value = s.whole(port.value)
     s.kinds[value] = kind
     port.value, port.shape = value, value.shape
 

@@ -192,6 +192,8 @@ def attention(s: StepBuilder, node: Node) -> None:
     if bounded is None:
         raise UnstreamableError("attention over all time compares each frame with all others; a mask that is a band "
                                 "bounds the past")
+    if s.exact:
+        raise FixesWindowError  # the first frames of a window have fewer keys
     past, ahead, diagonals = bounded
     common = aligned(node, [flow for flow in flows if isinstance(flow, Flow)])
     begin, frames = min(common.offset - ahead, 0), common.frames
