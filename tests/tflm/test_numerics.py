@@ -7,13 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.tflm.numerics import RandomNet, compare_numerics, quantized
+from tests.support.tflite_from_graph import as_tflite
+from tests.tflm.numerics import TIE_FILTER, TIE_ROW, TIE_SCALES, RandomNet, compare_numerics, integers, quantized
 from torch import nn
 from torch.nn import functional as F
 
 import pilotlight as pl
+from pilotlight.capture.tflite.read import parse_tflite
+from pilotlight.capture.tflite.reference import FileAnswers
 from pilotlight.errors import PilotlightError
 from pilotlight.fixed import PILOTLIGHT, TFLM
+from pilotlight.graph.evaluate import evaluate
 from support.command_line import call_error, call_json
 
 
@@ -62,6 +66,21 @@ def test_one_filter_and_functions_give_the_bytes_of_tflm() -> None:
     torch.manual_seed(4)
     found = compare_numerics(quantized(OneOutput(), [(1, 9)]), [])
     assert found.compared and not any(found.different.values()), found.different
+
+
+def test_the_factor_of_a_linear_layer_is_a_product_of_float64() -> None:
+    graph = quantized(nn.Linear(8, 1, bias=False), [(1, 8)])
+    x_scale, filter_scale, y_scale = TIE_SCALES
+    rounded = [node for node in graph.nodes if node.op in ("quantize", "dequantize")]
+    for node, scale, zero in zip(rounded, (x_scale, x_scale, y_scale, y_scale), (0, 0, 96, 96), strict=True):
+        node.attrs |= {"scale": scale, "zero": zero}
+    (layer,) = (node for node in graph.nodes if node.op == "linear")
+    layer.attrs["weight_scale"] = np.array([filter_scale])
+    layer.inputs[1].data = np.array([TIE_FILTER], np.float32) * np.float32(filter_scale)
+    lowered = pl.compile(graph, board="host").lowered
+    (found,) = evaluate(lowered, [torch.tensor([TIE_ROW]) * x_scale])
+    (want,) = FileAnswers(parse_tflite(as_tflite(graph), "tie.tflite"))(torch.tensor([TIE_ROW], dtype=torch.int8))
+    assert integers(lowered.outputs[0], found).tolist() == want.reshape(-1).tolist()
 
 
 def test_a_random_network_does_and_under_the_other_contract_it_does_not() -> None:

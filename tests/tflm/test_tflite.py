@@ -14,6 +14,7 @@ from tests.support.tflite_models import GraphSpec, write_model
 from tests.support.tflite_random import CASES, random_model
 from tests.tflm.compare import compare, compare_file
 from tests.tflm.fuzz import fuzz
+from tests.tflm.numerics import TIE_FILTER, TIE_ROW, TIE_SCALES
 
 import pilotlight as pl
 from pilotlight.capture.source import file_operators
@@ -227,12 +228,12 @@ def test_a_missing_package_is_one_sentence(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("bias", [True, False])
 def test_the_factor_of_a_linear_layer_is_a_product_of_float64(bias: bool) -> None:
     """A sum next to a tie of both roundings, where a product of float32 would round to another step."""
-    scales = [float(np.float32(s)) for s in (0.02479089, 0.019556683, 0.36449847)]  # of x, the filter and y
+    scales = TIE_SCALES  # of x, the filter and y
     g = GraphSpec()
     x = g.input((1, 8), "INT8", scales[0], 0)
     filters = np.zeros((1, 8), np.int8)
     if not bias:
-        filters[0] = [-127] * 5 + [-61, 0, 55]
+        filters[0] = TIE_FILTER
     sums = g.constant(np.array([-88337 if bias else 0], np.int32), np.float32(scales[0]) * np.float32(scales[1]), 0)
     y = g.tensor((1, 1), "INT8", scales[2], 96)
     g.call("FULLY_CONNECTED", [x, g.constant(filters, scales[1], 0), sums], [y], options="FullyConnectedOptions")
@@ -241,6 +242,6 @@ def test_the_factor_of_a_linear_layer_is_a_product_of_float64(bias: bool) -> Non
     from pilotlight.graph.evaluate import evaluate
 
     graph = capture_model(parse_tflite(write_model(g), "tie.tflite"), "tie")
-    row = [torch.tensor([[127, 127, 127, 127, 127, 127, 0, 1]], dtype=torch.int8)]
+    row = [torch.tensor([TIE_ROW], dtype=torch.int8)]
     assert bias or int(row[0][0].long() @ torch.from_numpy(filters[0]).long()) == -88337
     assert evaluate(graph, row)[0].tolist() == graph.truth.in_float32()(*row)[0].tolist()
