@@ -158,6 +158,14 @@ def test_cycles_and_types_are_refused(tmp_path: Path) -> None:
     wide = make.model([make.node("Neg", ["x"], ["y"])], {"x": (onnx.TensorProto.DOUBLE, [2])},
                       {"y": (onnx.TensorProto.DOUBLE, [2])})
     assert refused(make.save(wide, tmp_path)).kind == "dtype"
+
+
+def test_names_that_are_not_text_are_refused(tmp_path: Path) -> None:
+    data = make.model([make.node("Relu", ["x"], ["y"], name="rectified")], {"x": [2]}, {"y": [2]}).SerializeToString()
+    assert b"rectified" in data
+    (tmp_path / "net.onnx").write_bytes(data.replace(b"rectified", b"rect\xff\xfe\xfded"))
+    problem = refused(str(tmp_path / "net.onnx"))
+    assert problem.kind == "broken-file" and "not UTF-8" in problem.message
     text = make.model([make.node("Identity", ["x"], ["y"])], {"x": (onnx.TensorProto.STRING, [2])},
                       {"y": (onnx.TensorProto.STRING, [2])})
     assert "string" in refused(make.save(text, tmp_path)).message

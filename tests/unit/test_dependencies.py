@@ -15,7 +15,8 @@ from pilotlight import installed
 from support.paths import ROOT
 
 SOURCE = ROOT / "src" / "pilotlight"
-OPTIONAL = ("onnx",)  # extras, each with a folder of its name in capture/ that alone imports what it brings
+# Extras, each with the folder or file that alone imports what it brings.
+OPTIONAL = {"onnx": SOURCE / "capture" / "onnx", "microphone": SOURCE / "session" / "microphone.py"}
 ON_THE_BOARD = SOURCE / "micropython" / "python"  # imported by MicroPython, not by Python
 # Where its name is not the module's.
 DISTRIBUTION = {
@@ -26,8 +27,8 @@ DISTRIBUTION = {
 def imported(folder: Path = SOURCE, apart: Sequence[Path] = ()) -> set[str]:
     """Top-level modules of others that any file imports, at its top or inside a function."""
     found: set[str] = set()
-    for path in folder.rglob("*.py"):
-        if {ON_THE_BOARD, *apart} & {*path.parents}:
+    for path in folder.rglob("*.py") if folder.is_dir() else [folder]:
+        if {ON_THE_BOARD, *apart} & {path, *path.parents}:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
@@ -49,13 +50,13 @@ def declared(extra: str | None = None) -> dict[str, str]:
 
 def test_the_declared_dependencies_are_the_imported_ones() -> None:
     run = {"ziglang"}  # a program in a package
-    found = imported(apart=[SOURCE / "capture" / extra for extra in OPTIONAL])
+    found = imported(apart=list(OPTIONAL.values()))
     assert {DISTRIBUTION.get(module, module) for module in found} | run == set(declared())
 
 
 @pytest.mark.parametrize("extra", OPTIONAL)
 def test_an_extra_declares_what_its_folder_imports(extra: str) -> None:
-    found = {DISTRIBUTION.get(module, module) for module in imported(SOURCE / "capture" / extra)}
+    found = {DISTRIBUTION.get(module, module) for module in imported(OPTIONAL[extra])}
     assert found - set(declared()) == set(declared(extra))
 
 

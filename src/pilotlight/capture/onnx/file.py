@@ -9,7 +9,8 @@ import onnx
 import onnx.inliner
 import onnx.shape_inference
 import onnx.version_converter
-from google.protobuf.message import DecodeError
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
 from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 
 from pilotlight.errors import PilotlightError, no_file
@@ -18,6 +19,7 @@ OLDEST = 6
 NEWEST = min(28, onnx.defs.onnx_opset_version())
 _AGAIN = "write the file again with the tool that exported it"
 STANDARD = ("", "ai.onnx")
+_NESTED = (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_MESSAGE)
 
 
 def read_model(path: Path) -> onnx.ModelProto:
@@ -30,10 +32,23 @@ def read_model(path: Path) -> onnx.ModelProto:
         raise broken(path, "it is damaged or not an ONNX file") from error
     if not model.graph.node and not model.graph.output:
         raise broken(path, "it is empty or not an ONNX file")
+    if not _is_text(model):
+        raise broken(path, "it has names that are not UTF-8")
     for tensor in _tensors(model):
         if uses_external_data(tensor):
             _load_external(tensor, path)
     return model
+
+
+def _is_text(message: Message) -> bool:
+    """Whether all strings are text: protobuf gives those that are not as bytes."""
+    for field, value in message.ListFields():
+        items = [value] if isinstance(value, str | bytes | Message) or field.type not in _NESTED else value
+        if field.type == FieldDescriptor.TYPE_STRING and not all(isinstance(item, str) for item in items):
+            return False
+        if field.type == FieldDescriptor.TYPE_MESSAGE and not all(map(_is_text, items)):
+            return False
+    return True
 
 
 def broken(path: Path, reason: str) -> PilotlightError:
