@@ -158,6 +158,9 @@ def test_cycles_and_types_are_refused(tmp_path: Path) -> None:
     wide = make.model([make.node("Neg", ["x"], ["y"])], {"x": (onnx.TensorProto.DOUBLE, [2])},
                       {"y": (onnx.TensorProto.DOUBLE, [2])})
     assert refused(make.save(wide, tmp_path)).kind == "dtype"
+    text = make.model([make.node("Identity", ["x"], ["y"])], {"x": (onnx.TensorProto.STRING, [2])},
+                      {"y": (onnx.TensorProto.STRING, [2])})
+    assert "string" in refused(make.save(text, tmp_path)).message
 
 
 def test_names_that_are_not_text_are_refused(tmp_path: Path) -> None:
@@ -166,9 +169,6 @@ def test_names_that_are_not_text_are_refused(tmp_path: Path) -> None:
     (tmp_path / "net.onnx").write_bytes(data.replace(b"rectified", b"rect\xff\xfe\xfded"))
     problem = refused(str(tmp_path / "net.onnx"))
     assert problem.kind == "broken-file" and "not UTF-8" in problem.message
-    text = make.model([make.node("Identity", ["x"], ["y"])], {"x": (onnx.TensorProto.STRING, [2])},
-                      {"y": (onnx.TensorProto.STRING, [2])})
-    assert "string" in refused(make.save(text, tmp_path)).message
 
 
 def test_weights_next_to_the_file_are_read_and_others_are_not(tmp_path: Path) -> None:
