@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server bench-fft conformance conformance-onnx conformance-micropython fuzz fuzz-files onnx-networks fuzz-onnx fuzz-onnx-models fuzz-server fuzz-streams fuzz-tflite conformance-tflite conformance-numerics tflite-layers misra micropython-tests micropython-boards micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server bench-fft conformance conformance-onnx conformance-micropython fuzz fuzz-files onnx-networks fuzz-onnx fuzz-onnx-models fuzz-server fuzz-streams fuzz-tflite conformance-tflite conformance-numerics tflite-files tflite-layers misra micropython-tests micropython-boards micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -105,6 +105,12 @@ conformance-tflite: setup ## random TensorFlow Lite models against TFLM; CONFORM
 
 conformance-numerics: setup ## random PyTorch networks with --numerics tflm against TFLM; CONFORMANCE_ARGS="--count 40 --boards host,mps2-an386"
 	PYTHONPATH=. $(PYTHON) -W ignore -m tests.tflm.numerics $(CONFORMANCE_ARGS)
+
+tflite-files: setup ## the .tflite files of MLPerf Tiny, which lie next to the project, on 100 inputs on the host and four boards against TFLM
+	for board in $(or $(BOARDS),host mps2-an386 mps2-an500 mps3-an547 riscv32-virt); do \
+		PYTHONPATH=. $(PYTHON) -W ignore -m tests.tflm.layers_m0 --whole --inputs 100 --board $$board \
+			$(patsubst %,../shared/models/mlperf_tiny/%_int8.tflite,kws vww ic ad sww) || exit 1; \
+	done
 
 tflite-layers: setup ## layers of the .tflite files of MLPerf Tiny, which lie next to the project, on a Cortex-M0 with 16 KB against TFLM
 	PYTHONPATH=. $(PYTHON) -W ignore -m tests.tflm.layers_m0 --whole --inputs 100 ../shared/models/mlperf_tiny/kws_int8.tflite
