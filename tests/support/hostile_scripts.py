@@ -103,7 +103,7 @@ SCRIPTS: dict[str, tuple[bytes, str, bool]] = {
     "torch.jit_load": (in_forward("torch.jit_load('m.pt')"), "torch.jit_load " + NOT_BUILT, True),
     "torch._run": (in_forward("torch._run(x, x)"), "torch._run " + NOT_BUILT, True),
     "torch._nn": (in_forward("torch._nn._jit_source('')"), "torch._nn " + NOT_BUILT, True),
-    "an operator that there is not": (in_forward("torch.fft_rfft(x)"), "torch.fft_rfft " + NOT_BUILT, True),
+    "an operator that there is not": (in_forward("torch.linalg_eig(x)"), "torch.linalg_eig " + NOT_BUILT, True),
     "brackets in brackets": (in_forward("y = " + "(" * 999 + ")" * 999), "( " + WORD, False),
     "brackets that are not opened": (in_forward("y = 1)"), ") " + WORD, False),
     "no Python": (in_forward("y = = 1"), "this is no TorchScript: invalid syntax", False),
