@@ -109,7 +109,7 @@ def _has_cpp_for_boards():
     return False
 
 
-@pytest.mark.skipif(not _has_cpp_for_boards(), reason="C++ for boards (Debian's libstdc++-arm-none-eabi-newlib, 1.5 GB)")
+@pytest.mark.skipif(not _has_cpp_for_boards(), reason="C++ for boards: Debian's libstdc++-arm-none-eabi-newlib")
 def test_the_example_on_a_board():
     folder = exported() / "example"
     shown = _example_here(folder)
