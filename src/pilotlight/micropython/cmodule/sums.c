@@ -24,6 +24,11 @@ static void request(pt_call_t *c, request_t *r, bool has_dtype)
         bits = kind == DIM ? 1u << pt_dim(c, c->args[1].v.i, x->ndim) : pt_dims(c, &c->args[1], x->ndim);
     }
     r->dtype = !has_dtype ? NULL : &c->args[kind == ALL ? 1 : 3];
+    if (has_dtype && (r->dtype->given || c->out)) { /* elements are converted first: 0.5 is True, 70000 infinite */
+        const int asked = r->dtype->given ? r->dtype->v.dtype : c->out->dtype;
+        const bool narrow = asked == PT_BOOL || (pt_is_float(asked) && asked != PT_FLOAT32);
+        x = narrow && asked != x->dtype ? pt_contiguous(x, asked) : x;
+    }
     pt_plan(&r->plan, x, r->by_dim ? bits : ~0u, kind != ALL && c->args[2].v.i);
 }
 
