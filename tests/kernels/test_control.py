@@ -128,7 +128,7 @@ def test_on_boards(case: str, board: str) -> None:
         assert_matches(graph, rows, [running.flat(row) for row in rows])
 
 
-def test_a_state_behind_a_branch_is_carried_along() -> None:
+def test_a_state_after_a_branch_is_carried_along() -> None:
     graph = pl.capture(Remembers().eval(), (torch.zeros(4),), "net")
     rows = [[torch.full((4,), v)] for v in (1.0, -1.0, 0.5, 3.0, -9.0)]
     with pl.compile(graph).open("host", sanitize=SANITIZERS) as running:

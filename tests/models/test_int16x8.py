@@ -109,7 +109,7 @@ def test_single_layers_may_be_wide(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("bits", [8, 16])
-def test_a_clamp_behind_a_concatenation_holds(bits: int) -> None:
+def test_a_clamp_after_a_concatenation_holds(bits: int) -> None:
     """Parts of other scales and of the result's own, limited on their way."""
     graph = Graph("limited")
     b = Builder(graph)

@@ -66,8 +66,8 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray:
 
 
 def to_torch(array: np.ndarray) -> torch.Tensor:
-    """The tensor that shares an array's memory; numpy's uint16 is bfloat16."""
-    tensor = torch.from_numpy(array)
+    """The tensor that shares an array's memory, or has a copy where that is read-only; numpy's uint16 is bfloat16."""
+    tensor = torch.from_numpy(array if array.flags.writeable else array.copy())
     return tensor.view(torch.bfloat16) if tensor.dtype == torch.uint16 else tensor
 
 

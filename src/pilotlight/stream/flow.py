@@ -22,15 +22,15 @@ class Flow:
     rate: Fraction  # samples of the input from one frame to the next
     offset: int = 0  # the first new frame of the first step
     extra: int = 0  # over N steps the whole model has `N * frames + extra` of them
-    behind: int = 0  # frames of delay that nothing but whole steps asked for
+    lag: int = 0  # frames of delay that nothing but whole steps asked for
     warm: int = 0  # the first frame that is the whole model's
     head: float = 0.0  # what the frames before a positive offset hold: padding
     padded: tuple[str, ...] = ()  # layers that would compute other frames at the borders of a window
 
     @property
     def reaches_end(self) -> bool:
-        """Whether the newest frame is the last one of the whole model, given all samples but those it is behind."""
-        return self.extra == self.offset + self.behind
+        """Whether the newest frame is the last one of the whole model, given all samples but those of the lag."""
+        return self.extra == self.offset + self.lag
 
     @property
     def stop(self) -> int:
@@ -47,7 +47,7 @@ class Flow:
         warm = -(-(self.warm + before) // stride) if self.warm or rough else 0
         return replace(
             self, frames=self.frames // stride, rate=self.rate * stride, offset=start, extra=extra, warm=max(warm, 0),
-            head=0.0, behind=0,
+            head=0.0, lag=0,
         )
 
     def first_window(self, stride: int, size: int, before: int) -> int:

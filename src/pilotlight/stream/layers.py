@@ -154,8 +154,8 @@ def recurrent(s: StepBuilder, node: Node) -> None:
                   carried=True)
     for state, final in zip(states, made[1:], strict=True):
         state.next = s.held(final, waits, state.initial) if waits else final
-    behind = flow.behind + flow.offset - begin if flow.reaches_end else 0
-    after = replace(flow, offset=begin, behind=behind, head=0.0, padded=(*flow.padded, layer_name(node)))
+    lag = flow.lag + flow.offset - begin if flow.reaches_end else 0
+    after = replace(flow, offset=begin, lag=lag, head=0.0, padded=(*flow.padded, layer_name(node)))
     s.give(node.outputs[0], after, made[0])
     for value, final in zip(node.outputs[1:], made[1:], strict=True):
         if after.reaches_end:
@@ -204,7 +204,7 @@ def attention(s: StepBuilder, node: Node) -> None:
     made = s.emit(node, [s.frames(q, begin, begin + frames), *keys, s.b.constant(mask[None, None])])[0]
     padded = (*common.padded, layer_name(node))
     s.give(node.output, replace(
-        common, offset=begin, warm=common.warm + past, head=0.0, padded=padded, behind=0), made)
+        common, offset=begin, warm=common.warm + past, head=0.0, padded=padded, lag=0), made)
 
 
 def band(mask: np.ndarray) -> tuple[int, int, np.ndarray] | None:

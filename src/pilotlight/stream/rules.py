@@ -83,7 +83,7 @@ def aligned(node: Node, flows: list[Flow]) -> Flow:
     extra = min(f.extra for f in flows)
     return replace(
         flows[0], offset=offset, extra=extra, warm=max(f.warm for f in flows), padded=padded,
-        behind=max(extra - offset, 0) if all(f.reaches_end for f in flows) else 0,
+        lag=max(extra - offset, 0) if all(f.reaches_end for f in flows) else 0,
     )
 
 
@@ -284,7 +284,7 @@ def _latest(s: StepBuilder, node: Node, x: Value, flow: Flow) -> None:
 def latest_of(flow: Flow) -> Latest:
     """What follows the newest frame alone."""
     warm = max(-(-(flow.warm + 1 - flow.stop) // flow.frames), 0)
-    return Latest(warm, math.ceil(flow.behind * flow.rate), flow.padded)
+    return Latest(warm, math.ceil(flow.lag * flow.rate), flow.padded)
 
 
 @streams("concat")

@@ -99,8 +99,8 @@ def recursive_filter(s: StepBuilder, node: Node) -> None:
     part = s.frames(x, begin, begin + flow.frames)
     y, after = s.emit(node, [part, *(s.fixed(v) for v in node.inputs[1:3]), state.value])
     state.next = s.held(after, waits, state.initial) if waits else after
-    behind = flow.behind + flow.offset - begin if flow.reaches_end else 0
-    given = replace(flow, offset=begin, behind=behind, head=0.0, padded=(*flow.padded, layer_name(node)))
+    lag = flow.lag + flow.offset - begin if flow.reaches_end else 0
+    given = replace(flow, offset=begin, lag=lag, head=0.0, padded=(*flow.padded, layer_name(node)))
     s.give(node.outputs[0], given, y)
     if given.reaches_end:
         s.answer(node.outputs[1], latest_of(given), after)
