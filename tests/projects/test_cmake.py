@@ -6,12 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from support.booted_projects import BOARDS, check_fault, check_other_memories, compare_with_pytorch
+from support.booted_projects import BOARDS, check_fault, check_other_memories, check_stream, compare_with_pytorch
 
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_a_project_prints_what_pytorch_gives(name: str, tmp_path: Path) -> None:
     compare_with_pytorch("cmake", name, tmp_path)
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_samples_are_pushed_into_a_model_that_streams(name: str, tmp_path: Path) -> None:
+    check_stream("cmake", name, tmp_path)
 
 
 def test_code_weights_and_arena_in_other_memories(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -45,6 +46,17 @@ class Net(nn.Module):
 def net():
     torch.manual_seed(3)
     return Net().eval(), (torch.randn(1, 2, 4, 5), torch.tensor([-3, 0, 2, 1, 5]))
+"""
+
+STREAM = """
+import torch
+from torch import nn
+
+
+def net():
+    torch.manual_seed(1)
+    layers = nn.Sequential(nn.Conv1d(3, 4, 5), nn.ReLU(), nn.Conv1d(4, 2, 3, stride=2))
+    return layers.eval(), (torch.randn(1, 3, 256),)
 """
 
 
@@ -106,6 +118,27 @@ def compare_with_pytorch(template: str, name: str, folder: Path, *more: str) -> 
     for _, used, size, left in (map(int, row) for row in costs):
         assert 0 < used < size and 0 < left < boards.load(name).total("ram")
     return program
+
+
+def check_stream(template: str, name: str, folder: Path) -> None:
+    """A project of a model that streams pushes samples; the channels of a sample lie next to each other."""
+    (folder / "sound.py").write_text(STREAM)
+    node = folder / "node"
+    call_json("new", node, f"{folder / 'sound.py'}:net", "--board", name, "--template", template,
+              "--stream", "hop=8", "--rate", "1000")
+    assert "net_push(model, example_net_input, NET_HOP)" in (node / "input.c").read_text()
+    assert "#define INTERVAL_MS 8u" in (node / "main.c").read_text()
+    pushed = 5
+    steps = values(printed(boards.load(name), built(node, f"-DRUNS={pushed}")), "0")
+    assert len(steps) == pushed
+    names: dict[str, Any] = {}
+    exec(STREAM, names)
+    module, (example,) = names["net"]()
+    with torch.no_grad():
+        whole = module(example[..., :8].repeat(1, 1, pushed))
+    for back, lines in enumerate(reversed(steps[2:])):  # the first ones know too little of the past
+        frames = whole[..., whole.shape[-1] - 4 * (back + 1) : whole.shape[-1] - 4 * back]
+        torch.testing.assert_close(of_bits(lines), frames[0].T.reshape(-1))
 
 
 def ask_and_compare(device: Device, source: Path, stack: bool = True) -> None:

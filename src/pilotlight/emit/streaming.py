@@ -27,8 +27,7 @@ def push_interface(graph: Graph, state_size: int) -> dict[str, Any] | None:
     if not facts["pushes"]:
         return facts
     (port,) = graph.inputs
-    axis = streaming.axis % len(port.shape)
-    at = axis if port.perm is None else port.perm.index(axis)
+    at = time_place(graph)
     shape, size = port.value.shape, port.value.dtype.size
     outer, inner = prod(shape[:at]), prod(shape[at + 1 :])
     room = HEAD + streaming.capacity * outer * inner * size
@@ -36,3 +35,11 @@ def push_interface(graph: Graph, state_size: int) -> dict[str, Any] | None:
         "capacity": streaming.capacity, "outer": outer, "inner": inner, "width": outer * inner,
         "ctype": port.value.dtype.c, "bytes": -(-room // ALIGN) * ALIGN,
     }
+
+
+def time_place(graph: Graph) -> int:
+    """Which axis of the only input is time, as it lies in memory."""
+    assert graph.streaming is not None
+    (port,) = graph.inputs
+    axis = graph.streaming.axis % len(port.shape)
+    return axis if port.perm is None else port.perm.index(axis)

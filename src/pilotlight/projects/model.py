@@ -9,6 +9,7 @@ import numpy as np
 
 from pilotlight.codegen.step import c_float
 from pilotlight.compiler import Build
+from pilotlight.emit.streaming import time_place
 from pilotlight.graph import Graph
 from pilotlight.graph.dtypes import BY_NAME
 from pilotlight.graph.lengths import with_lengths
@@ -57,6 +58,8 @@ class ProjectModel:
     weights_bytes: int
     stack_bytes: int | None  # that a run needs, where it is known
     optimize: str  # the compiler's option
+    pushes: bool = False  # samples go through a buffer: NAME_push and NAME_next instead of NAME_run
+    hop_ms: int | None = None  # of a model that streams, where its rate is known
 
     @property
     def NAME(self) -> str:  # noqa: N802 (as in C)
@@ -80,13 +83,27 @@ def project_model(build: Build | ProgramBuild, stack: int | None) -> ProjectMode
         weights_bytes=metadata["weights_bytes"],
         stack_bytes=stack,
         optimize="-Os" if build.options.optimize == "size" else "-O2",
+        pushes=_pushes(metadata),
+        hop_ms=_hop_ms(metadata),
     )
+
+
+def _pushes(metadata: dict[str, Any]) -> bool:
+    return "stream" in metadata and bool(metadata["stream"]["pushes"])
+
+
+def _hop_ms(metadata: dict[str, Any]) -> int | None:
+    """Whole milliseconds, rounded down: samples must not arrive faster than they are taken."""
+    stream = metadata.get("stream")
+    return int(stream["hop"] * 1000 / stream["rate"]) if stream and stream["rate"] else None
 
 
 def _entry(name: str, row: dict[str, Any], graph: Graph, lowered: Graph) -> ProjectEntry:
     prefix = str(row["function"]).removesuffix("_run")
     given = with_lengths(lowered.inputs, graph.truth.example)
     arrays = [to_memory(port, x) for port, x in zip(lowered.inputs, given, strict=True)]
+    if _pushes(row):  # samples one after another
+        arrays = [np.moveaxis(array, time_place(lowered), 0) for array in arrays]
     inputs = [_port(port, f"{prefix}_input_", example=_elements(array))
               for port, array in zip(row["inputs"], arrays, strict=True)]
     outputs = [_port(port, f"{prefix}_output_", show=_show(port, prefix)) for port in row["outputs"]]
