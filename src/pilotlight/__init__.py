@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         run,
         select,
     )
+    from pilotlight.backends import Backend, Extern, Refused, add_backend
     from pilotlight.capture import capture
     from pilotlight.compiler import open_board
     from pilotlight.options import Options
@@ -52,15 +53,16 @@ _WHERE = {
         ),
         "pilotlight.api",
     ),
+    **dict.fromkeys(("Backend", "Extern", "Refused", "add_backend"), "pilotlight.backends"),
     **dict.fromkeys(("ProgramSession", "Session"), "pilotlight.session"),
     "Options": "pilotlight.options", "capture": "pilotlight.capture",
     "open_board": "pilotlight.compiler", "quantize": "pilotlight.quantize", "stream": "pilotlight.stream",
 }
 
 __all__ = [
-    "Build", "Options", "PilotlightError", "ProgramBuild", "ProgramSession", "Session", "capture", "compile",
-    "connect", "default_passes", "emit_c", "load", "lower", "make_plan", "open_board", "quantize", "run", "select",
-    "stream",
+    "Backend", "Build", "Extern", "Options", "PilotlightError", "ProgramBuild", "ProgramSession", "Refused", "Session",
+    "add_backend", "capture", "compile", "connect", "default_passes", "emit_c", "load", "lower", "make_plan",
+    "open_board", "quantize", "run", "select", "stream",
 ]
 
 

@@ -14,6 +14,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from pilotlight import boards, device, toolchain
+from pilotlight.backends import Backend, add_backend, backends_on
 from pilotlight.boards import Board
 from pilotlight.cache import scratch_folder
 from pilotlight.codegen.target import Target
@@ -274,7 +275,8 @@ def compile(
     if name is not None:
         lowered.name = model_name(name)
     lowered = run_passes(
-        lowered, keep_io=chosen.torch_layout, float_io=chosen.float_io, check=passes is not None, chosen=passes
+        lowered, keep_io=chosen.torch_layout, float_io=chosen.float_io, check=passes is not None, chosen=passes,
+        backends=backends_on(target_board, chosen.backends),
     )
     return _build(graph, lowered, target_board, chosen, source, passes)
 
@@ -290,8 +292,12 @@ def select(
 
 
 def request(board: str | Board, options: Options | None, choices: dict[str, Any]) -> tuple[Options, Board]:
-    """The options with the choices among them, and the board."""
-    chosen = replace(options or Options(), **choices)
+    """The options with the choices among them, and the board. A backend may be given itself instead of its name."""
+    given = choices.get("backends", ())
+    if isinstance(given, str | Backend):
+        given = (given,)
+    names = tuple(name if isinstance(name, str) else add_backend(name).name for name in given)
+    chosen = replace(options or Options(), **choices | ({"backends": names} if "backends" in choices else {}))
     target_board = boards.load(board) if isinstance(board, str) else board
     if chosen.weights_in is not None or chosen.arena_in is not None:
         target_board.placement(chosen.weights_in, chosen.arena_in)  # refuses unknown memories before any work

@@ -22,6 +22,7 @@ class Options:
     max_flash: int | None = None
     toolchain: str | None = None  # one of TOOLCHAINS; default: GCC where it is installed
     emulator: str | None = None  # one of EMULATORS; default: QEMU where it is installed
+    backends: tuple[str, ...] = ()  # engines that compute what they take of the model, the first one first
 
     @property
     def has_budget(self) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pilotlight import boards, device, toolchain
+from pilotlight.backends import backends_on
 from pilotlight.boards import Board
 from pilotlight.codegen.target import Target
 from pilotlight.compiler import Build, Image, Running, memories, planned, request
@@ -131,7 +132,8 @@ def compile_program(
     chosen, target_board = request(board, options, choices)
     named = program if name is None else program.renamed(model_name(name))
     offers = Offers(Target.of(target_board, small=chosen.optimize == "size"))
-    parts = {entry: planned(graph, offers, chosen) for entry, graph in _lowered(named, chosen, passes).items()}
+    lowered_entries = _lowered(named, target_board, chosen, passes)
+    parts = {entry: planned(graph, offers, chosen) for entry, graph in lowered_entries.items()}
     plans = {entry: plan for entry, (_, _, plan, _) in parts.items()}
     share_states(list(plans.values()))
     module = emit_program(
@@ -150,13 +152,13 @@ def compile_program(
     return build
 
 
-def _lowered(program: Program, options: Options, passes: Passes | None) -> dict[str, Graph]:
+def _lowered(program: Program, board: Board, options: Options, passes: Passes | None) -> dict[str, Graph]:
     """The entry points after the passes; a state has the same order of dimensions in all of them."""
     def lower(keep_states: bool) -> dict[str, Graph]:
         return {
             entry: run_passes(
                 graph.clone(), keep_io=options.torch_layout, keep_states=keep_states, check=passes is not None,
-                chosen=passes,
+                chosen=passes, backends=backends_on(board, options.backends),
             )
             for entry, graph in program.entries.items()
         }

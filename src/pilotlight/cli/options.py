@@ -410,4 +410,8 @@ _CHOICES: dict[str, Callable[[Any], Any]] = {
     ),
     "toolchain": TOOLCHAIN,
     "emulator": EMULATOR,
+    "backends": click.option(
+        "--backend", "backends", multiple=True, metavar="NAME",
+        help="An engine that computes what it takes of the model; may be repeated, the first one chooses first.",
+    ),
 }

@@ -113,7 +113,7 @@ def pointer(ctype: str, base: str, offset: int) -> str:
     """A pointer into the bytes at `base`, by way of `void *`: the offset is aligned for the type, which
     -Wcast-align cannot know."""
     kind = ctype.removeprefix("const ")
-    between = "" if kind in ("uint8_t", "int8_t") else f"({'const ' if kind != ctype else ''}void *)"
+    between = "" if kind in ("uint8_t", "int8_t", "void") else f"({'const ' if kind != ctype else ''}void *)"
     return f"({ctype} *){between}&{base}[{offset}]"
 
 

@@ -32,6 +32,7 @@ def figures(
         "flash": flash, "ram": ram, "placement": vars(info.place) if info.place else None,
         "quantization": widths(build),
         "saving": _saving(build, counted, for_speed),
+        **({"backends": [p.as_dict() for p in build.lowered.partitions]} if build.lowered.partitions else {}),
         "unknown": [text for text in (sizes.reason, info.stack_reason) if text],
         "made": {"versions": versions(info)},
         **({"stream": stream_figures(build.graph.streaming)} if build.graph.streaming else {}),

@@ -164,6 +164,7 @@ class Graph:
     notes: dict[str, str] = field(default_factory=dict)  # what a model file says about itself, for headers and reports
     fixed: list[tuple[int, Any]] = field(default_factory=list)  # results that are not tensors, by place
     fallbacks: list[Any] = field(default_factory=list)  # float operators inside an integer model, with reasons
+    partitions: list[Any] = field(default_factory=list)  # what each backend took of it, and what it refused
     streaming: Streaming | None = None  # of the step of a streaming model
     _names: dict[str, int] = field(default_factory=dict)
 

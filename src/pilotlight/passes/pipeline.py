@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pilotlight.backends import Backend
+from pilotlight.backends.partition import hand_over
 from pilotlight.errors import PilotlightError
 from pilotlight.fixed import TFLM
 from pilotlight.graph import Graph, verify
@@ -21,6 +23,7 @@ from pilotlight.passes.windows import absorb_windows
 
 Pass = Callable[[Graph], Graph]
 Passes = Sequence[tuple[str, Pass]]
+HAND_OVER = "hand parts to backends"
 
 
 def passes(keep_io: bool = False, float_io: bool = False, keep_states: bool = False) -> list[tuple[str, Pass]]:
@@ -39,6 +42,7 @@ def passes(keep_io: bool = False, float_io: bool = False, keep_states: bool = Fa
         ("drop constant channels", drop_constant_channels),
         ("fold constants again", fold_constants),
         ("separate outputs", separate_outputs),
+        (HAND_OVER, lambda g: g),  # `optimize` knows the backends
         ("join powers", join_powers),
         ("absorb windows of transforms", absorb_fft_windows),
         ("absorb windows", absorb_windows),
@@ -49,20 +53,25 @@ def passes(keep_io: bool = False, float_io: bool = False, keep_states: bool = Fa
 
 def optimize(
     graph: Graph, *, keep_io: bool = False, float_io: bool = False, keep_states: bool = False, check: bool = False,
-    chosen: Passes | None = None,
+    chosen: Passes | None = None, backends: Sequence[Backend] = (),
 ) -> Graph:
-    """Run every pass, on subgraphs first; with `check` the graph is verified after each. Passes in `chosen`
-    replace ours for the graph itself."""
+    """Run every pass, on subgraphs first, which backends are not offered; with `check` the graph is verified after
+    each. Passes in `chosen` replace ours for the graph itself."""
     if float_io and graph.numerics == TFLM:
         raise PilotlightError(
             "under the numerics of TFLM inputs and outputs are integers; float ones are not supported",
             hint="omit --float-io: the header has functions that convert numbers", kind="unsupported",
         )
+    if backends and chosen is not None and HAND_OVER not in dict(chosen):
+        raise PilotlightError(
+            f"backends are given, but no pass is called {HAND_OVER!r}",
+            hint="start from default_passes(), which has one", kind="usage",
+        )
     for node in graph.nodes:
         for attribute, inner in node.subgraphs.items():
             node.attrs[attribute] = optimize(inner, keep_io=True, float_io=True, check=check)
     for name, step in passes(keep_io, float_io, keep_states) if chosen is None else chosen:
-        graph = step(graph)
+        graph = hand_over(step(graph), backends) if name == HAND_OVER else step(graph)
         if check:
             verify(graph, after=name)
     return graph

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -45,6 +46,8 @@ def summary_table(figures: dict[str, Any]) -> Table:
     grid.add_row("MACs", number(figures["macs_executed"]), _macs_text(figures))
     add_saving(grid, figures.get("saving"))
     add_widths(grid, figures.get("quantization"))
+    for partition in figures.get("backends") or ():
+        _add_partition(grid, partition)
     if figures.get("instructions") is not None:
         count, macs = figures["instructions"], figures["macs_executed"]
         grid.add_row("instructions", number(count), f"{ratio(count, macs)} per MAC" if macs else "")
@@ -61,6 +64,21 @@ def summary_table(figures: dict[str, Any]) -> Table:
     for key, text in figures.get("notes", {}).items():
         grid.add_row(Text(key), "", Text(text))
     return grid
+
+
+def _add_partition(grid: Table, partition: dict[str, Any]) -> None:
+    """What a backend computes, and what it refused, by reason."""
+    taken = partition["taken"]
+    operators = sum(row["operators"] for row in taken)
+    calls = f"{operators} operators in {len(taken)} call{'s' if len(taken) != 1 else ''}"
+    names = "; ".join(row["what"] for row in taken)
+    grid.add_row("backend", partition["backend"], Text(f"{calls}: {names}" if taken else "computes nothing here"))
+    reasons: dict[str, list[str]] = {}
+    for row in partition["refused"]:
+        reasons.setdefault(row["reason"], []).append(row["op"])
+    for reason, kinds in reasons.items():
+        told = ", ".join(f"{count} {kind}" if count > 1 else kind for kind, count in Counter(kinds).items())
+        grid.add_row("", "", Text(f"not {told}: {reason}"))
 
 
 def device_table(figures: dict[str, Any], run: dict[str, Any]) -> Table:

@@ -1,0 +1,100 @@
+"""One call of a function that is not ours, which computes a whole subgraph: what a backend makes of its part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from pilotlight.codegen.step import Step, c_number
+from pilotlight.graph import Graph, Node
+from pilotlight.graph.evaluate import evaluate
+from pilotlight.ops.base import Op, Result, get, register
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Extern:
+    """A call `function(inputs..., constants..., outputs...[, scratch][, more...])`, as data.
+
+    Pointers have the C types of their tensors, scratch is a `void *` that is aligned to 8 bytes; tensors and constants
+    are aligned to 4 bytes at least. `files` become part of the generated folder: those that end in .c and .S are
+    compiled, those that end in .h are included by the generated C and declare the function.
+    """
+
+    function: str
+    files: Mapping[str, str] = field(default_factory=dict)  # name → text
+    constants: tuple[np.ndarray, ...] = ()  # become part of the weights
+    scratch: int = 0  # bytes of arena while it runs; 0: the function takes no such argument
+    overlaps: Mapping[tuple[int, int], int] = field(default_factory=dict)  # as `Op.overlaps`; default: none
+    stack: Mapping[str, int] = field(default_factory=dict)  # bytes of stack of each assembly function in `files`
+    more: tuple[int | float | str, ...] = ()  # further arguments, such as sizes
+    called: str = ""  # for people, where that is not the backend's name
+
+    def __repr__(self) -> str:
+        return f"{self.function}()"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Extern:
+        return self  # never written
+
+
+@register
+class ExternCall(Op):
+    """`function(...)` of the attribute `extern`, in the place of the nodes in the attribute `part`, which say what
+    it means: the result is what they give."""
+
+    name = "extern"
+
+    def infer(self, node: Node) -> Result:
+        return [(port.value.dtype, port.value.shape) for port in _part(node).outputs]
+
+    def reference(self, node: Node, args: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        return tuple(evaluate(_part(node), args[: len(_part(node).inputs)]))
+
+    def group(self, node: Node) -> str:
+        return str(_extern(node).called or node.attrs["backend"])
+
+    def describe(self, node: Node) -> str:
+        kinds = Counter(get(inner.op).group(inner) for inner in _part(node).nodes)
+        inside = ", ".join(f"{count} {kind}" if count > 1 else kind for kind, count in kinds.items())
+        return f"{self.group(node)} ({inside})"
+
+    def work(self, node: Node) -> Iterator[tuple[Node, int]]:
+        for inner in _part(node).nodes:
+            yield from get(inner.op).work(inner)
+
+    def macs(self, node: Node) -> int:
+        return sum(macs for _, macs in self.work(node))
+
+    def scratch(self, node: Node) -> int:
+        return _extern(node).scratch
+
+    def overlaps(self, node: Node) -> dict[tuple[int, int], int]:
+        return dict(_extern(node).overlaps)
+
+    def emit(self, node: Node, c: Step) -> None:
+        extern = _extern(node)
+        c.bring(extern.files, extern.stack)
+        scratch = [c.scratch("void")] if extern.scratch else []
+        reads, writes = [c.read(v) for v in node.inputs], [c.write(v) for v in node.outputs]
+        c.call(extern.function, *reads, *writes, *scratch, *map(c_number, extern.more))
+
+
+def extern_node(backend: str, part: Graph, extern: Extern, outer: Graph, node: Node) -> None:
+    """Make `node`, whose inputs and outputs are those of the part, the call that takes the part's place."""
+    node.op = ExternCall.name
+    node.attrs = {"backend": backend, "part": part, "extern": extern}
+    node.inputs = [*node.inputs, *(outer.constant(np.ascontiguousarray(c), "extern") for c in extern.constants)]
+
+
+def _part(node: Node) -> Graph:
+    graph: Graph = node.attrs["part"]
+    return graph
+
+
+def _extern(node: Node) -> Extern:
+    extern: Extern = node.attrs["extern"]
+    return extern
