@@ -129,7 +129,26 @@ install_python() {
     say "installing the other Python packages"
     pip_install setuptools -c constraints.txt
     pip_install --no-build-isolation -c constraints.txt -e '.[dev]'
+    install_reference_model
     wanted >.venv/setup.stamp
+}
+
+# Arm's TOSA reference model, for the tests of NPUs. Its package asks for other versions of numpy and flatbuffers, which
+# this one program does not need, so nothing else of it is installed. Where there is no wheel its tests are skipped.
+install_reference_model() {
+    say "installing the TOSA reference model"
+    if ! .venv/bin/python -m pip download --disable-pip-version-check --quiet --no-deps --only-binary :all: \
+            -c constraints.txt -d build/tosa-tools tosa-tools >build/setup-tosa.log 2>&1; then
+        say "PyPI has no tosa-tools for this system: tests that need its reference model are skipped by name"
+        return
+    fi
+    .venv/bin/python - build/tosa-tools/*.whl .venv/bin/tosa_reference_model <<'END'
+import pathlib, sys, zipfile
+*_, wheel, program = sys.argv
+pathlib.Path(program).write_bytes(zipfile.ZipFile(wheel).read("bin/tosa_reference_model"))
+pathlib.Path(program).chmod(0o755)
+END
+    rm -rf build/tosa-tools
 }
 
 check_system

@@ -16,11 +16,14 @@ from support.paths import ROOT
 
 SOURCE = ROOT / "src" / "pilotlight"
 # Extras, each with the folder or file that alone imports what it brings.
-OPTIONAL = {"onnx": SOURCE / "capture" / "onnx", "microphone": SOURCE / "session" / "microphone.py"}
+OPTIONAL = {
+    "onnx": SOURCE / "capture" / "onnx", "microphone": SOURCE / "session" / "microphone.py", "npu": SOURCE / "npu",
+}
 ON_THE_BOARD = SOURCE / "micropython" / "python"  # imported by MicroPython, not by Python
 # Where its name is not the module's.
 DISTRIBUTION = {
-    "elftools": "pyelftools", "google": "protobuf", "serial": "pyserial", "torchgen": "torch", "yaml": "pyyaml",
+    "elftools": "pyelftools", "ethosu": "ethos-u-vela", "google": "protobuf", "serial": "pyserial",
+    "torchgen": "torch", "yaml": "pyyaml",
 }
 
 

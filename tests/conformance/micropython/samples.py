@@ -17,7 +17,6 @@ from conformance.cases import Case
 from conformance.micropython.layouts import LAYOUTS, laid_out
 from conformance.micropython.text import DTYPES, OutsideError, Text, sign_text
 from conformance.opinfo import DTYPES as COMPILED
-from conformance.opinfo import operator_table
 
 SEED = 42
 FEW = 4
@@ -218,7 +217,7 @@ class Samples:
 
     @property
     def table(self) -> dict[str, Any]:
-        return operator_table()
+        return _table()
 
     def operators(self) -> list[str]:
         return [name for name, op in self.table.items()
@@ -269,6 +268,13 @@ class Samples:
             case = build(operator, "error", index, "", op.op, args, kwargs, error.error_type)
             if case is not None:
                 yield case
+
+
+@cache
+def _table() -> dict[str, Any]:
+    from torch.testing._internal.common_methods_invocations import op_db  # seconds: only when asked for
+
+    return {f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name: op for op in op_db}
 
 
 def forms(
