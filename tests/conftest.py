@@ -6,6 +6,7 @@ of their programs skipped, by the program's name, and the summary counts these t
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
@@ -38,6 +39,12 @@ def _lacks(error: BaseException | None) -> str | None:
             return str(error.filename)
         error = error.__cause__ or error.__context__
     return None
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """PyTorch is a million objects that no search for garbage needs to visit again."""
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.hookimpl(wrapper=True)

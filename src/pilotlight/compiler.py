@@ -32,6 +32,8 @@ from pilotlight.plan import Plan, make_plan
 from pilotlight.quantize.choice import AutoQuantization
 from pilotlight.selection import Offers, Selection, prepare, select_usual
 from pilotlight.tune import flash
+from pilotlight.tune.costs import read_costs
+from pilotlight.tune.network import Network, Room
 from pilotlight.tune.ram import Saving, save_ram, select_low_scratch
 
 
@@ -179,7 +181,7 @@ class Build(Image):
             yield Running(dev, build.lowered)
 
     def _recompiled(self, board: Board) -> Build:
-        elsewhere = replace(self.options, weights_in=None, arena_in=None)
+        elsewhere = replace(self.options, weights_in=None, arena_in=None, tuned=())
         return compile(self.graph, board=board, options=elsewhere, passes=self.passes)
 
     def for_speed(self) -> Build:
@@ -324,7 +326,8 @@ def _build(
     built = build(selection, plan)
     if options.has_budget:
         built.check_budget()
-    return _faster(built, offers, build) if options.optimize == "speed" else built
+    fast = _faster(built, offers, build) if options.optimize == "speed" else built
+    return _measured(built, fast, build) if options.tuned else fast
 
 
 def planned(lowered: Graph, offers: Offers, options: Options) -> tuple[Graph, Selection, Plan, Saving | None]:
@@ -342,7 +345,7 @@ def _in_int8(graph: Graph, board: Board, options: Options) -> dict[str, Any] | N
     quantization = graph.quantization
     if not isinstance(quantization, AutoQuantization) or quantization.int8 is None or graph.streaming is not None:
         return None
-    unlimited = replace(options, max_ram=None, max_flash=None)
+    unlimited = replace(options, max_ram=None, max_flash=None, tuned=())
     return compile(quantization.int8, board, name=graph.name, options=unlimited).module.metadata
 
 
@@ -352,17 +355,8 @@ def _faster(small: Build, offers: Offers, build: Callable[[Selection, Plan], Bui
     found = flash.bargains(small.lowered, offers)
     if not found or board.is_host:
         return small
-    if options.max_flash is None:
-        memory = board.memory(board.placement(options.weights_in, options.arena_in).weights)
-        room = memory.size // 2 - small.module.metadata["weights_bytes"]
-        taken = flash.affordable(found, room, flash.WORTH)
-    else:
-        sizes = small.info.sizes
-        taken = flash.affordable(found, options.max_flash - (sizes.code or 0) - sizes.weights)
-    most = None
-    if options.max_ram is not None:
-        besides = sum(size or 0 for part, size in small.info.ram.items() if part != "arena")
-        most = options.max_ram - besides - flash.STACK
+    taken = flash.affordable(found, _flash_room(small), flash.WORTH if options.max_flash is None else 0)
+    most = _most_arena(small)
     for count in range(len(taken), -1, -1):
         fast = build(*flash.spend(small.lowered, offers, taken[:count], small.plan, most, options.keep_inputs))
         with contextlib.suppress(PilotlightError):
@@ -370,6 +364,50 @@ def _faster(small: Build, offers: Offers, build: Callable[[Selection, Plan], Bui
                 fast.check_budget()
             return fast
     return small
+
+
+def _flash_room(small: Build) -> int:
+    """Bytes that are left of the user's budget, or of half the board's memory for weights."""
+    options, board = small.options, small.board
+    if options.max_flash is not None:
+        sizes = small.info.sizes
+        return options.max_flash - (sizes.code or 0) - sizes.weights
+    memory = board.memory(board.placement(options.weights_in, options.arena_in).weights)
+    return memory.size // 2 - int(small.module.metadata["weights_bytes"])
+
+
+def _most_arena(small: Build) -> int | None:
+    """What the arena may take under the user's limit, if there is one."""
+    if small.options.max_ram is None:
+        return None
+    besides = sum(size or 0 for part, size in small.info.ram.items() if part != "arena")
+    return small.options.max_ram - besides - flash.STACK
+
+
+def _measured(small: Build, fast: Build, build: Callable[[Selection, Plan], Build]) -> Build:
+    """With the kernels that were measured to be best, as far as the budgets and the board allow; at least as good as
+    what was chosen without measurements."""
+    options, board = small.options, small.board
+    if options.optimize != "speed":
+        raise PilotlightError(
+            f"--tuned chooses the fastest kernels, not what --optimize {options.optimize} is for",
+            hint="omit one of them", kind="usage",
+        )
+    costs = read_costs(options.tuned, board, options.toolchain)
+    offers = Offers(Target.of(board, measured=True))
+    network = Network(small.lowered, offers, costs, fast.selection, options.keep_inputs)
+    most = _most_arena(small)
+    arena = max(fast.plan.arena.size, flash.arena_limit(small.plan)) if most is None else most
+    spent = network.flash(network.default)
+    room = max(0, _flash_room(fast))
+    for part in (room, room // 2, 0):
+        found = network.solve(Room(arena, spent + part))
+        with contextlib.suppress(PilotlightError):
+            best = build(found.selection, found.plan)
+            if options.has_budget:
+                best.check_budget()
+            return best
+    return fast
 
 
 def memories(board: Board, options: Options) -> dict[str, str]:

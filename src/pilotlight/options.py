@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 TOOLCHAINS = ("gcc", "zig")
 EMULATORS = ("qemu", "unicorn")
@@ -20,6 +21,7 @@ class Options:
     arena_in: str | None = None
     max_ram: int | None = None
     max_flash: int | None = None
+    tuned: tuple[Path | str, ...] = ()  # files of measurements from which kernels are chosen
     toolchain: str | None = None  # one of TOOLCHAINS; default: GCC where it is installed
     emulator: str | None = None  # one of EMULATORS; default: QEMU where it is installed
     backends: tuple[str, ...] = ()  # engines that compute what they take of the model, the first one first

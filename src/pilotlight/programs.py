@@ -130,6 +130,10 @@ def compile_program(
 ) -> ProgramBuild:
     """Plan and write the entry points of a program for a board; arguments are those of `compiler.compile`."""
     chosen, target_board = request(board, options, choices)
+    if chosen.tuned:
+        raise PilotlightError(
+            "--tuned is for models with one entry point", hint="compile this one without it", kind="unsupported"
+        )
     named = program if name is None else program.renamed(model_name(name))
     offers = Offers(Target.of(target_board, small=chosen.optimize == "size"))
     lowered_entries = _lowered(named, target_board, chosen, passes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -11,8 +11,19 @@ import torch
 
 from conformance.cases import Case
 
-REAL = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
-DTYPES = {**REAL, "complex64": torch.complex64}
+DTYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool, "complex64": torch.complex64}
+
+
+@cache
+def operator_table() -> dict[str, Any]:
+    """Every OpInfo by its name; its samples are not asked which unittest runs, which takes longer than making them."""
+    from torch.testing._internal import common_utils
+    from torch.testing._internal.common_methods_invocations import op_db  # seconds: only when asked for
+    from torch.testing._internal.opinfo import core
+
+    for module in (common_utils, core):
+        module.extract_test_fn = lambda: None  # type: ignore[attr-defined]
+    return {f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name: op for op in op_db}
 
 
 class OpInfoSource:
@@ -22,20 +33,11 @@ class OpInfoSource:
         self.dtypes = dtypes
         self.limit = limit
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return OpInfoSource, (self.dtypes, self.limit)  # the table itself cannot be sent to another process
-
-    @cached_property
-    def _table(self) -> dict[str, Any]:
-        from torch.testing._internal.common_methods_invocations import op_db  # seconds: only when asked for
-
-        return {f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name: op for op in op_db}
-
     def operators(self) -> list[str]:
-        return [name for name, op in self._table.items() if any(DTYPES[d] in op.dtypes for d in self.dtypes)]
+        return [name for name, op in operator_table().items() if any(DTYPES[d] in op.dtypes for d in self.dtypes)]
 
     def cases(self, operator: str) -> Iterator[Case]:
-        op = self._table[operator]
+        op = operator_table()[operator]
         for dtype in self.dtypes:
             if DTYPES[dtype] not in op.dtypes:
                 continue

@@ -26,7 +26,7 @@ from pilotlight.capture.agreement import check_agreement
 from pilotlight.capture.eager import Eager
 from pilotlight.capture.frames import TORCH_FOLDER, shown, user_frame
 from pilotlight.capture.reference import ExportedReference, ModuleReference, is_functional
-from pilotlight.capture.signatures import read_once
+from pilotlight.capture.repetition import done_once
 from pilotlight.capture.structure import output_names, register_dataclasses, written_name
 from pilotlight.errors import PilotlightError, UnsupportedError
 from pilotlight.graph import INT64, Graph, Place, Port, Quantization, State, Value, verify
@@ -69,7 +69,7 @@ def export(
 ) -> ExportedProgram:
     """Run torch.export in inference mode and turn its failures into one sentence."""
     args, kwargs = _apart((tuple(args), dict(kwargs or {})))
-    with torch.no_grad(), _quiet(), read_once():
+    with torch.no_grad(), _quiet(), done_once():
         with contextlib.suppress(NotImplementedError):  # a module that was exported, as by PT2E, has no modes
             module.eval()
         try:
@@ -159,7 +159,7 @@ def decomposed(program: ExportedProgram) -> ExportedProgram:
     """The program in functional operators that have a lowering, as far as PyTorch knows how."""
     if _is_lowered(program):
         return program
-    with torch.no_grad(), _quiet(), read_once():
+    with torch.no_grad(), _quiet(), done_once():
         try:
             return program.run_decompositions(_decompositions())
         except Exception as error:  # as torch.export does

@@ -14,7 +14,7 @@ from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
 
 from pilotlight.capture.eager import Eager
-from pilotlight.capture.signatures import read_once
+from pilotlight.capture.repetition import done_once
 from pilotlight.graph import Answers
 
 PYTORCH = "PyTorch"
@@ -62,7 +62,7 @@ def functionalize(program: ExportedProgram) -> ExportedProgram:
     """The program with changed buffers as outputs; nothing is decomposed. (Tracing it again takes PyTorch seconds.)"""
     if is_functional(program):
         return program
-    with torch.no_grad(), warnings.catch_warnings(), read_once():
+    with torch.no_grad(), warnings.catch_warnings(), done_once():
         warnings.simplefilter("ignore")
         return program.run_decompositions({})
 

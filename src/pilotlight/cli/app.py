@@ -26,8 +26,8 @@ from pilotlight.errors import PilotlightError
 from pilotlight.version import __version__
 
 _COMMANDS = (
-    "demo", "boards", "inspect", "compile", "run", "profile", "compare", "listen", "report", "new", "update", "build",
-    "flash", "monitor", "debug", "repl", "micropython", "doctor",
+    "demo", "boards", "inspect", "compile", "run", "profile", "tune", "compare", "listen", "report", "new", "update",
+    "build", "flash", "monitor", "debug", "repl", "micropython", "doctor",
 )
 _INTERRUPTED = 130
 

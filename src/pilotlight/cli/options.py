@@ -408,6 +408,10 @@ _CHOICES: dict[str, Callable[[Any], Any]] = {
     "max_flash": click.option(
         "--max-flash", type=Size(), help="Fail if code and weights need more than this; spend the rest on speed."
     ),
+    "tuned": click.option(
+        "--tuned", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+        help="Choose kernels by the measurements in a file of `pilotlight tune`; may be repeated.",
+    ),
     "toolchain": TOOLCHAIN,
     "emulator": EMULATOR,
     "backends": click.option(

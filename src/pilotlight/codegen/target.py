@@ -14,10 +14,11 @@ class Target:
     isa: frozenset[str] = frozenset()
     fused: bool = False  # a fused multiply-add costs no more than a multiply and an add
     small: bool = False  # little code counts more than speed
+    measured: bool = False  # also kernels whose worth only measurements show
 
     @staticmethod
-    def of(board: Board, small: bool = False) -> Target:
-        return Target(board.isa, board.fused, small)
+    def of(board: Board, small: bool = False, measured: bool = False) -> Target:
+        return Target(board.isa, board.fused, small, measured)
 
     @property
     def float_assembly(self) -> bool:

@@ -20,7 +20,7 @@ from torch.export import ExportedProgram
 from pilotlight.callable_module import CallableModule
 from pilotlight.capture.exported import capture_exported
 from pilotlight.capture.reference import example_inputs, functionalize, one_thread
-from pilotlight.capture.signatures import read_once
+from pilotlight.capture.repetition import done_once
 from pilotlight.errors import PilotlightError
 from pilotlight.fixed import PILOTLIGHT, TFLM
 from pilotlight.graph import Graph, Program, Quantization
@@ -123,7 +123,7 @@ def quantize_pt2e(
 ) -> Graph:
     """The graph with observers inserted, calibrated, converted and captured again; `functional` is its program, and the
     two predicates select among its nodes."""
-    with _quiet(), torch.no_grad(), one_thread(), read_once():
+    with _quiet(), torch.no_grad(), one_thread(), done_once():
         converted = _convert(functional, samples, observer, wide, keep_float, numerics)
         exported = torch.export.export(converted, tuple(example_inputs(functional)), strict=False)
     quantized = capture_exported(exported, graph.name)

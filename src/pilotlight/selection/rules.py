@@ -12,6 +12,7 @@ USUAL = "fewest instructions without more flash or scratch"
 LEAST_SCRATCH = "least scratch"
 FLASH = "fewest instructions within the flash budget"
 IDLE = "fewest instructions in arena that is idle"
+MEASURED = "fewest cycles or instructions measured, within flash and arena"
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,12 +78,17 @@ def spend(
     """The selection and plan with these bargains, except those that would make the arena larger than `most` or, without
     that limit, much larger than in the `plan` without any. What the arena has to spare in other steps goes to the other
     layers."""
-    limit = plan.arena.size + max(plan.arena.size // GROWTH, LITTLE) if most is None else most
+    limit = arena_limit(plan) if most is None else most
     bought = {bargain.node: bargain.candidate for bargain in taken}
     spender = _Spender(graph, offers, keep_inputs)
     best = spender.within(bought, {}, limit) or (select_usual(graph, offers), plan)
     room = max(best[1].arena.size, most or 0)
     return spender.within(bought, spender.spare(bought, best[1], room), room) or best
+
+
+def arena_limit(plan: Plan) -> int:
+    """How large the arena may become for speed, where the user named no limit."""
+    return plan.arena.size + max(plan.arena.size // GROWTH, LITTLE)
 
 
 @dataclass(frozen=True)

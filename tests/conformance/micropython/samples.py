@@ -17,6 +17,7 @@ from conformance.cases import Case
 from conformance.micropython.layouts import LAYOUTS, laid_out
 from conformance.micropython.text import DTYPES, OutsideError, Text, sign_text
 from conformance.opinfo import DTYPES as COMPILED
+from conformance.opinfo import operator_table
 
 SEED = 42
 FEW = 4
@@ -217,7 +218,7 @@ class Samples:
 
     @property
     def table(self) -> dict[str, Any]:
-        return _table()
+        return operator_table()
 
     def operators(self) -> list[str]:
         return [name for name, op in self.table.items()
@@ -268,13 +269,6 @@ class Samples:
             case = build(operator, "error", index, "", op.op, args, kwargs, error.error_type)
             if case is not None:
                 yield case
-
-
-@cache
-def _table() -> dict[str, Any]:
-    from torch.testing._internal.common_methods_invocations import op_db  # seconds: only when asked for
-
-    return {f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name: op for op in op_db}
 
 
 def forms(

@@ -195,17 +195,17 @@ static int pl_read_labels(pl_counter_t *c, const char *path)
         if (strcmp(kind, "start") == 0 && fscanf(file, "%d", &number) == 1) {
             c->entries = realloc(c->entries, (size_t)(c->entry_count + 1) * sizeof *c->entries);
             c->entries[c->entry_count++] = (pl_entry_t){address, number, 0};
+            c->steps = (number >= c->steps) ? (number + 1) : c->steps; /* an entry without labels is one step */
         } else if (strcmp(kind, "end") == 0) {
             c->end_address = address;
         } else if (fscanf(file, "%d", &number) == 1) {
             c->labels = realloc(c->labels, (size_t)(c->label_count + 1) * sizeof *c->labels);
             c->labels[c->label_count].address = address;
             c->labels[c->label_count++].step = number;
-            c->steps = number + 1;
+            c->steps = (number >= c->steps) ? (number + 1) : c->steps;
         }
     }
     fclose(file);
-    c->steps = c->steps == 0 ? 1 : c->steps; /* a model without labels is one step */
     c->totals = calloc((size_t)c->steps, sizeof *c->totals);
     return 1;
 }

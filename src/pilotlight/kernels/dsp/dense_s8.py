@@ -13,6 +13,7 @@ from pilotlight.kernels.dsp.pack import conv_streams, depthwise_words, packable,
 from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.layers.int8 import Int8Layer
 from pilotlight.kernels.layers.int8_table import column_step, columns, fields, requantize
+from pilotlight.kernels.layers.sweep import called, pixel_counts, unlike
 from pilotlight.kernels.layers.twice import nudged, starts_fit, twice
 from pilotlight.kernels.layers.walk import Walk
 from pilotlight.kernels.pack_f32 import Conv2dShape
@@ -33,16 +34,20 @@ DEPTHWISE_RATES = {1: Rate(4.2), 2: Rate(2.3)}  # by rows at a time
 def dsp(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
     """Portable C where no block fits. A small target gets fewer blocks."""
     flat = layer if layer.shifts is None else twice(layer)
-    if flat is None:
+    if flat is None or (flat.shape.depthwise and (flat.shape.ic < 4 or not starts_fit(flat))):
         yield from portable(layer, target)
         return
     flat = replace(flat, shape=layer.shape.flattened())
+    usual = list(_usual(flat, target))
+    yield from usual
+    if target.measured:
+        yield from unlike(usual, _depthwise_sweep(flat) if flat.shape.depthwise else _conv_sweep(flat))
+
+
+def _usual(flat: Int8Layer, target: Target) -> Iterator[Candidate]:
     s = flat.shape
-    if s.depthwise and (s.ic < 4 or not starts_fit(flat)):
-        yield from portable(layer, target)
-    elif s.depthwise:
-        fits = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 4
-        make = _depthwise if fits else _taps
+    if s.depthwise:
+        make = _depthwise if _three(s) else _taps
         yield from variants(make(flat, False), make(flat, True))
     elif is_row(s) and s.ic % 4 == 0 and packable(flat) and (flat.shifts is None or len(set(flat.shifts)) == 1):
         yield _row(flat)
@@ -52,7 +57,32 @@ def dsp(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
         yield from winograd.winograd(flat, finish_of(flat))
 
 
-def _conv(layer: Int8Layer, strides: Sequence[int], low_scratch: bool) -> Candidate:
+def _three(s: Conv2dShape) -> bool:
+    """Whether there are blocks for this depthwise layer with all taps in registers."""
+    return (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 4
+
+
+def _conv_sweep(layer: Int8Layer) -> Iterator[Candidate]:
+    """Patches of all sizes, weights of two filters in one word or of 16 bits each."""
+    for pixels in pixel_counts(layer.shape.ow):
+        for wide in (False, True) if packable(layer) else (True,):
+            yield called(_conv(layer, STRIDES, False, pixels, wide), *["wide"] * wide, f"p{pixels}")
+
+
+def _depthwise_sweep(layer: Int8Layer) -> Iterator[Candidate]:
+    """One or two rows at a time, patches of all sizes."""
+    s = layer.shape
+    for pixels in pixel_counts(s.ow):
+        for rows in (1, 2) if s.sh == 1 and s.oh > 1 else (1,):
+            if _three(s):
+                yield called(_depthwise(layer, False, pixels, rows), f"r{rows}", f"p{pixels}")
+        yield called(_taps(layer, False, pixels), f"p{pixels}")
+
+
+def _conv(
+    layer: Int8Layer, strides: Sequence[int], low_scratch: bool, tried: int | None = None, wider: bool = False
+) -> Candidate:
+    """`tried`: how many pixels share a patch, instead of what is usual; `wider`: weights of 16 bits in any case."""
     s = layer.shape
     channels = s.ic // s.groups
     shared = column_step(s) < s.kw
@@ -62,9 +92,9 @@ def _conv(layer: Int8Layer, strides: Sequence[int], low_scratch: bool) -> Candid
     stride = column_step(s) * column if shared else next((n for n in strides if n >= values), values)
     pixels = 1
     if stride <= FARTHEST:
-        pixels = min(PIXELS, s.ow) if low_scratch else _pixels(s, stride, column, shared)
+        pixels = tried or (min(PIXELS, s.ow) if low_scratch else _pixels(s, stride, column, shared))
     steps = -(-values // 4)
-    wide = not packable(layer)
+    wide = wider or not packable(layer)
     pair_words = (4 if layer.shifts is None else 6) + steps * (4 if wide else 2)
     variant = DspBlock("conv", 0, 2 * stride if pixels > 1 else 0, wide, finish_of(layer))
     counts = {n for size in {pixels, s.ow % pixels or pixels} for n in block_sizes(size)}
@@ -123,15 +153,18 @@ def _row(layer: Int8Layer) -> Candidate:
     )
 
 
-def _depthwise(layer: Int8Layer, low_scratch: bool) -> Candidate:
+def _depthwise(
+    layer: Int8Layer, low_scratch: bool, tried: int | None = None, at_once: int | None = None
+) -> Candidate:
+    """`tried` pixels of `at_once` rows share a patch, instead of what is usual."""
     s = layer.shape
-    rows = 2 if s.sh == 1 and s.oh > 1 and not low_scratch else 1
+    rows = at_once or (2 if s.sh == 1 and s.oh > 1 and not low_scratch else 1)
     finish = finish_of(layer)
     variant = DspBlock("depthwise", 0, s.sw, finish=replace(finish, shift=0) if finish.twice else finish)
     counts = {rows, 1} if s.oh % 2 else {rows}
-    pixels = s.ow
+    pixels = tried or s.ow
     most = LOW_SCRATCH_BYTES if low_scratch else DEPTHWISE_BYTES
-    while 32 * ((pixels - 1) * s.sw + 3) > most and pixels > 1:
+    while tried is None and 32 * ((pixels - 1) * s.sw + 3) > most and pixels > 1:
         pixels = -(-pixels // 2)
     exact = s.ic % 4 == 0  # otherwise the last four channels are read together with those before
     walk = Walk(s, pixels, rows, groups=s.ic // 4 if exact else 1, mixed=not exact)
@@ -150,9 +183,9 @@ def _depthwise(layer: Int8Layer, low_scratch: bool) -> Candidate:
     )
 
 
-def _taps(layer: Int8Layer, low_scratch: bool) -> Candidate:
+def _taps(layer: Int8Layer, low_scratch: bool, tried: int | None = None) -> Candidate:
     s = layer.shape
-    pixels = depthwise_pixels(s, low_scratch)
+    pixels = tried or depthwise_pixels(s, low_scratch)
     variant = DspBlock("taps", 4, finish=finish_of(layer))
     walk = Walk(s, pixels)
     return Candidate(

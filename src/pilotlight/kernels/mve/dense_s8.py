@@ -13,6 +13,7 @@ from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.layers.int8 import Int8Layer
 from pilotlight.kernels.layers.int8_table import requantize
+from pilotlight.kernels.layers.sweep import called, pixel_counts, unlike
 from pilotlight.kernels.layers.twice import nudged, starts, starts_fit, twice
 from pilotlight.kernels.mve.names import TAPS, Dot, HeliumDepthwise, Rounding
 from pilotlight.kernels.mve.walk import HeliumWalk
@@ -37,7 +38,10 @@ def helium(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
         yield from portable(layer, target)
     else:
         flat = replace(flat, shape=s)
-        yield _depthwise(flat) if s.depthwise else _row(flat) if is_row(s) else _conv(flat)
+        usual = _depthwise(flat) if s.depthwise else _row(flat) if is_row(s) else _conv(flat)
+        yield usual
+        if target.measured and not s.depthwise:
+            yield from unlike([usual], _conv_sweep(flat))
 
 
 def _rounding(layer: Int8Layer) -> Rounding:
@@ -51,14 +55,24 @@ def _table(layer: Int8Layer) -> Fields:
     return requantize(layer if layer.shifts is None else replace(layer, zy=(layer.zy - 1) // 2))
 
 
-def _conv(layer: Int8Layer) -> Candidate:
+def _conv_sweep(layer: Int8Layer) -> Iterator[Candidate]:
+    """Scratch for more and fewer pixels, which share columns or have patches of their own."""
+    s = layer.shape
+    for pixels in pixel_counts(round_up(s.ow, 2)):
+        for shared in (False, True) if s.dw == 1 and s.sw < s.kw else (False,):
+            if pixels % 2 == 0:
+                yield called(_conv(layer, pixels, shared), *["columns"] * shared, f"p{pixels}")
+
+
+def _conv(layer: Int8Layer, tried: int | None = None, shared: bool | None = None) -> Candidate:
+    """`tried` pixels at a time that share columns if they are `shared`, instead of what is usual."""
     s = layer.shape
     depth = s.kh * s.kw * (s.ic // s.groups)
     padded = round_up(depth, LANES)
     block = Dot.of(depth, _rounding(layer))
-    columns = block.pixels == 2 and _shares_columns(s)
+    columns = block.pixels == 2 and (_shares_columns(s) if shared is None else shared)
     x_pixel = s.sw * s.kh * (s.ic // s.groups) if columns else padded
-    pixels = min(round_up(s.ow, 2), _pixels_at_once(s, padded, x_pixel))
+    pixels = tried or min(round_up(s.ow, 2), _pixels_at_once(s, padded, x_pixel))
     micro = set() if block.pixels == 2 and s.ow == 1 else {block.name}
     micro |= {Dot(1, rounding=_rounding(layer)).name} if block.pixels == 2 and s.ow % 2 else set()
     walk = HeliumWalk(s, pixels, s.ic // s.groups, s.oc // s.groups)

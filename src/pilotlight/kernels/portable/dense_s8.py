@@ -13,6 +13,7 @@ from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.layers.int8 import Int8Layer
 from pilotlight.kernels.layers.int8_table import columns, fields, pixels_at_once
+from pilotlight.kernels.layers.sweep import called, pixel_counts, unlike
 from pilotlight.kernels.layers.walk import Walk
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from pilotlight.kernels.registry import offers
@@ -31,8 +32,11 @@ def portable(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
         yield _row(layer)
         return
     make = _depthwise if layer.shape.depthwise else _conv
-    usual, low = make(layer, False), make(layer, True)
-    yield from variants(usual, low)
+    usual = list(variants(make(layer, False), make(layer, True)))
+    yield from usual
+    if target.measured:
+        tried = pixel_counts(layer.shape.ow)
+        yield from unlike(usual, (called(make(layer, False, pixels), f"p{pixels}") for pixels in tried))
 
 
 def variants(usual: Candidate, low: Candidate) -> Iterator[Candidate]:
@@ -42,10 +46,11 @@ def variants(usual: Candidate, low: Candidate) -> Iterator[Candidate]:
         yield replace(low, name=f"{low.name}.low_scratch")
 
 
-def _conv(layer: Int8Layer, low_scratch: bool) -> Candidate:
+def _conv(layer: Int8Layer, low_scratch: bool, tried: int | None = None) -> Candidate:
+    """`tried`: how many pixels share a patch, instead of what is usual."""
     s = layer.shape
     column = s.kh * s.ic // s.groups
-    pixels = min(LOW_SCRATCH_PIXELS, s.ow) if low_scratch else pixels_at_once(s, PIXELS, column)
+    pixels = tried or (min(LOW_SCRATCH_PIXELS, s.ow) if low_scratch else pixels_at_once(s, PIXELS, column))
     walk = Walk(s, pixels, groups=s.groups)
     return Candidate(
         name="portable.conv",
@@ -76,9 +81,9 @@ def _row(layer: Int8Layer) -> Candidate:
     )
 
 
-def _depthwise(layer: Int8Layer, low_scratch: bool) -> Candidate:
+def _depthwise(layer: Int8Layer, low_scratch: bool, tried: int | None = None) -> Candidate:
     s = layer.shape
-    pixels = depthwise_pixels(s, low_scratch)
+    pixels = tried or depthwise_pixels(s, low_scratch)
     width = (pixels - 1) * s.sw + (s.kw - 1) * s.dw + 1
     walk = Walk(s, pixels)
     return Candidate(

@@ -12,6 +12,7 @@ from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.layers.int8 import Int8Layer
 from pilotlight.kernels.layers.int8_table import columns, fields, pixels_at_once
+from pilotlight.kernels.layers.sweep import called, pixel_counts, unlike
 from pilotlight.kernels.layers.twice import nudged, starts, starts_fit, twice
 from pilotlight.kernels.layers.walk import Walk
 from pilotlight.kernels.portable.dense_s8 import BLOCK, depthwise_pixels, is_row, portable, round_up
@@ -28,11 +29,15 @@ def rv32(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
     s = layer.shape.flattened()
     three = (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 2
     flat = layer if layer.shifts is None else twice(layer)
-    if flat is None or is_row(s) or (s.depthwise and not three) or not starts_fit(flat):
+    if flat is None or (s.depthwise and not three) or not starts_fit(flat):
         yield from portable(layer, target)
-    else:
-        flat = replace(flat, shape=s)
-        yield _depthwise(flat) if s.depthwise else _conv(flat)
+        return
+    flat = replace(flat, shape=s)
+    make = _depthwise if s.depthwise else _conv
+    usual = list(portable(layer, target)) if is_row(s) else [make(flat)]
+    yield from usual
+    if target.measured:
+        yield from unlike(usual, (called(make(flat, pixels), f"p{pixels}") for pixels in pixel_counts(s.ow)))
 
 
 def _ending(layer: Int8Layer) -> str:
@@ -41,10 +46,11 @@ def _ending(layer: Int8Layer) -> str:
     return shift + ("" if layer.shifts is None else "_t_n" if nudged(layer) else "_t")
 
 
-def _conv(layer: Int8Layer) -> Candidate:
+def _conv(layer: Int8Layer, tried: int | None = None) -> Candidate:
+    """`tried`: how many pixels share a patch, instead of what is usual."""
     s = layer.shape
     column = s.kh * s.ic // s.groups
-    pixels = pixels_at_once(s, PIXELS, column)
+    pixels = tried or pixels_at_once(s, PIXELS, column)
     taps = round_up(s.kw * column, 4)
     walk = Walk(s, pixels, groups=s.groups)
     sizes = {min(PIXELS, n - p) for n in {pixels, s.ow % pixels or pixels} for p in range(0, n, PIXELS)}
@@ -65,9 +71,9 @@ def _conv(layer: Int8Layer) -> Candidate:
     )
 
 
-def _depthwise(layer: Int8Layer) -> Candidate:
+def _depthwise(layer: Int8Layer, tried: int | None = None) -> Candidate:
     s = layer.shape
-    pixels = depthwise_pixels(s)
+    pixels = tried or depthwise_pixels(s)
     walk = Walk(s, pixels)
     name = f"rv_depthwise_s8_w{s.sw}{_ending(layer)}"
     return Candidate(

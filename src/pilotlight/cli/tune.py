@@ -1,0 +1,135 @@
+"""`pilotlight tune`: kernels chosen by measurement."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pilotlight.cli.options import DIFFERENT, Request, check_writable, model_command
+from pilotlight.cli.talk import Talk
+from pilotlight.errors import PilotlightError
+
+if TYPE_CHECKING:
+    from pilotlight.trials.confirm import Whole
+    from pilotlight.trials.search import Search
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+class Duration(click.ParamType):
+    """A time: 90, 90s, 10m or 1h."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(value).strip())
+        if match is None or not float(match[1]):
+            self.fail(f"{value!r} is not a time; write 90s, 10m or 1h", param, ctx)
+        return float(match[1]) * _UNITS[match[2]]
+
+
+@click.command("tune", short_help="Measure kernels on the emulated core and keep the best.")
+@model_command
+@click.option("--out", type=click.Path(path_type=Path), required=True, metavar="FILE",
+              help="Where measurements go. If there is such a file, what is in it is not measured again.")
+@click.option("--time", "seconds", type=Duration(), metavar="TIME", help="Stop after 90s, 10m or 1h.")
+@click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Measure at most N candidates.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes; default: one for each core.")
+@click.option("--explain", is_flag=True, help="Show for each layer what won over what, and by how much.")
+def command(
+    talk: Talk, request: Request, out: Path, seconds: float | None, trials: int | None, jobs: int | None, explain: bool
+) -> int:
+    """Try the kernels that can compute each layer, with patches and packing of many sizes, on the emulated core:
+    hundreds in a few images, each compared with the integers that the layer has to give and counted exactly. Then plan
+    the whole model again with what was learned, and run it with and without.
+
+    `compile`, `run` and `inspect` read the file with --tuned FILE. It holds for layers of the same shapes in any model
+    on the same kind of core, and is refused after kernels or compiler changed. Ctrl-C keeps what was found.
+    """
+    check_writable(out, "--out")
+    build = request.compile(talk, to_run=True)
+    from pilotlight.fleet import usable_cores
+    from pilotlight.programs import ProgramBuild
+    from pilotlight.trials.confirm import confirm
+    from pilotlight.trials.search import Limits, Search
+    from pilotlight.tune.costs import read_costs
+
+    if isinstance(build, ProgramBuild):
+        raise PilotlightError(
+            "tuning is for models with one entry point", hint="tune each by itself", kind="unsupported"
+        )
+    if build.options.optimize != "speed":
+        raise PilotlightError(
+            f"tuning looks for speed, not for what --optimize {build.options.optimize} is for",
+            hint="omit --optimize", kind="usage",
+        )
+    known = [*build.options.tuned, *([out] if out.exists() else [])]
+    search = Search(_without_measurements(build), read_costs(known, build.board, build.options.toolchain))
+    if not search.layers:
+        raise PilotlightError(
+            f"no layer of {build.name} has more than one kernel on {build.board.name}",
+            hint="integer layers have several: --quantize int8", kind="nothing-to-tune",
+        )
+    interrupted = False
+    with talk.stage(f"measuring on {build.board.name}") as stage:
+
+        def progress(now: Search) -> None:
+            now.costs.write(out)
+            usual, best = now.best()
+            stage.text = f"measuring on {now.build.board.name}, best so far {_percent(usual, best)} less"
+            stage.done(now.measured, now.measured + now.left)
+
+        try:
+            search.run(Limits(seconds, trials), jobs or usable_cores(), progress)
+        except KeyboardInterrupt:
+            interrupted = True
+            talk.note("interrupted: what was measured is kept")
+    search.costs.write(out)
+    with talk.stage(f"running on {build.board.name} with and without"):
+        before, after = confirm(search, out)
+    result = _result(search, before, after, out)
+    from pilotlight.report.tuning import gain_text, layers_table, whole_table
+
+    talk.result(result, whole_table(result), gain_text(result), *([layers_table(result["layers"])] if explain else []))
+    for failure in search.failures():
+        talk.note(f"{failure.kernel} was dropped for {failure.layer.partition(' #')[0]}: {failure.why}")
+    return 130 if interrupted else 0 if before.match and after.match else DIFFERENT
+
+
+def _without_measurements(build: Any) -> Any:
+    """The build that the others are compared with."""
+    from dataclasses import replace
+
+    from pilotlight.compiler import compile
+
+    if not build.options.tuned:
+        return build
+    return compile(build.graph, build.board, options=replace(build.options, tuned=()), passes=build.passes)
+
+
+def _percent(before: int, after: int) -> str:
+    return f"{100 * (1 - after / before):.1f} %" if before else "0.0 %"
+
+
+def _result(search: Search, before: Whole, after: Whole, out: Path) -> dict[str, Any]:
+    """The object that `tune --json` prints."""
+    from pilotlight.figures.tuning import layer_row, whole_row
+
+    chosen = {node.output.name: choice.candidate.name for node, choice in after.build.selection.choices.items()}
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for layer in search.layers:
+        now = chosen[layer.node.output.name]
+        row = layer_row(layer, search.costs, search.default(layer), now)
+        rows.setdefault((layer.key, now), row | {"times": 0})["times"] += 1
+    return {
+        "name": after.build.name, "board": after.build.board.name, "file": str(out), "match": after.match,
+        "default": whole_row(before.profile.instructions, before.profile.cycles, before.figures),
+        "tuned": whole_row(after.profile.instructions, after.profile.cycles, after.figures),
+        "gain": 1 - after.cost / before.cost if before.cost else 0.0,
+        "measured": search.total - search.left, "candidates": search.total, "left": search.left,
+        "rate": 60 * search.measured / search.seconds if search.seconds else None,
+        "failures": [vars(failure) for failure in search.failures()], "layers": list(rows.values()),
+    }

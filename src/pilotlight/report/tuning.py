@@ -1,0 +1,60 @@
+"""What `pilotlight tune` shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from pilotlight.report.style import BAD, GOOD, HEAD, QUIET, number, table
+
+
+def whole_table(result: dict[str, Any]) -> Table:
+    """The model without and with the measurements."""
+    grid = table()
+    for head in ("", "instructions", "cycles (est.)", "code", "weights", "RAM"):
+        grid.add_column(head, justify="right" if head else "left")
+    keys = ("instructions", "cycles_estimate", "code", "weights", "ram")
+    for name in ("default", "tuned"):
+        grid.add_row(name, *(number(result[name][key]) for key in keys))
+    return grid
+
+
+def gain_text(result: dict[str, Any]) -> str:
+    """In one line what it brought, and what was tried."""
+    unit = "instructions" if result["tuned"]["cycles_estimate"] is None else "estimated cycles"
+    measured = f"{result['measured']:,} of {result['candidates']:,} candidates measured"
+    rate = f", {result['rate']:,.0f} a minute" if result["rate"] else ""
+    left = f"; {result['left']:,} left for another time" if result["left"] else ""
+    return f"{100 * result['gain']:.1f} % fewer {unit}; {measured}{rate}{left}"
+
+
+def layers_table(layers: list[dict[str, Any]]) -> Table:
+    """For each layer what won over what, and by how much: its three best kernels, the one in use marked, the one that
+    is used without measurements, and those that failed."""
+    grid = table()
+    for head in ("layers and kernels", "instructions", "cycles (est.)", "flash", "scratch", ""):
+        words = head in ("", "layers and kernels")
+        grid.add_column(head, justify="left" if words else "right", no_wrap=not words)
+    for layer in layers:
+        times = f" ({layer['times']} times)" if layer["times"] > 1 else ""
+        grid.add_row(Text(layer["what"].partition(" #")[0] + times, HEAD))
+        for row in layer["kernels"]:
+            used, usual = row["name"] == layer["chosen"], row["name"] == layer["default"]
+            if not (used or usual) and row not in layer["kernels"][:3] and row["failure"] in (None, "not measured"):
+                continue
+            mark, style = ("* ", GOOD) if used else ("  ", BAD if row["failure"] else "")
+            cells = [number(row[key]) for key in ("instructions", "cycles", "flash", "scratch")]
+            grid.add_row(Text(mark + row["name"], style), *cells, _note(layer, row, used, usual))
+    return grid
+
+
+def _note(layer: dict[str, Any], row: dict[str, Any], used: bool, usual: bool) -> Text:
+    if row["failure"]:
+        return Text(row["failure"], BAD if row["failure"] != "not measured" else QUIET)
+    if used and usual:
+        return Text("as without measurements", QUIET)
+    if used and layer["gain"] is not None:
+        return Text(f"{100 * layer['gain']:.1f} % less than {layer['default']}", GOOD)
+    return Text("without measurements" if usual else "", QUIET)

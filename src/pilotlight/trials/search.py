@@ -1,0 +1,145 @@
+"""All candidates of a model's layers, measured until they are through, time is up, or the user has seen enough."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from pilotlight.codegen.target import Target
+from pilotlight.compiler import Build
+from pilotlight.fleet import spread
+from pilotlight.options import Options
+from pilotlight.selection import Offers
+from pilotlight.trials.image import Batch, Trial, alone, run_batch
+from pilotlight.tune.costs import Costs
+from pilotlight.tune.layers import TunableLayer, tunable_layers
+
+MOST = 32  # candidates in an image
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop."""
+
+    seconds: float | None = None
+    trials: int | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    layer: str
+    kernel: str
+    why: str
+
+
+@dataclass
+class Search:
+    """The layers of a build, and what is known about their kernels."""
+
+    build: Build
+    costs: Costs
+    measured: int = 0  # now; others were known before
+    seconds: float = 0.0
+    layers: list[TunableLayer] = field(init=False)
+
+    def __post_init__(self) -> None:
+        offers = Offers(Target.of(self.build.board, measured=True))
+        self.layers = list(tunable_layers(self.build.lowered, offers))
+
+    def run(self, limits: Limits, jobs: int = 1, progress: Callable[[Search], None] | None = None) -> None:
+        """Measure what is not known yet; `progress` is called after each image."""
+        begun = time.monotonic()
+        until = None if limits.seconds is None else begun + limits.seconds
+        for _, found in spread(run_batch, self.batches(limits.trials), jobs=jobs, until=until):
+            for one in found:
+                self.costs.add(one.key, one.name, one.cost)
+            self.measured += len(found)
+            self.seconds = time.monotonic() - begun
+            if progress is not None:
+                progress(self)
+
+    @property
+    def by_key(self) -> dict[str, TunableLayer]:
+        """Layers that are the same are measured once."""
+        return {layer.key: layer for layer in self.layers}
+
+    @property
+    def left(self) -> int:
+        """Candidates that have not been measured."""
+        return sum(len(self._unknown(layer)) for layer in self.by_key.values())
+
+    @property
+    def total(self) -> int:
+        return sum(len(layer.offered) for layer in self.by_key.values())
+
+    def default(self, layer: TunableLayer) -> str:
+        """The kernel that is used without measurements."""
+        return self.build.selection[layer.node].candidate.name
+
+    def best(self) -> tuple[int, int]:
+        """What the layers take that have been measured: with their usual kernels, and with their best ones."""
+        usual = best = 0
+        for layer in self.layers:
+            found = self.costs.of(layer.key)
+            known = found.get(self.default(layer))
+            if known is not None and known.failure is None:
+                usual += known.value
+                best += min(cost.value for cost in found.values() if cost.failure is None)
+        return usual, best
+
+    def failures(self) -> list[Failure]:
+        return [
+            Failure(key, kernel, cost.failure) for key in self.by_key
+            for kernel, cost in self.costs.of(key).items() if cost.failure is not None
+        ]
+
+    def batches(self, most: int | None) -> Iterator[Batch]:
+        """At first every layer's usual kernel, then the others of the layers that take longest."""
+        left = self.left if most is None else most
+        layers = sorted(self.by_key.values(), key=self._work, reverse=True)
+        usual = [(layer, [name for name in self._unknown(layer) if name == self.default(layer)]) for layer in layers]
+        others = [(layer, [name for name in self._unknown(layer) if name != self.default(layer)]) for layer in layers]
+        trials: list[Trial] = []
+        room = self._room()
+        for layer, names in (*usual, *others):
+            for name in names[:left]:
+                candidate = layer.candidate(name)
+                assert candidate is not None
+                if trials and (sum(len(t.names) for t in trials) == MOST or room < candidate.flash):
+                    yield self._batch(trials)
+                    trials, room = [], self._room()
+                _add(trials, layer, name)
+                room -= candidate.flash
+            left -= len(names[:left])
+        if trials:
+            yield self._batch(trials)
+
+    def _batch(self, trials: list[Trial]) -> Batch:
+        options = self.build.options
+        kept = Options(
+            options.optimize, weights_in=options.weights_in, arena_in=options.arena_in, toolchain=options.toolchain,
+            emulator=options.emulator,
+        )
+        return Batch(self.build.board, kept, tuple(trials))
+
+    def _unknown(self, layer: TunableLayer) -> list[str]:
+        known = self.costs.of(layer.key)
+        return [candidate.name for candidate in layer.offered if candidate.name not in known]
+
+    def _work(self, layer: TunableLayer) -> int:
+        """Of all layers that are the same, as it is estimated."""
+        times = sum(other.key == layer.key for other in self.layers)
+        return times * max(candidate.instructions or 0 for candidate in layer.offered)
+
+    def _room(self) -> int:
+        """Bytes of constants in an image, with room for code."""
+        board, options = self.build.board, self.build.options
+        return board.memory(board.placement(options.weights_in, options.arena_in).weights).size // 2
+
+
+def _add(trials: list[Trial], layer: TunableLayer, name: str) -> None:
+    if trials and trials[-1].key == layer.key:
+        trials[-1] = Trial(layer.key, trials[-1].graph, (*trials[-1].names, name))
+    else:
+        trials.append(Trial(layer.key, alone(layer.node), (name,)))
