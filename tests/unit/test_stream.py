@@ -244,3 +244,14 @@ class Positions(nn.Module):
 def test_numbers_that_belong_to_positions_are_refused() -> None:
     with pytest.raises(PilotlightError, match="position in the window"):
         stream(pl.capture(Positions(), (torch.randn(1, 1, 24),)), -1, 4)
+
+
+def test_the_arena_does_not_grow_with_the_number_of_layers() -> None:
+    """Each layer's frames are kept for the next step as soon as they are known, not at the end of the step."""
+
+    def arena(layers: int) -> int:
+        net = nn.Sequential(*(nn.Conv1d(8, 8, 9) for _ in range(layers)))
+        step = stream(pl.capture(net, (torch.randn(1, 8, 100),)), -1, 4)
+        return pl.compile(step).plan.arena.size
+
+    assert arena(6) == arena(3)

@@ -51,10 +51,11 @@ def find_homes(graph: Graph) -> tuple[list[Node], dict[Value, Home]]:
 
 
 def settle_states(graph: Graph, steps: list[Node], homes: dict[Value, Home]) -> dict[Value, State]:
-    """Decide for each state whether its next value is computed right in its memory or copied there at the end.
+    """Decide for each state whether its next value is computed right in its memory or copied there.
 
     In place is possible when the state's old bytes are read by no later step, and by the writing step itself
-    only at a distance that its kernel allows. Returns the roots that live in state memory; appends copy steps.
+    only at a distance that its kernel allows. Returns the roots that live in state memory; adds copy steps, each as
+    soon as the next value is there and the old one is read no more, so that the arena holds it no longer than needed.
     """
     in_state = {state.value: state for state in graph.states}
     copies: list[tuple[State, Value]] = []
@@ -74,10 +75,24 @@ def settle_states(graph: Graph, steps: list[Node], homes: dict[Value, Home]) -> 
             copies.append((state, state.next))
     for state, value in copies:
         target = graph.fresh(state.value.name, value.dtype, value.shape)
-        steps.append(Node("copy", [value], [target]))
+        steps.insert(_earliest_copy(graph, state, value, steps, homes), Node("copy", [value], [target]))
         homes[target] = Home(target, 0)
         in_state[target] = state
     return in_state
+
+
+def _earliest_copy(
+    graph: Graph, state: State, value: Value, steps: list[Node], homes: dict[Value, Home]
+) -> int:
+    """The first place in the steps at which a state's memory may take its next value."""
+    if any(homes[port.value].root is state.value for port in graph.outputs):
+        return len(steps)
+    source = homes[value].root
+    used = [
+        k for k, node in enumerate(steps)
+        if source in node.outputs or any(homes[v].root is state.value for v in node.inputs)
+    ]
+    return max(used, default=-1) + 1
 
 
 def _can_write_in_place(graph: Graph, state: State, steps: list[Node], homes: dict[Value, Home]) -> bool:
