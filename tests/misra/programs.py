@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import torch
+
 import pilotlight as pl
 from misra.checker import CheckedProgram
 from pilotlight.capture.reference import variations
@@ -36,6 +38,14 @@ def graph_of(name: str, mode: str) -> Graph:
         example = graph.truth.example
         graph = pl.quantize(graph, [example, *variations(example)], numerics=_numerics(mode))
     return graph
+
+
+def streamed_graph(channels: int = 3) -> Graph:
+    """Samples of several numbers go through a buffer, which sorts them by channel."""
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Conv1d(channels, 4, 5), torch.nn.ReLU(), torch.nn.Conv1d(4, 2, 3, stride=2))
+    example = (torch.randn(1, channels, 64),)
+    return pl.stream(pl.quantize(pl.capture(module.eval(), example, "stream"), [example]), hop=8)
 
 
 def _numerics(mode: str) -> str:
@@ -69,6 +79,8 @@ def model_programs(
             for core in cores:
                 title = f"{'trained ' if trained else ''}{name} {mode} {core}"
                 yield model_program(pl.compile(graph, board=BOARDS[core]), title, core, folder)
+    for core in cores if not trained else ():
+        yield model_program(pl.compile(streamed_graph(), board=BOARDS[core]), f"stream int8 {core}", core, folder)
 
 
 def kernel_programs(folder: Path) -> Iterator[CheckedProgram]:

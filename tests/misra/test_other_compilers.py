@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pilotlight as pl
-from misra.programs import BOARDS, graph_of
+from misra.programs import BOARDS, graph_of, streamed_graph
 from pilotlight.toolchain.folder import read_folder
 from pilotlight.toolchain.objects import DEVICE_SOURCES
 from pilotlight.toolchain.ports import ports_header
@@ -34,6 +34,20 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         (folder / "pl_ports.h").write_text(ports_header(read_folder(folder)), encoding="utf-8")
         made.append(folder)
     return made
+
+
+@pytest.fixture(scope="module")
+def streams(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Samples of one number and of several."""
+    return [pl.compile(streamed_graph(channels), board=BOARDS["cortex-m4"]).write(tmp_path_factory.mktemp("stream") / "x")
+            for channels in (1, 3)]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_model_that_streams_is_clean(compiler: str, streams: list[Path]) -> None:
+    for folder in streams:
+        for source in ("stream.c", "example_main.c"):
+            compile_c([*COMPILERS[compiler], "-O2", "-c", source, "-o", "x.o"], folder)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
