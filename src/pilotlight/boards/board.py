@@ -18,6 +18,18 @@ class MemoryNames:
 
 
 @dataclass(frozen=True)
+class MemorySpeed:
+    """How long a memory lets the core wait, at the board's clock, for each `line` of bytes that no cache holds; bytes
+    of the cache (0: none); and whether the next line of code is fetched while one is executed."""
+
+    waits: int
+    line: int
+    cache: int
+    source: str
+    prefetch: bool = False
+
+
+@dataclass(frozen=True)
 class Memory:
     """One run of addresses; `kind` is "flash" (read only while the model runs) or "ram"."""
 
@@ -26,6 +38,17 @@ class Memory:
     base: int
     size: int
     names: MemoryNames = MemoryNames()
+    speed: MemorySpeed | None = None  # where it is published
+
+
+@dataclass(frozen=True)
+class Power:
+    """Currents of the chip: while it computes, for each MHz, and while it sleeps with its RAM kept."""
+
+    microamps_per_mhz: float
+    sleep_microamps: float
+    volts: float
+    source: str
 
 
 @dataclass(frozen=True)
@@ -119,6 +142,7 @@ class Board:
     fused: bool = False  # fused multiply-add is at least as fast as multiply, then add
     clock_hz: int | None = None
     cycles: str | None = None  # name of a table in measure/cycles/
+    power: Power | None = None  # where it is published
     uart: Uart | None = None  # the first serial line, where there is a driver for it
     memories: tuple[Memory, ...] = ()
     place: Placement | None = None

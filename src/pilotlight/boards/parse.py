@@ -15,8 +15,10 @@ from pilotlight.boards.board import (
     Flashing,
     Memory,
     MemoryNames,
+    MemorySpeed,
     MicroPython,
     Placement,
+    Power,
     RegisterChange,
     Uart,
 )
@@ -29,6 +31,7 @@ _OPTIONAL = {
     "fused": bool,
     "clock_hz": int,
     "cycles": str,
+    "power": dict,
     "uart": dict,
     "memory": list,
     "place": dict,
@@ -40,6 +43,8 @@ _OPTIONAL = {
     "default": bool,
 }
 _MEMORY = {"name": str, "kind": str, "base": int, "size": int}
+_SPEED = {"waits": int, "line": int, "cache": int, "source": str}
+_POWER = {"microamps_per_mhz": float, "sleep_microamps": float, "volts": float, "source": str}
 _MEMORY_NAMES = {"zephyr": str, "idf": str, "arduino": str}
 _PLACE = {"code": str, "weights": str, "arena": str, "stack": str}
 _UART = {"base": int, "kind": str}
@@ -53,7 +58,7 @@ _NAMES = {
     "micropython": str,
 }
 _FLASHING = {"pyocd": str, "openocd": list, "esptool": str, "uf2": str, "uf2_family": int, "west": list}
-_WORDS = {str: "text", int: "a whole number", list: "a list", dict: "a table", bool: "true or false"}
+_WORDS = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "a table", bool: "true or false"}
 
 
 def parse_board(path: Path) -> Board:
@@ -82,6 +87,7 @@ def parse_board(path: Path) -> Board:
         fused=data.get("fused", False),
         clock_hz=data.get("clock_hz"),
         cycles=data.get("cycles"),
+        power=_power(path, data.get("power"), data.get("clock_hz")),
         uart=_uart(path, data.get("uart")),
         memories=memories,
         place=_place(path, data.get("place"), memories),
@@ -113,7 +119,8 @@ def _check(path: Path, prefix: str, data: dict[str, Any], required: _Keys, optio
         if key not in known:
             raise _bad(path, prefix + key, f"unknown key; known: {', '.join(known)}")
         kind = known[key]
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        fits = isinstance(value, (int, float)) if kind is float else isinstance(value, kind)
+        if not fits or (kind in (int, float) and isinstance(value, bool)):
             raise _bad(path, prefix + key, f"expected {_WORDS[kind]}, got {value!r}")
 
 
@@ -128,16 +135,32 @@ def _memory(path: Path, index: int, row: Any) -> Memory:
     prefix = f"memory[{index}]."
     if not isinstance(row, dict):
         raise _bad(path, prefix[:-1], "expected a table ([[memory]])")
-    _check(path, prefix, row, _MEMORY, {"names": dict})
-    names = row.get("names", {})
+    _check(path, prefix, row, _MEMORY, {"names": dict, "speed": dict})
+    names, speed = row.get("names", {}), row.get("speed")
     _check(path, f"{prefix}names.", names, {}, _MEMORY_NAMES)
+    if speed is not None:
+        _check(path, f"{prefix}speed.", speed, _SPEED, {"prefetch": bool})
+        if speed["waits"] < 0 or speed["cache"] < 0 or speed["line"] <= 0:
+            raise _bad(path, f"{prefix}speed", "expected waits and cache of at least 0, and a line of at least 1 byte")
     if row["kind"] not in ("flash", "ram"):
         raise _bad(path, prefix + "kind", f'expected "flash" or "ram", got {row["kind"]!r}')
     if not row["name"].isidentifier():
         raise _bad(path, prefix + "name", f"expected letters, digits and underscores, got {row['name']!r}")
     if row["size"] <= 0 or row["base"] < 0 or row["base"] + row["size"] > 1 << 32:
         raise _bad(path, prefix + "size", "base and size must describe bytes below 4 GB")
-    return Memory(**{**row, "names": MemoryNames(**names)})
+    return Memory(**{**row, "names": MemoryNames(**names), "speed": None if speed is None else MemorySpeed(**speed)})
+
+
+def _power(path: Path, row: dict[str, Any] | None, clock_hz: int | None) -> Power | None:
+    if row is None:
+        return None
+    _check(path, "power.", row, _POWER, {})
+    for key, value in row.items():
+        if key != "source" and value <= 0:
+            raise _bad(path, f"power.{key}", f"expected more than 0, got {value}")
+    if clock_hz is None:
+        raise _bad(path, "clock_hz", "missing; currents are given for each MHz of it")
+    return Power(**row)
 
 
 def _place(path: Path, row: dict[str, Any] | None, memories: tuple[Memory, ...]) -> Placement | None:

@@ -29,6 +29,7 @@ def figures(
         "macs": meta["macs"], "macs_executed": meta["macs_executed"],
         "instructions": counted.instructions if counted else None,
         "cycles_estimate": counted.cycles if counted else None,
+        "timing": counted.timing.as_dict() if counted and counted.timing else None,
         "flash": flash, "ram": ram, "placement": vars(info.place) if info.place else None,
         "quantization": widths(build),
         "saving": _saving(build, counted, for_speed),

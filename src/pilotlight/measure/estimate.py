@@ -1,4 +1,4 @@
-"""Cycle estimates: counted instructions weighted with a core's published timings.
+"""Cycle estimates: the code that was executed, timed with a core's published figures, memory without waits.
 
 The tables are cycles/CORE.toml; a board names its table, and a board without one has no estimate.
 """
@@ -8,78 +8,100 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from pilotlight.device.counts import Counts
+from pilotlight.device.counts import Counts, Segment
 from pilotlight.errors import PilotlightError
+from pilotlight.measure.pipeline import CycleTable, Pipeline, Rule
 from pilotlight.toolchain.disassembly import Disassembly, MachineInstruction
-from pilotlight.toolchain.flow import register_words
 
 _TABLES = Path(__file__).parent / "cycles"
+_CONDITIONAL = re.compile(
+    r"b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)(\.[nw])?$|cbn?z|b(eq|ne|lt|ge|gt|le)(z|u)?$|b(lt|ge)u$"
+)
+
+_ROUNDS = 4  # of a loop, so that two instructions may start together across its end in every other round
 
 
-@dataclass(frozen=True)
-class Rule:
-    match: re.Pattern[str]
-    cycles: int
-    after_memory: int
-    per_word: int
-    memory: bool
-
-
-@dataclass(frozen=True)
-class CycleTable:
-    default: int
-    taken_branch: int
-    rules: tuple[Rule, ...]
-
-    def rule(self, instruction: MachineInstruction) -> Rule | None:
-        return next((rule for rule in self.rules if rule.match.match(instruction.mnemonic)), None)
-
-    def cycles(self, instruction: MachineInstruction, before: MachineInstruction | None) -> int:
-        """Of one instruction, given the one executed before it."""
-        rule = self.rule(instruction)
-        if rule is None:
-            return self.default
-        if rule.per_word:
-            return rule.cycles + rule.per_word * register_words(instruction.operands)
-        previous = self.rule(before) if before else None
-        return rule.after_memory if previous and previous.memory else rule.cycles
-
-
+@cache
 def load_table(name: str) -> CycleTable:
     path = _TABLES / f"{name}.toml"
     if not path.exists():
         known = ", ".join(sorted(p.stem for p in _TABLES.glob("*.toml")))
         raise PilotlightError(f"cycles: no table named {name!r}; there are: {known}", kind="bad-board")
     data = tomllib.loads(path.read_text(encoding="utf-8"))
-    rules = tuple(
-        Rule(
-            match=re.compile(f"(?:{row['match']})"),
-            cycles=row["cycles"],
-            after_memory=row.get("after_memory", row["cycles"]),
-            per_word=row.get("per_word", 0),
-            memory=row.get("memory", False),
-        )
-        for row in data["rule"]
+    rules = tuple(_rule(row) for row in data.pop("rule"))
+    measured = tuple(data.pop("measured", ()))
+    return CycleTable(name, rules=rules, default=Rule(re.compile("")), measured=measured, **data)
+
+
+def _rule(row: dict[str, Any]) -> Rule:
+    operands = row.pop("operands", None)
+    return Rule(
+        match=re.compile(f"(?:{row.pop('match')})"),
+        operands=None if operands is None else re.compile(operands),
+        units=tuple(row.pop("units", ())),
+        **row,
     )
-    return CycleTable(data["default"], data["taken_branch"], rules)
 
 
-def estimate(counts: Counts, code: Disassembly, table: CycleTable) -> tuple[int, ...]:
-    """Cycles of each step in the first run.
+@dataclass(frozen=True)
+class Cycles:
+    """Of one step: the estimate, and the least and the most where instructions take a time that depends on numbers."""
 
-    A segment's first instruction is paired with the one before it in memory: where control comes from
-    elsewhere, that one is a branch or the end of another function, and no load or store.
-    """
-    cycles = [0] * len(counts.runs[0])
+    estimate: int = 0
+    least: int = 0
+    most: int = 0
+
+
+def estimate(counts: Counts, code: Disassembly, table: CycleTable) -> tuple[Cycles, ...]:
+    """Cycles of each step in the first run."""
+    sums = [[0.0, 0.0, 0.0] for _ in counts.runs[0]]
     for segment in counts.segments:
-        first = code.index[segment.address]
-        inside = code.instructions[first : first + segment.instructions]
-        before = code.instructions[first - 1] if first else None
-        once = 0
-        for instruction in inside:
-            once += table.cycles(instruction, before)
-            before = instruction
-        cycles[segment.step] += segment.times * once + segment.taken * table.taken_branch
-    return tuple(cycles)
+        for k, cycles in enumerate(_segment(segment, code, table)):
+            sums[segment.step][k] += cycles
+    return tuple(Cycles(*(round(value) for value in row)) for row in sums)
+
+
+def _segment(segment: Segment, code: Disassembly, table: CycleTable) -> tuple[float, float, float]:
+    """One piece, as often as it ran: its instructions, then its branch.
+
+    It is timed after the instruction before it in memory: where control comes from elsewhere, that one is a branch or
+    the end of another function. A piece that is a whole loop is timed in its next rounds, except when entered.
+    """
+    first = code.index[segment.address]
+    last = first + segment.instructions
+    inside = code.instructions[first:last]
+    short = [_is_short(code, k) for k in range(first, last)]
+    body = list(zip(inside, short, strict=True))
+    pipeline = Pipeline(table)
+    start = pipeline.run([(code.instructions[first - 1], _is_short(code, first - 1))]) if first else 0.0
+    after = pipeline.run(body)
+    once = after - start
+    loops = inside[-1].target == segment.address
+    again = (pipeline.run(body * _ROUNDS) - after) / _ROUNDS if loops else once
+    rounds = segment.taken if loops else 0
+    total = (segment.times - rounds) * once + rounds * again + _branches(segment, inside[-1], loops, table)
+    rules = [table.rule(instruction) for instruction in inside]
+    least = sum(rule.least - rule.cycles for rule in rules if rule.least is not None)
+    most = sum(rule.most - rule.cycles for rule in rules if rule.most is not None)
+    return total, total + segment.times * least, total + segment.times * most
+
+
+def _branches(segment: Segment, branch: MachineInstruction, loops: bool, table: CycleTable) -> float:
+    """What the pipeline loses where the next instruction executed is not the next in memory, or was not expected."""
+    rule, missed = table.rule(branch), segment.times - segment.taken
+    cost = table.taken_branch if rule.taken is None else rule.taken
+    if table.predicts == "branches":
+        return min(segment.taken, missed) * cost if _CONDITIONAL.match(branch.mnemonic) else 0.0
+    if table.predicts == "loops" and loops:
+        return min(segment.taken, 2 * missed) * cost  # the first time round and the last
+    return segment.taken * cost
+
+
+def _is_short(code: Disassembly, index: int) -> bool:
+    """Whether an instruction has 16 bits; the last one before a literal pool counts as long."""
+    rows = code.instructions
+    return index + 1 < len(rows) and rows[index + 1].address - rows[index].address == 2

@@ -7,7 +7,8 @@ from typing import Any
 
 from pilotlight.device.counts import Counts
 from pilotlight.errors import PilotlightError
-from pilotlight.measure.estimate import estimate, load_table
+from pilotlight.measure.estimate import Cycles, estimate, load_table
+from pilotlight.measure.timing import Timing, timing
 from pilotlight.toolchain import BuildInfo
 from pilotlight.toolchain.disassembly import disassemble
 
@@ -33,6 +34,7 @@ class Profile:
     rows: tuple[ProfileRow, ...]
     instructions: int
     cycles: int | None
+    timing: Timing | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -42,7 +44,8 @@ def profile(build: BuildInfo, counts: Counts) -> Profile:
     if not counts.runs:
         raise PilotlightError("nothing was run, so there is nothing to profile", kind="usage")
     first = counts.runs[0]
-    cycles = _cycles(build, counts)
+    found = _cycles(build, counts)
+    steps, time = found if found else ((), None)
     ops = {op["index"]: op for op in build.folder.ops}
     rows = []
     for index, instructions in enumerate(first):
@@ -55,20 +58,22 @@ def profile(build: BuildInfo, counts: Counts) -> Profile:
                 module=op.get("module"),
                 source=op.get("source"),
                 instructions=instructions,
-                cycles=cycles[index] if cycles else None,
+                cycles=steps[index].estimate if steps else None,
                 macs=op.get("macs") or 0,
             )
         )
-    return Profile(tuple(rows), sum(first), sum(cycles) if cycles else None)
+    return Profile(tuple(rows), sum(first), time.cycles if time else None, time)
 
 
 def cycles_estimate(build: BuildInfo, counts: Counts | None) -> int | None:
     """Cycles of the first run, None where there is no table or nothing was counted."""
-    cycles = _cycles(build, counts) if counts and counts.runs else None
-    return sum(cycles) if cycles else None
+    found = _cycles(build, counts) if counts and counts.runs else None
+    return found[1].cycles if found else None
 
 
-def _cycles(build: BuildInfo, counts: Counts) -> tuple[int, ...] | None:
+def _cycles(build: BuildInfo, counts: Counts) -> tuple[tuple[Cycles, ...], Timing] | None:
     if build.board.cycles is None or build.image is None or build.toolchain is None:
         return None
-    return estimate(counts, disassemble(build.toolchain, build.image), load_table(build.board.cycles))
+    code, table = disassemble(build.toolchain, build.image), load_table(build.board.cycles)
+    steps = estimate(counts, code, table)
+    return steps, timing(build, counts, code, table, steps)

@@ -18,7 +18,6 @@ from pilotlight.report.style import error_text, number, ratio, size
 from pilotlight.report.summary import (
     accuracy_text,
     arena_text,
-    cycles_text,
     flash_need,
     flash_text,
     match_text,
@@ -28,6 +27,7 @@ from pilotlight.report.summary import (
     ram_text,
     runs_text,
 )
+from pilotlight.report.timing import timing_rows
 from pilotlight.report.versus import Versus
 from pilotlight.report.waves import stream_pictures
 
@@ -127,11 +127,11 @@ def _tiles(run: dict[str, Any]) -> Iterator[Tile]:
     flash, ram, usual = run["flash"], run["ram"], run["hardware"]["place"] or {}
     yield Tile("flash", number(flash_need(flash)), f"bytes: {flash_text(run, usual)}")
     yield Tile("RAM", number(ram_need(ram)), f"bytes: {ram_text(run, usual)}")
-    count, macs, cycles = run["instructions"], run["macs_executed"], run["cycles_estimate"]
+    count, macs = run["instructions"], run["macs_executed"]
     per_mac = f"one inference; {ratio(count, macs)} per MAC"
     yield Tile("instructions", number(count), run["counts_reason"] or "" if count is None else per_mac)
-    if cycles is not None:
-        yield Tile("cycles", number(cycles), cycles_text(cycles, run["hardware"]["clock_hz"]))
+    for name, value, text in timing_rows(run):
+        yield Tile(name, value, text)
 
 
 def _match_tile(run: dict[str, Any]) -> Tile:

@@ -24,6 +24,7 @@ from pilotlight.report.style import (
     number,
     ratio,
 )
+from pilotlight.report.timing import timing_rows
 from pilotlight.report.widths import add_widths
 
 
@@ -53,9 +54,8 @@ def summary_table(figures: dict[str, Any]) -> Table:
         grid.add_row("instructions", number(count), f"{ratio(count, macs)} per MAC" if macs else "")
     elif figures.get("counts_reason"):
         grid.add_row("instructions", "-", figures["counts_reason"])
-    if figures.get("cycles_estimate") is not None:
-        cycles = figures["cycles_estimate"]
-        grid.add_row("cycles", number(cycles), cycles_text(cycles, board["clock_hz"]))
+    for row in timing_rows(figures):
+        grid.add_row(*row)
     add_stream(grid, figures.get("stream"), board["clock_hz"])
     for reason in dict.fromkeys(figures["unknown"]):
         grid.add_row("unknown", "-", reason)
@@ -213,8 +213,3 @@ def _macs_text(figures: dict[str, Any]) -> str:
     captured = figures["macs"]
     return "" if captured == figures["macs_executed"] else f"{number(captured)} in the model as captured"
 
-
-def cycles_text(cycles: int, clock_hz: int | None) -> str:
-    if clock_hz is None:
-        return "estimate"
-    return f"estimate; {duration(cycles, clock_hz)} at {clock_hz / 1e6:g} MHz"
