@@ -110,7 +110,7 @@ def main() -> None:
     needed = {images / f"{row['prefix']}-{name}.elf" for row in sets for name in row["cycles"]}
     missing = sorted(str(path) for path in needed if not path.exists())
     if missing:
-        raise SystemExit("these images are not there; benchmarks/measured.toml says what they are\n" + "\n".join(missing))
+        raise SystemExit("images that are not there, see benchmarks/measured.toml:\n" + "\n".join(missing))
     rows = [found for row in sets for found in compare(row, images)]
     plain = [row for row in rows if not row.waits]
     sources = "\n".join(f"- {source}" for source in dict.fromkeys(row["source"] for row in sets))
