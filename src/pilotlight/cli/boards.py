@@ -47,8 +47,11 @@ def as_dict(board: Board) -> dict[str, Any]:
         "cpu": board.cpu,
         "clock_hz": board.clock_hz,
         "runs": "host" if board.is_host else "emulated" if board.runnable else None,
-        "memories": [{**vars(memory), "names": _known(memory.names)} for memory in board.memories],
+        "memories": [
+            {**vars(m), "names": _known(m.names), "speed": vars(m.speed) if m.speed else None} for m in board.memories
+        ],
         "cycles": board.cycles,
+        "power": vars(board.power) if board.power else None,
         "names": _known(board.names),
         "usb": list(board.usb),
         "file": str(board.path) if board.path else None,

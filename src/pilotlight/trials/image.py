@@ -21,7 +21,8 @@ from pilotlight.errors import DoesNotFitError, PilotlightError
 from pilotlight.graph import Graph, Node, Port, Value
 from pilotlight.graph.dtypes import to_numpy, to_torch
 from pilotlight.kernels.candidate import Candidate
-from pilotlight.measure.estimate import CycleTable, estimate, load_table
+from pilotlight.measure.estimate import estimate, load_table
+from pilotlight.measure.pipeline import CycleTable
 from pilotlight.options import Options
 from pilotlight.plan import Plan, make_plan
 from pilotlight.selection import Selection, prepare
@@ -209,5 +210,6 @@ class _Image:
         if not np.array_equal(output, entry.expected):
             cost = Cost(failure=DIFFERS)
         elif self.code is not None and self.table is not None:
-            cost = replace(cost, cycles=sum(estimate(counts, self.code, self.table)))
+            cycles = sum(step.estimate for step in estimate(counts, self.code, self.table))
+            cost = replace(cost, cycles=cycles)
         return Measurement(entry.key, entry.candidate.name, cost)
