@@ -15,6 +15,7 @@ from torch import nn
 import pilotlight as pl
 from pilotlight.codegen.target import Target
 from pilotlight.errors import PilotlightError
+from pilotlight.fleet import chosen_workers
 from pilotlight.kernels.candidate import Candidate
 from pilotlight.kernels.layers import Int8Layer
 from pilotlight.kernels.portable.dense_s8 import portable
@@ -73,6 +74,16 @@ def test_what_was_measured_is_not_measured_again_and_a_few_are_enough(searched: 
             assert cost.instructions == pytest.approx(searched.costs.of(key)[name].instructions, rel=0.02)
     usual = {layer.key: few.default(layer) for layer in few.layers}
     assert all(usual[key] in found for key, found in few.costs.layers.items())  # they come first
+
+
+def test_a_cluster_measures_the_same(searched: Search) -> None:
+    distributed = pytest.importorskip("distributed")
+    far = Search(searched.build, Costs(searched.costs.origin))
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=50
+    ) as farm, chosen_workers(1, farm.scheduler_address) as workers:
+        far.run(Limits(), workers)
+    assert far.costs.text() == searched.costs.text()
 
 
 def test_layers_of_one_shape_share_what_was_measured(searched: Search, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ SOURCE = ROOT / "src" / "pilotlight"
 # Extras, each with the folder or file that alone imports what it brings.
 OPTIONAL = {
     "onnx": SOURCE / "capture" / "onnx", "microphone": SOURCE / "session" / "microphone.py", "npu": SOURCE / "npu",
+    "fleet": SOURCE / "fleet" / "cluster.py",
 }
 ON_THE_BOARD = SOURCE / "micropython" / "python"  # imported by MicroPython, not by Python
 # Where its name is not the module's.

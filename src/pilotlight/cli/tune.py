@@ -38,9 +38,11 @@ class Duration(click.ParamType):
 @click.option("--time", "seconds", type=Duration(), metavar="TIME", help="Stop after 90s, 10m or 1h.")
 @click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Measure at most N candidates.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes; default: one for each core.")
+@click.option("--dask", metavar="tcp://HOST:PORT", help="The scheduler of a Dask cluster whose workers measure.")
 @click.option("--explain", is_flag=True, help="Show for each layer what won over what, and by how much.")
 def command(
-    talk: Talk, request: Request, out: Path, seconds: float | None, trials: int | None, jobs: int | None, explain: bool
+    talk: Talk, request: Request, out: Path, seconds: float | None, trials: int | None, jobs: int | None,
+    dask: str | None, explain: bool,
 ) -> int:
     """Try the kernels that can compute each layer, with patches and packing of many sizes, on the emulated core:
     hundreds in a few images, each compared with the integers that the layer has to give and counted exactly. Then plan
@@ -50,8 +52,10 @@ def command(
     on the same kind of core, and is refused after kernels or compiler changed. Ctrl-C keeps what was found.
     """
     check_writable(out, "--out")
+    if dask is not None and jobs is not None:
+        raise PilotlightError("--jobs is for this computer, --dask for others", hint="omit one of them", kind="usage")
     build = request.compile(talk, to_run=True)
-    from pilotlight.fleet import usable_cores
+    from pilotlight.fleet import chosen_workers, usable_cores
     from pilotlight.programs import ProgramBuild
     from pilotlight.trials.confirm import confirm
     from pilotlight.trials.search import Limits, Search
@@ -83,7 +87,8 @@ def command(
             stage.done(now.measured, now.measured + now.left)
 
         try:
-            search.run(Limits(seconds, trials), jobs or usable_cores(), progress)
+            with chosen_workers(jobs or usable_cores(), dask, talk.note) as workers:
+                search.run(Limits(seconds, trials), workers, progress)
         except KeyboardInterrupt:
             interrupted = True
             talk.note("interrupted: what was measured is kept")

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from pilotlight.codegen.target import Target
 from pilotlight.compiler import Build
-from pilotlight.fleet import spread
+from pilotlight.fleet import LocalWorkers, Workers
 from pilotlight.options import Options
 from pilotlight.selection import Offers
-from pilotlight.trials.image import Batch, Trial, alone, run_batch
+from pilotlight.trials.image import Batch, Measurement, Trial, alone, run_batch
 from pilotlight.tune.costs import Costs
 from pilotlight.tune.layers import TunableLayer, tunable_layers
 
@@ -47,11 +47,14 @@ class Search:
         offers = Offers(Target.of(self.build.board, measured=True))
         self.layers = list(tunable_layers(self.build.lowered, offers))
 
-    def run(self, limits: Limits, jobs: int = 1, progress: Callable[[Search], None] | None = None) -> None:
-        """Measure what is not known yet; `progress` is called after each image."""
+    def run(
+        self, limits: Limits, workers: Workers | None = None, progress: Callable[[Search], None] | None = None
+    ) -> None:
+        """Measure what is not known yet, by default in this process; `progress` is called after each image."""
         begun = time.monotonic()
         until = None if limits.seconds is None else begun + limits.seconds
-        for _, found in spread(run_batch, self.batches(limits.trials), jobs=jobs, until=until):
+        work = workers or LocalWorkers()
+        for _, found in work.spread(run_batch, self.batches(limits.trials), until=until, doubtful=has_failures):
             for one in found:
                 self.costs.add(one.key, one.name, one.cost)
             self.measured += len(found)
@@ -136,6 +139,11 @@ class Search:
         """Bytes of constants in an image, with room for code."""
         board, options = self.build.board, self.build.options
         return board.memory(board.placement(options.weights_in, options.arena_in).weights).size // 2
+
+
+def has_failures(found: list[Measurement]) -> bool:
+    """Whether a candidate was dropped: the computer that measured it may be to blame."""
+    return any(one.cost.failure is not None for one in found)
 
 
 def _add(trials: list[Trial], layer: TunableLayer, name: str) -> None:
