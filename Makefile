@@ -58,8 +58,8 @@ torchscript-micropython: setup ## the same archives and silero-vad through Micro
 sizes: setup ## code, RAM and instructions of example networks; writes benchmarks/sizes.md
 	$(PYTHON) benchmarks/sizes.py
 
-bench: setup ## the MLPerf Tiny networks on emulated boards; writes benchmarks/results.md
-	$(PYTHON) benchmarks/networks.py
+bench: setup ## the MLPerf Tiny networks on emulated boards; writes benchmarks/results.md; BENCH_ARGS="--dask tcp://HOST:PORT"
+	$(PYTHON) benchmarks/networks.py $(BENCH_ARGS)
 
 bench-compile: setup ## seconds and memory that compiling itself takes; writes benchmarks/compile.md
 	$(PYTHON) benchmarks/compile.py
@@ -76,7 +76,7 @@ bench-fft: setup ## Fourier transforms on emulated boards, next to other librari
 bench-cycles: setup ## estimated cycles next to public measurements of programs in build/images; writes benchmarks/cycles.md
 	$(PYTHON) benchmarks/cycles.py $(IMAGES)
 
-conformance: setup ## PyTorch's operator samples through the compiler; writes docs/operators.md
+conformance: setup ## PyTorch's operator samples through the compiler; writes docs/operators.md; CONFORMANCE_ARGS="--dask tcp://HOST:PORT"
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m conformance $(CONFORMANCE_ARGS)
 
 conformance-onnx: setup ## ONNX's own tests through the compiler; writes docs/onnx.md

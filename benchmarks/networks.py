@@ -14,6 +14,7 @@ import argparse
 import sys
 import tomllib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import torch
 import host
 import pilotlight as pl
 from pilotlight.capture.reference import variations
+from pilotlight.fleet import chosen_workers
 from pilotlight.quantize import quantize
 from pilotlight.session import Session, run_session
 
@@ -53,6 +55,7 @@ class Row:
         return [self.network, self.board, self.system, self.match, *("" if n is None else f"{n:,}" for n in numbers)]
 
 
+Task = tuple[str, str, str, int | None]  # network, board, mode, --max-flash
 HEAD = ["network", "board", "system", "match", "instructions", "cycles (est.)", "code", "weights", "RAM"]
 
 
@@ -132,40 +135,55 @@ def markdown(rows: list[Row], here: list[host.Host], trained: bool) -> str:
     return f"{boards}\n{host.markdown(here)}" if here else boards
 
 
+def tasks_of(board: str, name: str, modes: list[str]) -> list[Task]:
+    """The rows of one network on one board."""
+    tasks: list[Task] = []
+    for mode in modes:
+        if mode == "float32" and board != "mps2-an386":
+            continue  # soft float is not what those cores are for
+        budgets = [None, MORE_FLASH.get((name, board))] if mode == "int8" else [None]
+        tasks += [(name, board, mode, budget) for budget in dict.fromkeys(budgets)]
+    return tasks
+
+
+def run_task(trained: bool, task: Task) -> Row | None:
+    name, board, mode, budget = task
+    return measure_tflite(name, board) if mode == "tflite" else measure(name, board, mode, trained, budget)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--boards", default=",".join(BOARDS))
     parser.add_argument("--networks", default=",".join(NETWORKS))
     parser.add_argument("--modes", default="int8,tflite,float32")
     parser.add_argument("--output", type=Path, default=HERE / "results.md")
+    parser.add_argument("--dask", metavar="tcp://HOST:PORT", help="measure boards on a Dask cluster, see docs/fleet.md")
     chosen = parser.parse_args()
     trained = TRAINED.is_dir()
+    modes = chosen.modes.split(",")
+    places = [(board, name) for board in chosen.boards.split(",") for name in chosen.networks.split(",")]
+    tasks = [task for board, name in places if board != "host" for task in tasks_of(board, name, modes)]
+    found: dict[Task, Row | None] = {}
+    with chosen_workers(1, chosen.dask) as workers:
+        for task, row in workers.spread(partial(run_task, trained), tasks):
+            found[task] = row
+            print("  ".join(row.cells() if row else [*task[:3], "none"]), flush=True)
     rows: list[Row] = []
     here: list[host.Host] = []
-    for board in chosen.boards.split(","):
-        for name in chosen.networks.split(","):
-            for mode in chosen.modes.split(","):
-                if mode == "tflite":
-                    lite = measure_tflite(name, board) if board != "host" else None
-                    if lite is not None:
-                        rows.append(lite)
-                        print("  ".join(lite.cells()), flush=True)
-                    continue
-                if board == "host":
-                    here.append(on_this_computer(name, mode, trained))
-                    print("  ".join(here[-1].summary()), flush=True)
-                    continue
-                if mode == "float32" and board != "mps2-an386":
-                    continue  # soft float is not what those cores are for
-                budgets = [None, MORE_FLASH.get((name, board))] if mode == "int8" else [None]
-                for budget in dict.fromkeys(budgets):
-                    rows.append(measure(name, board, mode, trained, budget))
-                    print("  ".join(rows[-1].cells()), flush=True)
-            rows += recorded(name, board)
+    for board, name in places:
+        if board != "host":
+            rows += [row for task in tasks_of(board, name, modes) if (row := found[task]) is not None]
+        for mode in modes if board == "host" else ():
+            if mode != "tflite":
+                here.append(on_this_computer(name, mode, trained))
+                print("  ".join(here[-1].summary()), flush=True)
+        rows += recorded(name, board)
     chosen.output.write_text(markdown(rows, here, trained))
     print(f"wrote {chosen.output}")
     return 0 if all(row.match != "NO" for row in rows) else 1
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    import networks  # under its own name, so that workers can import what they are to run
+
+    raise SystemExit(networks.main())

@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--resume", action="store_true", help="keep the results that are there")
     parser.add_argument("--again", action="store_true", help="like --resume, but repeat what was refused or wrong")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--dask", metavar="tcp://HOST:PORT", help="on the workers of a Dask cluster, see docs/fleet.md")
     parser.add_argument("--limit", type=int, help="at most N samples of an operator and dtype")
     parser.add_argument("--no-boards", action="store_true",
                         help=f"on this computer only; default: every {EVERY}th sample also on {' and '.join(BOARDS)}")
@@ -69,8 +70,8 @@ def _run(
         left = [n for n in names if not results.settled(results.path_of(folder, n), args.again)]
     boards = BOARDS if layout == "dense" and not args.no_boards else ()
     lost = run(
-        source, left, folder, processes=args.processes, boards=boards,
-        say=lambda text: print(text, file=sys.stderr, flush=True)
+        source, left, folder, processes=args.processes, boards=boards, dask=args.dask,
+        say=lambda text: print(text, file=sys.stderr, flush=True),
     )
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{used.ru_utime + used.ru_stime:.0f} s of CPU", file=sys.stderr)
