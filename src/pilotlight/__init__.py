@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     )
     from pilotlight.backends import Backend, Extern, Refused, add_backend
     from pilotlight.capture import capture
+    from pilotlight.check import KernelError, check_kernel
     from pilotlight.compiler import open_board
+    from pilotlight.custom import Kernel, add_kernel
     from pilotlight.options import Options
     from pilotlight.quantize import quantize
     from pilotlight.session import ProgramSession, Session
@@ -56,13 +58,16 @@ _WHERE = {
     **dict.fromkeys(("Backend", "Extern", "Refused", "add_backend"), "pilotlight.backends"),
     **dict.fromkeys(("ProgramSession", "Session"), "pilotlight.session"),
     "Options": "pilotlight.options", "capture": "pilotlight.capture",
+    **dict.fromkeys(("KernelError", "check_kernel"), "pilotlight.check"),
+    **dict.fromkeys(("Kernel", "add_kernel"), "pilotlight.custom"),
     "open_board": "pilotlight.compiler", "quantize": "pilotlight.quantize", "stream": "pilotlight.stream",
 }
 
 __all__ = [
-    "Backend", "Build", "Extern", "Options", "PilotlightError", "ProgramBuild", "ProgramSession", "Refused", "Session",
-    "add_backend", "capture", "compile", "connect", "default_passes", "emit_c", "load", "lower", "make_plan",
-    "open_board", "quantize", "run", "select", "stream",
+    "Backend", "Build", "Extern", "Kernel", "KernelError", "Options", "PilotlightError", "ProgramBuild",
+    "ProgramSession", "Refused", "Session", "add_backend", "add_kernel", "capture", "check_kernel", "compile",
+    "connect", "default_passes", "emit_c", "load", "lower", "make_plan", "open_board", "quantize", "run", "select",
+    "stream",
 ]
 
 

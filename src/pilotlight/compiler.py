@@ -17,6 +17,7 @@ from pilotlight import boards, device, toolchain
 from pilotlight.backends import Backend, add_backend, backends_on
 from pilotlight.boards import Board
 from pilotlight.cache import scratch_folder
+from pilotlight.check import check_chosen
 from pilotlight.codegen.target import Target
 from pilotlight.emit.module import Module, emit_module
 from pilotlight.errors import DoesNotFitError, MissingToolError, PilotlightError
@@ -313,6 +314,7 @@ def _build(
     target = Target.of(board, small=options.optimize == "size")
     offers = Offers(target)
     lowered, selection, plan, saving = planned(lowered, offers, options)
+    check_chosen(plan, board, options)
 
     int8 = _in_int8(lowered, board, options)
 

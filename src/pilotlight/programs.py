@@ -13,6 +13,7 @@ from typing import Any
 from pilotlight import boards, device, toolchain
 from pilotlight.backends import backends_on
 from pilotlight.boards import Board
+from pilotlight.check import check_chosen
 from pilotlight.codegen.target import Target
 from pilotlight.compiler import Build, Image, Running, memories, planned, request
 from pilotlight.emit.metadata import entry_metadata
@@ -139,6 +140,8 @@ def compile_program(
     lowered_entries = _lowered(named, target_board, chosen, passes)
     parts = {entry: planned(graph, offers, chosen) for entry, graph in lowered_entries.items()}
     plans = {entry: plan for entry, (_, _, plan, _) in parts.items()}
+    for plan in plans.values():
+        check_chosen(plan, target_board, chosen)
     share_states(list(plans.values()))
     module = emit_program(
         named.name, plans, offers.target, keep_inputs=chosen.keep_inputs, source=source,

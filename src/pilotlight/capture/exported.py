@@ -25,6 +25,8 @@ from pilotlight.capture import complexes, rows, symbols, widths
 from pilotlight.capture.agreement import check_agreement
 from pilotlight.capture.eager import Eager
 from pilotlight.capture.frames import TORCH_FOLDER, shown, user_frame
+from pilotlight.capture.kernels import installed_kernels
+from pilotlight.capture.patterns import use_kernels
 from pilotlight.capture.reference import ExportedReference, ModuleReference, is_functional
 from pilotlight.capture.repetition import done_once
 from pilotlight.capture.structure import output_names, register_dataclasses, written_name
@@ -157,6 +159,7 @@ def capture_exported(program: ExportedProgram, name: str, eager: Eager | None = 
 
 def decomposed(program: ExportedProgram) -> ExportedProgram:
     """The program in functional operators that have a lowering, as far as PyTorch knows how."""
+    installed_kernels()
     if _is_lowered(program):
         return program
     with torch.no_grad(), _quiet(), done_once():
@@ -171,12 +174,18 @@ def import_program(
     changed: Collection[str] = (),
 ) -> Graph:
     """The graph of a decomposed program; `changed` are buffers that are states, though nothing here changes them."""
-    graph = _Importer(program, original, name, changed).run()
+    graph = use_kernels(_Importer(program, original, name, changed).run(), _traced)
     graph.reference = ExportedReference(original, bool(graph.states))
     if eager is not None:
         check_agreement(eager, program, graph)
         graph.reference = ModuleReference(eager, bool(graph.states), graph.reference)
     return graph
+
+
+def _traced(module: torch.nn.Module, args: Sequence[torch.Tensor]) -> Graph:
+    """The graph of a small function, in which no kernels are looked for."""
+    program = export(module, args)
+    return _Importer(decomposed(program), program, "reference").run()
 
 
 def _is_lowered(program: ExportedProgram) -> bool:
@@ -290,7 +299,8 @@ class _Walker:
         if lowering is None and rule(_short(node.target)) is None:
             raise PilotlightError(
                 f"operator {written_name(node)} is not supported",
-                hint="replace it with supported operators, or add one: docs/adding-an-operator.md",
+                hint="replace it with supported operators, or add one: docs/adding-an-operator.md"
+                if str(node.target).startswith("aten.") else "add a kernel for it: docs/adding-a-kernel.md",
                 kind="unsupported",
             )
         arguments = self._bind(node)

@@ -27,7 +27,7 @@ from pilotlight.version import __version__
 
 _COMMANDS = (
     "demo", "boards", "inspect", "compile", "run", "profile", "tune", "compare", "listen", "report", "new", "update",
-    "build", "flash", "monitor", "debug", "repl", "micropython", "doctor",
+    "build", "flash", "monitor", "debug", "repl", "micropython", "check-kernel", "doctor",
 )
 _INTERRUPTED = 130
 
@@ -41,7 +41,8 @@ class App(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"pilotlight.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(
+            f"pilotlight.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def resolve_command(

@@ -135,6 +135,7 @@ class Request:
     max_loss: float | None = None
     stream: str | None = None
     rate: float | None = None
+    kernels: tuple[Path, ...] = ()
     source: str | None = None  # how the files name the model; default: as it was typed
 
     def compile(self, talk: Talk, *, to_run: bool = False) -> Build | ProgramBuild:
@@ -196,6 +197,11 @@ class Request:
             from pilotlight.capture import load_model
         with talk.stage(f"capturing {self.model}"):
             try:
+                if self.kernels:
+                    from pilotlight.capture.kernels import load_kernels
+
+                    for file in self.kernels:
+                        load_kernels(file)
                 return load_model(
                     self.model, self.inputs, self.name, init=dict(self.init), weights=self.weights, bake=self.bake)
             except SystemExit as error:
@@ -300,13 +306,14 @@ def model_command(function: Callable[..., int | None]) -> Callable[..., int | No
     @functools.wraps(function)
     def command(
         talk: Talk, /, model: str, board: str, inputs: tuple[str, ...], name: str | None,
-        init: tuple[tuple[str, Any], ...], weights: Path | None, bake: tuple[str, ...], **rest: Any,
+        init: tuple[tuple[str, Any], ...], weights: Path | None, bake: tuple[str, ...], kernels: tuple[Path, ...],
+        **rest: Any,
     ) -> int | None:
         choices = {key: rest.pop(key) for key in _CHOICES}
         quantization = {key: rest.pop(key) for key in (*_QUANTIZATION, *_STREAM)}
         with contextlib.redirect_stdout(sys.stderr):  # what the model's own code prints
             return function(talk, Request(
-                model, board, inputs, name, choices, init, weights, bake, **quantization), **rest)
+                model, board, inputs, name, choices, init, weights, bake, kernels=kernels, **quantization), **rest)
 
     for decorate in reversed((*_MODEL, *_QUANTIZATION.values(), *_STREAM.values(), *_CHOICES.values(), common)):
         command = decorate(command)
@@ -337,6 +344,10 @@ _MODEL: tuple[Callable[[Any], Any], ...] = (
         "--bake", multiple=True, metavar="NAME=VALUE",
         help="Of an .onnx file: the value of an input, such as axes=1 or sizes=sizes.npy, which becomes part of the "
         "model; may be repeated.",
+    ),
+    click.option(
+        "--kernels", multiple=True, type=click.Path(path_type=Path), metavar="FILE.py",
+        help="A file with kernels of your own, which are checked before they are used; may be repeated.",
     ),
 )
 _QUANTIZATION: dict[str, Callable[[Any], Any]] = {

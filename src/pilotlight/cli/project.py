@@ -63,6 +63,8 @@ def stored_arguments(request: Request, folder: Path) -> dict[str, Any]:
             continue
         if field.name in _PATHS:
             value = _relative(value, folder)
+        elif field.name == "kernels":
+            value = [_relative(file, folder) for file in value]
         elif field.name == "init":
             value = [f"{key}={text!r}" for key, text in value]
         stored[field.name] = list(value) if isinstance(value, tuple) else value
@@ -77,6 +79,7 @@ def stored_request(arguments: dict[str, Any], board: str, folder: Path) -> Reque
     for key in _PATHS:
         if key in given:
             given[key] = folder / given[key]
+    given["kernels"] = tuple(folder / file for file in given.get("kernels", ()))
     given["init"] = tuple(Argument().convert(text, None, None) for text in given.get("init", ()))
     file, colon, name = given.pop("model").partition(":")
     known = {field.name for field in fields(Request)} - {"model", "board", "choices"}
