@@ -48,7 +48,9 @@ def run(graph: TosaGraph, inputs: list[np.ndarray]) -> list[np.ndarray]:
             f"--ifm_name={names(given)}", f"--ifm_file={names(given, '.npy')}", f"--ofm_name={names(wanted)}",
             f"--ofm_file={names(results, '.npy')}", "--tosa_level=NONE",
         ]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL
+        )
         if done.returncode != 0:
             lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip() and "WARN" not in line]
             said = " ".join(lines)[:500] or f"exit code {done.returncode}"

@@ -143,8 +143,8 @@ class _Process:
     def __init__(self) -> None:
         program = Path(__file__).with_name("vela_process.py")
         self._process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            stderr=subprocess.DEVNULL,
+            [sys.executable, "-W", "ignore", str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, encoding="utf-8",
         )
         atexit.register(self.end)
 
