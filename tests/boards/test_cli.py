@@ -65,6 +65,28 @@ def test_inspect_counts_and_fits() -> None:
     assert memory["flash"]["free"] == 1024 * 1024 - memory["flash"]["used"]
 
 
+def test_inspect_says_how_long_an_inference_takes() -> None:
+    """On a board without QEMU; the cycles are those of a run, the time has its waits and its interval."""
+    found, run = call_json("inspect", NET, "--board", "pico2"), call_json("run", NET, "--board", "pico2")
+    timing = found["timing"]
+    assert timing == run["timing"] and found["cycles_estimate"] == timing["cycles"] > found["instructions"] > MACS
+    assert timing["least"] <= timing["cycles"] <= timing["most"] and timing["clock_hz"] == 150_000_000
+    assert timing["waits"]["memories"][0]["name"] == "flash" and timing["waits"]["most"] > timing["waits"]["cycles"]
+    assert timing["seconds"] == timing["total"] / 150e6 and timing["total"] >= timing["cycles"]
+    shown = " ".join(call("inspect", NET, "--board", "pico2").stdout.split())
+    assert "estimate, Cortex-M33 whose memory never waits" in shown and "at 150 MHz" in shown
+    assert call_json("inspect", NET, "--board", "pico2", "--no-count")["timing"] is None
+
+
+def test_inspect_says_what_a_battery_gives() -> None:
+    common = ("inspect", NET, "--board", "nrf52840dk", "--every", "1s")
+    found = call_json(*common, "--battery", "220mAh")["energy"]
+    assert found["microjoules"] == 52 * 64 * 3 * found["seconds"] and found["days"] > 0
+    assert "Product Specification" in call(*common).stdout
+    error = call_error("inspect", NET, "--board", "mps2-an386", "--every", "1s")
+    assert error["kind"] == "no-power" and "mps2-an386" in error["message"]
+
+
 def test_inspect_without_a_compiler_leaves_the_code_size_open() -> None:
     found = call_json("inspect", NET, "--board", "esp32-s3")
     assert found["fits"] and found["flash"]["code"] is None and found["flash"]["total"] is None

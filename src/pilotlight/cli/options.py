@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 STREAMED = 4  # calibration samples that are streamed if no recordings are given
 DIFFERENT = 1  # exit code: the result is not what it should be
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
+_TIMES = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -67,6 +68,32 @@ class Seconds(click.ParamType):
         if not seconds > 0:
             self.fail(f"{value!r} is not a time; write seconds, such as 120 or 0.5", param, ctx)
         return seconds
+
+
+class Period(click.ParamType):
+    """A time with its unit: 1s, 250ms, 5min, 1h, 1d."""
+
+    name = "period"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|min|h|d)", str(value).strip())
+        seconds = float(match[1]) * _TIMES[match[2]] if match else 0.0
+        if not seconds > 0:
+            self.fail(f"{value!r} is not a time; write such as 1s, 250ms, 5min, 1h or 1d", param, ctx)
+        return seconds
+
+
+class Charge(click.ParamType):
+    """Of a battery, in milliampere-hours: 220mAh, 1.2Ah."""
+
+    name = "charge"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(m?)Ah", str(value).strip(), re.IGNORECASE)
+        charge = float(match[1]) * (1 if match[2] else 1000) if match else 0.0
+        if not charge > 0:
+            self.fail(f"{value!r} is not the charge of a battery; write such as 220mAh or 1.2Ah", param, ctx)
+        return charge
 
 
 class Percent(click.ParamType):

@@ -11,12 +11,13 @@ from pilotlight.figures.build import figures
 from pilotlight.figures.record import hardware
 from pilotlight.graph import Graph
 from pilotlight.limits import describe_buffers
+from pilotlight.measure.profile import Profile
 from pilotlight.ops.describe import describe_kind
 from pilotlight.toolchain import BuildInfo
 
 
-def inspect_build(build: Build, info: BuildInfo) -> dict[str, Any]:
-    """The object that `inspect --json` prints."""
+def inspect_build(build: Build, info: BuildInfo, counted: Profile | None = None) -> dict[str, Any]:
+    """The object that `inspect --json` prints; with what was counted, if an inference was run."""
     meta, peak = build.module.metadata, build.plan.arena.peak_step
     words = describe_buffers(build.plan)
     return {
@@ -24,7 +25,7 @@ def inspect_build(build: Build, info: BuildInfo) -> dict[str, Any]:
         "fits": not any(use.over for use in info.memory),
         "parameters": _parameters(build.graph),
         "captured": _captured(build), "operators": _by_kind(build),
-        **figures(build, info),
+        **figures(build, info, counted),
         "memory": [{**vars(use), "free": use.size - use.used} for use in info.memory],
         "peak": {"step": peak, "tensors": [{"name": b.name, "bytes": b.size, "what": words[b.name]}
                                            for b in build.plan.peak()]},

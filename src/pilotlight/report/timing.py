@@ -1,4 +1,4 @@
-"""The lines on cycles and time, in the terminal and on the page."""
+"""The lines on cycles, time and energy, in the terminal and on the page."""
 
 from __future__ import annotations
 
@@ -27,6 +27,26 @@ def timing_rows(figures: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "waits", number(waits["cycles"]), _waits_text(waits, clock)
     if clock is not None:
         yield "time", duration(found["total"], clock), _time_text(found)
+    if figures.get("energy"):
+        yield from _energy_rows(figures["energy"])
+
+
+def _energy_rows(found: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    ms, active = 1000 * found["seconds"], found["active_microamps"] / 1000
+    yield "energy", f"{_three(found['microjoules'])} µJ", (
+        f"an inference: {_three(active)} mA at {found['volts']:g} V for {_three(ms)} ms ({found['source']})"
+    )
+    yield "current", f"{_three(found['mean_microamps'])} µA", (
+        f"on average with an inference every {found['every']:g} s, {_three(found['sleep_microamps'])} µA asleep; "
+        "the chip alone"
+    )
+    if found["days"] is not None:
+        yield "battery", f"{_three(found['days'])} days", f"on {found['battery_mah']:g} mAh, if it gives all of them"
+
+
+def _three(value: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _time_text(found: dict[str, Any]) -> str:
