@@ -79,7 +79,7 @@ def check_kernel(
 
     def make(path: Path) -> None:
         passed = _Check(kernel, target, own, chosen).run()
-        path.write_text(json.dumps(asdict(passed)), encoding="utf-8")
+        path.write_text(json.dumps(asdict(passed)), encoding="utf-8", newline="\n")
 
     return Passed(**json.loads(once(kept, make).read_text(encoding="utf-8")))
 
