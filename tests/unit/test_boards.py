@@ -30,6 +30,7 @@ FACTS = [
     ("nrf52840dk", 1024 * KB, 256 * KB),
     ("pico", 2048 * KB, 264 * KB),
     ("pico2", 4096 * KB, 520 * KB),
+    ("pico2-riscv", 4096 * KB, 520 * KB),
     ("esp32-c3", 4096 * KB, 384 * KB),
     ("esp32-s3", 8192 * KB, 416 * KB),
     ("esp32", 4096 * KB, 320 * KB),
