@@ -132,6 +132,7 @@ def test_cortex_m55_overlaps_beats() -> None:
     assert straight("cortex-m55", second) == 5
     assert straight("cortex-m55", "adds r0, #1 ;n\nands r1, r2 ;n") == 1
     assert straight("cortex-m55", "ands r0, r3 ;n\nands r1, r2 ;n") == 2
+    assert straight("cortex-m55", "adds r0, r0, r3 ;n\nands r1, r2 ;n") == 2
     assert straight("cortex-m55", "add.w r0, r0, #1\nands r1, r2 ;n") == 2
     assert loop("cortex-m55", "vldrw.u32 q0, [r0], #16\nvadd.i32 q1, q2, q3\nle lr, 100 <f>", 10, 9) == 20
 

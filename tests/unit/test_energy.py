@@ -17,7 +17,7 @@ from support.command_line import call_error
 
 # 10 ms at 64 MHz and 50 µA a MHz: 3.2 mA at 3 V.
 BOARD = replace(boards.load("nrf52840dk"), power=Power(50, 4, 3, "a manual"))
-TIME = Timing("Cortex-M4", "a manual", (), "", 640_000, 640_000, 640_000, None, 64_000_000)
+TIME = Timing("Cortex-M4", "a manual", True, (), "", 640_000, 640_000, 640_000, None, 64_000_000)
 
 
 def test_one_inference_a_second() -> None:

@@ -52,7 +52,7 @@ def test_a_line_that_two_pieces_share_is_fetched_by_both() -> None:
 def found(**more: Any) -> dict[str, Any]:
     memory = {"name": "flash", "waits": 5, "line": 16, "cache": 1024, "prefetch": False, "source": "a manual"}
     waits = Waits(2_000, 90_000, "once", (memory,))
-    timing = Timing("Cortex-M4", "a manual", (-0.2, 0.25), "a program", 10_000, 8_000, 12_500, waits, 1_000_000)
+    timing = Timing("Cortex-M4", "a manual", True, (-0.2, 0.25), "a program", 10_000, 8_000, 12_500, waits, 1_000_000)
     return {"timing": replace(timing, **more).as_dict()}
 
 
@@ -65,6 +65,10 @@ def test_lines_say_what_they_assume() -> None:
     assert "90,000 (90.0 ms) if every fetch and load waited" in waits[2]
     assert time[:2] == ("time", "12.0 ms")
     assert time[2].startswith("at 1 MHz, 10.0 ms to 14.5 ms; ") and "off by -20% to +25% (a program)" in time[2]
+
+
+def test_assumed_timings_are_called_so() -> None:
+    assert next(timing_rows(found(published=False)))[2].endswith("its timings are not published, so they are assumed")
 
 
 def test_lines_of_a_board_that_says_little() -> None:

@@ -54,7 +54,7 @@ class CycleTable:
     them light). taken_branch: cycles added to each branch that is taken; with `predicts` "loops" not where a branch
     goes to the start of its own piece of code again, with "branches" only to conditional branches on the rarer side.
     measured: shares of the measured cycles by which estimates were off, the lowest and the highest; empty where
-    nothing was measured. sources: where the figures are from."""
+    nothing was measured. sources: where the figures are from; published: whether they are the core's own."""
 
     name: str
     core: str
@@ -66,6 +66,7 @@ class CycleTable:
     predicts: str = "none"
     measured: tuple[float, float] | tuple[()] = ()
     measured_on: str = ""
+    published: bool = True
     _found: dict[tuple[str, str], Rule] = field(default_factory=dict, compare=False, repr=False)
 
     def rule(self, instruction: MachineInstruction) -> Rule:

@@ -31,11 +31,12 @@ class Waits:
 
 @dataclass(frozen=True)
 class Timing:
-    """core, sources, measured: of the table of cycles. least, most: cycles of the core where instructions depend on
+    """core, sources, published, measured: of the table of cycles. least, most: cycles of the core where instructions depend on
     numbers, widened by what estimates were off where software was measured."""
 
     core: str
     sources: str
+    published: bool
     measured: tuple[float, ...]
     measured_on: str
     cycles: int
@@ -61,7 +62,8 @@ def timing(build: BuildInfo, counts: Counts, code: Disassembly, table: CycleTabl
     cycles = sum(row.estimate for row in rows)
     low, high = min((0.0, *table.measured)), max((0.0, *table.measured))
     return Timing(
-        core=table.core, sources=table.sources, measured=table.measured, measured_on=table.measured_on,
+        core=table.core, sources=table.sources, published=table.published,
+        measured=table.measured, measured_on=table.measured_on,
         cycles=cycles,
         least=round(sum(row.least for row in rows) / (1 + high)),
         most=round(sum(row.most for row in rows) / (1 + low)),

@@ -22,7 +22,8 @@ def timing_rows(figures: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield "cycles", number(figures["cycles_estimate"]), "estimate"
         return
     clock, waits = found["clock_hz"], found["waits"]
-    yield "cycles", number(found["cycles"]), f"estimate, {found['core']} whose memory never waits"
+    assumed = "" if found["published"] else "; its timings are not published, so they are assumed"
+    yield "cycles", number(found["cycles"]), f"estimate, {found['core']} whose memory never waits{assumed}"
     if waits is not None:
         yield "waits", number(waits["cycles"]), _waits_text(waits, clock)
     if clock is not None:
