@@ -31,8 +31,8 @@ class Waits:
 
 @dataclass(frozen=True)
 class Timing:
-    """core, sources, published, measured: of the table of cycles. least, most: cycles of the core where instructions depend on
-    numbers, widened by what estimates were off where software was measured."""
+    """core, sources, published, measured: of the table of cycles. least, most: cycles of the core where instructions
+    depend on numbers, widened by what estimates were off where software was measured."""
 
     core: str
     sources: str
