@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server bench-fft bench-cycles conformance conformance-onnx conformance-micropython fuzz fuzz-files onnx-networks fuzz-onnx fuzz-onnx-models fuzz-server fuzz-streams fuzz-tflite conformance-tflite conformance-numerics tflite-files tflite-layers misra micropython-tests micropython-boards micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server bench-fft bench-cycles npu conformance conformance-onnx conformance-micropython fuzz fuzz-files onnx-networks fuzz-onnx fuzz-onnx-models fuzz-server fuzz-streams fuzz-tflite conformance-tflite conformance-numerics tflite-files tflite-layers misra micropython-tests micropython-boards micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -60,6 +60,9 @@ sizes: setup ## code, RAM and instructions of example networks; writes benchmark
 
 bench: setup ## the MLPerf Tiny networks on emulated boards; writes benchmarks/results.md; BENCH_ARGS="--dask tcp://HOST:PORT"
 	$(PYTHON) benchmarks/networks.py $(BENCH_ARGS)
+
+npu: setup ## the MLPerf Tiny networks handed to an Ethos-U: TOSA against our integers, Vela's report; writes benchmarks/npu.md
+	$(PYTHON) -W ignore benchmarks/npu.py
 
 bench-compile: setup ## seconds and memory that compiling itself takes; writes benchmarks/compile.md
 	$(PYTHON) benchmarks/compile.py

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +27,7 @@ from pilotlight.graph.lengths import torch_ports, with_lengths
 from pilotlight.graph.names import model_name
 from pilotlight.graph.ports import describe_port, from_memory, to_memory, visible
 from pilotlight.limits import Excess, other_places, over_budget, overflow_text
+from pilotlight.npu.vela import check_configuration
 from pilotlight.options import Options
 from pilotlight.passes.pipeline import Passes
 from pilotlight.passes.pipeline import optimize as run_passes
@@ -93,6 +95,8 @@ class Image:
     @contextlib.contextmanager
     def boot(self, board: Board, sanitize: bool, timeout: float, count: bool) -> Iterator[device.Device]:
         """A board that was started with this image. If nothing is counted, no figures are worked out for it."""
+        if self.options.npu is not None:
+            raise not_run(self.options.npu)
         plain = not count and not board.is_host
         if board == self.board and not sanitize:
             info = self._image_only if plain and "info" not in vars(self) else self.runnable_info
@@ -191,6 +195,13 @@ class Build(Image):
         return compile(self.graph, self.board, options=fast, passes=self.passes)
 
 
+def not_run(npu: str) -> PilotlightError:
+    return PilotlightError(
+        f"no emulator has an Ethos-U NPU, so a model for {npu} cannot be run here",
+        hint="compile it for the board, or run it without the NPU, which gives the same integers", kind="not-runnable",
+    )
+
+
 class TooLargeError(DoesNotFitError):
     """A build that does not fit its board: the linker knows only bytes, the plan knows whose they are."""
 
@@ -279,9 +290,24 @@ def compile(
         lowered.name = model_name(name)
     lowered = run_passes(
         lowered, keep_io=chosen.torch_layout, float_io=chosen.float_io, check=passes is not None, chosen=passes,
-        backends=backends_on(target_board, chosen.backends),
+        backends=backends_on(target_board, chosen.engines),
     )
+    check_taken(chosen, [lowered])
     return _build(graph, lowered, target_board, chosen, source, passes)
+
+
+def check_taken(options: Options, lowered: Sequence[Graph]) -> None:
+    """An NPU that would be given nothing is a misunderstanding."""
+    found = [partition for graph in lowered for partition in graph.partitions if partition.backend == options.npu]
+    if options.npu is None or any(partition.taken for partition in found):
+        return
+    reasons = Counter(row["reason"] for partition in found for row in partition.refused)
+    why = reasons.most_common(1)[0][0] if reasons else "it has no operators"
+    raise PilotlightError(
+        f"{options.npu} takes nothing of {lowered[0].name}: {why}",
+        hint="quantize the model: --quantize int8 --calibrate data.npz; or compile it without --npu",
+        kind="unsupported",
+    )
 
 
 def select(
@@ -301,6 +327,8 @@ def request(board: str | Board, options: Options | None, choices: dict[str, Any]
         given = (given,)
     names = tuple(name if isinstance(name, str) else add_backend(name).name for name in given)
     chosen = replace(options or Options(), **choices | ({"backends": names} if "backends" in choices else {}))
+    if chosen.npu is not None:
+        check_configuration(chosen.npu)
     target_board = boards.load(board) if isinstance(board, str) else board
     if chosen.weights_in is not None or chosen.arena_in is not None:
         target_board.placement(chosen.weights_in, chosen.arena_in)  # refuses unknown memories before any work

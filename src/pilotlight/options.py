@@ -25,6 +25,12 @@ class Options:
     toolchain: str | None = None  # one of TOOLCHAINS; default: GCC where it is installed
     emulator: str | None = None  # one of EMULATORS; default: QEMU where it is installed
     backends: tuple[str, ...] = ()  # engines that compute what they take of the model, the first one first
+    npu: str | None = None  # an Ethos-U, such as ethos-u55-128: the last of these engines
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """Names of all backends, in the order in which they choose."""
+        return (*self.backends, *([self.npu] if self.npu else []))
 
     @property
     def has_budget(self) -> bool:

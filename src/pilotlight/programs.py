@@ -15,7 +15,7 @@ from pilotlight.backends import backends_on
 from pilotlight.boards import Board
 from pilotlight.check import check_chosen
 from pilotlight.codegen.target import Target
-from pilotlight.compiler import Build, Image, Running, memories, planned, request
+from pilotlight.compiler import Build, Image, Running, check_taken, memories, planned, request
 from pilotlight.emit.metadata import entry_metadata
 from pilotlight.emit.module import Module, emit_program
 from pilotlight.errors import PilotlightError
@@ -138,6 +138,7 @@ def compile_program(
     named = program if name is None else program.renamed(model_name(name))
     offers = Offers(Target.of(target_board, small=chosen.optimize == "size"))
     lowered_entries = _lowered(named, target_board, chosen, passes)
+    check_taken(chosen, list(lowered_entries.values()))
     parts = {entry: planned(graph, offers, chosen) for entry, graph in lowered_entries.items()}
     plans = {entry: plan for entry, (_, _, plan, _) in parts.items()}
     for plan in plans.values():
@@ -165,7 +166,7 @@ def _lowered(program: Program, board: Board, options: Options, passes: Passes | 
         return {
             entry: run_passes(
                 graph.clone(), keep_io=options.torch_layout, keep_states=keep_states, check=passes is not None,
-                chosen=passes, backends=backends_on(board, options.backends),
+                chosen=passes, backends=backends_on(board, options.engines),
             )
             for entry, graph in program.entries.items()
         }

@@ -57,7 +57,9 @@ def _hand_over(graph: Graph, backend: Backend) -> None:
         extern_node(backend.name, part, extern, graph, call)
         found.taken.append({
             "function": extern.function, "what": describe_op(call), "operators": len(group), "where": str(call.place),
-            "macs": ops.get(call.op).macs(call),
+            "macs": ops.get(call.op).macs(call), "bytes_in": sum(port.value.bytes for port in part.inputs),
+            "bytes_out": sum(port.value.bytes for port in part.outputs),
+            **({"figures": dict(extern.figures)} if extern.figures else {}),
         })
         merged.append((call, group))
     _replace(graph, merged)

@@ -150,6 +150,7 @@ class Board:
     micropython: MicroPython | None = None
     names: BoardNames = BoardNames()
     flashing: Flashing = Flashing()
+    npus: tuple[str, ...] = ()  # configurations of an Ethos-U that the board may have, as `--npu` takes them
     usb: tuple[str, ...] = ()  # "vid:pid" of what appears when it is plugged in, in lower-case hex
     default: bool = False  # used if no board is named
     path: Path | None = field(default=None, compare=False)

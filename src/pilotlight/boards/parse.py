@@ -39,6 +39,7 @@ _OPTIONAL = {
     "micropython": dict,
     "names": dict,
     "flashing": dict,
+    "npus": list,
     "usb": list,
     "default": bool,
 }
@@ -95,6 +96,7 @@ def parse_board(path: Path) -> Board:
         micropython=_micropython(path, data, memories),
         names=_names(path, data.get("names", {})),
         flashing=_flashing(path, data.get("flashing", {})),
+        npus=_texts(path, "npus", data.get("npus", [])),
         usb=_usb(path, data.get("usb", [])),
         default=data.get("default", False),
         path=path,

@@ -55,6 +55,20 @@ def _counted(talk: Talk, build: Build) -> tuple[Profile | None, str | None]:
     return profile(build.runnable_info, counts), None
 
 
+def _check_tosa(talk: Talk, build: Build) -> None:
+    """What the NPU is given against the model's own integers, where Arm's reference model is installed."""
+    from pilotlight.npu import check, reference
+
+    if reference.program() is None:
+        return
+    with talk.stage("comparing TOSA with the model's integers"):
+        compared = check.check_parts(build.lowered)
+    for partition in build.lowered.partitions:
+        for row in partition.taken:
+            if row["function"] in compared:
+                row["figures"]["compared_bytes"] = compared[row["function"]]
+
+
 @click.command("inspect", short_help="Show what is in a model, what it needs, and whether it fits.")
 @model_command
 @click.option("--dump", is_flag=True, help="Also print the graph after the passes.")
@@ -92,6 +106,8 @@ def command(
 
     def described(one: Build, own: BuildInfo) -> dict[str, Any]:
         streams, alone = one.graph.streaming is not None, not isinstance(build, ProgramBuild)
+        if request.choices.get("npu"):
+            _check_tosa(talk, one)
         counts = alone and not (streams or no_count or overflow)
         counted, reason = _counted(talk, one) if counts else (None, None)
         found = inspect_build(one, own, counted) | ({"counts_reason": reason} if reason else {})

@@ -172,6 +172,8 @@ class Request:
     def compile_graphs(self, talk: Talk, *, to_run: bool = False) -> tuple[Build, Graphs] | ProgramBuild:
         """Capture, quantize if asked to, and plan; what has several entry points is not quantized."""
         # A wrong name is reported before PyTorch is loaded.
+        if self.choices.get("npu"):
+            self._check_npu(to_run)
         board = runnable_board(self.board) if to_run else boards.load(self.board)
         model = self._captured(talk)
         from pilotlight.compiler import compile
@@ -190,6 +192,15 @@ class Request:
         with talk.stage(f"planning for {board.name}"):
             build = compile(step, board=board, source=self.source or self.model, **self.choices)
         return build, graphs
+
+    def _check_npu(self, to_run: bool) -> None:
+        from pilotlight.npu.vela import check_configuration
+
+        npu = check_configuration(self.choices["npu"])
+        if to_run:
+            from pilotlight.compiler import not_run
+
+            raise not_run(npu)
 
     def _streamed(self, graph: Any) -> Any:
         """The step of a streaming model, if that is asked for."""
@@ -455,5 +466,9 @@ _CHOICES: dict[str, Callable[[Any], Any]] = {
     "backends": click.option(
         "--backend", "backends", multiple=True, metavar="NAME",
         help="An engine that computes what it takes of the model; may be repeated, the first one chooses first.",
+    ),
+    "npu": click.option(
+        "--npu", metavar="CONFIG",
+        help="An Ethos-U that computes what it takes of an int8 model, such as ethos-u55-128, on a board that has one.",
     ),
 }

@@ -43,6 +43,8 @@ class Step:
         self.micro: set[str] = set()  # assembly micro-kernels
         self.files: dict[str, str] = {}  # C and assembly that a kernel brings along
         self.stack: dict[str, int] = {}  # bytes of stack of the assembly functions in them
+        self.needs: dict[str, None] = {}  # functions that the project has to bring
+        self.fails = False  # it may end the run, which then returns its error
         self._locate = locate
         self._scratch = scratch
 
@@ -61,11 +63,13 @@ class Step:
         self.use(*inner.kernels)
         self.micro |= inner.micro
         self.bring(inner.files, inner.stack)
+        self.needs |= inner.needs
+        self.fails = self.fails or inner.fails
 
     @contextlib.contextmanager
     def block(self, head: str) -> Iterator[None]:
         """Lines inside braces after `head`, such as `for (;;)`."""
-        self.line(f"{head} {{")
+        self.line(f"{head} {{".lstrip())
         outside, self.lines = self.lines, []
         yield
         inside = "\n".join(self.lines)
@@ -107,6 +111,14 @@ class Step:
     def call(self, function: str, *args: Any) -> None:
         """A call, one line where it fits."""
         self.line(wrap(f"{function}({', '.join(str(a) for a in args)});", "    "))
+
+    def call_or_return(self, function: str, *args: Any) -> None:
+        """A call of a function that returns 0, or an error that the run ends with."""
+        self.fails = True
+        with self.block(""):
+            self.line(wrap(f"const int32_t status = {function}({', '.join(str(a) for a in args)});", "    "))
+            with self.block("if (status != 0)"):
+                self.line("return status;")
 
 
 def pointer(ctype: str, base: str, offset: int) -> str:

@@ -72,6 +72,8 @@ class _Collected:
     micro: set[str] = field(default_factory=set)
     files: dict[str, str] = field(default_factory=dict)  # that kernels bring along
     stack: dict[str, int] = field(default_factory=dict)  # of assembly functions in them
+    needs: dict[str, None] = field(default_factory=dict)  # functions that the project has to bring
+    fails: bool = False  # a run returns an error
 
     def bring(self, step: Step) -> None:
         """The files of a step's kernels; two of one name must be the same."""
@@ -81,6 +83,8 @@ class _Collected:
                     f"two kernels bring different files called {name}", hint="rename one of them", kind="bad-kernel"
                 )
         self.stack |= step.stack
+        self.needs |= step.needs
+        self.fails = self.fails or step.fails
 
 
 def emit_module(
@@ -108,13 +112,18 @@ def emit_program(
     graphs = [plan.graph for plan in plans.values()]
     state_size = max(plan.state_size for plan in plans.values())
     stream = push_interface(graphs[0], state_size)
+    if stream is not None and collected.fails:
+        raise PilotlightError(
+            f"{name} streams, and a step of it that fails would have nobody to tell",
+            hint="leave out what computes on another engine, or compile without streaming", kind="unsupported",
+        )
     if stream is not None and stream["pushes"]:
         collected.kernels["mem"] = None
     common = {
         "name": name, "NAME": name.upper(), "version": __version__, "summary": in_comment(summarize(graphs, source)),
         "arena_size": max(1, *(plan.arena.size for plan in plans.values())),
         "state_size": state_size + (stream["bytes"] if stream else 0), "weights_size": weights.size,
-        "keep_inputs": keep_inputs, "entries": entries, "stream": stream,
+        "keep_inputs": keep_inputs, "entries": entries, "stream": stream, "fails": collected.fails,
         "notes": {in_comment(key): in_comment(text) for key, text in graphs[0].notes.items()},
     }
     micro_text, stack = assembly(collected.micro, name, target)
@@ -143,6 +152,8 @@ def emit_program(
     files |= _own_files(collected, files)
     sources += [file for file in collected.files if file.endswith((".c", ".S"))]
     metadata = describe_module(plans, common, sources, asm_stack)
+    if collected.needs:
+        metadata["needs"] = list(collected.needs)
     if stream is not None:
         metadata["stream"] = {key: stream[key] for key in ("hop", "latency", "rate", "warm", "pushes", "bytes")}
     metadata["pools"] = {

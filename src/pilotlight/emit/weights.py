@@ -21,11 +21,11 @@ class Weights:
 
     def offset(self, value: Value) -> int:
         assert value.data is not None
-        return self.add(np.ascontiguousarray(value.data))
+        return self.add(np.ascontiguousarray(value.data), value.align)
 
-    def add(self, array: np.ndarray) -> int:
+    def add(self, array: np.ndarray, least: int = 4) -> int:
         """The offset of an array's bytes, aligned for its element type and for word loads."""
-        align = max(4, array.itemsize)
+        align = max(least, array.itemsize)
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         key = (align, data.nbytes, hashlib.sha256(data).digest())
         if key not in self._offsets:

@@ -26,6 +26,6 @@ def file_rows(build: Image) -> list[dict[str, Any]]:
     }
     return [
         {"file": file, "bytes": len(content.encode() if isinstance(content, str) else content),
-         "what": what.get(file, "")}
+         "what": what.get(file, "called by the model" if file.endswith((".c", ".h", ".S")) else "")}
         for file, content in (build.written or build.module.files).items()
     ]

@@ -50,6 +50,7 @@ class Value:
     shape: Shape
     data: np.ndarray | None = None
     quant: Quant | None = None  # of integers that stand for real numbers
+    align: int = 4  # of a constant in memory, in bytes, where its type does not ask for more
 
     @property
     def elements(self) -> int:

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ def program() -> str | None:
     return beside or shutil.which(PROGRAM)
 
 
-def run(graph: TosaGraph, inputs: list[np.ndarray]) -> list[np.ndarray]:
+def run(graph: TosaGraph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The results of a graph."""
     found = program()
     if found is None:

@@ -21,8 +21,9 @@ class Extern:
     """A call `function(inputs..., constants..., outputs...[, scratch][, more...])`, as data.
 
     Pointers have the C types of their tensors, scratch is a `void *` that is aligned to 8 bytes; tensors and constants
-    are aligned to 4 bytes at least. `files` become part of the generated folder: those that end in .c and .S are
-    compiled, those that end in .h are included by the generated C and declare the function.
+    are aligned to 4 bytes, constants and scratch to `align` where that is more. `files` become part of the generated
+    folder: those that end in .c and .S are compiled, those that end in .h are included by the generated C and declare
+    the function.
     """
 
     function: str
@@ -32,6 +33,10 @@ class Extern:
     overlaps: Mapping[tuple[int, int], int] = field(default_factory=dict)  # as `Op.overlaps`; default: none
     stack: Mapping[str, int] = field(default_factory=dict)  # bytes of stack of each assembly function in `files`
     more: tuple[int | float | str, ...] = ()  # further arguments, such as sizes
+    align: int = 4  # of the constants and of scratch, in bytes: up to 16
+    fails: bool = False  # it returns int32_t: 0, or an error that the run then ends with and returns
+    needs: tuple[str, ...] = ()  # functions that `files` call and the project brings, such as those of a driver
+    figures: Mapping[str, Any] = field(default_factory=dict)  # about the call, for reports
     called: str = ""  # for people, where that is not the backend's name
 
     def __repr__(self) -> str:
@@ -78,16 +83,24 @@ class ExternCall(Op):
     def emit(self, node: Node, c: Step) -> None:
         extern = _extern(node)
         c.bring(extern.files, extern.stack)
+        c.needs.update(dict.fromkeys(extern.needs))
         scratch = [c.scratch("void")] if extern.scratch else []
         reads, writes = [c.read(v) for v in node.inputs], [c.write(v) for v in node.outputs]
-        c.call(extern.function, *reads, *writes, *scratch, *map(c_number, extern.more))
+        arguments = (*reads, *writes, *scratch, *map(c_number, extern.more))
+        if extern.fails:
+            c.call_or_return(extern.function, *arguments)
+        else:
+            c.call(extern.function, *arguments)
 
 
 def extern_node(backend: str, part: Graph, extern: Extern, outer: Graph, node: Node) -> None:
     """Make `node`, whose inputs and outputs are those of the part, the call that takes the part's place."""
     node.op = ExternCall.name
     node.attrs = {"backend": backend, "part": part, "extern": extern}
-    node.inputs = [*node.inputs, *(outer.constant(np.ascontiguousarray(c), "extern") for c in extern.constants)]
+    constants = [outer.constant(np.ascontiguousarray(c), "extern") for c in extern.constants]
+    for constant in constants:
+        constant.align = extern.align
+    node.inputs = [*node.inputs, *constants]
 
 
 def _part(node: Node) -> Graph:

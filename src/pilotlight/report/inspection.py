@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pilotlight.report.backends import backend_tables
 from pilotlight.report.style import BAD, GOOD, HEAD, QUIET, number, share, size, table
 from pilotlight.report.summary import run_title, summary_table
 
@@ -20,6 +21,7 @@ def inspection_tables(found: dict[str, Any]) -> Iterator[RenderableType]:
     yield Text(f"{number(found['parameters'])} parameters{captured}")
     yield _operators(found)
     yield summary_table(found)
+    yield from backend_tables(found)
     if found["memory"]:
         yield _memories(found)
 

@@ -122,7 +122,7 @@ def build_model(
             raise _no_sanitizers(compiler)
         return _Builder(model, board, found, work, optimize, watch if debug else 0).host(sanitize)
     place = board.placement(weights_in, arena_in)
-    runs = board.emulator is not None if harness is None else harness
+    runs = (board.emulator is not None if harness is None else harness) and not model.needs
     reason = None if compiler else reason_without(board, need_compiler)
     if reason:
         sizes = Sizes(None, model.weights_bytes, 0, None, 0, reason)
@@ -165,7 +165,8 @@ class _Builder:
             marked = [*looked_at(self.model, plain, [self.optimize]), *self._server(place)]
         self._compile([*plain, *marked])
         self._write("model.ld", model_script(self.model.name, self.board, place, self._kept()))
-        alone = self._link(f"{self.model.name}.model.elf", "model.ld", self.model.entries[0].function, plain)
+        absent = [f"-Wl,--defsym={name}=0" for name in self.model.needs]
+        alone = self._link(f"{self.model.name}.model.elf", "model.ld", self.model.entries[0].function, plain, absent)
         stack = self._stack(alone, plain)
         info = BuildInfo(
             folder=self.model,
@@ -176,7 +177,7 @@ class _Builder:
             model_image=alone,
             sizes=model_sizes(alone),
             stack=stack,
-            stack_reason=NO_ANALYSIS if stack is None else None,
+            stack_reason=self._no_stack() if stack is None else None,
             memory=(),
         )
         if not marked:
@@ -290,9 +291,17 @@ class _Builder:
         return [*(entry.function for entry in self.model.entries), *weights]
 
     def _stack(self, elf: Path, units: list[Unit]) -> int | None:
+        if self.model.needs:
+            return None
         usage = [path for unit in units if (path := self.work / unit.usage).exists()]
         functions = [entry.function for entry in self.model.entries]
         return stack_bytes(self.toolchain, elf, functions, usage, self.model.asm_stack)
+
+    def _no_stack(self) -> str:
+        """Why the stack is not known."""
+        if self.model.needs:
+            return f"the stack of {self.model.needs[0]} and of what it calls is not known"
+        return NO_ANALYSIS
 
     def _with_ports(self) -> Path:
         self._write("pl_ports.h", ports_header(self.model))

@@ -50,6 +50,7 @@ class ModelFolder:
     state_bytes: int
     weights_bytes: int
     build_id: int  # of 32 bits, the same for the same files
+    needs: tuple[str, ...] = ()  # functions that the project has to bring, such as those of a driver
 
     @property
     def inputs(self) -> tuple[FolderPort, ...]:
@@ -83,6 +84,7 @@ def read_folder(path: Path) -> ModelFolder:
             state_bytes=data["state_bytes"],
             weights_bytes=data["weights_bytes"],
             build_id=_build_id(path, ["metadata.json", *data["sources"], f"{data['name']}_weights.bin"]),
+            needs=tuple(data.get("needs") or ()),
         )
     except OSError as error:
         raise PilotlightError(
