@@ -13,9 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from networks import HERE, NETWORKS, TRAINED, load
-
 import pilotlight as pl
+from networks import HERE, NETWORKS, TRAINED, load
 from pilotlight.compiler import Build
 from pilotlight.graph import Graph
 from pilotlight.graph.evaluate import trace
@@ -25,6 +24,14 @@ from pilotlight.npu.vela import family
 CONFIGURATIONS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
 HEAD = ["network", "NPU", "operators", "parts", "stays", "bytes in", "bytes out", "samples", "same integers",
         "cycles (est.)", "SRAM", "flash", "commands"]
+
+TEXT = """# MLPerf Tiny networks on Ethos-U NPUs
+
+One run of `make npu`, {weights} weights, int8. *Same integers*: on every sample Arm's TOSA reference model gave the
+bytes of our integer reference for every tensor of the part that is handed over. The last four columns are Vela's own
+report: its estimate of cycles, and bytes (SRAM holds the NPU's feature maps, flash its weights). The command streams
+were not executed: no emulator has an Ethos-U.
+"""
 
 
 def board_with(npu: str, folder: Path) -> Path:
@@ -75,16 +82,10 @@ def main() -> None:
                 cells = row(name, graph, npu, Path(folder), samples[:most])
                 lines.append("| " + " | ".join(cells) + " |")
                 print(lines[-1], file=sys.stderr)
-    (HERE / "npu.md").write_text(f"""# MLPerf Tiny networks on Ethos-U NPUs
-
-One run of `make npu`, {"trained" if trained else "random"} weights, int8. *Same integers*: Arm's TOSA reference model gave
-the bytes of our integer reference on every sample, for every part that is handed over. The last four columns are Vela's own
-report: its estimate of cycles, and bytes (SRAM holds the NPU's feature maps, flash its weights). The command streams were
-not executed: no emulator has an Ethos-U.
-
-| {" | ".join(HEAD)} |
-|{"|".join("---" if k < 5 else "---:" for k in range(len(HEAD)))}|
-""" + "\n".join(lines) + "\n")
+    rule = "|".join("---" if k < 5 else "---:" for k in range(len(HEAD)))
+    told = TEXT.format(weights="trained" if trained else "random")
+    table = "\n".join([f"| {' | '.join(HEAD)} |", f"|{rule}|", *lines])
+    (HERE / "npu.md").write_text(f"{told}\n{table}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def optimize(
         for attribute, inner in node.subgraphs.items():
             node.attrs[attribute] = optimize(inner, keep_io=True, float_io=True, check=check)
     for name, step in passes(keep_io, float_io, keep_states) if chosen is None else chosen:
-        graph = hand_over(step(graph), backends) if name == HAND_OVER else step(graph)
+        graph = hand_over(remove_dead(step(graph)), backends) if name == HAND_OVER and backends else step(graph)
         if check:
             verify(graph, after=name)
     return graph
