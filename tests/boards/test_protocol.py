@@ -379,7 +379,7 @@ def test_code_is_loaded_and_called(name: str, emulator: str, codes: dict[bytes, 
         with pytest.raises(PilotlightError, match=f"{name} has 0 bytes of RAM for code"):
             dev.call(TIMES_THREE)
         with dev._talk() as client, pytest.raises(PilotlightError, match="unknown command"):
-            client.call(TIMES_THREE, 1)
+            client.load(TIMES_THREE)
 
 
 def test_cycles_of_each_step(tmp_path: Path) -> None:

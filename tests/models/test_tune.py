@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import unicorn
 from torch import nn
 
 import pilotlight as pl
 from pilotlight.codegen.target import Target
+from pilotlight.device.inprocess import InProcessDevice
 from pilotlight.errors import PilotlightError
 from pilotlight.fleet import chosen_workers
 from pilotlight.kernels.candidate import Candidate
@@ -23,9 +26,11 @@ from pilotlight.kernels.registry import offers, withdraw
 from pilotlight.quantize import quantize
 from pilotlight.selection import Offers
 from pilotlight.session import run_session
+from pilotlight.toolchain import BuildInfo, build_model
 from pilotlight.trials.confirm import confirm, tuned_build
 from pilotlight.trials.image import CRASHES, DIFFERS, run_batch
 from pilotlight.trials.search import Limits, Search
+from pilotlight.trials.window import WindowTrials
 from pilotlight.tune.costs import Cost, Costs, Origin, read_costs
 from pilotlight.tune.network import Network, Room
 from support.command_line import call
@@ -98,6 +103,64 @@ def test_layers_of_one_shape_share_what_was_measured(searched: Search, tmp_path:
     assert names[0] == min(found, key=lambda name: found[name].value)
     plain = pl.compile(graph, board=BOARD).plan.steps[1].attrs["candidate"].name
     assert names[1] == plain and run_session(build, samples).match
+
+
+class NoisyBoard(InProcessDevice):
+    """An emulated board whose counter of cycles goes by the bytes of code that are executed, with noise."""
+
+    def __init__(self, build: BuildInfo):
+        self.executed = 0
+        self.noise = random.Random(1)
+        super().__init__(build, 60.0, False)
+        self._machine.uc.hook_add(unicorn.UC_HOOK_BLOCK, self._block)
+
+    def _block(self, uc: unicorn.Uc, address: int, size: int, data: object) -> None:
+        self.executed += size
+
+    def call_code(self, argument: int = 0, offset: int = 0) -> tuple[int, int | None]:
+        before = self.executed
+        result, _ = super().call_code(argument, offset)
+        late = self.noise.choice([1.0, 1.0, 1.001, 1.01, 3.0])  # an interrupt now and then
+        return result, round((self.executed - before) * late)
+
+
+@pytest.mark.usefixtures("broken_kernels")
+def test_a_board_times_the_best_candidates_from_ram(tmp_path: Path) -> None:
+    build = pl.compile(small_net(), board=BOARD, emulator="unicorn")
+    search = Search(build, Costs(Origin.of(build.board)))
+    search.layers = search.layers[1:]
+    (layer,) = search.layers
+    names = [search.default(layer), "dsp.conv.p1", "dsp.conv.p6", "test.wrong"]
+    for name in names:  # estimates that are wrong: the board knows better
+        search.costs.add(layer.key, name, Cost(1000 - 100 * names.index(name)))
+    server = pl.compile(pl.capture(nn.ReLU(), (torch.randn(6),), "net"), board=BOARD).write(tmp_path / "server")
+    info = build_model(server, build.board, tmp_path / "work", debug=True, window=16384)
+    with NoisyBoard(info) as board:
+        search.time(WindowTrials(board, build.board))
+    found = search.costs.of(layer.key)
+    assert found["test.wrong"].failure == DIFFERS
+    timed = {name: cost.timed or 0 for name, cost in found.items() if cost.failure is None}
+    assert set(timed) == set(names[:3]) and timed["dsp.conv.p1"] > 1.3 * timed["dsp.conv.p6"]
+    assert found["dsp.conv.p1"].instructions == 900  # what the emulated core counted stays
+    search.costs.write(tmp_path / "t")
+    again = read_costs([tmp_path / "t"], build.board)
+    assert again.text() == search.costs.text() and again.board == BOARD
+    chosen = tuned_build(build, tmp_path / "t").selection
+    assert min(timed, key=lambda name: timed[name]) in {choice.candidate.name for choice in chosen.choices.values()}
+    with pytest.raises(PilotlightError, match="was timed on a board mps2-an386, this is for netduinoplus2"):
+        read_costs([tmp_path / "t"], pl.boards.load("netduinoplus2"))
+
+
+def test_a_board_without_a_counter_or_with_a_small_window_is_refused(searched: Search, tmp_path: Path) -> None:
+    server = pl.compile(pl.capture(nn.ReLU(), (torch.randn(6),), "net"), board=BOARD).write(tmp_path / "server")
+    info = build_model(server, searched.build.board, tmp_path / "work", debug=True)
+    with InProcessDevice(info, 60.0, False) as board, pytest.raises(PilotlightError, match="does not count cycles"):
+        WindowTrials(board, searched.build.board)
+    few = Search(searched.build, Costs(searched.costs.origin))
+    few.costs.merge(searched.costs)
+    with NoisyBoard(info) as noisy:
+        few.time(WindowTrials(noisy, searched.build.board), best=0)
+    assert few.costs.layers == searched.costs.layers  # nothing fits 1,024 bytes, and nothing is dropped for it
 
 
 @pytest.fixture

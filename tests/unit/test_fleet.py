@@ -47,8 +47,8 @@ def test_processes_here_give_each_item_once(tmp_path: Path) -> None:
     found = dict(LocalWorkers(1).spread(fleet_work.square, items))
     assert found == {item: item[1] ** 2 for item in items}
     assert list(LocalWorkers(1).spread(fleet_work.square, items, until=time.monotonic())) == []
-    with pytest.raises(ValueError, match="nobody can do 1"):
-        list(LocalWorkers(2).spread(fleet_work.never, [1, 2]))
+    with LocalWorkers(2) as workers, pytest.raises(ValueError, match="nobody can do"):
+        list(workers.spread(fleet_work.never, [1, 2]))
     lost: list[int] = []
     assert not list(LocalWorkers(1).spread(fleet_work.never, [1, 2], failed=lambda item, error: lost.append(item)))
     assert lost == [1, 2]

@@ -69,7 +69,7 @@ def test_another_core_with_the_same_instructions_is_another_core(tmp_path: Path)
         ('format = 1\nHEAD\nlayers = 3', "layers is not a table"),
         ('format = 1\nHEAD\n[layers]\nx = 3', "'x' is not a table"),
         ('format = 1\nHEAD\n[layers.x]\nk = [1.5]', "x, k: .1.5. is neither"),
-        ('format = 1\nHEAD\n[layers.x]\nk = [1, 2, 3]', "is neither one or two counts nor a reason"),
+        ('format = 1\nHEAD\n[layers.x]\nk = [1, 2, 3, 4]', "is neither one to three counts nor a reason"),
         ('format = 1\nHEAD\n[layers.x]\nk = [-1]', "is neither"),
         ('format = 1\nHEAD\n[layers.x]\nk = [true]', "is neither"),
     ],

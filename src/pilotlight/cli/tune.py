@@ -39,10 +39,12 @@ class Duration(click.ParamType):
 @click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Measure at most N candidates.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes; default: one for each core.")
 @click.option("--dask", metavar="tcp://HOST:PORT", help="The scheduler of a Dask cluster whose workers measure.")
+@click.option("--device", "port", metavar="PORT",
+              help="Also time the best candidates on a board whose device server has a window: /dev/ttyACM0, tcp://…")
 @click.option("--explain", is_flag=True, help="Show for each layer what won over what, and by how much.")
 def command(
     talk: Talk, request: Request, out: Path, seconds: float | None, trials: int | None, jobs: int | None,
-    dask: str | None, explain: bool,
+    dask: str | None, port: str | None, explain: bool,
 ) -> int:
     """Try the kernels that can compute each layer, with patches and packing of many sizes, on the emulated core:
     hundreds in a few images, each compared with the integers that the layer has to give and counted exactly. Then plan
@@ -55,10 +57,12 @@ def command(
     if dask is not None and jobs is not None:
         raise PilotlightError("--jobs is for this computer, --dask for others", hint="omit one of them", kind="usage")
     build = request.compile(talk, to_run=True)
+    from pilotlight.device import connect
     from pilotlight.fleet import chosen_workers, usable_cores
     from pilotlight.programs import ProgramBuild
     from pilotlight.trials.confirm import confirm
     from pilotlight.trials.search import Limits, Search
+    from pilotlight.trials.window import WindowTrials
     from pilotlight.tune.costs import read_costs
 
     if isinstance(build, ProgramBuild):
@@ -92,6 +96,9 @@ def command(
         except KeyboardInterrupt:
             interrupted = True
             talk.note("interrupted: what was measured is kept")
+    if port is not None and not interrupted:
+        with talk.stage(f"timing on {port}") as stage, connect(port) as board:
+            search.time(WindowTrials(board, build.board, build.options.toolchain), stage.done)
     search.costs.write(out)
     with talk.stage(f"running on {build.board.name} with and without"):
         before, after = confirm(search, out)

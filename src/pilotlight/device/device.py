@@ -148,13 +148,29 @@ class Device:
     def call(self, code: bytes, argument: int = 0) -> int:
         """Loads position-independent code of the board's core into its RAM and calls it as `uint32_t f(uint32_t)`. Only
         in a build with a window for it, as debug builds for boards have."""
+        self.load_code(code)
+        return self.call_code(argument)[0]
+
+    @property
+    def window_bytes(self) -> int:
+        """How much code can be loaded."""
+        with self._talk() as client:
+            return client.facts.window
+
+    def load_code(self, code: bytes) -> None:
+        """The same in two steps: code into RAM, ..."""
         with self._talk() as client:
             if len(code) > client.facts.window:
                 raise PilotlightError(
                     f"{self.name} has {client.facts.window} bytes of RAM for code, got {len(code)}",
                     hint="build it with debug=True, or with a larger PL_WINDOW_BYTES", kind="usage",
                 )
-            return client.call(code, argument)[0]
+            client.load(code)
+
+    def call_code(self, argument: int = 0, offset: int = 0) -> tuple[int, int | None]:
+        """... and its call at an offset, as often as wanted: the result, and the cycles where the board counts them."""
+        with self._talk() as client:
+            return client.call(argument, offset)
 
     def wait_longer(self, timeout: float) -> None:
         """How long an answer may take from now on."""

@@ -149,10 +149,13 @@ class Client:
         """What was kept."""
         return self.ask([Command("V", length=length)])[0]
 
-    def call(self, code: bytes, argument: int) -> tuple[int, int | None]:
-        """Loads code into the window and calls it; its result, and its cycles where they are counted."""
-        arguments = struct.pack("<II", 0, argument)
-        commands = [Command("P", data=code), Command("K", arguments), Command("U", length=8)]
+    def load(self, code: bytes) -> None:
+        """Loads code into the window."""
+        self.ask([Command("P", data=code)])
+
+    def call(self, argument: int, offset: int = 0) -> tuple[int, int | None]:
+        """Calls what was loaded; its result, and its cycles where they are counted."""
+        commands = [Command("K", struct.pack("<II", offset, argument)), Command("U", length=8)]
         result, cycles = struct.unpack("<II", self.ask(commands)[0])
         return result, cycles if self.facts.features & 2 else None
 

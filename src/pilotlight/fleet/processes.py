@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import signal
@@ -10,7 +9,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from itertools import islice
-from typing import TypeVar
+from types import TracebackType
+from typing import Self, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -23,10 +23,19 @@ def usable_cores() -> int:
 
 
 class LocalWorkers:
-    """Processes of this computer; a single one is this process."""
+    """Processes of this computer, which are started once; a single one is this process."""
 
     def __init__(self, jobs: int = 1):
         self.jobs = jobs
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end(at_once=error is not None)
 
     def spread(
         self, function: Callable[[Item], Result], items: Iterable[Item], *, until: float | None = None,
@@ -48,37 +57,44 @@ class LocalWorkers:
                     continue
                 yield item, result
             return
-        with _processes(self.jobs) as pool:
-            running: dict[Future[Result], Item] = {}
-            while True:
-                room = _IN_FLIGHT * self.jobs - len(running)
-                if until is None or time.monotonic() < until:
-                    running |= {pool.submit(function, item): item for item in islice(waiting, room)}
-                if not running:
-                    return
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    item, why = running.pop(future), future.exception()
-                    if why is None:
-                        yield item, future.result()
-                    elif failed is None or not isinstance(why, Exception):
-                        raise why
-                    else:
-                        failed(item, why)
+        try:
+            yield from self._spread(function, waiting, until, failed)
+        except BaseException:  # or nobody listens any more
+            self._end(at_once=True)
+            raise
 
+    def _spread(
+        self, function: Callable[[Item], Result], waiting: Iterator[Item], until: float | None,
+        failed: Callable[[Item, Exception], None] | None,
+    ) -> Iterator[tuple[Item, Result]]:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(self.jobs, multiprocessing.get_context("spawn"), _begin_worker)
+        running: dict[Future[Result], Item] = {}
+        while True:
+            room = _IN_FLIGHT * self.jobs - len(running)
+            if until is None or time.monotonic() < until:
+                running |= {self._pool.submit(function, item): item for item in islice(waiting, room)}
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                item, why = running.pop(future), future.exception()
+                if why is None:
+                    yield item, future.result()
+                elif failed is None or not isinstance(why, Exception):
+                    raise why
+                else:
+                    failed(item, why)
 
-@contextlib.contextmanager
-def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end with the block, however it is left; Ctrl-C is for the one that waits for them."""
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _ignore_interrupts)
-    try:
-        yield pool
-    except BaseException:
-        for process in list(getattr(pool, "_processes", {}).values()):
+    def _end(self, at_once: bool) -> None:
+        pool, self._pool = self._pool, None
+        if pool is None:
+            return
+        for process in list(getattr(pool, "_processes", {}).values()) if at_once else ():
             process.terminate()
-        raise
-    finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _ignore_interrupts() -> None:
+def _begin_worker() -> None:
+    """One core is enough for each, and they end when they are told to, not by the terminal's Ctrl-C."""
+    os.environ["OMP_NUM_THREADS"] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)

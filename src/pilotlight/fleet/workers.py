@@ -32,7 +32,8 @@ class Workers(Protocol):
 def chosen_workers(jobs: int, dask: str | None = None, note: Note = print) -> Iterator[Workers]:
     """The cluster whose scheduler is at an address, or processes here; `note` is told what happens to a cluster."""
     if dask is None:
-        yield LocalWorkers(jobs)
+        with LocalWorkers(jobs) as workers:
+            yield workers
         return
     from pilotlight.fleet.cluster import Cluster  # needs Dask, which is optional
 

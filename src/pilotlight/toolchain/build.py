@@ -36,6 +36,7 @@ _OPTIMIZE = {
 # What the server and the start-up code use besides the model, with room for a fault's message.
 _HARNESS_STACK = 576
 WATCH_BYTES = 1024  # that a debug build keeps of a step, unless more are asked for
+WINDOW_BYTES = 1024  # of code that a debug build for a board can be given
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,7 @@ def build_model(
     debug: bool = False,
     watch: int = WATCH_BYTES,
     figures: bool = True,
+    window: int = WINDOW_BYTES,
 ) -> BuildInfo:
     """Compiles and links a generated folder for a board.
 
@@ -106,7 +108,8 @@ def build_model(
     compiler: one of options.TOOLCHAINS; default: GCC where it is installed.
     harness: also make the image that boots; default: for boards that QEMU emulates.
     debug: its server can read what each step leaves in the arena (Device.intermediate) and, on a board, load and call
-    code (Device.call); steps are not counted then. watch: how many bytes of a step it keeps in a run.
+    code (Device.call); steps are not counted then. watch: how many bytes of a step it keeps in a run; window: how many
+    bytes of code it has room for.
     figures=False: only the image that boots, sooner; its steps cannot be counted, and code sizes are unknown.
     """
     if optimize not in _OPTIMIZE["gcc"]:
@@ -128,7 +131,7 @@ def build_model(
         sizes = Sizes(None, model.weights_bytes, 0, None, 0, reason)
         info = BuildInfo(model, board, None, work, None, None, sizes, None, reason, ())
     else:
-        builder = _Builder(model, board, find(board, compiler), work, optimize, watch if debug else 0)
+        builder = _Builder(model, board, find(board, compiler), work, optimize, watch if debug else 0, window)
         info = builder.bare(place, check, runs) if figures else builder.image_only(place)
     uses = memory_use(board, place, model, info.sizes, info.stack)
     if check:
@@ -151,6 +154,7 @@ class _Builder:
     work: Path
     goal: str
     watch: int = 0  # of a debug build
+    window: int = WINDOW_BYTES
 
     @property
     def optimize(self) -> str:
@@ -204,7 +208,7 @@ class _Builder:
 
     def _server(self, place: Placement) -> list[Unit]:
         buffers = buffer_flags(self.board.memory(place.stack).size)
-        return server_units(self.model, self._with_ports(), self._startup(), buffers, self.watch)
+        return server_units(self.model, self._with_ports(), self._startup(), buffers, self.watch, self.window)
 
     def _link_image(self, units: list[Unit], place: Placement, stack: int | None) -> Path:
         self._write("board.ld", board_script(self.model.name, self.board, place, (stack or 0) + _HARNESS_STACK))

@@ -31,7 +31,6 @@ _FLAGS = [
 ]
 # From so much RAM on: the server's transfer buffer, and how much it sends at once. Few calls are fast in an emulator.
 _BUFFERS = ((0x100000, 8192, 4096), (0x10000, 1024, 256), (0, 256, 256))
-_WINDOW = "-DPL_WINDOW_BYTES=1024u"
 # GCC makes calls of memmove out of loops, and there is no library; zig has one.
 _KIND_FLAGS = {"gcc": ("-fstack-usage", "-fno-tree-loop-distribute-patterns"), "zig": zig.COMPILE}
 
@@ -70,10 +69,11 @@ def stepped_units(model: ModelFolder, plain: list[Unit], flags: Iterable[str]) -
 
 
 def server_units(
-    model: ModelFolder, work: Path, startup: str | None, flags: Iterable[str] = (), watch: int = 0
+    model: ModelFolder, work: Path, startup: str | None, flags: Iterable[str] = (), watch: int = 0, window: int = 0
 ) -> list[Unit]:
     """Test driver and, for a board, start-up; pl_ports.h is expected in the work folder. Nothing that lies in the
-    model's folder may hide <stdint.h>, hence -iquote. `watch`: of a debug build, how many bytes of a step it keeps."""
+    model's folder may hide <stdint.h>, hence -iquote. `watch` and `window`: of a debug build, how many bytes
+    of a step it keeps and, on a board, how many of code it takes."""
     include = [part for folder in (DEVICE_SOURCES, work, model.path) for part in ("-iquote", str(folder))]
     if startup is None:
         names, kind = _HOST, ["-O1", "-DPL_BUFFER_BYTES=65536u"]
@@ -82,7 +82,7 @@ def server_units(
     if watch:
         names, kind = (*names, "steps.c"), [*kind, "-DPL_STEPS", f"-DPL_WATCH_BYTES={watch}u"]
         if startup is not None:
-            names, kind = (*names, "window.c"), [*kind, _WINDOW]
+            names, kind = (*names, "window.c"), [*kind, f"-DPL_WINDOW_BYTES={window}u"]
     return [_unit("server", DEVICE_SOURCES / name, [*kind, *flags, *include]) for name in names]
 
 

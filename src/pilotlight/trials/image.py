@@ -67,8 +67,8 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class _Entry:
-    """One candidate of one layer."""
+class TrialEntry:
+    """One candidate of one layer, with an input and what it must give."""
 
     key: str
     candidate: Candidate
@@ -92,11 +92,12 @@ def alone(node: Node) -> Graph:
 def run_batch(batch: Batch) -> list[Measurement]:
     """All candidates of a batch; what does not fit one image is tried in two."""
     target = Target.of(batch.board, measured=True)
-    entries = [entry for trial in batch.trials for entry in _entries(trial, target)]
+    entries = [entry for trial in batch.trials for entry in trial_entries(trial, target)]
     return list(_measure(batch, target, entries))
 
 
-def _entries(trial: Trial, target: Target) -> Iterator[_Entry]:
+def trial_entries(trial: Trial, target: Target) -> Iterator[TrialEntry]:
+    """The candidates of a layer, each planned by itself, with an input and what it must give."""
     (node,) = trial.graph.nodes
     offered = ops.get(node.op).candidates(node, target)
     if layer_key(node, offered) != trial.key:
@@ -111,7 +112,7 @@ def _entries(trial: Trial, target: Target) -> Iterator[_Entry]:
         if candidate.name in trial.names:
             selection = Selection({node: choice(candidate, MEASURED, offered)})
             plan = make_plan(prepare(trial.graph, target, selection))
-            yield _Entry(trial.key, candidate, plan, x, expected)
+            yield TrialEntry(trial.key, candidate, plan, x, expected)
 
 
 def _tensor(result: torch.Tensor | Sequence[torch.Tensor]) -> torch.Tensor:
@@ -126,7 +127,7 @@ def _sample(key: str, value: Value) -> np.ndarray:
     return np.asarray(x)
 
 
-def _measure(batch: Batch, target: Target, entries: list[_Entry]) -> Iterator[Measurement]:
+def _measure(batch: Batch, target: Target, entries: list[TrialEntry]) -> Iterator[Measurement]:
     if not entries:
         return
     with scratch_folder("trial-") as folder:
@@ -143,7 +144,7 @@ def _measure(batch: Batch, target: Target, entries: list[_Entry]) -> Iterator[Me
         yield from _Image(batch, info, entries).run()
 
 
-def _build(batch: Batch, target: Target, entries: Sequence[_Entry], folder: Path) -> BuildInfo:
+def _build(batch: Batch, target: Target, entries: Sequence[TrialEntry], folder: Path) -> BuildInfo:
     plans = {}
     for number, entry in enumerate(entries):
         entry.plan.graph.name = f"{NAME}_c{number}"
@@ -162,7 +163,7 @@ def _build(batch: Batch, target: Target, entries: Sequence[_Entry], folder: Path
 class _Image:
     """A built image; a candidate that stops the board does not keep the others from their turn."""
 
-    def __init__(self, batch: Batch, info: BuildInfo, entries: Sequence[_Entry]):
+    def __init__(self, batch: Batch, info: BuildInfo, entries: Sequence[TrialEntry]):
         self.batch, self.info, self.entries = batch, info, entries
         board = batch.board
         self.code: Disassembly | None = None

@@ -12,10 +12,12 @@ from pilotlight.fleet import LocalWorkers, Workers
 from pilotlight.options import Options
 from pilotlight.selection import Offers
 from pilotlight.trials.image import Batch, Measurement, Trial, alone, run_batch
+from pilotlight.trials.window import TOO_LARGE, WindowTrials
 from pilotlight.tune.costs import Costs
 from pilotlight.tune.layers import TunableLayer, tunable_layers
 
 MOST = 32  # candidates in an image
+BEST = 8  # kernels of a layer that a board times, besides the usual one
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,20 @@ class Search:
             self.seconds = time.monotonic() - begun
             if progress is not None:
                 progress(self)
+
+    def time(self, board: WindowTrials, progress: Callable[[int, int], None] | None = None, best: int = BEST) -> None:
+        """Time the usual kernel and the best ones of each layer on the board itself."""
+        layers = list(self.by_key.values())
+        for done, layer in enumerate(layers, 1):
+            found = {name: cost for name, cost in self.costs.layers.get(layer.key, {}).items() if cost.failure is None}
+            names = sorted(found, key=lambda name: (name != self.default(layer), found[name].value))[: best + 1]
+            known = [Measurement(layer.key, name, found[name]) for name in names]
+            for one in board.measure(Trial(layer.key, alone(layer.node), tuple(names)), known):
+                if one.cost.failure != TOO_LARGE:  # of the window, which says nothing about flash
+                    self.costs.add(one.key, one.name, one.cost)
+            if progress is not None:
+                progress(done, len(layers))
+        self.costs.board = self.build.board.name
 
     @property
     def by_key(self) -> dict[str, TunableLayer]:

@@ -31,13 +31,15 @@ class Cost:
     """What one execution takes, or why there is no such number."""
 
     instructions: int = 0
-    cycles: int | None = None  # estimated, or counted by a board; None where nobody knows
+    cycles: int | None = None  # estimated; None where the core has no table
     failure: str | None = None
+    timed: int | None = None  # cycles that a board counted
 
     @property
     def value(self) -> int:
         """What is minimized."""
-        return self.instructions if self.cycles is None else self.cycles
+        counted = self.instructions if self.cycles is None else self.cycles
+        return counted if self.timed is None else self.timed
 
 
 @dataclass(frozen=True)
@@ -79,19 +81,22 @@ class Costs:
 
     origin: Origin
     layers: dict[str, dict[str, Cost]] = field(default_factory=dict)
+    board: str = ""  # the one that timed some of them: its memories count
 
     def of(self, layer: str) -> Mapping[str, Cost]:
-        """What was measured for a layer."""
-        return self.layers.get(layer, {})
+        """What was measured for a layer; where a board timed some of its kernels, only these can be compared."""
+        found = self.layers.get(layer, {})
+        timed = {name: cost for name, cost in found.items() if cost.timed is not None or cost.failure is not None}
+        return timed if any(cost.timed is not None for cost in timed.values()) else found
 
     def add(self, layer: str, kernel: str, cost: Cost) -> None:
         """Of two measurements of one kernel the larger counts: weights may change a count a little."""
-        known = self.of(layer).get(kernel)
-        worse = known is None or (known.failure is None and (cost.failure is not None or cost.value > known.value))
-        if worse:
+        known = self.layers.get(layer, {}).get(kernel)
+        if known is None or (known.failure is None and _rank(cost) > _rank(known)):
             self.layers.setdefault(layer, {})[kernel] = cost
 
     def merge(self, other: Costs) -> None:
+        self.board = self.board or other.board
         for layer, found in other.layers.items():
             for kernel, cost in found.items():
                 self.add(layer, kernel, cost)
@@ -103,6 +108,7 @@ class Costs:
     def text(self) -> str:
         lines = [_HEAD.rstrip(), f"format = {FORMAT}"]
         lines += [f"{name} = {json.dumps(value)}" for name, value in asdict(self.origin).items()]
+        lines += [f"board = {json.dumps(self.board)}"] if self.board else []
         for layer, found in sorted(self.layers.items()):
             lines += ["", f"[layers.{json.dumps(layer)}]"]
             lines += [f"{json.dumps(kernel)} = {_written(cost)}" for kernel, cost in sorted(found.items())]
@@ -118,18 +124,25 @@ class Costs:
 def _written(cost: Cost) -> str:
     if cost.failure is not None:
         return json.dumps(cost.failure)
-    return json.dumps([cost.instructions] + ([] if cost.cycles is None else [cost.cycles]))
+    numbers = [cost.instructions, cost.cycles or 0, cost.timed] if cost.timed is not None else [
+        cost.instructions, *([] if cost.cycles is None else [cost.cycles])]
+    return json.dumps(numbers)
+
+
+def _rank(cost: Cost) -> tuple[bool, bool, int]:
+    """Which of two measurements stays: failures first, then what a board timed."""
+    return cost.failure is not None, cost.timed is not None, cost.value
 
 
 def read_costs(paths: Iterable[Path | str], board: Board, toolchain: str | None = None) -> Costs:
     """The costs in some files, merged, for a board; stale ones are refused."""
     costs = Costs(Origin.of(board, toolchain))
     for path in map(Path, paths):
-        costs.merge(_read(path, costs.origin))
+        costs.merge(_read(path, costs.origin, board))
     return costs
 
 
-def _read(path: Path, expected: Origin) -> Costs:
+def _read(path: Path, expected: Origin, board: Board) -> Costs:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -146,7 +159,13 @@ def _read(path: Path, expected: Origin) -> Costs:
                 f"{path} is stale: it was measured with {_WHAT[item.name]} {found!r}, this is {wanted!r}",
                 hint="measure again with pilotlight tune --out, into another file if both are needed", kind="stale",
             )
-    costs = Costs(expected)
+    timed_on = data.get("board", "")
+    if timed_on not in ("", board.name):
+        raise PilotlightError(
+            f"{path} was timed on a board {timed_on}, this is for {board.name}",
+            hint="measure this board with pilotlight tune --device", kind="stale",
+        )
+    costs = Costs(expected, board=timed_on)
     for layer, kernel, value in _rows(path, data):
         costs.add(layer, kernel, value)
     return costs
@@ -170,9 +189,10 @@ def _cost(path: Path, where: str, value: Any) -> Cost:
     if isinstance(value, str):
         return Cost(failure=value)
     numbers = value if isinstance(value, list) else []
-    if not 1 <= len(numbers) <= 2 or not all(type(number) is int and number >= 0 for number in numbers):
-        raise _not_costs(path, f"{where}: {value!r} is neither one or two counts nor a reason")
-    return Cost(*numbers)
+    if not 1 <= len(numbers) <= 3 or not all(type(number) is int and number >= 0 for number in numbers):
+        raise _not_costs(path, f"{where}: {value!r} is neither one to three counts nor a reason")
+    instructions, cycles, timed = (*numbers, None, None)[:3]
+    return Cost(instructions, cycles or None, timed=timed)
 
 
 def _not_costs(path: Path, why: str) -> PilotlightError:
