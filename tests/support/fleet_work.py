@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+from pilotlight.errors import MissingToolError
+
 
 def square(item: tuple[Path, int]) -> int:
     """Says which process began it."""
@@ -48,3 +50,8 @@ def slow_in_one_process(item: tuple[Path, int]) -> int:
     except ValueError:
         time.sleep(8)
         return item[1]
+
+
+def misses_a_tool(item: int) -> int:
+    """With an error that cannot be made again from its text."""
+    raise MissingToolError("gcc-nowhere", "gcc-nowhere-package", "to build")

@@ -54,6 +54,12 @@ def test_processes_here_give_each_item_once(tmp_path: Path) -> None:
     assert lost == [1, 2]
 
 
+def test_an_error_comes_back_from_another_process_with_its_hint() -> None:
+    with LocalWorkers(2) as workers, pytest.raises(PilotlightError, match="gcc-nowhere") as caught:
+        list(workers.spread(fleet_work.misses_a_tool, [1]))
+    assert caught.value.hint and caught.value.kind == "missing-tool"
+
+
 def test_a_worker_that_is_killed_loses_nothing_and_nothing_counts_twice(
     cluster: dask.Cluster, tmp_path: Path, notes: list[str]
 ) -> None:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from pilotlight.errors import PilotlightError
+from pilotlight.fleet.attempt import Attempt, attempt
 from pilotlight.system import load_package
 
 distributed = load_package("distributed", None, "for --dask")
@@ -41,6 +42,11 @@ class _Piece:
     doubted_at: str = ""  # who gave it
     avoid: set[str] = field(default_factory=set)
     futures: list[Any] = field(default_factory=list)
+
+
+def _attempt(function: Callable[[Any], Any], item: Any) -> Attempt:
+    """What a worker does."""
+    return replace(attempt(function, item), worker=distributed.get_worker().address)
 
 
 class Cluster:
@@ -136,7 +142,7 @@ class _Spread:
         others = self.cluster.workers(self.needs) - piece.avoid
         where = {"workers": sorted(others)} if piece.avoid and others else {}
         piece.futures.append(self.cluster._client.submit(
-            self.function, piece.item, pure=False, resources=self.needs or None, **where))
+            _attempt, self.function, piece.item, pure=False, resources=self.needs or None, **where))
         if piece not in self.pieces:
             self.pieces.append(piece)
 
@@ -156,13 +162,15 @@ class _Spread:
 
     def _taken(self, piece: _Piece, future: Any) -> Iterator[tuple[Any, Any]]:
         """What a worker answered: a result, an error, or something that another one should look at."""
-        worker = self._worker(future)
-        if future.status != "finished":
-            error = future.exception() if future.status == "error" else RuntimeError(f"the piece was {future.status}")
+        if future.status == "finished":
+            made = future.result()
+        else:  # Dask itself gave up
+            made = Attempt(error=future.exception() or RuntimeError(f"the piece was {future.status}"))
+        result, worker = made.result, made.worker
+        if made.error is not None:
             piece.futures.remove(future)
-            self._failed(piece, error, worker)
+            self._failed(piece, made.error, worker)
             return
-        result = future.result()
         if piece.doubted is not None:
             if self.doubtful is not None and not self.doubtful(result):
                 self.cluster.note(f"worker {piece.doubted_at} gave a wrong answer; that of {worker} counts")
@@ -212,10 +220,6 @@ class _Spread:
                 self.cluster.note(f"worker {at or '?'} is slow; another one is asked as well")
                 piece.avoid |= {at} - {""}
                 self._submit(piece)
-
-    def _worker(self, future: Any) -> str:
-        """Who has the answer."""
-        return next(iter(self.cluster._client.who_has([future]).get(future.key, ())), "")
 
     def _processing(self, future: Any) -> str:
         """Who is at it."""

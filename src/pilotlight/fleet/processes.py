@@ -12,6 +12,8 @@ from itertools import islice
 from types import TracebackType
 from typing import Self, TypeVar
 
+from pilotlight.fleet.attempt import Attempt, attempt
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _IN_FLIGHT = 2  # pieces for each process: one to work on, one that waits
@@ -69,21 +71,21 @@ class LocalWorkers:
     ) -> Iterator[tuple[Item, Result]]:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(self.jobs, multiprocessing.get_context("spawn"), _begin_worker)
-        running: dict[Future[Result], Item] = {}
+        running: dict[Future[Attempt], Item] = {}
         while True:
             room = _IN_FLIGHT * self.jobs - len(running)
             if until is None or time.monotonic() < until:
-                running |= {self._pool.submit(function, item): item for item in islice(waiting, room)}
+                running |= {self._pool.submit(attempt, function, item): item for item in islice(waiting, room)}
             if not running:
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                item, why = running.pop(future), future.exception()
-                if why is None:
-                    yield item, future.result()
-                elif failed is None or not isinstance(why, Exception):
-                    raise why
+                item, made = running.pop(future), future.result()
+                if made.error is None:
+                    yield item, made.result
+                elif failed is None:
+                    raise made.error
                 else:
-                    failed(item, why)
+                    failed(item, made.error)
 
     def _end(self, at_once: bool) -> None:
         pool, self._pool = self._pool, None
