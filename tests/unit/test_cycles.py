@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from pilotlight.measure.estimate import Cycles, estimate, load_table
 from pilotlight.measure.pipeline import Pipeline
 from pilotlight.measure.registers import access
 from pilotlight.toolchain.disassembly import Disassembly, printed
+from support.paths import ROOT
 
 TABLES = sorted(path.stem for path in (Path(measure.__file__).parent / "cycles").glob("*.toml"))
 
@@ -47,6 +49,18 @@ def test_every_table_says_where_it_is_from(name: str) -> None:
     table = load_table(name)
     assert table.core and table.sources and table.rules
     assert bool(table.measured) == bool(table.measured_on) and list(table.measured) == sorted(table.measured)
+
+
+def test_errors_are_those_of_the_recorded_comparison() -> None:
+    """benchmarks/cycles.md, which `make bench-cycles` writes."""
+    text = (ROOT / "benchmarks/cycles.md").read_text()
+    rows = re.findall(r"^\| (Cortex-\S+) \| \d+ \| (\S+)% to (\S+)% \|$", text, re.MULTILINE)
+    recorded = {core: (float(low), float(high)) for core, low, high in rows}
+    tables = [load_table(name) for name in TABLES]
+    said = {table.core: table.measured for table in tables if table.measured}
+    assert recorded.keys() == said.keys()
+    for core, errors in said.items():
+        assert [100 * error for error in errors] == pytest.approx(recorded[core], abs=0.21), core
 
 
 def test_registers() -> None:

@@ -56,7 +56,7 @@ def _time_text(found: dict[str, Any]) -> str:
     low, high = duration(found["least"] + more, clock), duration(found["most"] + more, clock)
     between = "" if low == high else f", {low} to {high}"
     if found["measured"]:
-        off = " to ".join(f"{share:+.0%}" for share in found["measured"])
+        off = " to ".join(dict.fromkeys(f"{share:+.0%}" for share in found["measured"]))
         sure = f"for software that was measured, estimates are off by {off} ({found['measured_on']})"
     else:
         sure = "not checked, as no measurement on this core was found"
