@@ -342,11 +342,11 @@ def _build(
     target = Target.of(board, small=options.optimize == "size")
     offers = Offers(target)
     lowered, selection, plan, saving = planned(lowered, offers, options)
-    check_chosen(plan, board, options)
 
     int8 = _in_int8(lowered, board, options)
 
     def build(selection: Selection, plan: Plan) -> Build:
+        check_chosen(plan, board, options)
         module = emit_module(
             plan, target, keep_inputs=options.keep_inputs, source=source, memories=memories(board, options),
             build_files=toolchain.toolchain_files(board),

@@ -19,7 +19,7 @@ from pilotlight import boards
 from pilotlight.capture import kernels as files
 from pilotlight.check.run import _Check
 from pilotlight.custom import added_kernels, withdraw_kernel
-from pilotlight.graph import Quant
+from pilotlight.graph import FLOAT32, Quant, Value
 from support.command_line import call, call_error, call_json
 from support.modules import Forward
 from support.paths import ROOT
@@ -186,13 +186,20 @@ smooth_f32:
 """
 
 
-def test_assembly_is_held_to_its_stack() -> None:
-    copies = {"source": ASSEMBLY, "op": "", "reference": lambda x: x + 0.0, "parameters": {},
-              "prototype": "void smooth_f32(const float *x, float *y, int32_t n, int32_t t)",
-              "needs": frozenset({"thumb2"}), "name": "copy_f32", "finite": False}
-    assert check(smooth_kernel(**copies, stack=12)).stack >= 12
-    with pytest.raises(pl.KernelError, match="declares 0 bytes of stack and uses 12"):
-        check(smooth_kernel(**copies, stack=0))
+def assembly(source: str, stack: int) -> pl.Kernel:
+    return smooth_kernel(
+        source=source, op="", reference=lambda x: x + 0.0, parameters={}, needs=frozenset({"thumb2", "fpu32"}),
+        prototype="void smooth_f32(const float *x, float *y, int32_t n, int32_t t)", finite=False, stack=stack,
+    )
+
+
+def test_assembly_is_held_to_its_stack_and_registers() -> None:
+    assert check(assembly(ASSEMBLY, 12)).stack == 12
+    assert problem(assembly(ASSEMBLY, 8)) == "it declares 8 bytes of stack and uses 12"
+    keeps = ASSEMBLY.replace("push {r4, r5, lr}", "push {r5, r6, lr}").replace("pop {r4, r5, pc}", "pop {r5, r6, pc}")
+    assert problem(assembly(keeps, 12)) == "it changes r4 and does not put back what was in there"
+    floats = ASSEMBLY.replace("1:  ldr", "vmov s20, r3\n1:  ldr")
+    assert problem(assembly(floats, 12)) == "it changes one of s16 to s31 and does not put back what was in there"
 
 
 # ---- an adversary -------------------------------------------------------------------------------------------------
@@ -215,7 +222,7 @@ def test_assembly_is_held_to_its_stack() -> None:
 ])
 def test_an_adversary(old: str, new: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pilotlight.check.run._TIMEOUT", 3.0)
-    assert told in problem(changed(old, new), "host")
+    assert told in problem(changed(old, new))
 
 
 def test_scratch_that_is_read_before_it_is_written() -> None:
@@ -267,6 +274,16 @@ def test_a_kernel_that_depends_on_alignment() -> None:
     ({"overlaps": {(1, 0): 0}}, "overlaps names input 1 and output 0, which it does not have"),
     ({"sizes": {"u": range(4)}}, "sizes are given for 'u', which takes does not name"),
     ({"name": "a b"}, "a kernel is called 'a b'"),
+    ({"takes": ("float16[..., t]",)}, "takes: 'float16[..., t]' is no tensor"),
+    ({"takes": ("float32[..., factor]",), "gives": ("float32[..., factor]",), "cost": 0},
+     "'factor' is an argument of userkernels::smooth and a size"),
+    ({"scratch": "4 - t"}, "its scratch '4 - t' is -60 bytes"),
+    ({"sizes": {"t": ()}}, "sizes allows nothing for 't'"),
+    ({"sizes": {"t": 3}}, "its declaration cannot be read: 'int' object is not iterable"),
+    ({"overlaps": {0: 0}}, "its declaration cannot be read"),
+    ({"needs": "dsp"}, "needs is 'dsp'; expected a set of words"),
+    ({"stack": "much"}, "stack is 'much'; expected a number of bytes"),
+    ({"source": None}, "its declaration cannot be read"),
 ])
 def test_a_bad_declaration_is_one_sentence(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(pl.PilotlightError) as error:
@@ -283,9 +300,10 @@ def test_a_bad_declaration_is_one_sentence(changes: dict[str, Any], told: str) -
     (lambda: smooth_kernel(reference=lambda x, factor: x.double()), "its reference gives float64["),
     (lambda: smooth_kernel(reference=lambda x, factor: 1 / 0), "its reference failed with "),
     (lambda: smooth_kernel(when=lambda batch, t, factor: False), "no sizes were found that it takes"),
+    (lambda: smooth_kernel(when=lambda t: True), "its condition failed: TypeError: "),
     (lambda: smooth_kernel(draw=lambda random, batch, t: [np.zeros(3)]), "its draw gives float64[3]"),
     (lambda: changed(FIRST, FIRST + " if (t > 1) { smooth_f32(x, y, 1, t - 1, factor); }"), "recursion"),
-], ids=["syntax", "symbol", "library", "shape", "dtype", "reference", "when", "draw", "recursion"])
+], ids=["syntax", "symbol", "library", "shape", "dtype", "reference", "when", "condition", "draw", "recursion"])
 def test_a_bad_kernel_is_one_sentence(make: Callable[[], pl.Kernel], told: str) -> None:
     with pytest.raises(pl.PilotlightError) as error:
         check(make())
@@ -326,6 +344,57 @@ def test_an_operator_that_no_engine_takes_is_one_sentence() -> None:
     assert "no kernel of userkernels::smooth runs on this core: smooth_f32 needs mve" in told()
     withdraw_kernel("smooth_f32")
     assert "no kernel of userkernels::smooth takes float32[4, 6]" in told()
+
+
+def test_an_operator_that_changes_its_arguments_is_refused() -> None:
+    @torch.library.custom_op("userkernels::fill", mutates_args=("x",))
+    def fill(x: torch.Tensor) -> None:
+        x.zero_()
+
+    with pytest.raises(pl.PilotlightError, match="userkernels::fill changes its arguments"):
+        pl.add_kernel(smooth_kernel(op="userkernels::fill"))
+
+
+TOTAL = """
+void total_f32(const float *x, float *y, int32_t n, int32_t t)
+{
+    for (int32_t row = 0; row < n; row++) {
+        float sum = START;
+        for (int32_t k = 0; k < t; k++) {
+            sum += x[(row * t) + k];
+        }
+        y[row] = sum;
+    }
+}
+"""
+
+
+def test_empty_rows_are_refused_or_checked() -> None:
+    def total(start: str, **changes: Any) -> pl.Kernel:
+        return pl.Kernel(
+            name="total_f32", reference=lambda x: x.sum(-1), takes=("float32[n, t]",), gives=("float32[n]",),
+            prototype="void total_f32(const float *x, float *y, int32_t n, int32_t t)", finite=True, rtol=1e-4,
+            source=TOTAL.replace("START", start), **changes,
+        )
+
+    without = pl.add_kernel(total("0.0f"))
+    assert without.bind([Value("x", FLOAT32, (3, 0))], {}) is None
+    start = "(t == 0) ? 1.0f : 0.0f"
+    assert check(total(start), "host").calls  # nothing says that it takes empty rows
+    with pytest.raises(pl.KernelError, match=r"n=\d+, t=0 and .* output 0\[0\] is 1; the reference gives 0"):
+        check(total(start, sizes={"t": range(4)}), "host")
+
+
+def test_a_faster_kernel_that_is_taken_late_is_checked_too() -> None:
+    """It costs flash, so it is chosen after a first plan was made."""
+    pl.add_kernel(smooth_kernel(cost=100_000))
+    pl.add_kernel(smooth_kernel(
+        name="fast_f32", cost=1, flash=64, source=SOURCE.replace("smooth_f32", "fast_f32").replace(FIRST, ""),
+        prototype="void fast_f32(const float *x, float *y, int32_t n, int32_t t, float factor)",
+    ))
+    graph = pl.capture(Forward(lambda v: smooth(v, 0.5)), (torch.randn(4, 6),), "net")
+    with pytest.raises(pl.KernelError, match="kernel fast_f32: "):
+        pl.compile(graph, BOARD)
 
 
 # ---- several kernels, int8, patterns ------------------------------------------------------------------------------

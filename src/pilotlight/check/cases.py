@@ -137,7 +137,8 @@ def sites(kernel: Kernel, case: Case) -> list[Site]:
         tensors = tensors_of(kernel, case.bound)
         step = max(tensors.inputs[source][0].size, tensors.outputs[target][0].size)
         largest = distance // step * step
-        for apart in dict.fromkeys((largest, largest - step, largest - ALIGN)):
+        half = _bytes(*tensors.inputs[source]) // (2 * step) * step
+        for apart in dict.fromkeys((largest, largest - step, largest - ALIGN, largest - half)):
             found.append(_overlapping(kernel, case, source, target, apart))
     return found
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import torch
 
 from pilotlight.check.cases import Site
+from pilotlight.check.registers import flags_in_c, guard_files, guard_name, guards
 from pilotlight.codegen.step import Step
 from pilotlight.codegen.target import Target
 from pilotlight.custom.kernel import Kernel
@@ -17,7 +18,7 @@ from pilotlight.graph import INT32, UINT8, Graph, Node, Port
 from pilotlight.ops.base import Op, Result, register
 from pilotlight.plan import make_plan
 
-MEASURED = 4  # bytes at the end of the memory: the stack that the call used, an int32_t
+MEASURED = 8  # bytes at the end of the memory: the stack that the call used, and the registers that it did not keep
 # The device's server paints the stack before each run (csrc/device/model.c); on the host nothing is measured.
 _BEFORE = """int32_t used = 0;
 #if defined(__arm__) || defined(__riscv)
@@ -58,7 +59,9 @@ class KernelCalls(Op):
     def emit(self, node: Node, c: Step) -> None:
         kernel: Kernel = node.attrs["kernel"]
         memory, number = node.inputs
-        c.bring(kernel.all_files, stack_of(kernel))
+        guarded = guard_files(kernel, node.attrs["target"]) if guards(kernel, node.attrs["target"]) else {}
+        called = guard_name(kernel) if guarded else kernel.function
+        c.bring({**kernel.all_files, **guarded}, {**stack_of(kernel), **({called: 0} if guarded else {})})
         if c.locate(memory) != c.locate(node.output):
             c.use("mem")
             c.call("pl_copy", c.write(node.output), c.read(memory), memory.bytes)
@@ -67,12 +70,14 @@ class KernelCalls(Op):
         with c.block(f"switch (*{c.read(number)})"):
             for k, site in enumerate(node.attrs["sites"]):
                 c.line(f"case {k}:")
-                c.call(kernel.function, *_arguments(kernel, site, base))
+                c.call(called, *_arguments(kernel, site, base))
                 c.line("break;")
             c.line("default:")
             c.line("break;")
         c.line(_AFTER)
         c.line(f"*(int32_t *)(void *)({base} + {memory.bytes - MEASURED}) = used;")
+        flags = flags_in_c(kernel) if guarded else "0u"
+        c.line(f"*(uint32_t *)(void *)({base} + {memory.bytes - MEASURED + 4}) = {flags};")
 
 
 def _arguments(kernel: Kernel, site: Site, base: str) -> list[str]:
@@ -91,5 +96,7 @@ def harness(kernel: Kernel, sites: Sequence[Site], size: int, target: Target) ->
     after = graph.fresh("after", UINT8, (size,))
     graph.inputs = [Port("memory", memory, memory.shape), Port("number", number, number.shape)]
     graph.outputs = [Port("after", after, after.shape)]
-    graph.nodes = [Node(KernelCalls.name, [memory, number], [after], {"kernel": kernel, "sites": list(sites)})]
+    graph.nodes = [Node(KernelCalls.name, [memory, number], [after], {
+        "kernel": kernel, "sites": list(sites), "target": target,
+    })]
     return emit_module(make_plan(graph), target)

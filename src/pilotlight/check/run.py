@@ -16,6 +16,7 @@ import torch
 from pilotlight import boards, device, toolchain
 from pilotlight.boards import Board
 from pilotlight.cache import cache_folder, once, scratch_folder
+from pilotlight.check import registers
 from pilotlight.check.cases import (
     GUARD,
     RANDOM,
@@ -106,28 +107,33 @@ class _Check:
                               "use a kernel in C that needs no feature of a core")
         there = [where] if where is not None and not where.is_host else []
         for board in (*there, *([boards.load("host")] if portable else [])):
-            self._on(board, cases)
+            self._on(board, cases, alone=not there)
         measured = self.stack if there else None
         return Passed(self.kernel.name, self.board.name, len(cases), self.calls, measured)
 
-    def _on(self, board: Board, cases: Sequence[Case]) -> None:
+    def _on(self, board: Board, cases: Sequence[Case], alone: bool) -> None:
+        """Every case that fits the board; `alone`: no other board is tried."""
         room = None if board.is_host else board.memory(board.placement(None, None).arena).size // _MEMORY
         plan = Plan([site for case in cases for site in sites(self.kernel, case) if room is None or site.size <= room])
+        if not plan.sites:
+            raise KernelError(self.kernel, board, "the board is too small for any case that it takes",
+                              "allow smaller sizes, or choose another board")
         module = harness(self.kernel, plan.sites, plan.size + MEASURED, Target.of(board))
         sanitize = board.is_host and find(board, self.options.toolchain).kind == "gcc"
         with scratch_folder(f"check-{self.kernel.name}-") as work:
             module.write(Path(work) / "files")
-            info = self._built(Path(work), board, sanitize)
-            if info.sizes.static:
+            info = self._built(Path(work), board, sanitize, alone)
+            static = info.sizes.static - (registers.BYTES if registers.guards(self.kernel, Target.of(board)) else 0)
+            if static > 0:
                 raise KernelError(
-                    self.kernel, board, f"it keeps {info.sizes.static} bytes in static variables, which no plan knows",
+                    self.kernel, board, f"it keeps {static} bytes in static variables, which no plan knows",
                     "use scratch= for memory, and const for tables",
                 )
             self._tried(board, info, plan)
 
-    def _built(self, work: Path, board: Board, sanitize: bool) -> toolchain.BuildInfo:
+    def _built(self, work: Path, board: Board, sanitize: bool, alone: bool) -> toolchain.BuildInfo:
         try:
-            if sanitize:  # these have no sizes: static variables are found in a build without
+            if sanitize and alone:  # these have no sizes: static variables are found in a build without
                 plain = toolchain.build_model(work / "files", board, work / "plain", self.options.optimize)
                 if plain.sizes.static:
                     return plain
@@ -181,7 +187,12 @@ class _Check:
                 self._measure(board, after)
 
     def _measure(self, board: Board, after: np.ndarray) -> None:
-        used = int(np.frombuffer(np.asarray(after, np.uint8)[-MEASURED:].tobytes(), np.int32)[0])
+        used, changed = (int(n) for n in np.frombuffer(np.asarray(after, np.uint8)[-MEASURED:].tobytes(), np.int32))
+        if changed:
+            raise KernelError(
+                self.kernel, board, f"it changes {registers.told(changed)} and does not put back what was in there",
+                "push and pop the registers that belong to the caller",
+            )
         self.stack = max(self.stack, used)
         if self.kernel.stack is not None and used > self.kernel.stack:
             raise KernelError(self.kernel, board, f"it declares {self.kernel.stack} bytes of stack and uses {used}",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import CodeType, FrameType, SimpleNamespace
 from typing import Any
 
 from pilotlight.custom.signature import Dims, Tensor, bad, evaluate, parse_tensor
+from pilotlight.errors import PilotlightError
 from pilotlight.graph import INT8, Shape, Value
 
 _PROTOTYPE = re.compile(r"\s*void\s+([A-Za-z_]\w*)\s*\(([^()]*)\)\s*;?\s*")
@@ -61,16 +64,17 @@ class Kernel:
     where: str = field(default="", init=False)  # the file that declares it
 
     def __post_init__(self) -> None:
-        frame = sys._getframe(2)  # the caller of the generated __init__
-        object.__setattr__(self, "where", frame.f_code.co_filename)
+        object.__setattr__(self, "where", _caller())
         if not isinstance(self.name, str) or not self.name.isidentifier():
             raise bad(f"a kernel is called {self.name!r}; expected a name such as goertzel_f32")
         try:
             self._check()
-        except Exception as error:
-            if getattr(error, "where", "") is None:
-                error.where = f"kernel {self.name}"  # type: ignore[attr-defined]
+        except PilotlightError as error:
+            error.where = error.where or f"kernel {self.name}"
             raise
+        except (TypeError, ValueError, AttributeError) as error:  # a field of another type
+            raise bad(f"its declaration cannot be read: {error}", "see docs/adding-a-kernel.md",
+                      f"kernel {self.name}") from error
 
     def __repr__(self) -> str:
         return f"Kernel({self.name})"
@@ -134,7 +138,10 @@ class Kernel:
         kept.update(reference="", when="", draw="", source=self.text)
         parts = [f"{key}={value!r}" for key, value in sorted(kept.items())]
         path = Path(self.where)
-        parts.append(path.read_text(encoding="utf-8", errors="replace") if path.is_file() else "")
+        parts += [_code(function) for function in (self.reference, self.when, self.draw)]
+        # Where there is no file, as at a prompt, nobody can tell whether the operator is still the same.
+        unknown = f"{id(self)} {os.getpid()}"
+        parts.append(path.read_text(encoding="utf-8", errors="replace") if path.is_file() else unknown)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def arguments(self, types: Mapping[str, type]) -> list[str]:
@@ -177,13 +184,21 @@ class Kernel:
         for name, size in dims.items():
             if size not in self.sizes[name] if name in self.sizes else size < 1:
                 return False
-        return self.when is None or bool(self.when(**dims, **parameters))
+        try:
+            return self.when is None or bool(self.when(**dims, **parameters))
+        except Exception as error:  # the user's own code may raise anything
+            told = f"its condition failed: {type(error).__name__}: {error}"
+            raise bad(told, "when= is called with sizes and parameters", f"kernel {self.name}") from error
 
     def results(self, bound: Bound) -> list[Shape]:
         return [tensor.shape(bound.dims, bound.leading) for tensor in self.outputs]
 
     def scratch_bytes(self, dims: Dims) -> int:
-        return evaluate(self.scratch, dims)
+        size = evaluate(self.scratch, dims)
+        if size < 0:
+            told = f"its scratch {self.scratch!r} is {size} bytes for {dims}"
+            raise bad(told, "write max(0, ...)", f"kernel {self.name}")
+        return size
 
     def distances(self, dims: Dims) -> dict[tuple[int, int], int]:
         return {pair: evaluate(distance, dims) for pair, distance in self.overlaps.items()}
@@ -206,7 +221,8 @@ class Kernel:
             raise bad("it has neither an operator nor a reference", "give op=, reference=, or both")
         if not self.inputs or not self.outputs:
             raise bad("it takes or gives nothing; expected one tensor at least of each")
-        example = dict.fromkeys(self.dims, 7)
+        example = dict.fromkeys(self.dims, 64)
+        self.scratch_bytes(example)
         for expression in (self.scratch, self.cost or 0, *self.overlaps.values()):
             evaluate(expression, example)
         for tensor in self.outputs:
@@ -218,6 +234,13 @@ class Kernel:
         unknown = [name for name in self.sizes if name not in self.dims]
         if unknown:
             raise bad(f"sizes are given for {unknown[0]!r}, which takes does not name")
+        for name, allowed in self.sizes.items():
+            if not any(True for _ in allowed):
+                raise bad(f"sizes allows nothing for {name!r}")
+        if type(self.needs) not in (set, frozenset):
+            raise bad(f"needs is {self.needs!r}; expected a set of words", 'write frozenset({"dsp"})')
+        if self.stack is not None and (type(self.stack) is not int or self.stack < 0):
+            raise bad(f"stack is {self.stack!r}; expected a number of bytes")
         for source, target in self.overlaps:
             if not (0 <= source < len(self.inputs) and 0 <= target < len(self.outputs)):
                 raise bad(f"overlaps names input {source} and output {target}, which it does not have")
@@ -226,6 +249,24 @@ class Kernel:
         if self.is_assembly and self.stack is None:
             raise bad("it is assembly and does not say how much stack it uses", "give stack=, 0 for none")
 
+
+
+def _caller() -> str:
+    """The file whose code creates a kernel."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and Path(frame.f_code.co_filename).name in ("<string>", "dataclasses.py"):
+        frame = frame.f_back
+    return frame.f_code.co_filename if frame is not None else ""
+
+
+def _code(function: Any) -> str:
+    """What a function of Python does, with the numbers in it."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return repr(type(function))
+    constants = [_code(SimpleNamespace(__code__=c)) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    around = [repr(getattr(function, name, None)) for name in ("__defaults__", "__kwdefaults__")]
+    return "\0".join([code.co_code.hex(), repr(code.co_names), *constants, *around])
 
 
 def _several(given: Any, what: str) -> tuple[str, ...]:

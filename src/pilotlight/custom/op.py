@@ -153,6 +153,9 @@ class UserOp(Op):
         parameters = {k: v for k, v in arguments.items() if not isinstance(v, Value)}
         kinds = self.types
         parameters = {name: kinds[name](value) for name, value in parameters.items()}
+        for name, value in parameters.items():
+            if isinstance(value, int) and not -(2**31) <= value < 2**31:
+                raise b.refuse(f"{name} of {self.title} is {value}, which 32 bits do not hold")
         node = Node(self.title, values, [], {PARAMETERS: parameters})
         if not self.matching(node):
             raise self.refusal(values, parameters)

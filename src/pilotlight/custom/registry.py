@@ -9,6 +9,7 @@ import torch
 from pilotlight.custom.kernel import Kernel
 from pilotlight.custom.op import UserOp, graph_name
 from pilotlight.custom.signature import bad
+from pilotlight.errors import PilotlightError
 from pilotlight.ops import base
 from pilotlight.ops.forms import form
 from pilotlight.ops.quantizing import OWN, quantized
@@ -23,9 +24,8 @@ def add_kernel(kernel: Kernel) -> Kernel:
     try:
         op = _operator(kernel)
         _check_schema(kernel, op)
-    except Exception as error:
-        if getattr(error, "where", "") is None:
-            error.where = f"kernel {kernel.name}"  # type: ignore[attr-defined]
+    except PilotlightError as error:
+        error.where = error.where or f"kernel {kernel.name}"
         raise
     withdraw_kernel(kernel.name)
     op.kernels[kernel.name] = kernel
@@ -90,6 +90,8 @@ def _check_type(kernel: object) -> None:
 def _check_schema(kernel: Kernel, op: UserOp) -> None:
     types = op.types
     if op.schema is not None:
+        if op.schema.is_mutable:
+            raise bad(f"{op.title} changes its arguments", "return the result, and give mutates_args=()")
         tensors = sum(str(a.type) == "Tensor" for a in op.schema.arguments)
         if tensors != len(kernel.inputs):
             raise bad(f"it takes {len(kernel.inputs)} tensors; {op.title} has {tensors}")
@@ -101,6 +103,9 @@ def _check_schema(kernel: Kernel, op: UserOp) -> None:
         raise bad(f"parameters has values of {', '.join(kernel.parameters) or 'nothing'}; "
                   f"the operator's arguments that are no tensors are: {names}",
                   "give for each some values to check the kernel with")
+    both = [name for name in types if name in kernel.dims]
+    if both:
+        raise bad(f"{both[0]!r} is an argument of {op.title} and a size", "give the size another name")
     for name, values in kernel.parameters.items():
         if not isinstance(values, tuple | list) or not values:
             raise bad(f"parameters has {values!r} for {name}; expected a tuple of values to check it with")

@@ -69,9 +69,10 @@ class Tensor:
 def parse_tensor(text: str, result: bool, what: str) -> Tensor:
     """`float32[n, t]`; sizes of results may be expressions."""
     found = _TENSOR.fullmatch(text) if isinstance(text, str) else None
-    if found is None or found[1] not in BY_NAME:
+    types = [name for name, dtype in BY_NAME.items() if dtype.kind != "h"]  # 16-bit floats are computed in float32
+    if found is None or found[1] not in types:
         raise bad(f"{what}: {text!r} is no tensor; expected a type and sizes",
-                  f'write it like "float32[n, t]"; types are {", ".join(BY_NAME)}')
+                  f'write it like "float32[n, t]"; types are {", ".join(types)}')
     dims = tuple(part.strip() for part in found[2].split(",")) if found[2].strip() else ()
     for place, dim in enumerate(dims):
         if dim == LEADING and place == 0:
