@@ -17,9 +17,10 @@ from torch import nn
 import pilotlight as pl
 from pilotlight import boards
 from pilotlight.capture import kernels as files
+from pilotlight.check.cases import Case
 from pilotlight.check.run import _Check
 from pilotlight.custom import added_kernels, withdraw_kernel
-from pilotlight.graph import FLOAT32, Quant, Value
+from pilotlight.graph import FLOAT32, Node, Quant, Value
 from support.command_line import call, call_error, call_json
 from support.modules import Forward
 from support.paths import ROOT
@@ -106,6 +107,12 @@ def check(kernel: pl.Kernel, board: str = BOARD) -> Any:
     return _Check(pl.add_kernel(kernel), boards.load(board), (), pl.Options()).run()
 
 
+def case_of(kernel: pl.Kernel, node: Node) -> Case:
+    bound = kernel.bind(node.inputs, node.attrs["parameters"])
+    assert bound is not None
+    return Case(bound, node.attrs["parameters"])
+
+
 def problem(kernel: pl.Kernel, board: str = BOARD) -> str:
     with pytest.raises(pl.KernelError) as error:
         check(kernel, board)
@@ -120,8 +127,7 @@ def problem(kernel: pl.Kernel, board: str = BOARD) -> str:
     "kernel", [smooth_kernel(overlaps={(0, 0): 0}), with_scratch("4 * t")], ids=["plain", "scratch"]
 )
 def test_a_right_kernel_passes_and_is_used(kernel: pl.Kernel) -> None:
-    passed = check(kernel)
-    assert passed.shapes >= 7 and passed.calls > 100
+    pl.add_kernel(kernel)
     net, x = Forward(lambda v: torch.relu(smooth(v * 2, 0.5)) + 1), torch.randn(2, 3, 9)
     build = pl.compile(pl.capture(net, (x,), "net"), BOARD)
     assert "smooth_f32.c" in build.module.files
@@ -129,6 +135,9 @@ def test_a_right_kernel_passes_and_is_used(kernel: pl.Kernel) -> None:
     assert session.match and [r.op for r in session.operators if "smooth" in r.op] == ["userkernels.smooth"]
     (choice,) = build.selection.values()
     assert choice.candidate.name == "smooth_f32" and choice.candidate.instructions == 6 * 6 * 9 + 10
+    (node,) = [n for n in build.lowered.nodes if n.op == "userkernels.smooth"]
+    passed = pl.check_kernel(kernel, BOARD, own=[case_of(kernel, node)])  # kept from the compilation
+    assert passed.shapes >= 8 and passed.calls > 100 and passed.stack
 
 
 def test_a_passed_check_is_kept_until_the_text_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -235,7 +244,7 @@ def test_scratch_that_is_read_before_it_is_written() -> None:
 def test_nan_is_not_lost_unless_that_is_declared() -> None:
     clean = "if (x[row * t] != x[row * t]) { y[row * t] = 0.0f; } else { y[row * t] = x[row * t]; }"
     assert "and NaN output 0" in problem(changed(FIRST, clean, finite=False))
-    assert check(changed(FIRST, clean)).calls
+    assert check(changed(FIRST, clean), "host").calls
 
 
 def test_a_kernel_that_differs_on_the_board() -> None:
@@ -462,7 +471,7 @@ def test_an_int8_kernel_computes_in_an_int8_model() -> None:
     assert not build.lowered.fallbacks and "double_s8(" in str(build.module.files["net.c"])
     assert build.session().match
     withdraw_kernel(kernel.name)
-    build = pl.compile(pl.quantize(pl.capture(net, (samples[0],), "net"), samples), BOARD)
+    build = pl.compile(pl.quantize(pl.capture(net, (samples[0],), "net"), samples), "host")
     (left,) = build.lowered.fallbacks
     assert left.node.op == "userkernels.double" and "double_f32(" in str(build.module.files["net.c"])
     assert build.session().match
@@ -536,9 +545,8 @@ def net():
 def test_the_command_line_takes_a_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(FILE)
-    found = call_json("check-kernel", file, "--board", "host", "--board", BOARD)
-    assert [(row["kernel"], row["board"], row["passed"]) for row in found["kernels"]] == [
-        ("negate_f32", "host", True), ("negate_f32", BOARD, True)]
+    (row,) = call_json("check-kernel", file)["kernels"]
+    assert (row["kernel"], row["board"], row["passed"]) == ("negate_f32", BOARD, True)
     shown = call("check-kernel", file)
     assert shown.exit_code == 0 and "does what it declares" in shown.output
     assert call_json("run", f"{file}:net", "--kernels", file)["match"]
