@@ -97,6 +97,7 @@ class Image:
         """A board that was started with this image. If nothing is counted, no figures are worked out for it."""
         if self.options.npu is not None:
             raise not_run(self.options.npu)
+        self.refuse_needs("an image that boots")
         plain = not count and not board.is_host
         if board == self.board and not sanitize:
             info = self._image_only if plain and "info" not in vars(self) else self.runnable_info
@@ -104,6 +105,17 @@ class Image:
             info = self.build_for(board, sanitize=sanitize, harness=True, figures=not plain)
         with device.open(board, info, timeout, count, self.options.emulator) as dev:
             yield dev
+
+    def refuse_needs(self, what: str) -> None:
+        """Raise an error if only the user's project makes the model whole: it calls functions that the model has not,
+        such as a driver's, or does something about the error that a run returns."""
+        needs = self.module.metadata.get("needs")
+        if needs or self.module.metadata.get("fails"):
+            why = f"calls {needs[0]}, which is no part of it" if needs else "may fail, which nothing here asks about"
+            raise PilotlightError(
+                f"{self.name} {why}, so {what} cannot be made here",
+                hint="write its C with `pilotlight compile`, for a project of your own", kind="unsupported",
+            )
 
     def build_for(
         self, board: Board, *, sanitize: bool = False, check: bool = True, need_compiler: bool = True,

@@ -7,19 +7,25 @@ import os
 import subprocess
 from functools import cache
 from importlib import metadata
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
+from rich.console import Console
 from torch import nn
 
 import pilotlight as pl
 from pilotlight.compiler import Build
 from pilotlight.graph import Graph, Node
 from pilotlight.graph.evaluate import trace
+from pilotlight.mpy import native_module
+from pilotlight.mpy.architectures import ARCHITECTURES
 from pilotlight.npu import check, reference, vela
 from pilotlight.npu.operators import written
+from pilotlight.projects.model import project_model
+from pilotlight.report.backends import backend_tables
 from support.c_compilers import STRICT, compile_c
 from support.command_line import NETS, call_error
 from support.paths import ROOT
@@ -245,6 +251,28 @@ def test_an_operator_that_no_engine_takes() -> None:
     with pytest.raises(pl.PilotlightError) as caught:
         pl.compile(pl.capture(Odd(), (torch.randn(4, 4),)), board=BOARD, npu=NPU)
     assert "svd" in caught.value.message
+
+
+def test_projects_and_native_modules_are_refused() -> None:
+    build = built(Classifier)
+    said = "model calls ethosu_reserve_driver, which is no part of it, so a {} cannot be made here"
+    with pytest.raises(pl.PilotlightError, match=said.format("project")):
+        project_model(build, None)
+    with pytest.raises(pl.PilotlightError, match=said.format("native module")):
+        native_module(build, ARCHITECTURES["armv7emsp"])
+
+
+def test_inspect_shows_the_report_of_vela() -> None:
+    (partition,) = built(Classifier).lowered.partitions
+    console = Console(width=160, file=StringIO())
+    for grid in backend_tables({"backends": [partition.as_dict()]}):
+        console.print(grid)
+    text = console.file.getvalue()
+    (taken,) = partition.taken
+    for number in (taken["figures"]["cycles"], taken["figures"]["sram_bytes"], taken["bytes_in"], taken["bytes_out"]):
+        assert f" {number:,} " in text
+    assert "Ethos_U55_High_End_Embedded, Shared_Sram" in text and "not on ethos-u55-128" in text
+    assert "softmax" in text and "not checked" in text
 
 
 def test_it_is_not_run() -> None:

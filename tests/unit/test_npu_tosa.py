@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 import re
 import struct
 from collections.abc import Iterator, Sequence
@@ -12,7 +14,7 @@ import torch
 
 from pilotlight.graph import INT8, Graph, Node, Port, Quant, Value
 from pilotlight.graph.builder import Builder
-from pilotlight.npu import reference
+from pilotlight.npu import reference, vela
 from pilotlight.npu.operators import refusal, written
 from pilotlight.npu.tosa import OPERATORS, TosaGraph
 from pilotlight.ops.conv_transpose.int8 import make_qconv_transpose2d
@@ -199,6 +201,30 @@ def test_the_file_is_tosa_1_0() -> None:
     numbers = [struct.unpack_from("<i", data, at(version, slot))[0] for slot in range(3)]
     draft = struct.unpack_from("<?", data, at(version, 3))[0]
     assert (numbers, draft) == ([1, 0, 0], False)
+
+
+@pytest.mark.parametrize("configuration", ["ethos-u55-128", "ethos-u85-256"])
+def test_vela_keeps_the_order_of_inputs_and_outputs(configuration: str) -> None:
+    """Its output has no names: an input or output is known by its place alone."""
+    rng = random.Random(0)
+    for _ in range(4):
+        graph, sizes = TosaGraph(), rng.sample(range(1, 40), 4)
+        inputs = [graph.input((1, 2, 3, size)) for size in sizes]
+        table = graph.constant(np.arange(127, -129, -1).astype(np.int8))
+        used = [graph.add("TABLE", [x, table], x.shape) for x in rng.sample(inputs, 4)]
+        graph.outputs += rng.sample([*used, graph.add("CONCAT", used, (1, 2, 3, sum(sizes)), axis=3)], 4)
+        compiled = vela.compile_tosa(graph.serialize(), configuration)
+        assert [port.bytes for port in compiled.inputs] == [6 * size for size in sizes]
+        assert [port.bytes for port in compiled.outputs] == [math.prod(t.shape) for t in graph.outputs]
+
+
+def test_vela_says_why_it_gives_up() -> None:
+    with pytest.raises(vela.VelaError, match=r"^Compilation failed: No networks defined"):
+        vela.compile_tosa(b"no TOSA at all", "ethos-u55-128")
+    graph = TosaGraph()
+    graph.outputs.append(graph.add("REVERSE", [graph.input((2, 6))], (2, 6), axis=1))
+    with pytest.raises(vela.VelaError, match="could not run on NPU"):
+        vela.compile_tosa(graph.serialize(), "ethos-u55-128")
 
 
 def test_operators_are_numbered_once() -> None:

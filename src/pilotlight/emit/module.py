@@ -154,6 +154,8 @@ def emit_program(
     metadata = describe_module(plans, common, sources, asm_stack)
     if collected.needs:
         metadata["needs"] = list(collected.needs)
+    if collected.fails:
+        metadata["fails"] = True
     if stream is not None:
         metadata["stream"] = {key: stream[key] for key in ("hop", "latency", "rate", "warm", "pushes", "bytes")}
     metadata["pools"] = {

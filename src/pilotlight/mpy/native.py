@@ -71,6 +71,7 @@ def native_module(
 ) -> NativeModule:
     """`build` is for the board that `architectures.choose` gave; `url` is where `mip` will find the files, if not
     beside package.json; `romfs` asks for an image of a file system, too."""
+    build.refuse_needs("a native module")
     name, board = build.name, build.board
     entries = _entries(build)
     check_names(name, entries)

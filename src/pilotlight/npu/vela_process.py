@@ -20,7 +20,7 @@ def compiled(arguments: list[str]) -> str | None:
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     except Exception as error:  # Vela's own classes, and those of its compiled part
-        return f"{type(error).__name__}: {error}"
+        return " ".join(str(error).split()) or type(error).__name__
     return f"it ended with the code {code}" if code else None
 
 

@@ -67,6 +67,7 @@ class ProjectModel:
 
 
 def project_model(build: Build | ProgramBuild, stack: int | None) -> ProjectModel:
+    build.refuse_needs("a project")
     metadata = build.module.metadata
     if isinstance(build, ProgramBuild):
         pairs = [(row, build.entries[row["name"]]) for row in metadata["entries"]]

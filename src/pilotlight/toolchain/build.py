@@ -125,7 +125,7 @@ def build_model(
             raise _no_sanitizers(compiler)
         return _Builder(model, board, found, work, optimize, watch if debug else 0).host(sanitize)
     place = board.placement(weights_in, arena_in)
-    runs = (board.emulator is not None if harness is None else harness) and not model.needs
+    runs = (board.emulator is not None if harness is None else harness) and not (model.needs or model.fails)
     reason = None if compiler else reason_without(board, need_compiler)
     if reason:
         sizes = Sizes(None, model.weights_bytes, 0, None, 0, reason)

@@ -51,6 +51,7 @@ class ModelFolder:
     weights_bytes: int
     build_id: int  # of 32 bits, the same for the same files
     needs: tuple[str, ...] = ()  # functions that the project has to bring, such as those of a driver
+    fails: bool = False  # a run returns an error, or 0
 
     @property
     def inputs(self) -> tuple[FolderPort, ...]:
@@ -85,6 +86,7 @@ def read_folder(path: Path) -> ModelFolder:
             weights_bytes=data["weights_bytes"],
             build_id=_build_id(path, ["metadata.json", *data["sources"], f"{data['name']}_weights.bin"]),
             needs=tuple(data.get("needs") or ()),
+            fails=bool(data.get("fails")),
         )
     except OSError as error:
         raise PilotlightError(
