@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from pilotlight.errors import PilotlightError
 from pilotlight.measure.estimate import Cycles, estimate, load_table
 from pilotlight.measure.profile import cycles_estimate, profile
 from pilotlight.toolchain.disassembly import Disassembly, disassemble, printed
+from pilotlight.toolchain.find import find
 from pilotlight.toolchain.sizes import functions
 from support.programs import path_of
 from support.tiny_model import EMULATED, FOLDER, altered, inputs
@@ -278,6 +280,16 @@ def test_segment_cut_between_two_loads_stays_pipelined() -> None:
     cut = Counts(runs=((0,),), segments=(Segment(0, 0, 1, 1, 0), Segment(0, 2, 2, 1, 0)))
     table = load_table("cortex-m4")
     assert estimate(whole, CODE, table) == estimate(cut, CODE, table)
+
+
+def test_helium_is_read_as_such(tmp_path: Path) -> None:
+    """Without the architecture, objdump reads coprocessor instructions, which a table would time as something else."""
+    board, source = boards.load("mps3-an547"), tmp_path / "vectors.S"
+    source.write_text(".syntax unified\n.thumb\nvldrb.u8 q0, [r0], #16\nvmlava.s8 r2, q0, q1\nletp lr, .\n")
+    tools = find(board)
+    subprocess.run([*tools.command, *board.flags, "-c", str(source), "-o", str(tmp_path / "vectors.o")], check=True)
+    code = disassemble(tools, tmp_path / "vectors.o")
+    assert [i.mnemonic for i in code.instructions] == ["vldrb.u8", "vmlava.s8", "letp"]
 
 
 def test_unknown_cycle_table() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+from elftools.elf.sections import ARMAttributesSection, SymbolTableSection
 
 from pilotlight.system import load_package
 from pilotlight.toolchain.command import run
@@ -26,6 +26,7 @@ _OFFSET = re.compile(r"-?\d+")
 _RISCV_BRANCHES = (
     "j", "jal", "beq", "bne", "blt", "bge", "bltu", "bgeu", "beqz", "bnez", "blez", "bgez", "bltz", "bgtz",
 )
+_V8_1M = 21  # Armv8.1-M.mainline, as the attributes of a file say it
 _TARGET = re.compile(r"\b([0-9a-f]+) <([^>]+)>")
 
 
@@ -70,7 +71,7 @@ def disassemble(toolchain: Toolchain, elf: Path) -> Disassembly:
 
 
 def _with_objdump(objdump: str, elf: Path) -> Disassembly:
-    text = run([objdump, "-d", "-w", "--no-show-raw-insn", str(elf)])
+    text = run([objdump, "-d", "-w", "--no-show-raw-insn", *_machine(elf), str(elf)])
     rows = []
     for line in text.splitlines():
         match = _LINE.match(line)
@@ -78,6 +79,18 @@ def _with_objdump(objdump: str, elf: Path) -> Disassembly:
             operands = _COMMENT.sub("", (match.group(3) or "").strip())
             rows.append(printed(int(match.group(1), 16), match.group(2), operands))
     return Disassembly(tuple(rows))
+
+
+def _machine(elf: Path) -> list[str]:
+    """objdump takes Helium for coprocessor instructions unless it is told the architecture."""
+    with elf.open("rb") as file:
+        section = ELFFile(file).get_section_by_name(".ARM.attributes")
+        if not isinstance(section, ARMAttributesSection):
+            return []
+        attributes = (a for part in section.iter_subsections() for sub in part.iter_subsubsections()
+                      for a in sub.iter_attributes())
+        helium = any(a.tag == "TAG_CPU_ARCH" and a.value == _V8_1M for a in attributes)
+    return ["-m", "armv8.1-m.main"] if helium else []
 
 
 def printed(address: int, mnemonic: str, operands: str = "") -> MachineInstruction:
