@@ -10,7 +10,7 @@ import pytest
 
 from pilotlight import measure
 from pilotlight.device.counts import Counts, Segment
-from pilotlight.measure.estimate import Cycles, estimate, load_table
+from pilotlight.measure.estimate import Cycles, estimate, load_table, readable
 from pilotlight.measure.pipeline import Pipeline
 from pilotlight.measure.registers import access
 from pilotlight.toolchain.disassembly import Disassembly, printed
@@ -61,6 +61,14 @@ def test_errors_are_those_of_the_recorded_comparison() -> None:
     assert recorded.keys() == said.keys()
     for core, errors in said.items():
         assert [100 * error for error in errors] == pytest.approx(recorded[core], abs=0.21), core
+
+
+def test_code_that_cannot_be_read_is_not_timed() -> None:
+    known = code("add r0, r1\nvadd.f32 s0, s1, s2")
+    unknown = Disassembly((known.instructions[0], printed(0x104, ""), known.instructions[2]))
+    counts = Counts(((2,),), (Segment(0, 0x100, 2, 1, 0),))
+    assert readable(counts, known) and not readable(counts, unknown)
+    assert not readable(Counts(((2,),), (Segment(0, 0x102, 1, 1, 0),)), known)
 
 
 def test_registers() -> None:

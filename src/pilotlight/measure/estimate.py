@@ -65,6 +65,16 @@ def estimate(counts: Counts, code: Disassembly, table: CycleTable) -> tuple[Cycl
     return tuple(Cycles(*(round(value) for value in row)) for row in sums)
 
 
+def readable(counts: Counts, code: Disassembly) -> bool:
+    """Whether every instruction that ran has a name: the library that reads code where there is no objdump lacks some
+    extensions."""
+    for segment in counts.segments:
+        first = code.index.get(segment.address)
+        if first is None or not all(i.mnemonic for i in code.instructions[first : first + segment.instructions]):
+            return False
+    return True
+
+
 def _segment(segment: Segment, code: Disassembly, table: CycleTable) -> tuple[float, float, float]:
     """One piece, as often as it ran: its instructions, then its branch.
 

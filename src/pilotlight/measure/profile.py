@@ -7,7 +7,7 @@ from typing import Any
 
 from pilotlight.device.counts import Counts
 from pilotlight.errors import PilotlightError
-from pilotlight.measure.estimate import Cycles, estimate, load_table
+from pilotlight.measure.estimate import Cycles, estimate, load_table, readable
 from pilotlight.measure.timing import Timing, timing
 from pilotlight.toolchain import BuildInfo
 from pilotlight.toolchain.disassembly import disassemble
@@ -75,5 +75,7 @@ def _cycles(build: BuildInfo, counts: Counts) -> tuple[tuple[Cycles, ...], Timin
     if build.board.cycles is None or build.image is None or build.toolchain is None:
         return None
     code, table = disassemble(build.toolchain, build.image), load_table(build.board.cycles)
+    if not readable(counts, code):
+        return None
     steps = estimate(counts, code, table)
     return steps, timing(build, counts, code, table, steps)

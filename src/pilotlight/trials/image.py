@@ -169,7 +169,9 @@ class _Image:
         self.code: Disassembly | None = None
         self.table: CycleTable | None = None
         if board.cycles is not None and info.image is not None and info.toolchain is not None:
-            self.code, self.table = disassemble(info.toolchain, info.image), load_table(board.cycles)
+            code = disassemble(info.toolchain, info.image)
+            if all(instruction.mnemonic for instruction in code.instructions):  # else kernels are held to instructions
+                self.code, self.table = code, load_table(board.cycles)
 
     def run(self) -> Iterator[Measurement]:
         done = 0
