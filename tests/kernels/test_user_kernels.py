@@ -209,6 +209,8 @@ def test_assembly_is_held_to_its_stack_and_registers() -> None:
     assert problem(assembly(keeps, 12)) == "it changes r4 and does not put back what was in there"
     floats = ASSEMBLY.replace("1:  ldr", "vmov s20, r3\n1:  ldr")
     assert problem(assembly(floats, 12)) == "it changes one of s16 to s31 and does not put back what was in there"
+    rounds = ASSEMBLY.replace("1:  ldr", "vmrs r4, fpscr\norr r4, r4, #0x400000\nvmsr fpscr, r4\n1:  ldr")
+    assert problem(assembly(rounds, 12)).startswith("it changes how floats are rounded ")
 
 
 # ---- an adversary -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 from pilotlight.backends import Backend, add_backend
 from pilotlight.capture.userfile import load_file
 from pilotlight.custom import Kernel, add_kernel
-from pilotlight.errors import PilotlightError
+from pilotlight.errors import PilotlightError, no_file
 
 GROUP = "pilotlight.kernels"  # of entry points
 _EXAMPLE = "a kernel is pilotlight.Kernel(...) at the top of the file: docs/adding-a-kernel.md"
@@ -20,6 +20,8 @@ _EXAMPLE = "a kernel is pilotlight.Kernel(...) at the top of the file: docs/addi
 
 def load_kernels(path: Path) -> list[Kernel]:
     """Run a Python file and add the kernels and backends that are variables of it, or in lists of it."""
+    if not path.is_file():
+        raise no_file(path)
     try:
         return add_all(load_file(path), str(path))
     except SystemExit as error:

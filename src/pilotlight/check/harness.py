@@ -59,7 +59,7 @@ class KernelCalls(Op):
     def emit(self, node: Node, c: Step) -> None:
         kernel: Kernel = node.attrs["kernel"]
         memory, number = node.inputs
-        guarded = guard_files(kernel, node.attrs["target"]) if guards(kernel, node.attrs["target"]) else {}
+        guarded = guard_files(kernel, node.attrs["target"]) if guards(node.attrs["target"]) else {}
         called = guard_name(kernel) if guarded else kernel.function
         c.bring({**kernel.all_files, **guarded}, {**stack_of(kernel), **({called: 0} if guarded else {})})
         if c.locate(memory) != c.locate(node.output):

@@ -1,4 +1,5 @@
-"""Whether a kernel in assembly leaves the registers alone that belong to its caller: on Arm with Thumb-2."""
+"""Whether a kernel leaves the registers alone that belong to its caller, how floats are rounded, and interrupts: on Arm
+with Thumb-2."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ _INTEGERS = [f"r{k}" for k in range(4, 12)]
 _FLOATS = [f"s{k}" for k in range(16, 32)]
 
 
-def guards(kernel: Kernel, target: Target) -> bool:
-    """Whether calls go by way of a guard. What a compiler makes needs none."""
-    return kernel.is_assembly and "thumb2" in target.isa
+def guards(target: Target) -> bool:
+    """Whether calls go by way of a guard."""
+    return "thumb2" in target.isa
 
 
 def guard_name(kernel: Kernel) -> str:
@@ -27,7 +28,10 @@ def guard_files(kernel: Kernel, target: Target) -> dict[str, str]:
     mark = [f"ldr r4, ={_MARK:#x}"] + [f"add {r}, r4, #{k}" for k, r in enumerate(_INTEGERS) if k]
     looked = [line for k, r in enumerate(_INTEGERS) for line in (
         f"add r2, r0, #{k}", f"cmp {r}, r2", "it ne", f"orrne r1, r1, #{1 << k:#x}")]
-    looked += [line for r in floats for line in ("vmov r3, " + r, "cmp r3, r0", "it ne", "orrne r1, r1, #0x100")]
+    looked += [line for r in floats for line in (f"vmov r3, {r}", "cmp r3, r0", "it ne", "orrne r1, r1, #0x100")]
+    if floats:  # the mode bits of FPSCR, which are 0 here
+        looked += ["vmrs r3, fpscr", "tst r3, #0x07c00000", "it ne", "orrne r1, r1, #0x200"]
+    looked += ["mrs r3, primask", "cmp r3, #0", "it ne", "orrne r1, r1, #0x400"]
     lines = [
         f"ldr r12, ={name}_kept", "stm r12, {r4-r11, lr}",
         *(["add r12, r12, #36", "vstmia r12, {s16-s31}"] * bool(floats)),
@@ -64,5 +68,5 @@ def flags_in_c(kernel: Kernel) -> str:
 
 def told(flags: int) -> str:
     """The registers whose bits are set, in words."""
-    names = [r for k, r in enumerate(_INTEGERS) if flags >> k & 1] + ["one of s16 to s31"] * (flags >> 8 & 1)
-    return " and ".join(names)
+    others = ("one of s16 to s31", "how floats are rounded", "the mask of interrupts")
+    return " and ".join(r for k, r in enumerate((*_INTEGERS, *others)) if flags >> k & 1)

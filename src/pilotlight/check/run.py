@@ -64,6 +64,7 @@ class Passed:
     shapes: int  # sets of sizes and parameters
     calls: int
     stack: int | None  # bytes that a call used at most; None where only this computer ran it
+    on: list[str]  # the boards that ran it: this one or one with its core, and `host` if it is portable
 
 
 def check_kernel(
@@ -106,10 +107,11 @@ class _Check:
             raise KernelError(self.kernel, self.board, "no board with this core is emulated, so it cannot be checked",
                               "use a kernel in C that needs no feature of a core")
         there = [where] if where is not None and not where.is_host else []
-        for board in (*there, *([boards.load("host")] if portable else [])):
+        used = [*there, *([boards.load("host")] if portable else [])]
+        for board in used:
             self._on(board, cases, alone=not there)
         measured = self.stack if there else None
-        return Passed(self.kernel.name, self.board.name, len(cases), self.calls, measured)
+        return Passed(self.kernel.name, self.board.name, len(cases), self.calls, measured, [b.name for b in used])
 
     def _on(self, board: Board, cases: Sequence[Case], alone: bool) -> None:
         """Every case that fits the board; `alone`: no other board is tried."""
@@ -123,7 +125,7 @@ class _Check:
         with scratch_folder(f"check-{self.kernel.name}-") as work:
             module.write(Path(work) / "files")
             info = self._built(Path(work), board, sanitize, alone)
-            static = info.sizes.static - (registers.BYTES if registers.guards(self.kernel, Target.of(board)) else 0)
+            static = info.sizes.static - (registers.BYTES if registers.guards(Target.of(board)) else 0)
             if static > 0:
                 raise KernelError(
                     self.kernel, board, f"it keeps {static} bytes in static variables, which no plan knows",
@@ -191,7 +193,7 @@ class _Check:
         if changed:
             raise KernelError(
                 self.kernel, board, f"it changes {registers.told(changed)} and does not put back what was in there",
-                "push and pop the registers that belong to the caller",
+                "what belongs to the caller has to be put back",
             )
         self.stack = max(self.stack, used)
         if self.kernel.stack is not None and used > self.kernel.stack:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.text import Text
@@ -15,6 +15,9 @@ from pilotlight.cli.options import EMULATOR, TOOLCHAIN, common
 from pilotlight.cli.talk import Talk
 from pilotlight.options import Options
 from pilotlight.report.style import BAD, GOOD, number, table
+
+if TYPE_CHECKING:
+    from pilotlight.check import Passed
 
 
 @click.command("check-kernel", short_help="Check kernels of your own against their references.")
@@ -53,15 +56,21 @@ def command(talk: Talk, file: Path, names: tuple[str, ...], toolchain: str | Non
                 try:
                     passed = check_kernel(kernel, board, options=options)
                 except KernelError as error:
-                    rows.append({"kernel": kernel.name, "board": board.name, "passed": False, "problem": error.message})
+                    problem = error.message.removeprefix(f"kernel {kernel.name}: ")
+                    rows.append({"kernel": kernel.name, "board": board.name, "passed": False, "problem": problem})
                     hint = f" ({error.hint})" if error.hint else ""
-                    grid.add_row(kernel.name, board.name, "-", "-", "-", Text(f"{error.message}{hint}", BAD))
+                    grid.add_row(kernel.name, board.name, "-", "-", "-", Text(f"{problem}{hint}", BAD))
                     continue
             rows.append({"kernel": kernel.name, "board": board.name, "passed": True, **_figures(vars(passed))})
             cells = [number(value) for value in (passed.shapes, passed.calls, passed.stack)]
-            grid.add_row(kernel.name, board.name, *cells, Text("does what it declares", GOOD))
+            grid.add_row(kernel.name, board.name, *cells, Text("does what it declares", GOOD) + _only(passed))
     talk.result({"kernels": rows}, grid)
     return int(any(row["passed"] is False for row in rows))
+
+
+def _only(passed: Passed) -> Text:
+    """Says so where no board ran it."""
+    return Text(" on this computer; its core is not emulated" if passed.on == ["host"] != [passed.board] else "")
 
 
 def _figures(passed: dict[str, Any]) -> dict[str, Any]:
