@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server bench-fft bench-cycles npu conformance conformance-onnx conformance-micropython fuzz fuzz-files onnx-networks fuzz-onnx fuzz-onnx-models fuzz-server fuzz-streams fuzz-tflite conformance-tflite conformance-numerics tflite-files tflite-layers misra micropython-tests micropython-boards micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server bench-fft bench-cycles npu conformance conformance-onnx conformance-micropython fuzz fuzz-files onnx-networks fuzz-onnx fuzz-onnx-models fuzz-server fuzz-streams fuzz-tflite conformance-tflite conformance-numerics tflite-files tflite-layers cmsis-nn misra micropython-tests micropython-boards micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -121,6 +121,11 @@ tflite-files: setup ## the .tflite files of MLPerf Tiny, which lie next to the p
 tflite-layers: setup ## layers of the .tflite files of MLPerf Tiny, which lie next to the project, on a Cortex-M0 with 16 KB against TFLM
 	PYTHONPATH=. $(PYTHON) -W ignore -m tests.tflm.layers_m0 --whole --inputs 100 ../shared/models/mlperf_tiny/kws_int8.tflite
 	PYTHONPATH=. $(PYTHON) -W ignore -m tests.tflm.layers_m0 $(TFLITE_ARGS) $(patsubst %,../shared/models/mlperf_tiny/%_int8.tflite,vww ic ad sww)
+
+cmsis-nn: setup ## random layers and the networks of MLPerf Tiny through CMSIS-NN on three boards, against TFLM; CMSIS_NN=DIR
+	@test -n "$(CMSIS_NN)" || { echo "make cmsis-nn: name a copy of CMSIS-NN: CMSIS_NN=DIR"; exit 2; }
+	PYTHONPATH=. $(PYTHON) -W ignore -m tests.tflm.cmsis_nn $(CMSIS_NN) \
+		$(if $(wildcard ../shared/models/mlperf_tiny),--networks ../shared/models/mlperf_tiny) $(CMSIS_NN_ARGS)
 
 fuzz-onnx: setup ## mutated ONNX files through the importer; FUZZ_ARGS="--count 100000"
 	PYTHONPATH=tests $(PYTHON) -W ignore -m support.fuzz_onnx $(FUZZ_ARGS)

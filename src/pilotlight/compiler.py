@@ -28,7 +28,7 @@ from pilotlight.graph.names import model_name
 from pilotlight.graph.ports import describe_port, from_memory, to_memory, visible
 from pilotlight.limits import Excess, other_places, over_budget, overflow_text
 from pilotlight.npu.vela import check_configuration
-from pilotlight.options import Options
+from pilotlight.options import CMSIS_NN, Options
 from pilotlight.passes.pipeline import Passes
 from pilotlight.passes.pipeline import optimize as run_passes
 from pilotlight.plan import Plan, make_plan
@@ -302,24 +302,26 @@ def compile(
         lowered.name = model_name(name)
     lowered = run_passes(
         lowered, keep_io=chosen.torch_layout, float_io=chosen.float_io, check=passes is not None, chosen=passes,
-        backends=backends_on(target_board, chosen.engines),
+        backends=backends_on(target_board, chosen),
     )
     check_taken(chosen, [lowered])
     return _build(graph, lowered, target_board, chosen, source, passes)
 
 
 def check_taken(options: Options, lowered: Sequence[Graph]) -> None:
-    """An NPU that would be given nothing is a misunderstanding."""
-    found = [partition for graph in lowered for partition in graph.partitions if partition.backend == options.npu]
-    if options.npu is None or any(partition.taken for partition in found):
-        return
-    reasons = Counter(row["reason"] for partition in found for row in partition.refused)
-    why = reasons.most_common(1)[0][0] if reasons else "it has no operators"
-    raise PilotlightError(
-        f"{options.npu} takes nothing of {lowered[0].name}: {why}",
-        hint="quantize the model: --quantize int8 --calibrate data.npz; or compile it without --npu",
-        kind="unsupported",
-    )
+    """An NPU, or other kernels, that would be given nothing are a misunderstanding."""
+    asked = {
+        options.npu: "quantize the model: --quantize int8 --calibrate data.npz; or compile it without --npu",
+        CMSIS_NN if options.cmsis_nn is not None else None:
+            "quantize the model: --quantize int8 --numerics tflm --calibrate data.npz; or omit --cmsis-nn",
+    }
+    for name, hint in asked.items():
+        found = [partition for graph in lowered for partition in graph.partitions if partition.backend == name]
+        if name is None or any(partition.taken for partition in found):
+            continue
+        reasons = Counter(row["reason"] for partition in found for row in partition.refused)
+        why = reasons.most_common(1)[0][0] if reasons else "it has no operators"
+        raise PilotlightError(f"{name} takes nothing of {lowered[0].name}: {why}", hint=hint, kind="unsupported")
 
 
 def select(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 TOOLCHAINS = ("gcc", "zig")
 EMULATORS = ("qemu", "unicorn")
+CMSIS_NN = "cmsis-nn"
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Options:
     emulator: str | None = None  # one of EMULATORS; default: QEMU where it is installed
     backends: tuple[str, ...] = ()  # engines that compute what they take of the model, the first one first
     npu: str | None = None  # an Ethos-U, such as ethos-u55-128: the last of these engines
+    cmsis_nn: Path | str | None = None  # a copy of CMSIS-NN, whose kernels compute what they can
 
     @property
     def engines(self) -> tuple[str, ...]:

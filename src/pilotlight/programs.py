@@ -166,7 +166,7 @@ def _lowered(program: Program, board: Board, options: Options, passes: Passes | 
         return {
             entry: run_passes(
                 graph.clone(), keep_io=options.torch_layout, keep_states=keep_states, check=passes is not None,
-                chosen=passes, backends=backends_on(board, options.engines),
+                chosen=passes, backends=backends_on(board, options),
             )
             for entry, graph in program.entries.items()
         }

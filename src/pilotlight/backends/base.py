@@ -23,6 +23,7 @@ class Backend:
     clamps and padding folded in, channels last, before pointwise operators are fused."""
 
     name: str = ""
+    joins: bool = True  # whether it computes several nodes together; else every call is one node
 
     def on(self, board: Board) -> Backend | str:
         """The backend for a board: itself, another one with the board's settings, or a sentence why there is none."""

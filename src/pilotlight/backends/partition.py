@@ -41,7 +41,8 @@ def _hand_over(graph: Graph, backend: Backend) -> None:
             _refuse(found, node, answer if isinstance(answer, str) and answer else f"not an operator of {backend.name}")
     merged: list[tuple[Node, list[Node]]] = []
     leaving = graph.leaving()
-    for group in groups(graph, taken):
+    alone = [[node] for node in graph.nodes if node in taken]
+    for group in groups(graph, taken) if backend.joins else alone:
         if all(ops.get(node.op).view_offset(node) is not None for node in group):
             for node in group:
                 _refuse(found, node, "it moves nothing and is next to nothing else that is taken")

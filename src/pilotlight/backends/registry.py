@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
 from pilotlight.backends.base import Backend
+from pilotlight.backends.cmsis_nn.backend import CmsisNn
 from pilotlight.boards import Board
 from pilotlight.errors import PilotlightError
+from pilotlight.options import Options
 
 GROUP = "pilotlight.backends"  # of entry points
 _BACKENDS: dict[str, Backend] = {}
@@ -38,18 +40,25 @@ def _check_type(backend: object) -> None:
         )
 
 
-def backends_on(board: Board, names: Iterable[str]) -> list[Backend]:
-    """Backends by their names, in that order, as they are on a board."""
-    found = []
-    for name in names:
-        backend = _find(name).on(board)
-        if not isinstance(backend, Backend):
-            raise PilotlightError(
-                f"the backend {name} cannot be used: {backend}", where=f"board {board.name}",
-                hint="choose another board, or compile without the backend", kind="unsupported",
-            )
-        found.append(backend)
+def backends_on(board: Board, options: Options) -> list[Backend]:
+    """The backends that the options name, in their order, as they are on a board; other kernels come last."""
+    return [_on(board, backend) for backend in (*map(_find, options.engines), *_kernels(options))]
+
+
+def _on(board: Board, backend: Backend) -> Backend:
+    found = backend.on(board)
+    if not isinstance(found, Backend):
+        raise PilotlightError(
+            f"the backend {backend.name} cannot be used: {found}", where=f"board {board.name}",
+            hint="choose another board, or compile without the backend", kind="unsupported",
+        )
     return found
+
+
+def _kernels(options: Options) -> Iterator[Backend]:
+    """What takes the place of our own kernels."""
+    if options.cmsis_nn is not None:
+        yield CmsisNn.from_folder(options.cmsis_nn)
 
 
 def _find(name: str) -> Backend:

@@ -19,7 +19,7 @@ import click
 from pilotlight import boards
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
-from pilotlight.options import EMULATORS, TOOLCHAINS
+from pilotlight.options import CMSIS_NN, EMULATORS, TOOLCHAINS
 
 if TYPE_CHECKING:
     import torch
@@ -337,6 +337,15 @@ def common(function: _Function) -> _Function:
     return json(verbose(function))
 
 
+def _own_kernels(kernels: tuple[Path, ...], folder: Path | None) -> tuple[Path, ...]:
+    """Files of kernels; those of CMSIS-NN are in its folder."""
+    own = tuple(file for file in kernels if str(file) != CMSIS_NN)
+    if len(own) < len(kernels) and folder is None:
+        raise PilotlightError(
+            "the kernels of CMSIS-NN need a copy of it", hint="name its folder: --cmsis-nn DIR", kind="usage")
+    return own
+
+
 def model_command(function: Callable[..., int | None]) -> Callable[..., int | None]:
     """A command on a MODEL: calls it with (talk, request, its own options)."""
 
@@ -349,6 +358,7 @@ def model_command(function: Callable[..., int | None]) -> Callable[..., int | No
     ) -> int | None:
         choices = {key: rest.pop(key) for key in _CHOICES}
         quantization = {key: rest.pop(key) for key in (*_QUANTIZATION, *_STREAM)}
+        kernels = _own_kernels(kernels, choices["cmsis_nn"])
         with contextlib.redirect_stdout(sys.stderr):  # what the model's own code prints
             return function(talk, Request(
                 model, board, inputs, name, choices, init, weights, bake, kernels=kernels, **quantization), **rest)
@@ -384,8 +394,9 @@ _MODEL: tuple[Callable[[Any], Any], ...] = (
         "model; may be repeated.",
     ),
     click.option(
-        "--kernels", multiple=True, type=click.Path(path_type=Path), metavar="FILE.py",
-        help="A file with kernels of your own, which are checked before they are used; may be repeated.",
+        "--kernels", multiple=True, type=click.Path(path_type=Path), metavar=f"FILE.py|{CMSIS_NN}",
+        help="A file with kernels of your own, which are checked before they are used, or those of --cmsis-nn; may be "
+        "repeated.",
     ),
 )
 _QUANTIZATION: dict[str, Callable[[Any], Any]] = {
@@ -470,5 +481,10 @@ _CHOICES: dict[str, Callable[[Any], Any]] = {
     "npu": click.option(
         "--npu", metavar="CONFIG",
         help="An Ethos-U that computes what it takes of an int8 model, such as ethos-u55-128, on a board that has one.",
+    ),
+    "cmsis_nn": click.option(
+        "--cmsis-nn", type=click.Path(path_type=Path), metavar="DIR",
+        help="A copy of Arm's CMSIS-NN, whose kernels compute what they can; what is needed of it becomes part of the "
+        "generated folder.",
     ),
 }

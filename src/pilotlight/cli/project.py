@@ -16,6 +16,7 @@ from pilotlight.projects.template import Template
 from pilotlight.projects.write import Changes, create, digest, update
 
 _PATHS = ("weights", "calibrate")
+_LIBRARY = "cmsis_nn"  # a folder among the options
 
 
 def write_project(
@@ -69,14 +70,15 @@ def stored_arguments(request: Request, folder: Path) -> dict[str, Any]:
             value = [f"{key}={text!r}" for key, text in value]
         stored[field.name] = list(value) if isinstance(value, tuple) else value
     usual = Options()
-    return stored | {key: value for key, value in request.choices.items() if value != getattr(usual, key)}
+    choices = {key: value for key, value in request.choices.items() if value != getattr(usual, key)}
+    return stored | {key: _relative(value, folder) if key == _LIBRARY else value for key, value in choices.items()}
 
 
 def stored_request(arguments: dict[str, Any], board: str, folder: Path) -> Request:
     """The request that `stored_arguments` came from, with paths as they are from here."""
     choices = {field.name for field in fields(Options)}
     given: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in arguments.items()}
-    for key in _PATHS:
+    for key in (*_PATHS, _LIBRARY):
         if key in given:
             given[key] = folder / given[key]
     given["kernels"] = tuple(folder / file for file in given.get("kernels", ()))

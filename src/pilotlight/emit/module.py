@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import jinja2
@@ -75,6 +75,11 @@ class _Collected:
     needs: dict[str, None] = field(default_factory=dict)  # functions that the project has to bring
     fails: bool = False  # a run returns an error
 
+    @property
+    def headers(self) -> list[str]:
+        """Those that the model includes: not those of a library, which is in a folder."""
+        return [file for file in self.files if file.endswith(".h") and "/" not in file]
+
     def bring(self, step: Step) -> None:
         """The files of a step's kernels; two of one name must be the same."""
         for name, text in step.files.items():
@@ -133,7 +138,7 @@ def emit_program(
     tables = "\n".join(table.text() for table in collected.tables)
     code = _render(
         "model.c", **common, kernels=kernels, tables=tables, dispatch=calls, reset=reset,
-        library=sorted({*for_kernels, *for_calls}), includes=[file for file in collected.files if file.endswith(".h")],
+        library=sorted({*for_kernels, *for_calls}), includes=collected.headers,
         uses_infinity=any("PL_INFINITY" in text for text in (*chain(*collected.bodies), tables)),
     )
     files: dict[str, str | bytes] = {f"{name}.h": _render("model.h", **common), f"{name}.c": code}
@@ -165,7 +170,7 @@ def emit_program(
     files[output.BUILD] = _render(output.BUILD)
     files[f"{name}{_CMAKE}"] = _render(
         "model.cmake", **common, sources=sources, assembly=any(s.endswith(".S") for s in sources),
-        level="-Os" if target.small else "-O2", example=output.EXAMPLE,
+        libraries=[s for s in sources if "/" in s], level="-Os" if target.small else "-O2", example=output.EXAMPLE,
     )
     files |= build_files or {}
     files[output.EXAMPLE] = _render("example_main.c", **common)
@@ -175,7 +180,9 @@ def emit_program(
 def _own_files(collected: _Collected, files: Mapping[str, str | bytes]) -> dict[str, str]:
     """What kernels bring along, beside the model's own files."""
     for name in collected.files:
-        if name in files or Path(name).name != name or not name.endswith((".c", ".h", ".S")):
+        path = PurePosixPath(name)
+        known = name.endswith((".c", ".h", ".S")) or (len(path.parts) > 1 and path.name == "LICENSE")
+        if name in files or path.is_absolute() or ".." in path.parts or str(path) != name or not known:
             raise PilotlightError(
                 f"a kernel brings a file called {name}", hint="name it after the kernel, with the ending .c, .h or .S",
                 kind="bad-kernel",

@@ -44,7 +44,7 @@ def write(folder: Path, model: str, files: Files) -> None:
     check_folder(folder)
     others = {name: rows for name, rows in _known(folder).items() if name != model}
     ours = _known(folder).get(model, {})
-    foreign = [name for name, content in files.items() if not _may_write(folder / name, content, ours, others)]
+    foreign = [name for name, content in files.items() if not _may_write(folder, name, content, ours, others)]
     if foreign:
         raise PilotlightError(
             f"{', '.join(str(folder / name) for name in foreign)} would be overwritten, and "
@@ -55,6 +55,7 @@ def write(folder: Path, model: str, files: Files) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(_bytes(content))
         shared = {name for rows in others.values() for name in rows}
         for name, digest in ours.items():
@@ -73,8 +74,11 @@ def beside_another(folder: Path, model: str) -> bool:
     return known is not None and known[0] != model
 
 
-def _may_write(path: Path, content: str | bytes, ours: dict[str, str], others: dict[str, dict[str, str]]) -> bool:
+def _may_write(
+    folder: Path, name: str, content: str | bytes, ours: dict[str, str], others: dict[str, dict[str, str]]
+) -> bool:
     """Nothing there, the same there, or what we wrote there for this model and nobody has changed."""
+    path = folder / name
     if not path.exists() and not path.is_symlink():
         return True
     found = _digest_of(path)
@@ -82,10 +86,10 @@ def _may_write(path: Path, content: str | bytes, ours: dict[str, str], others: d
         return False
     if found == _digest(_bytes(content)):
         return True
-    theirs = [rows[path.name] for rows in others.values() if path.name in rows]
-    if path.name == BUILD or path.name.startswith("toolchain-"):  # the same for every model of a version
-        return found in (ours.get(path.name), *theirs)
-    return not theirs and ours.get(path.name) == found
+    theirs = [rows[name] for rows in others.values() if name in rows]
+    if name == BUILD or name.startswith("toolchain-"):  # the same for every model of a version
+        return found in (ours.get(name), *theirs)
+    return not theirs and ours.get(name) == found
 
 
 def _known(folder: Path) -> dict[str, dict[str, str]]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pilotlight.codegen.step import Step, c_number
+from pilotlight.codegen.step import Fields, Step, c_number
 from pilotlight.graph import Graph, Node
 from pilotlight.graph.evaluate import evaluate
 from pilotlight.ops.base import Op, Result, get, register
@@ -18,12 +18,13 @@ from pilotlight.ops.base import Op, Result, get, register
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Extern:
-    """A call `function(inputs..., constants..., outputs...[, scratch][, more...])`, as data.
+    """A call `function([table, ]inputs..., constants..., outputs...[, scratch][, more...])`, as data.
 
     Pointers have the C types of their tensors, scratch is a `void *` that is aligned to 8 bytes; tensors and constants
     are aligned to 4 bytes, constants and scratch to `align` where that is more. `files` become part of the generated
     folder: those that end in .c and .S are compiled, those that end in .h are included by the generated C and declare
-    the function.
+    the function. Files in a folder, such as `library/sum.c`, are somebody's library: its headers are not included, and
+    its sources may call the C library.
     """
 
     function: str
@@ -37,6 +38,7 @@ class Extern:
     fails: bool = False  # it returns int32_t: 0, or an error that the run then ends with and returns
     needs: tuple[str, ...] = ()  # functions that `files` call and the project brings, such as those of a driver
     figures: Mapping[str, Any] = field(default_factory=dict)  # about the call, for reports
+    table: tuple[str, Fields] | None = None  # a constant struct, its type and its members; the call gets a pointer
     called: str = ""  # for people, where that is not the backend's name
 
     def __repr__(self) -> str:
@@ -86,7 +88,8 @@ class ExternCall(Op):
         c.needs.update(dict.fromkeys(extern.needs))
         scratch = [c.scratch("void")] if extern.scratch else []
         reads, writes = [c.read(v) for v in node.inputs], [c.write(v) for v in node.outputs]
-        arguments = (*reads, *writes, *scratch, *map(c_number, extern.more))
+        table = [] if extern.table is None else [c.table(extern.table[0], "extern", extern.table[1])]
+        arguments = (*table, *reads, *writes, *scratch, *map(c_number, extern.more))
         if extern.fails:
             c.call_or_return(extern.function, *arguments)
         else:

@@ -71,7 +71,8 @@ def _add_partition(grid: Table, partition: dict[str, Any]) -> None:
     taken = partition["taken"]
     operators = sum(row["operators"] for row in taken)
     calls = f"{operators} operators in {len(taken)} call{'s' if len(taken) != 1 else ''}"
-    names = "; ".join(row["what"] for row in taken)
+    names = "; ".join(
+        f"{count} {what}" if count > 1 else what for what, count in Counter(row["what"] for row in taken).items())
     grid.add_row("backend", partition["backend"], Text(f"{calls}: {names}" if taken else "computes nothing here"))
     reasons: dict[str, list[str]] = {}
     for row in partition["refused"]:

@@ -275,11 +275,14 @@ class _Builder:
     def _link(
         self, name: str, script: str | None, entry: str, units: list[Unit], extra: Iterable[str] = ()
     ) -> Path:
-        """An image of objects and the compiler's own library."""
+        """An image of objects, the compiler's own library, and the C library where a part of the model calls it."""
         args = [*self.toolchain.command, *self.toolchain.flags(self.board), "-nostdlib", "-Wl,--gc-sections"]
         args += [f"-Wl,--entry={entry}", *(["-T", script] if script else []), *extra]
         args += [unit.object for unit in units]
-        libraries = [[], ["-lcompiler_rt"]] if self.toolchain.kind == "zig" else [["-Wl,-n", "-lgcc"]]
+        libc = []
+        if self.model.calls_libc:  # a computer's is large, and no part of the model
+            libc = ["-Wl,--unresolved-symbols=ignore-all"] if self.board.is_host else ["-lc"]
+        libraries = [[], ["-lcompiler_rt"]] if self.toolchain.kind == "zig" else [["-Wl,-n", *libc, "-lgcc"]]
         for library in libraries:
             try:
                 run([*args, *library, "-o", name], cwd=self.work)

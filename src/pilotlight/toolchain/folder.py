@@ -53,6 +53,14 @@ class ModelFolder:
     needs: tuple[str, ...] = ()  # functions that the project has to bring, such as those of a driver
     fails: bool = False  # a run returns an error, or 0
 
+    def is_library(self, source: str) -> bool:
+        """Whether it is somebody's library, which has a folder of its own and calls the C library."""
+        return "/" in source
+
+    @property
+    def calls_libc(self) -> bool:
+        return any(map(self.is_library, self.sources))
+
     @property
     def inputs(self) -> tuple[FolderPort, ...]:
         return tuple(port for entry in self.entries for port in entry.inputs)

@@ -29,6 +29,8 @@ _FLAGS = [
     *("-std=c99", "-ffp-contract=off", "-fno-common"),
     *("-ffunction-sections", "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
 ]
+# A library relies on memcpy of a few bytes being no call.
+_LIBRARY = ["-fbuiltin"]
 # From so much RAM on: the server's transfer buffer, and how much it sends at once. Few calls are fast in an emulator.
 _BUFFERS = ((0x100000, 8192, 4096), (0x10000, 1024, 256), (0, 256, 256))
 # GCC makes calls of memmove out of loops, and there is no library; zig has one.
@@ -51,7 +53,10 @@ class Unit:
 
 def model_units(model: ModelFolder, flags: Iterable[str]) -> list[Unit]:
     """The model as users compile it."""
-    return [_unit("model", model.path / source, flags) for source in model.sources]
+    return [
+        _unit("model", model.path / source, [*flags, *(_LIBRARY if model.is_library(source) else [])])
+        for source in model.sources
+    ]
 
 
 def marked_units(model: ModelFolder, plain: list[Unit], flags: Iterable[str]) -> list[Unit]:

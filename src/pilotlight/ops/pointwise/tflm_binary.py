@@ -42,7 +42,7 @@ class TflmSum(Binary):
         return "sub" if node.attrs["b"] < 0 else "add"
 
     def reference(self, node: Node, args: list[torch.Tensor]) -> torch.Tensor:
-        return narrow(_linear(node.attrs, *(wide(v) for v in args)))
+        return narrow(linear_sum(node.attrs, *(wide(v) for v in args)))
 
 
 class TflmBinary(Binary):
@@ -128,14 +128,22 @@ def _zeros(*quants: Quant) -> tuple[int, int, int]:
     return a, b, c
 
 
-def make_tflm_add(
+def tflm_add_attrs(
     x0: Quant, x1: Quant, y: Quant, limits: Limits = LIMITS, bits: int = 8, sign: int = 1
-) -> NodeSpec:
-    """y = x0 + sign · x1, integers of `bits` bits. Scales are the file's, of 32 bits; factors have 64."""
+) -> tuple[dict[str, Any], tuple[float, float, float]]:
+    """The attributes of a tflm_add, and the factors of x0, x1 and y. Scales are the file's, of 32 bits; factors have
+    64."""
     left = 15 if bits == 16 else 20
     top = 2 * max(x0.scale, x1.scale)
     factors = (x0.scale / top, x1.scale / top, top / ((1 << left) * y.scale))
-    attrs = _attrs(_zeros(x0, x1, y), factors, left, sign, limits)
+    return _attrs(_zeros(x0, x1, y), factors, left, sign, limits), factors
+
+
+def make_tflm_add(
+    x0: Quant, x1: Quant, y: Quant, limits: Limits = LIMITS, bits: int = 8, sign: int = 1
+) -> NodeSpec:
+    """y = x0 + sign · x1, integers of `bits` bits."""
+    attrs, factors = tflm_add_attrs(x0, x1, y, limits, bits, sign)
     found = _fast_sum(attrs, factors) if bits == 8 else None
     return NodeSpec("tflm_add", attrs) if found is None else NodeSpec("tflm_sum", found)
 
@@ -175,12 +183,13 @@ def _fast_sum(attrs: dict[str, Any], factors: tuple[float, float, float]) -> dic
     few = (0, -1, 1, -2, 2)
     for da, db, dc in product(few, few, (0, -16, 16)):
         moved = {"a": a + da, "b": b + db, "c": c + dc - da * zero0 - db * zero1, "shift": shift, **limits}
-        if np.array_equal(_linear(moved, x0, x1), want):
+        if np.array_equal(linear_sum(moved, x0, x1), want):
             return moved
     return None
 
 
-def _linear(attrs: dict[str, Any], x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
+def linear_sum(attrs: dict[str, Any], x0: np.ndarray, x1: np.ndarray) -> np.ndarray:
+    """What tflm_sum gives."""
     return np.clip((attrs["a"] * x0 + attrs["b"] * x1 + attrs["c"]) >> attrs["shift"], attrs["lo"], attrs["hi"])
 
 

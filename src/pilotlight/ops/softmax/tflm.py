@@ -62,14 +62,23 @@ class TflmSoftmax(LaneByLane):
         c.call(f"pl_{kernel}", c.read(x), c.read(table), c.write(node.output), *numbers)
 
 
-def make_tflm_softmax(x: Quant, beta: float, axis: int, bits: int = 8) -> NodeSpec:
-    """TFLM's softmax is along the last axis."""
+def tflm_exponent(x: Quant, beta: float) -> tuple[int, int, int]:
+    """The factor of TFLM's exponents, as a multiplier and a shift, and the largest distance that is not taken for 0."""
     factor = min(beta * x.scale * 2.0 ** (31 - INTEGER_BITS), 2.0**31 - 1)
     (q,), (left,) = tflm_multiplier(factor)
     radius = math.floor(((1 << INTEGER_BITS) - 1) * 2.0 ** (31 - INTEGER_BITS) / 2.0 ** int(left))
+    return int(q), int(left), radius
+
+
+def exponentials(q: int, left: int, radius: int) -> np.ndarray:
+    """exp(-d·beta·sx) of each distance d, as a fraction of 2^31."""
     distances = np.arange(min(radius, 255) + 1)
-    table = exp_on_negative(tflm_scaled(-distances, int(q), int(left)), INTEGER_BITS)
-    return NodeSpec("tflm_softmax", {"axis": axis, "bits": bits}, (table.astype(np.int32),))
+    return exp_on_negative(tflm_scaled(-distances, q, left), INTEGER_BITS).astype(np.int32)
+
+
+def make_tflm_softmax(x: Quant, beta: float, axis: int, bits: int = 8) -> NodeSpec:
+    """TFLM's softmax is along the last axis."""
+    return NodeSpec("tflm_softmax", {"axis": axis, "bits": bits}, (exponentials(*tflm_exponent(x, beta)),))
 
 
 @form("softmax", width=8, numerics=TFLM)
