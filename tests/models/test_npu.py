@@ -18,6 +18,8 @@ from torch import nn
 
 import pilotlight as pl
 from pilotlight.compiler import Build
+from pilotlight.emit import module
+from pilotlight.emit.module import PART
 from pilotlight.graph import Graph, Node
 from pilotlight.graph.evaluate import trace
 from pilotlight.mpy import native_module
@@ -60,15 +62,15 @@ class Gated(nn.Module):
 
 
 @cache
-def quantized(module: type[nn.Module]) -> Graph:
+def quantized(net: type[nn.Module]) -> Graph:
     torch.manual_seed(0)
     samples = [(torch.randn(1, 3, 12, 10),) for _ in range(8)]
-    return pl.quantize(pl.capture(module().eval(), samples[0]), calibration=samples)
+    return pl.quantize(pl.capture(net().eval(), samples[0]), calibration=samples)
 
 
 @cache
-def built(module: type[nn.Module], npu: str = NPU) -> Build:
-    return pl.compile(quantized(module), board=BOARD, npu=npu, name="model")
+def built(net: type[nn.Module]) -> Build:
+    return pl.compile(quantized(net), board=BOARD, npu=NPU, name="model")
 
 
 def calls(build: Build) -> list[Node]:
@@ -88,10 +90,10 @@ def test_one_part_and_what_stays_is_listed() -> None:
 
 
 @pytest.mark.skipif(reference.program() is None, reason="tosa_reference_model is not installed")
-@pytest.mark.parametrize("module", [Classifier, Gated])
+@pytest.mark.parametrize("net", [Classifier, Gated])
 @pytest.mark.parametrize("family", ["u55", "u85"])
-def test_every_part_gives_our_integers(module: type[nn.Module], family: str) -> None:
-    for node in calls(built(module)):
+def test_every_part_gives_our_integers(net: type[nn.Module], family: str) -> None:
+    for node in calls(built(net)):
         assert check.check_part(node.attrs["part"], family) > 0
 
 
@@ -133,12 +135,18 @@ def expectations(build: Build, x: torch.Tensor) -> tuple[str, bytes, bytes]:
     return text, values[given.value].numpy().tobytes(), values[result.value].numpy().tobytes()
 
 
-@pytest.fixture(params=[Classifier, Gated], ids=["one part", "two parts"], scope="module")
+@pytest.fixture(
+    params=[(Classifier, PART), (Gated, PART), (Gated, 1)], ids=["one part", "two parts", "a function for each step"],
+    scope="module",
+)
 def program(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, bytes, bytes]:
     """The generated C with the stand-in, for this computer."""
-    folder, build = tmp_path_factory.mktemp("npu"), built(request.param)
+    folder, (net, steps) = tmp_path_factory.mktemp("npu"), request.param
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "PART", steps)
+        build = pl.compile(quantized(net), board=BOARD, npu=NPU, name="model")
     build.write(folder)
     torch.manual_seed(5)
     text, given, wanted = expectations(build, torch.randn(1, 3, 12, 10))

@@ -24,6 +24,7 @@ from pilotlight.version import __version__
 
 DRIVER = ("ethosu_reserve_driver", "ethosu_release_driver", "ethosu_invoke_v3")
 ALIGN = 16  # of what the driver is given
+COMMON = "pilotlight_ethosu.h"  # the same for every part
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("pilotlight.npu"), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     undefined=jinja2.StrictUndefined, autoescape=False,
@@ -87,7 +88,8 @@ class EthosU(Backend):
             "sizes": {
                 "commands": len(compiled.commands), "weights": len(compiled.weights), "scratch": compiled.scratch},
         }
-        return {f"{part.name}{end}": _TEMPLATES.get_template(f"part{end}.j2").render(**values) for end in (".h", ".c")}
+        names = {COMMON: COMMON, f"{part.name}.h": "part.h", f"{part.name}.c": "part.c"}
+        return {file: _TEMPLATES.get_template(f"{name}.j2").render(**values) for file, name in names.items()}
 
 
 @cache

@@ -69,11 +69,17 @@ class Step:
     @contextlib.contextmanager
     def block(self, head: str) -> Iterator[None]:
         """Lines inside braces after `head`, such as `for (;;)`."""
-        self.line(f"{head} {{".lstrip())
+        self.line(f"{head} {{")
         outside, self.lines = self.lines, []
         yield
         inside = "\n".join(self.lines)
         self.lines = [*outside, *(f"    {line}" if line else "" for line in inside.split("\n")), "}"]
+
+    def enclose(self, head: str) -> None:
+        """Put the lines so far inside braces after `head`."""
+        inside, self.lines = self.lines, []
+        with self.block(head):
+            self.lines += inside
 
     def use(self, *headers: str) -> None:
         """Name kernel headers (kernels/portable/NAME.h or those of an instruction set) that this step needs."""
@@ -112,13 +118,11 @@ class Step:
         """A call, one line where it fits."""
         self.line(wrap(f"{function}({', '.join(str(a) for a in args)});", "    "))
 
-    def call_or_return(self, function: str, *args: Any) -> None:
-        """A call of a function that returns 0, or an error that the run ends with."""
+    def call_checked(self, function: str, *args: Any) -> None:
+        """A call of a function that returns 0, or an error: the steps after it are then left out, and the run returns
+        it."""
         self.fails = True
-        with self.block(""):
-            self.line(wrap(f"const int32_t status = {function}({', '.join(str(a) for a in args)});", "    "))
-            with self.block("if (status != 0)"):
-                self.line("return status;")
+        self.line(wrap(f"status = {function}({', '.join(str(a) for a in args)});", "    "))
 
 
 def pointer(ctype: str, base: str, offset: int) -> str:

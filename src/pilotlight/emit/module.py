@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -229,7 +230,8 @@ def _steps(plan: Plan, weights: Weights, collected: _Collected, first: int) -> l
         pool, offset = plan.locate(value)
         return _BASES[pool], offset
 
-    bodies = []
+    bodies: list[str] = []
+    failed = False  # a step before, in the same function, may have failed
     for index, node in enumerate(plan.steps, first):
         step = Step(index, locate, plan.scratch(node), plan.walks_backward(node))
         ops.get(node.op).emit(node, step)
@@ -237,6 +239,10 @@ def _steps(plan: Plan, weights: Weights, collected: _Collected, first: int) -> l
         collected.kernels.update(dict.fromkeys(step.kernels))
         collected.micro |= step.micro
         collected.bring(step)
+        failed = failed and len(bodies) % PART > 0
+        if failed:
+            step.enclose("if (status == 0)")
+        failed = failed or step.fails
         lines = "\n".join(step.lines).split("\n")
         head = [f"\n    /* {index}: {in_comment(describe_node(node))} */", f"    PL_STEP({index});"]
         bodies.append("\n".join([*head, *(f"    {line}" if line else "" for line in lines)]))
@@ -248,6 +254,7 @@ def _part(steps: list[str]) -> dict[str, Any]:
     body = "\n".join(steps)
     return {
         "body": body, "uses_arena": "&a[" in body, "uses_weights": "&w[" in body, "uses_state": "&s[" in body,
+        "fails": re.search(r"^ *status = ", body, re.MULTILINE) is not None,
     }
 
 

@@ -91,7 +91,7 @@ class ExternCall(Op):
         table = [] if extern.table is None else [c.table(extern.table[0], "extern", extern.table[1])]
         arguments = (*table, *reads, *writes, *scratch, *map(c_number, extern.more))
         if extern.fails:
-            c.call_or_return(extern.function, *arguments)
+            c.call_checked(extern.function, *arguments)
         else:
             c.call(extern.function, *arguments)
 
