@@ -8,7 +8,7 @@ TESTS ?= $(UNIT)
 C_FOLDERS := src/pilotlight/csrc src/pilotlight/kernels src/pilotlight/micropython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server bench-fft bench-cycles npu conformance conformance-onnx conformance-micropython fuzz fuzz-files onnx-networks fuzz-onnx fuzz-onnx-models fuzz-server fuzz-streams fuzz-tflite conformance-tflite conformance-numerics tflite-files tflite-layers cmsis-nn misra micropython-tests micropython-boards micropython-bench wheels clean
+.PHONY: help setup demo test test-report check coverage lint docs projects mpy torchscript torchscript-micropython sizes bench bench-compile bench-anywhere bench-server bench-fft bench-tune bench-cycles npu conformance conformance-onnx conformance-micropython fuzz fuzz-files onnx-networks fuzz-onnx fuzz-onnx-models fuzz-server fuzz-streams fuzz-tflite conformance-tflite conformance-numerics tflite-files tflite-layers cmsis-nn misra micropython-tests micropython-boards micropython-bench wheels clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 30
@@ -75,6 +75,9 @@ bench-server: setup ## flash, RAM and instructions of the device server; writes 
 
 bench-fft: setup ## Fourier transforms on emulated boards, next to other libraries; writes benchmarks/fft.md
 	$(PYTHON) benchmarks/fft.py
+
+bench-tune: setup ## measured kernels next to the usual ones on six emulated boards; writes benchmarks/tune.md; BENCH_ARGS="--seconds 60"
+	$(PYTHON) benchmarks/tune.py $(BENCH_ARGS)
 
 bench-cycles: setup ## estimated cycles next to public measurements of programs in build/images; writes benchmarks/cycles.md
 	$(PYTHON) benchmarks/cycles.py $(IMAGES)

@@ -13,7 +13,11 @@ import argparse
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
 from pathlib import Path
+
+import torch
 
 import networks
 import pilotlight as pl
@@ -38,6 +42,7 @@ class Row:
     network: str
     before: Whole
     after: Whole
+    known: int  # candidates, now or before
     candidates: int
     measured: int  # in this run
     seconds: float
@@ -54,7 +59,7 @@ class Row:
         return [
             self.board, self.network, unit, f"{self.before.cost:,}", f"{self.after.cost:,}",
             f"{100 * (1 - self.ratio):.1f} %", " → ".join(f"{n:,}" for n in dict.fromkeys(weights)),
-            " → ".join(f"{n:,}" for n in dict.fromkeys(ram)), f"{self.candidates:,}", rate,
+            " → ".join(f"{n:,}" for n in dict.fromkeys(ram)), f"{self.known:,} of {self.candidates:,}", rate,
         ]
 
 
@@ -64,14 +69,20 @@ def _size(whole: Whole, part: str) -> int:
     return sum(int(whole.figures["ram"][name]) for name in ("arena", "state", "static"))
 
 
-def measure(network: str, board: str, trained: bool, workers: Workers, folder: Path) -> Row:
+@cache
+def quantized(network: str, trained: bool) -> tuple[pl.Graph, list[list[torch.Tensor]]]:
     model, inputs, samples = networks.load(network, trained)
-    build = pl.compile(quantize(pl.capture(model, inputs, network), samples), board=board)
+    return quantize(pl.capture(model, inputs, network), samples), samples[: networks.RUNS]
+
+
+def measure(network: str, board: str, trained: bool, workers: Workers, folder: Path, limits: Limits) -> Row:
+    graph, samples = quantized(network, trained)
+    build = pl.compile(graph, board=board)
     _ = build.info  # what does not fit is said before anything is measured
     file = folder / f"{board}.tuned"
     search = Search(build, read_costs([file] if file.exists() else [], boards.load(board)))
-    search.run(Limits(), workers, lambda now: now.costs.write(file))
-    before, after = confirm(search, file, samples[: networks.RUNS])
+    search.run(limits, workers, lambda now: now.costs.write(file))
+    before, after = confirm(search, file, samples)
     if not (before.match and after.match):
         raise PilotlightError(f"{network} on {board} does not match", kind="mismatch")
     chosen = {node.output.name: choice.candidate.name for node, choice in after.build.selection.choices.items()}
@@ -79,7 +90,8 @@ def measure(network: str, board: str, trained: bool, workers: Workers, folder: P
         f"{kind(name)} for {kind(usual)}" for layer in search.layers
         if (name := chosen[layer.node.output.name]) != (usual := search.default(layer))
     }
-    return Row(board, network, before, after, search.total, search.measured, search.seconds, frozenset(won))
+    known = search.total - search.left
+    return Row(board, network, before, after, known, search.total, search.measured, search.seconds, frozenset(won))
 
 
 def kind(name: str) -> str:
@@ -87,19 +99,21 @@ def kind(name: str) -> str:
     return ".".join(part.rstrip("0123456789") for part in name.split("."))
 
 
-def markdown(rows: list[Row], left_out: list[str], trained: bool) -> str:
+def markdown(made: list[Row], left_out: list[str], trained: bool, seconds: float | None) -> str:
+    rows = sorted(made, key=lambda row: BOARDS.index(row.board) if row.board in BOARDS else len(BOARDS))
+    limit = "All candidates of all layers" if seconds is None else f"For each network {seconds:.0f} s of candidates"
     weights = "trained weights" if trained else "random weights: the trained ones were not found beside the project"
     lines = [
         "# Measured kernels", "",
         f"One run of `make bench-tune`, {weights}, int8, without a budget: what [`--tuned`](../docs/tuning.md) brings.",
-        "All candidates of all layers are measured, those that layers of several networks share once. Outputs matched",
+        f"{limit} are measured, those that layers of several networks share once. Outputs matched",
         "in the same run, with and without. RAM is arena, state and static data; the last column counts the candidates",
         "that were measured in a minute, with the time that processes take to start.",
         "", "| " + " | ".join(HEAD) + " |", "|" + "---|" * 3 + "---:|" * (len(HEAD) - 3),
         *("| " + " | ".join(row.cells()) + " |" for row in rows), "",
         "| board | networks | less, geometric mean |", "|---|---:|---:|",
     ]
-    by_board = defaultdict(list)
+    by_board: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_board[row.board].append(row)
     for board, some in by_board.items():
@@ -117,6 +131,7 @@ def main() -> int:
     parser.add_argument("--boards", default=",".join(BOARDS))
     parser.add_argument("--networks", default=",".join(networks.NETWORKS))
     parser.add_argument("--jobs", type=int, default=usable_cores())
+    parser.add_argument("--seconds", type=float, help="for each network on a board; default: all candidates")
     parser.add_argument("--dask", metavar="tcp://HOST:PORT", help="measure on a Dask cluster, see docs/fleet.md")
     parser.add_argument("--folder", type=Path, default=HERE.parent / "build" / "tune")
     parser.add_argument("--output", type=Path, default=HERE / "tune.md")
@@ -126,17 +141,16 @@ def main() -> int:
     rows: list[Row] = []
     left_out: list[str] = []
     with chosen_workers(chosen.jobs, chosen.dask) as workers:
-        for board in chosen.boards.split(","):
-            for name in chosen.networks.split(","):
-                try:
-                    rows.append(measure(name, board, trained, workers, chosen.folder))
-                    print("  ".join(rows[-1].cells()), flush=True)
-                except PilotlightError as error:
-                    if error.kind not in ("does-not-fit", "too-large"):
-                        raise
-                    left_out.append(f"{name} on {board}: {error.message.splitlines()[0]}")
-                    print(left_out[-1], flush=True)
-                chosen.output.write_text(markdown(rows, left_out, trained))
+        for name, board in product(chosen.networks.split(","), chosen.boards.split(",")):
+            try:
+                rows.append(measure(name, board, trained, workers, chosen.folder, Limits(chosen.seconds)))
+                print("  ".join(rows[-1].cells()), flush=True)
+            except PilotlightError as error:
+                if error.kind != "does-not-fit":
+                    raise
+                left_out.append(f"{name} on {board}: {error.message.splitlines()[0]}")
+                print(left_out[-1], flush=True)
+            chosen.output.write_text(markdown(rows, left_out, trained, chosen.seconds))
     print(f"wrote {chosen.output}")
     return 0
 

@@ -12,7 +12,7 @@ from support import dense_s8_board as board
 from support import dense_s8_cases as dense
 from support.c_compilers import compile_c, defined_symbols, undefined_symbols
 from support.dense_s8_edges import edges, ties
-from support.families import DSP, PORTABLE, RV32, Family
+from support.families import DSP, HELIUM, PORTABLE, RV32, Family, Measured, Registered
 
 CASES = 500
 
@@ -54,6 +54,23 @@ def test_kernels_equal_the_reference_without_a_long_multiply(tmp_path: Path) -> 
 
 def test_kernels_for_the_dsp_extension_run_on_a_core_with_helium(tmp_path: Path) -> None:
     run(board.M55, board.fill(DSP, dense.every_kind(40), board.M55), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("machine", "family"),
+    [(board.M4, DSP), (board.RV32, RV32), (board.M3, PORTABLE), (board.M55, HELIUM)],
+    ids=lambda value: getattr(value, "qemu", type(value).__name__),
+)
+def test_what_is_offered_to_measurements_equals_the_reference(
+    machine: board.Machine, family: Registered, tmp_path: Path
+) -> None:
+    tried = board.fill(Measured(family.isa), dense.every_kind(40), machine)
+    names = {kernel.name for planned in tried for _, _, kernel, _ in planned}
+    assert run(machine, tried, tmp_path) > 100 and len(names) >= 6
+    if family is DSP:
+        assert {"straight", "chain", "wide"} <= {part for name in names for part in name.split(".")}
+    if family is RV32:
+        assert {"u8", "u16"} <= {part for name in names for part in name.split(".")}
 
 
 def test_every_kind_of_block_is_tried_often() -> None:

@@ -9,6 +9,8 @@ from rich.text import Text
 
 from pilotlight.report.style import BAD, GOOD, HEAD, QUIET, number, table
 
+WIDEST = 32  # a marked name such as dsp.depthwise.r2.straight.p48
+
 
 def whole_table(result: dict[str, Any]) -> Table:
     """The model without and with the measurements."""
@@ -36,7 +38,8 @@ def layers_table(layers: list[dict[str, Any]]) -> Table:
     grid = table()
     for head in ("layers and kernels", "instructions", "cycles (est.)", "flash", "scratch", ""):
         words = head in ("", "layers and kernels")
-        grid.add_column(head, justify="left" if words else "right", no_wrap=not words)
+        width = WIDEST if head == "layers and kernels" else None
+        grid.add_column(head, justify="left" if words else "right", no_wrap=not words, min_width=width)
     for layer in layers:
         times = f" ({layer['times']} times)" if layer["times"] > 1 else ""
         grid.add_row(Text(layer["what"].partition(" #")[0] + times, HEAD))

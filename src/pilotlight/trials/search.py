@@ -17,6 +17,7 @@ from pilotlight.tune.costs import Costs
 from pilotlight.tune.layers import TunableLayer, tunable_layers
 
 MOST = 32  # candidates in an image
+TURN = 8  # of a layer, before the next layer has its turn
 BEST = 8  # kernels of a layer that a board times, besides the usual one
 
 
@@ -114,14 +115,16 @@ class Search:
         ]
 
     def batches(self, most: int | None) -> Iterator[Batch]:
-        """At first every layer's usual kernel, then the others of the layers that take longest."""
+        """At first every layer's usual kernel, then some others of each layer, those first that take longest."""
         left = self.left if most is None else most
         layers = sorted(self.by_key.values(), key=self._work, reverse=True)
         usual = [(layer, [name for name in self._unknown(layer) if name == self.default(layer)]) for layer in layers]
         others = [(layer, [name for name in self._unknown(layer) if name != self.default(layer)]) for layer in layers]
+        rounds = range(0, max((len(names) for _, names in others), default=0), TURN)
+        turns = [(layer, names[at : at + TURN]) for at in rounds for layer, names in others]
         trials: list[Trial] = []
         room = self._room()
-        for layer, names in (*usual, *others):
+        for layer, names in (*usual, *turns):
             for name in names[:left]:
                 candidate = layer.candidate(name)
                 assert candidate is not None

@@ -24,6 +24,7 @@ PIXELS = 3  # of the widest block
 STRIDES = (8, 16, 32, 64, 128, 256, 510)  # values between windows that share nothing: few blocks for many layers
 FEW_STRIDES = (32, 128, 510)
 FARTHEST = 510  # values that a block can reach from one pixel to the next
+MOST_STEPS = 48  # that are written out: 72 bytes each
 DEPTHWISE_BYTES, LOW_SCRATCH_BYTES = 832, 256  # of a depthwise patch
 SHARED_BYTES, APART_BYTES = 1024, 768  # how large a patch may grow for fewer turns of its loops
 ROW_RATE, TAPS_RATE = Rate(1.02, 6), Rate(3.3, 20)
@@ -63,26 +64,34 @@ def _three(s: Conv2dShape) -> bool:
 
 
 def _conv_sweep(layer: Int8Layer) -> Iterator[Candidate]:
-    """Patches of all sizes, weights of two filters in one word or of 16 bits each."""
+    """Patches of all sizes, weights of two filters in one word or of 16 bits each, taps in a loop or written out, with
+    their loads one after another or not."""
     for pixels in pixel_counts(layer.shape.ow):
-        for wide in (False, True) if packable(layer) else (True,):
-            yield called(_conv(layer, STRIDES, False, pixels, wide), *["wide"] * wide, f"p{pixels}")
+        for wide in (True, False) if packable(layer) else (True,):
+            for written in (*(["chain"] if wide else []), "straight", "loop"):
+                found = _conv(layer, STRIDES, False, pixels, wide, written)
+                yield called(found, *["wide"] * wide, *[written] * (written != "loop"), f"p{pixels}")
 
 
 def _depthwise_sweep(layer: Int8Layer) -> Iterator[Candidate]:
-    """One or two rows at a time, patches of all sizes."""
+    """One or two rows at a time, patches of all sizes, their pixels in a loop or written out."""
     s = layer.shape
     for pixels in pixel_counts(s.ow):
         for rows in (1, 2) if s.sh == 1 and s.oh > 1 else (1,):
-            if _three(s):
-                yield called(_depthwise(layer, False, pixels, rows), f"r{rows}", f"p{pixels}")
+            if not _three(s):
+                continue
+            yield called(_depthwise(layer, False, pixels, rows), f"r{rows}", f"p{pixels}")
+            if s.ow % pixels == 0 and pixels <= MOST_STEPS:
+                yield called(_depthwise(layer, False, pixels, rows, True), f"r{rows}", "straight", f"p{pixels}")
         yield called(_taps(layer, False, pixels), f"p{pixels}")
 
 
 def _conv(
-    layer: Int8Layer, strides: Sequence[int], low_scratch: bool, tried: int | None = None, wider: bool = False
+    layer: Int8Layer, strides: Sequence[int], low_scratch: bool, tried: int | None = None, wider: bool = False,
+    written: str = "loop",
 ) -> Candidate:
-    """`tried`: how many pixels share a patch, instead of what is usual; `wider`: weights of 16 bits in any case."""
+    """`tried`: how many pixels share a patch, instead of what is usual; `wider`: weights of 16 bits in any case;
+    `written`: taps in a loop, `straight`, or in a `chain` of loads, as far as they are few."""
     s = layer.shape
     channels = s.ic // s.groups
     shared = column_step(s) < s.kw
@@ -96,7 +105,10 @@ def _conv(
     steps = -(-values // 4)
     wide = wider or not packable(layer)
     pair_words = (4 if layer.shifts is None else 6) + steps * (4 if wide else 2)
-    variant = DspBlock("conv", 0, 2 * stride if pixels > 1 else 0, wide, finish_of(layer))
+    few = written != "loop" and steps <= MOST_STEPS
+    variant = DspBlock(
+        "conv", 0, 2 * stride if pixels > 1 else 0, wide, finish_of(layer), steps * few, few and written == "chain"
+    )
     counts = {n for size in {pixels, s.ow % pixels or pixels} for n in block_sizes(size)}
     walk = Walk(s, pixels, groups=s.groups)
     fours = channels // 4 * 4 if channels % 4 == 0 or s.kh * s.kw == 1 else 0  # what is aligned can be widened
@@ -154,15 +166,17 @@ def _row(layer: Int8Layer) -> Candidate:
 
 
 def _depthwise(
-    layer: Int8Layer, low_scratch: bool, tried: int | None = None, at_once: int | None = None
+    layer: Int8Layer, low_scratch: bool, tried: int | None = None, at_once: int | None = None, straight: bool = False
 ) -> Candidate:
-    """`tried` pixels of `at_once` rows share a patch, instead of what is usual."""
+    """`tried` pixels of `at_once` rows share a patch, instead of what is usual; `straight`: they are written out."""
     s = layer.shape
     rows = at_once or (2 if s.sh == 1 and s.oh > 1 and not low_scratch else 1)
     finish = finish_of(layer)
-    variant = DspBlock("depthwise", 0, s.sw, finish=replace(finish, shift=0) if finish.twice else finish)
     counts = {rows, 1} if s.oh % 2 else {rows}
     pixels = tried or s.ow
+    variant = DspBlock(
+        "depthwise", 0, s.sw, finish=replace(finish, shift=0) if finish.twice else finish, steps=pixels * straight
+    )
     most = LOW_SCRATCH_BYTES if low_scratch else DEPTHWISE_BYTES
     while tried is None and 32 * ((pixels - 1) * s.sw + 3) > most and pixels > 1:
         pixels = -(-pixels // 2)

@@ -3,18 +3,20 @@ measure. They are offered to targets with `measured`."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pilotlight.kernels.candidate import Candidate
 
-PIXELS = (1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32, 48, 64)
+PIXELS = (1, 2, 3, 4, 6, 9, 12, 24, 48)
+OFTEN_BEST = 12
 MOST_SCRATCH = 16384  # bytes
 
 
 def pixel_counts(row: int) -> list[int]:
-    """How many pixels of a row are tried at a time."""
-    return sorted({n for n in PIXELS if n < row} | {row})
+    """How many pixels of a row are tried at a time, first those that often are best."""
+    return sorted({n for n in PIXELS if n < row} | {row}, key=lambda n: abs(math.log(n / OFTEN_BEST)))
 
 
 def called(candidate: Candidate, *parts: str) -> Candidate:

@@ -1,6 +1,7 @@
 """int8 micro-kernels for 32-bit RISC-V: conv_rv_s8.h and depthwise_rv_s8.h say what they compute.
 
-    rv_conv_s8_P        P pixels by four filters
+    rv_conv_s8_P        P pixels by four filters, four taps in a turn
+    rv_conv_s8_P_uN     the same, N taps in a turn
     rv_depthwise_s8_wS  a row of all channels, 3x3, horizontal stride S
     ending _kN          accumulators shifted left by N
     ending _t, _t_n     rounded twice, nudged where negative sums matter (layers/twice.py)
@@ -15,7 +16,10 @@ from pilotlight.kernels.assembly.instructions import RISCV, Function, Label
 from pilotlight.kernels.assembly.render import render_file
 from pilotlight.kernels.rv32.arguments import CONV, DEPTHWISE
 
-_PATTERN = re.compile(r"(?:rv_conv_s8_([1-4])|rv_depthwise_s8_w([12]))(?:_k(\d+))?(_t)?(_n)?")
+_PATTERN = re.compile(
+    r"(?:rv_conv_s8_([1-4])(?:_u(?P<unroll>\d+))?|rv_depthwise_s8_w(?P<stride>[12]))"
+    r"(?:_k(?P<shift>\d+))?(?P<twice>_t)?(?P<nudge>_n)?"
+)
 _HEAD = """\
 /* The int8 blocks of {prefix}.c for 32-bit RISC-V with multiplication. Elsewhere, and with PILOTLIGHT_PORTABLE, this
  * text is empty and the C twins in {prefix}.c are used. */
@@ -24,6 +28,7 @@ _HEAD = """\
 SAVED = ["ra", *(f"s{n}" for n in range(12))]
 REGISTERS = [*(f"a{n}" for n in range(8)), *(f"t{n}" for n in range(7)), *SAVED]
 FRAME, TWICE = 64, 80  # what is saved, then the arguments' address, y and x; rounded twice, also the bits to the right
+TAPS = 4  # in a turn, unless a block's name says otherwise
 ARGUMENTS, Y, X, RIGHT = 52, 56, 60, 64
 
 
@@ -77,7 +82,7 @@ class RiscvFunction(Function):
             self.label(str(self.labels))
 
 
-def _conv(name: str, pixels: int, shift: int) -> RiscvFunction:
+def _conv(name: str, pixels: int, shift: int, unroll: int) -> RiscvFunction:
     f = RiscvFunction(name)
     free = iter(REGISTERS)
     w = [next(free) for _ in range(4)]  # a0 among them: it is read before they are written
@@ -104,7 +109,7 @@ def _conv(name: str, pixels: int, shift: int) -> RiscvFunction:
     for p in range(1, pixels):
         f.add("add", x[p], x[p - 1], value)
     f.label("taps")
-    for tap in range(4):
+    for tap in range(unroll):
         for i in range(4):
             f.add("lb", w[i], f"{4 * tap + i}({weights})")
         for p in range(pixels):
@@ -114,8 +119,8 @@ def _conv(name: str, pixels: int, shift: int) -> RiscvFunction:
                 f.add("mul", product, value, w[i])
                 f.add("add", acc[p][i], acc[p][i], product)
     for p in range(pixels):
-        f.add("addi", x[p], x[p], 4)
-    f.add("addi", weights, weights, 16)
+        f.add("addi", x[p], x[p], unroll)
+    f.add("addi", weights, weights, 4 * unroll)
     f.add("bne", x[0], end, Label("taps"))
     m, zy, lo, hi = w
     f.add("lw", spare, f"{ARGUMENTS}(sp)")
@@ -229,8 +234,10 @@ def generate(name: str) -> RiscvFunction:
     """The function of that name."""
     found = _PATTERN.fullmatch(name)
     assert found is not None
-    shift = int(found[3] or 0)
-    return _conv(name, int(found[1]), shift) if found[1] else _depthwise(name, int(found[2]), shift)
+    shift = int(found["shift"] or 0)
+    if found[1]:
+        return _conv(name, int(found[1]), shift, int(found["unroll"] or TAPS))
+    return _depthwise(name, int(found["stride"]), shift)
 
 
 def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
@@ -262,8 +269,8 @@ def dispatch(names: set[str], prefix: str) -> str:
         for name in some:
             found = _PATTERN.fullmatch(name)
             assert found is not None
-            rounding = ("PL_TWICE_NUDGED" if found[5] else "PL_TWICE") if found[4] else "PL_ONCE"
-            call = f"pl_{part}_twin_s8(t, {found[1] or found[2]}, {found[3] or 0}, {rounding})"
+            rounding = ("PL_TWICE_NUDGED" if found["nudge"] else "PL_TWICE") if found["twice"] else "PL_ONCE"
+            call = f"pl_{part}_twin_s8(t, {found[1] or found['stride']}, {found['shift'] or 0}, {rounding})"
             text += f"static inline void {prefix}_{name}({arguments})\n{{\n    {call};\n}}\n"
         text += f"#endif\n\nstatic inline void pl_{part}_block_s8(int32_t kind, {count}{arguments})\n{{\n"
         for name in some:

@@ -17,9 +17,10 @@ from pilotlight.kernels.layers.twice import nudged, starts, starts_fit, twice
 from pilotlight.kernels.layers.walk import Walk
 from pilotlight.kernels.portable.dense_s8 import BLOCK, depthwise_pixels, is_row, portable, round_up
 from pilotlight.kernels.registry import offers
-from pilotlight.kernels.rv32.blocks import variant
+from pilotlight.kernels.rv32.blocks import TAPS, variant
 
 PIXELS = 4  # of the widest block
+UNROLLS = (TAPS, 8, 16)  # taps in a turn
 CONV_RATE, DEPTHWISE_RATE = Rate(2.6, 16), Rate(6)
 
 
@@ -37,7 +38,17 @@ def rv32(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
     usual = list(portable(layer, target)) if is_row(s) else [make(flat)]
     yield from usual
     if target.measured:
-        yield from unlike(usual, (called(make(flat, pixels), f"p{pixels}") for pixels in pixel_counts(s.ow)))
+        yield from unlike(usual, _sweep(flat))
+
+
+def _sweep(layer: Int8Layer) -> Iterator[Candidate]:
+    """Patches of all sizes, and more taps in a turn of the loop."""
+    for pixels in pixel_counts(layer.shape.ow):
+        if layer.shape.depthwise:
+            yield called(_depthwise(layer, pixels), f"p{pixels}")
+            continue
+        for unroll in UNROLLS:
+            yield called(_conv(layer, pixels, unroll), *([f"u{unroll}"] if unroll != TAPS else []), f"p{pixels}")
 
 
 def _ending(layer: Int8Layer) -> str:
@@ -46,15 +57,16 @@ def _ending(layer: Int8Layer) -> str:
     return shift + ("" if layer.shifts is None else "_t_n" if nudged(layer) else "_t")
 
 
-def _conv(layer: Int8Layer, tried: int | None = None) -> Candidate:
-    """`tried`: how many pixels share a patch, instead of what is usual."""
+def _conv(layer: Int8Layer, tried: int | None = None, unroll: int = TAPS) -> Candidate:
+    """`tried`: how many pixels share a patch, instead of what is usual; `unroll`: how many taps are in a turn."""
     s = layer.shape
     column = s.kh * s.ic // s.groups
     pixels = tried or pixels_at_once(s, PIXELS, column)
-    taps = round_up(s.kw * column, 4)
+    taps = round_up(s.kw * column, unroll)
     walk = Walk(s, pixels, groups=s.groups)
     sizes = {min(PIXELS, n - p) for n in {pixels, s.ow % pixels or pixels} for p in range(0, n, PIXELS)}
-    names = {f"rv_conv_s8_{n}{_ending(layer)}" for n in sizes}
+    turn = f"_u{unroll}" if unroll != TAPS else ""
+    names = {f"rv_conv_s8_{n}{turn}{_ending(layer)}" for n in sizes}
     kind = variant(min(names))
     return Candidate(
         name="rv32.conv",
@@ -63,7 +75,7 @@ def _conv(layer: Int8Layer, tried: int | None = None) -> Candidate:
         table=lambda reverse: {"s": fields(layer, pixels, reverse), "kind": kind, "taps": taps},
         driver="pl_conv_rv_s8",
         pack=lambda: (conv_streams(layer, taps),),
-        scratch=round_up(columns(s, pixels) * column + 3),
+        scratch=round_up(columns(s, pixels) * column + unroll - 1),
         distance=walk.distance(),
         reverse=walk.reverse(),
         micro=frozenset(names),

@@ -1,4 +1,4 @@
-"""Pairs of filters at one to three pixels: `conv_s8_P_sS`.
+"""Pairs of filters at one to three pixels: `conv_s8_P_sS`, with `_fN` and `_gN` for windows of exactly N steps.
 
 A step is four taps: two words of packed weights, or four wide ones, and two words of inputs for each pixel. Every
 instruction of a step is four bytes long, so that the first turn of the unrolled loop can start in its middle.
@@ -26,21 +26,22 @@ def conv(block: DspBlock) -> Function:
     f.add("push", SAVED)
     f.add("ldmia", Core(0), ARGUMENTS)
     step = _step(block)
-    rest(f, Core(2), UNROLL)
+    if not block.steps:
+        rest(f, Core(2), UNROLL)
     f.add("push", ARGUMENTS)
     f.label("pair")
     f.add("ldrd", *acc[0], f"[{W}], #8")
     for a, b in acc[1:]:
         f.add("mov", a, acc[0][0])
         f.add("mov", b, acc[0][1])
-    f.add("ldrd", X, T0, "[sp]")
-    enter(f, T0, 4 * len(step.body), UNROLL)
-    f.label("taps")
-    for _ in range(UNROLL):
-        f.body += step.body
-    f.add("ldr", T0, f"[sp, #{CONV['x_end']}]")
-    f.add("cmp", X, T0)
-    f.add("bne", "taps")
+    if block.chained:
+        _chain(f, block)
+    elif block.steps:
+        f.add("ldr", X, "[sp]")
+        for _ in range(block.steps):
+            f.body += step.body
+    else:
+        _loop(f, step)
     _outputs(f, block)
     f.add("ldr", T0, f"[sp, #{CONV['w_end']}]")
     f.add("cmp", W, T0)
@@ -49,6 +50,33 @@ def conv(block: DspBlock) -> Function:
     f.add("pop", SAVED)
     f.add("bx", "lr")
     return f
+
+
+def _chain(f: Function, block: DspBlock) -> None:
+    """All taps by twos, weights of 16 bits: first all loads of two taps, then their products. Loads that follow one
+    another take a cycle each on some cores."""
+    f.add("ldr", X, "[sp]")
+    if block.count == 3:
+        f.add("sub", X, X, block.step)  # the driver points to the pixel in the middle
+    inputs = [X0, X1, T0][: block.count]
+    for pair in range(2 * block.steps):
+        f.add("ldrd", L0, L1, f"[{W}], #8")
+        for p, x in enumerate(inputs):
+            f.add("ldr", x, f"[{X}, #{4 * pair + p * block.step}]")
+        for x, (a, b) in zip(inputs, ACC, strict=False):
+            f.add("smlad", a, x, L0, a)
+            f.add("smlad", b, x, L1, b)
+
+
+def _loop(f: Function, step: Function) -> None:
+    f.add("ldrd", X, T0, "[sp]")
+    enter(f, T0, 4 * len(step.body), UNROLL)
+    f.label("taps")
+    for _ in range(UNROLL):
+        f.body += step.body
+    f.add("ldr", T0, f"[sp, #{CONV['x_end']}]")
+    f.add("cmp", X, T0)
+    f.add("bne", "taps")
 
 
 def rest(f: Function, steps: Core, unroll: int) -> None:

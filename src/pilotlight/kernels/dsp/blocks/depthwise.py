@@ -1,4 +1,4 @@
-"""Four channels of one or two output rows of a 3x3 depthwise layer: `depthwise_s8_R_wS`.
+"""Four channels of one or two output rows of a 3x3 depthwise layer: `depthwise_s8_R_wS`, with `_fN` for N pixels.
 
 The six words of a channel's weights stay in registers along the rows. A patch word holds two input rows, so that two
 output rows share every load: (0, 1) and (2, 3) times weights (0, 1) and (1, 2), whole or by halves.
@@ -15,6 +15,7 @@ from pilotlight.kernels.dsp.blocks.names import DspBlock
 A, B, X, Y = (Core(n) for n in range(4))
 WEIGHTS = [Core(n) for n in range(4, 10)]
 P, Q, OC, PIXELS = Core(10), Core(11), Core(12), Core(14)
+ROW = PIXELS  # from an output row to the next, where pixels are not counted
 FRAME = 52  # start, start, multiplier, zy, lo, hi, x, w, y, pixels, oc, y_row, w_end
 TWICE = 8  # more of it where sums are rounded twice: zy, bits to the right; above, zy is what is added to a product
 COLUMN = 32  # bytes of a patch column
@@ -32,6 +33,8 @@ def depthwise(block: DspBlock) -> Function:
     f.add("strd", Core(3), Core(4), "[sp, #32]")
     f.add("strd", Core(5), Core(6), "[sp, #40]")
     f.add("mov", OC, Core(5))
+    if block.steps:
+        f.add("mov", ROW, Core(6))
     f.add("add", P, Core(2), 4 * 32)
     f.add("str", P, "[sp, #48]")
     f.label("channel")
@@ -48,13 +51,20 @@ def depthwise(block: DspBlock) -> Function:
         f.add("asr", A, A, 8)
     f.add("strd", A, A, "[sp]")
     f.add("str", B, "[sp, #8]")
-    f.add("ldrd", Y, PIXELS, "[sp, #32]")
+    if block.steps:
+        f.add("ldr", Y, "[sp, #32]")
+    else:
+        f.add("ldrd", Y, PIXELS, "[sp, #32]")
     f.add("add", Q, Y, 1)
     f.add("str", Q, "[sp, #32]")
-    f.label("pixel")
-    _pixel(f, block)
-    f.add("subs", PIXELS, PIXELS, 1)
-    f.add("bne", "pixel")
+    if block.steps:
+        for _ in range(block.steps):
+            _pixel(f, block)
+    else:
+        f.label("pixel")
+        _pixel(f, block)
+        f.add("subs", PIXELS, PIXELS, 1)
+        f.add("bne", "pixel")
     f.add("ldr", P, "[sp, #28]")
     f.add("ldr", Q, "[sp, #48]")
     f.add("cmp", P, Q)
@@ -96,7 +106,9 @@ def _pixel(f: Function, block: DspBlock) -> None:
         f.add("ldrd", P, Q, "[sp, #16]")
     for output in outputs:
         limit(f, output, block.finish, *((P, Q) if block.finish.clamp else (None, None)))
-    if both:
+    if both and block.steps:
+        f.add("strb", B, f"[{Y}, {ROW}]")
+    elif both:
         f.add("ldr", P, "[sp, #44]")
         f.add("strb", B, f"[{Y}, {P}]")
     f.add("strb", A, f"[{Y}]")

@@ -8,9 +8,10 @@
     unfold_s8_4_iC    weights of four filters with C channels into that form
     widen_s8, pairs_s8, tiles_s8, spread_s8  bring inputs into the form that these read
 
-Endings: `_w` weights of 16 bits (Winograd: more than one turn), `_kN` accumulators shifted left by N, `_t` rounded
-twice with a shift of each filter's own, `_dN` rounded twice with a shift of N, `_n` negative sums nudged, `_c` limits
-tighter than int8.
+Endings: `_w` weights of 16 bits (Winograd: more than one turn), `_fN` N steps (depthwise: pixels) written out instead
+of a loop, `_gN` the same with loads one after another, `_kN` accumulators shifted left by N, `_t` rounded twice with a
+shift of each filter's own, `_dN` rounded twice with a shift of N, `_n` negative sums nudged, `_c` limits tighter than
+int8.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from dataclasses import dataclass
 from pilotlight.errors import PilotlightError
 
 _PATTERN = re.compile(
-    r"(?:conv_s8_(?P<pixels>[123])_s(?P<stride>\d+)(?P<wide>_w)?|row_s8_(?P<filters>[28])"
-    r"|depthwise_s8_(?P<rows>[12])_w(?P<step>\d+)|taps_s8_(?P<channels>4)"
+    r"(?:conv_s8_(?P<pixels>[123])_s(?P<stride>\d+)(?P<wide>_w)?(?:_(?P<chain>[fg])(?P<steps>\d+))?|row_s8_(?P<filters>[28])"
+    r"|depthwise_s8_(?P<rows>[12])_w(?P<step>\d+)(?:_f(?P<written>\d+))?|taps_s8_(?P<channels>4)"
     r"|winograd_s8_(?P<quad>4)_u(?P<unroll>\d+)(?P<turns>_w)?|unfold_s8_(?P<folded>4)_i(?P<inputs>\d+)"
     r"|widen_s8|pairs_s8|tiles_s8|spread_s8)"
     r"(?:_k(?P<shift>\d+))?(?:(?P<twice>_t)|_d(?P<down>\d+))?(?P<nudge>_n)?(?P<clamp>_c)?"
@@ -60,13 +61,16 @@ class DspBlock:
     step: int = 0
     wide: bool = False
     finish: Finish = Finish()
+    steps: int = 0  # that are written out, of a depthwise block pixels; 0: a loop over any number
+    chained: bool = False  # loads one after another, which some cores pipeline
 
     @property
     def variant(self) -> str:
         """What a layer's table names: everything but the count."""
         letter = {"conv": "s", "depthwise": "w", "winograd": "u", "unfold": "i"}.get(self.kind)
         step = f"_{letter}{self.step}" if letter else ""
-        return f"{self.kind}_s8{step}{'_w' if self.wide else ''}{self.finish}"
+        straight = f"_{'g' if self.chained else 'f'}{self.steps}" if self.steps else ""
+        return f"{self.kind}_s8{step}{'_w' if self.wide else ''}{straight}{self.finish}"
 
     @property
     def name(self) -> str:
@@ -96,7 +100,8 @@ def parse(name: str) -> DspBlock:
         int(found["shift"] or 0), found["clamp"] is not None, found["twice"] is not None, int(found["down"] or 0),
         found["nudge"] is not None,
     )
-    return DspBlock(name.split("_")[0], int(count), int(step), wide, finish)
+    steps, chained = int(found["steps"] or found["written"] or 0), found["chain"] == "g"
+    return DspBlock(name.split("_")[0], int(count), int(step), wide, finish, steps, chained)
 
 
 def ordered(names: set[str]) -> list[DspBlock]:
