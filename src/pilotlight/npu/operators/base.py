@@ -69,10 +69,10 @@ def refusal(node: Node) -> str | None:
     """Why a node has no form in TOSA; None where it has one."""
     moving = [v for v in node.inputs if not v.is_constant]
     others = sorted({v.dtype.name for v in (*moving, *node.outputs) if v.dtype != INT8})
-    if node.op not in FUNCTIONS:
-        return "there is no form of it in TOSA that gives the same integers"
     if others:
         return f"it works on {' and '.join(others)}; the NPU gets int8"
+    if node.op not in FUNCTIONS:
+        return "there is no form of it in TOSA that gives the same integers"
     if any(not v.elements or not v.shape for v in (*moving, *node.outputs)):
         return "a tensor of it has no elements or no dimensions"
     if not moving:
