@@ -39,8 +39,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture(scope="module")
 def streams(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Samples of one number and of several."""
-    return [pl.compile(streamed_graph(channels), board=BOARDS["cortex-m4"]).write(tmp_path_factory.mktemp("stream") / "x")
-            for channels in (1, 3)]
+    builds = [pl.compile(streamed_graph(channels), board=BOARDS["cortex-m4"]) for channels in (1, 3)]
+    return [build.write(tmp_path_factory.mktemp("stream") / "x") for build in builds]
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
