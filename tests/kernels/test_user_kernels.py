@@ -19,6 +19,8 @@ from pilotlight import boards
 from pilotlight.capture import kernels as files
 from pilotlight.check.cases import Case
 from pilotlight.check.run import _Check
+from pilotlight.cli.options import Request
+from pilotlight.cli.project import stored_arguments, stored_request
 from pilotlight.custom import added_kernels, withdraw_kernel
 from pilotlight.graph import FLOAT32, Node, Quant, Value
 from support.command_line import call, call_error, call_json
@@ -588,6 +590,14 @@ def test_an_installed_package_brings_kernels(tmp_path: Path, monkeypatch: pytest
             pl.capture(net, (torch.randn(5),), "net")
     finally:
         files.installed_kernels.cache_clear()
+
+
+def test_a_project_remembers_its_kernels(tmp_path: Path) -> None:
+    asked = Request("net.py:net", "host", (), None, {}, kernels=(tmp_path / "mine.py",))
+    stored = stored_arguments(asked, tmp_path / "project")
+    assert stored["kernels"] == ["../mine.py"]
+    again = stored_request(stored, "host", tmp_path / "project")
+    assert [file.resolve() for file in again.kernels] == [(tmp_path / "mine.py").resolve()]
 
 
 # ---- the page and its example -------------------------------------------------------------------------------------
