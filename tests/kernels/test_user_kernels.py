@@ -168,9 +168,9 @@ def test_more_scratch_than_declared() -> None:
 
 def test_an_overlap_that_is_not_safe() -> None:
     text = problem(smooth_kernel(overlaps={(0, 0): 4}))
-    assert "output 0 4 bytes after input 0, as its overlaps allow" in text
+    assert "output 0 4 bytes after input 0 as its overlaps allow" in text
     text = problem(changed("before = now;", "before = x[(row * t) + k];", overlaps={(0, 0): 0}))  # read once more
-    assert "output 0 0 bytes after input 0, as its overlaps allow" in text
+    assert "output 0 0 bytes after input 0 as its overlaps allow" in text
 
 
 def test_more_stack_than_declared() -> None:
@@ -247,7 +247,7 @@ def test_scratch_that_is_read_before_it_is_written() -> None:
 
 def test_nan_is_not_lost_unless_that_is_declared() -> None:
     clean = "if (x[row * t] != x[row * t]) { y[row * t] = 0.0f; } else { y[row * t] = x[row * t]; }"
-    assert "and NaN output 0" in problem(changed(FIRST, clean, finite=False))
+    assert "and NaN: output 0" in problem(changed(FIRST, clean, finite=False))
     assert check(changed(FIRST, clean), "host").calls
 
 

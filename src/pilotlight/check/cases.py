@@ -168,7 +168,7 @@ def _overlapping(kernel: Kernel, case: Case, source: int, target: int, apart: in
             if k != placed:
                 places[k], at = at, _after(at + _bytes(*kind))
     scratch = kernel.scratch_bytes(case.bound.dims)
-    how = f"output {target} {apart} bytes after input {source}, as its overlaps allow"
+    how = f"output {target} {apart} bytes after input {source} as its overlaps allow"
     return Site(case, tuple(inputs), tuple(outputs), at, _after(at + scratch), how, True)
 
 

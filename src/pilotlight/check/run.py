@@ -181,7 +181,7 @@ class _Check:
                     (after,) = dev.run([before, np.array([site_number], np.int32)])
                 except PilotlightError as error:
                     raise KernelError(
-                        self.kernel, board, f"with {_situation(site, kind)} the program crashed: {first_line(error)}"
+                        self.kernel, board, f"with {_situation(site, kind)}: the program crashed: {first_line(error)}"
                     ) from error
                 self.calls += 1
                 self._look(board, site, kind, values, before, np.asarray(after, np.uint8))
@@ -190,7 +190,7 @@ class _Check:
                     known = first.setdefault((site_number, kind), (number, results))
                     if known[1] != results:
                         raise KernelError(
-                            self.kernel, board, f"with {_situation(site, kind)} it gives another result when memory "
+                            self.kernel, board, f"with {_situation(site, kind)}: it gives another result when memory "
                             "that it should not read holds other bytes, or when it is called again",
                             "it reads scratch or outputs before it has written them, or beyond a tensor",
                         )
@@ -236,7 +236,7 @@ class _Check:
         changed = np.flatnonzero((before != after) & ~allowed)
         if changed.size:
             raise KernelError(
-                self.kernel, board, f"with {_situation(site, kind)} it writes {self._whose(site, int(changed[0]))}",
+                self.kernel, board, f"with {_situation(site, kind)}: it writes {self._whose(site, int(changed[0]))}",
                 "it may write its outputs and its scratch only",
             )
         wanted = self._reference(site.case, values)
@@ -248,7 +248,7 @@ class _Check:
                 place = f"[{', '.join(map(str, wrong))}]" if wrong else ""
                 was, should = (_number(t[wrong]) for t in (to_torch(got.copy()), want))
                 raise KernelError(
-                    self.kernel, board, f"with {_situation(site, kind)} output {k}{place} is {was}; "
+                    self.kernel, board, f"with {_situation(site, kind)}: output {k}{place} is {was}; "
                     f"the reference gives {should}",
                     None if is_promised(kind) else "finite=True says that such numbers are not promised",
                 )
