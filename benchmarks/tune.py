@@ -105,7 +105,8 @@ def markdown(made: list[Row], left_out: list[str], trained: bool, seconds: float
     weights = "trained weights" if trained else "random weights: the trained ones were not found beside the project"
     lines = [
         "# Measured kernels", "",
-        f"One run of `make bench-tune`, {weights}, int8, without a budget: what [`--tuned`](../docs/tuning.md) brings.",
+        f"One run of `make bench-tune` with {', '.join(dict.fromkeys(row.network for row in made))}: {weights}, int8,",
+        "without a budget: what [`--tuned`](../docs/tuning.md) brings.",
         f"{limit} are measured, those that layers of several networks share once. Outputs matched",
         "in the same run, with and without. RAM is arena, state and static data; the last column counts the candidates",
         "that were measured in a minute, with the time that processes take to start.",
