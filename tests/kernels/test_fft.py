@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+import pilotlight as pl
 from pilotlight.capture import capture
 from pilotlight.codegen.target import Target
 from pilotlight.compiler import compile as compile_graph
@@ -150,6 +151,28 @@ def test_complex_tensors_in_and_out_with_state_and_parts_written_in_place() -> N
         for z in (*rows[:2], rows[2].conj()):
             for got, want in zip(running(z), truth(z), strict=True):
                 torch.testing.assert_close(got, want.resolve_conj(), rtol=1e-5, atol=1e-5)
+
+
+class OfOne(nn.Module):
+    """Operators that number dimensions, on a number that has none."""
+
+    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        at = torch.tensor([0])
+        other = torch.tensor([3 + 4j])
+        return [
+            x.index_select(0, at), x.index_select(-1, at[0]),
+            x.index_copy(0, at, other), x.index_copy(0, at[0], other[0]),
+            x.flip(0), x.flip([-1]), x.unfold(0, 1, 1), x.sum(0), x.cumsum(-1), x.transpose(0, -1), x.squeeze(0),
+            x.unsqueeze(-1), x.index_fill(0, at, 2.0),
+        ]
+
+
+def test_a_complex_number_has_no_dimension_of_its_parts() -> None:
+    x = torch.tensor(1.5 - 2j, dtype=torch.complex64)
+    want = OfOne()(x)
+    got = pl.run(pl.capture(OfOne(), (x,)), board="host").outputs[0]
+    for number, (a, b) in enumerate(zip(got, want, strict=True)):
+        assert a.shape == b.shape and torch.equal(a, b), number
 
 
 @pytest.mark.parametrize(("function", "words"), [

@@ -13,6 +13,7 @@ from pilotlight.ops import base
 from pilotlight.ops.base import axis, unused
 from pilotlight.ops.complex.base import Complex, Operand, Tensor, complex_rule, pair_of
 
+OF_ONE = ("flip.default", "index_select.default", "index_copy.default")
 DIMS = ("dim", "dims", "dim0", "dim1", "dim2", "dimension")  # arguments that number dimensions
 
 
@@ -48,7 +49,15 @@ def _as_real(aten: str) -> None:
             elif isinstance(item, list | tuple) and any(isinstance(x, Complex) for x in item):
                 item = [pair_of(b, x) for x in item]
             given[name] = item
-        return _wrapped(_real(aten)(b, **given))
+        if rank or aten not in OF_ONE:
+            return _wrapped(_real(aten)(b, **given))
+        expected = b.results  # a single number has one dimension, of size 1, for operators that number dimensions
+        b.results = [(dtype, (1, 2)) for dtype, _ in expected]
+        of_one = {name: b.reshape(x, (1, 2)) if isinstance(x, Value) and x.shape == (2,) and name != "index" else x
+                  for name, x in given.items()}
+        y = _real(aten)(b, **of_one)
+        b.results = expected
+        return Complex(b.reshape(y, expected[0][1]))
 
 
 def _tensors(arguments: dict[str, Any]) -> list[Any]:
@@ -98,12 +107,14 @@ def repeat(b: Builder, self: Complex, repeats: Sequence[int]) -> Complex:
 @complex_rule("unfold.default")
 def unfold(b: Builder, self: Complex, dimension: int, size: int, step: int) -> Complex:
     """Windows next to the parts, then the parts last again."""
-    shape = self.shape or (1,)
-    x = b.reshape(self.pair, (*shape, 2))
     expected = b.results
     dtype, windows = expected[0]
+    if not self.shape:
+        if size != 1:
+            raise b.refuse(f"windows of {size} in a complex number without dimensions are not supported; expected 1")
+        return Complex(b.reshape(self.pair, windows))
     b.results = [(dtype, (*windows[:-2], 2, windows[-2]))]
-    y = _real("unfold.default")(b, x, axis(dimension, len(shape)), size, step)
+    y = _real("unfold.default")(b, self.pair, axis(dimension, len(self.shape)), size, step)
     b.results = expected
     rank = len(windows)
     return Complex(b.permute(y, (*range(rank - 2), rank - 1, rank - 2)))
