@@ -58,7 +58,7 @@ torchscript-micropython: setup ## the same archives and silero-vad through Micro
 sizes: setup ## code, RAM and instructions of example networks; writes benchmarks/sizes.md
 	$(PYTHON) benchmarks/sizes.py
 
-bench: setup ## the MLPerf Tiny networks on emulated boards; writes benchmarks/results.md; BENCH_ARGS="--dask tcp://HOST:PORT"
+bench: setup ## the MLPerf Tiny networks on emulated boards, with CMSIS_NN=DIR by its kernels too; writes benchmarks/results.md; BENCH_ARGS="--dask tcp://HOST:PORT"
 	$(PYTHON) benchmarks/networks.py $(BENCH_ARGS)
 
 npu: setup ## the MLPerf Tiny networks handed to an Ethos-U: TOSA against our integers, Vela's report; writes benchmarks/npu.md

@@ -5,12 +5,14 @@ their time on this computer next to the runtimes that are installed (`pip instal
 
 One run prints its rows and writes benchmarks/results.md. Trained weights are used if the networks are next to the
 project (../shared/models/mlperf_tiny); otherwise the same architectures with random weights, and the table says so. A
-row counts only when the board's outputs matched in the same run.
+row counts only when the board's outputs matched in the same run. With a copy of CMSIS-NN (CMSIS_NN=DIR) its kernels
+have rows of their own.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ import torch
 
 import host
 import pilotlight as pl
+from pilotlight import boards
 from pilotlight.capture.reference import variations
 from pilotlight.fleet import chosen_workers
 from pilotlight.quantize import quantize
@@ -33,6 +36,8 @@ TRAINED = HERE.parents[1] / "shared" / "models" / "mlperf_tiny"
 NETWORKS = ("kws", "vww", "ic", "ad")
 BOARDS = ("mps2-an386", "mps3-an547", "riscv32-virt", "host")
 RUNS = 4
+CMSIS_NN = os.environ.get("CMSIS_NN")
+TFLITE, BY_CMSIS_NN = "tflite", "cmsis-nn"  # modes
 MORE_FLASH = {("ic", "mps2-an386"): 256 * 1024}  # a second int8 row where flash buys speed
 
 
@@ -87,13 +92,14 @@ def measure(name: str, board: str, mode: str, trained: bool, max_flash: int | No
     return _row(name, board, f"Pilotlight, {mode}{budget}", run_session(build, runs), "yes")
 
 
-def measure_tflite(name: str, board: str) -> Row | None:
-    """The .tflite file of a network, if there is one: the bytes of TFLM."""
+def measure_tflite(name: str, board: str, kernels: str | None = None) -> Row | None:
+    """The .tflite file of a network, if there is one: the bytes of TFLM; with a copy of CMSIS-NN, by its kernels."""
     file = TRAINED / f"{name}_int8.tflite"
     if not file.exists():
         return None
-    build = pl.compile(pl.load(str(file), name=name), board=board)
-    return _row(name, board, "Pilotlight, int8 .tflite", run_session(build), "tflm")
+    build = pl.compile(pl.load(str(file), name=name), board=board, cmsis_nn=kernels)
+    whose = " with CMSIS-NN's kernels" if kernels else ""
+    return _row(name, board, f"Pilotlight{whose}, int8 .tflite", run_session(build), "tflm")
 
 
 def _row(name: str, board: str, system: str, session: Session, exact: str) -> Row:
@@ -141,6 +147,8 @@ def tasks_of(board: str, name: str, modes: list[str]) -> list[Task]:
     for mode in modes:
         if mode == "float32" and board != "mps2-an386":
             continue  # soft float is not what those cores are for
+        if mode == BY_CMSIS_NN and boards.load(board).toolchain != "arm-none-eabi":
+            continue  # it is for Cortex-M
         budgets = [None, MORE_FLASH.get((name, board))] if mode == "int8" else [None]
         tasks += [(name, board, mode, budget) for budget in dict.fromkeys(budgets)]
     return tasks
@@ -148,14 +156,16 @@ def tasks_of(board: str, name: str, modes: list[str]) -> list[Task]:
 
 def run_task(trained: bool, task: Task) -> Row | None:
     name, board, mode, budget = task
-    return measure_tflite(name, board) if mode == "tflite" else measure(name, board, mode, trained, budget)
+    if mode in (TFLITE, BY_CMSIS_NN):
+        return measure_tflite(name, board, CMSIS_NN if mode == BY_CMSIS_NN else None)
+    return measure(name, board, mode, trained, budget)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--boards", default=",".join(BOARDS))
     parser.add_argument("--networks", default=",".join(NETWORKS))
-    parser.add_argument("--modes", default="int8,tflite,float32")
+    parser.add_argument("--modes", default=f"int8,tflite,{f'{BY_CMSIS_NN},' if CMSIS_NN else ''}float32")
     parser.add_argument("--output", type=Path, default=HERE / "results.md")
     parser.add_argument("--dask", metavar="tcp://HOST:PORT", help="measure boards on a Dask cluster, see docs/fleet.md")
     chosen = parser.parse_args()
@@ -174,7 +184,7 @@ def main() -> int:
         if board != "host":
             rows += [row for task in tasks_of(board, name, modes) if (row := found[task]) is not None]
         for mode in modes if board == "host" else ():
-            if mode != "tflite":
+            if mode not in (TFLITE, BY_CMSIS_NN):
                 here.append(on_this_computer(name, mode, trained))
                 print("  ".join(here[-1].summary()), flush=True)
         rows += recorded(name, board)

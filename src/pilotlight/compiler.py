@@ -343,6 +343,8 @@ def request(board: str | Board, options: Options | None, choices: dict[str, Any]
     chosen = replace(options or Options(), **choices | ({"backends": names} if "backends" in choices else {}))
     if chosen.npu is not None:
         check_configuration(chosen.npu)
+    if chosen.cmsis_nn is not None:
+        chosen = replace(chosen, cmsis_nn=str(chosen.cmsis_nn))  # plain data, for reports
     target_board = boards.load(board) if isinstance(board, str) else board
     if chosen.weights_in is not None or chosen.arena_in is not None:
         target_board.placement(chosen.weights_in, chosen.arena_in)  # refuses unknown memories before any work

@@ -16,7 +16,7 @@ from torch import nn
 import pilotlight as pl
 from pilotlight import boards
 from pilotlight.backends.cmsis_nn import scratch
-from pilotlight.backends.cmsis_nn.layers import _check_conv
+from pilotlight.backends.cmsis_nn.layers import _check_conv, _check_depthwise
 from pilotlight.backends.cmsis_nn.library import Library
 from pilotlight.backends.cmsis_nn.scratch import Core, Window
 from pilotlight.capture.tflite.capture import capture_model
@@ -61,7 +61,8 @@ def test_random_layers_give_the_bytes_of_tflm(board: str) -> None:
 
 def test_a_quantized_network(quantized: pl.Graph) -> None:
     build = pl.compile(quantized, "mps2-an386", cmsis_nn=FOLDER)
-    assert build.session().match
+    session = build.session()
+    assert session.match and str(FOLDER) in json.dumps(session.as_dict())
     (found,) = build.lowered.partitions
     assert [row["function"].removeprefix("pl_cmsis_nn_") for row in found.taken] == [
         "conv", "depthwise", "add", "max_pool", "linear", "softmax"]
@@ -99,6 +100,12 @@ def test_another_core_is_an_error_when_it_is_built(quantized: pl.Graph) -> None:
     build = pl.compile(quantized, "mps2-an385", cmsis_nn=FOLDER)
     with pytest.raises(PilotlightError, match="compiled for another core"):
         build.build_for(boards.load("mps2-an386"))
+
+
+def test_zig_has_no_c_library_for_it(quantized: pl.Graph) -> None:
+    build = pl.compile(quantized, "mps2-an386", cmsis_nn=FOLDER, toolchain="zig")
+    with pytest.raises(PilotlightError, match="a part of net calls the C library"):
+        _ = build.info
 
 
 @pytest.mark.parametrize(("change", "message"), [
@@ -186,6 +193,17 @@ def test_rows_that_heliums_kernel_would_compute_otherwise(window: Window, right:
 def test_padding_at_the_right_of_a_pointwise_layer_is_refused() -> None:
     with pytest.raises(pl.Refused, match="1 x 1"):
         _check_conv(_window(kernel=(1, 1), pad=(0, 0), out=(9, 9)), Core.PLAIN)
+
+
+@pytest.mark.parametrize("window", [
+    _window(depth=1, kernel=(1, 3), pad=(3, 1), out=(12, 8)),  # above the image
+    _window(depth=1, kernel=(2, 2), pad=(0, 0), out=(9, 9)),  # below it
+    _window(depth=1, out=(8, 9)),  # two columns of padding at the right
+])
+def test_depthwise_windows_outside_of_the_image_are_refused(window: Window) -> None:
+    _check_depthwise(_window(depth=1), Core.DSP)
+    with pytest.raises(pl.Refused):
+        _check_depthwise(window, Core.DSP)
 
 
 def test_functions_are_found_with_all_that_they_call() -> None:

@@ -183,7 +183,7 @@ def _model_files(template: Template, build: Build | ProgramBuild, model: Project
 
 
 def _is_source(path: str, model: ProjectModel) -> bool:
-    return path in model.sources or path.endswith((".h", ".bin"))
+    return path in model.sources or path.endswith((".h", ".bin", "/LICENSE"))  # a library comes with its licence
 
 
 def _zipped(files: Mapping[str, bytes], folder: str, top: str) -> bytes:

@@ -131,7 +131,13 @@ def build_model(
         sizes = Sizes(None, model.weights_bytes, 0, None, 0, reason)
         info = BuildInfo(model, board, None, work, None, None, sizes, None, reason, ())
     else:
-        builder = _Builder(model, board, find(board, compiler), work, optimize, watch if debug else 0, window)
+        found = find(board, compiler)
+        if found.kind == "zig" and model.calls_libc:
+            raise PilotlightError(
+                f"a part of {model.name} calls the C library, which zig does not have for boards",
+                hint="use GCC: --toolchain gcc", kind="unsupported",
+            )
+        builder = _Builder(model, board, found, work, optimize, watch if debug else 0, window)
         info = builder.bare(place, check, runs) if figures else builder.image_only(place)
     uses = memory_use(board, place, model, info.sizes, info.stack)
     if check:

@@ -118,6 +118,7 @@ def conv2d(node: Node, core: Core) -> Call:
     }
     each = _dims(1, 1, 1, filters)
     if "ch_mult" in params:
+        _check_depthwise(window, core)
         size = scratch.depthwise(core, window)
         table: Fields = {"params": params, "x": _image(x), "filter": _dims(1, kh, kw, filters), "bias": each,
                          "y": _image(y), "scratch": size}
@@ -139,6 +140,16 @@ def _check_conv(w: Window, core: Core) -> None:
         raise Refused("CMSIS-NN's kernel of 1 x 1 has no padding below or at the right")
     if w.row and not w.pointwise and core == Core.HELIUM and not _rows_are_right(w):
         raise Refused("CMSIS-NN's kernel of 1 x N for Helium would read other pixels, for this padding")
+
+
+def _check_depthwise(w: Window, core: Core) -> None:
+    """One kernel writes beyond its scratch for windows outside of the image, and that of 3 x 3 reads the column in the
+    middle without asking whether it is there."""
+    last = [(out - 1) * stride - pad for out, stride, pad in zip(w.out, w.stride, w.pad, strict=True)]
+    if any(p >= k or at >= n for p, k, at, n in zip(w.pad, w.kernel, last, w.size, strict=True)):
+        raise Refused("one of its windows has nothing but padding")
+    if core != Core.HELIUM and w.kernel == (3, 3) and last[1] + 1 >= w.size[1]:
+        raise Refused("CMSIS-NN's kernel of 3 x 3 has one column of padding at the right")
 
 
 def _rows_are_right(w: Window) -> bool:
