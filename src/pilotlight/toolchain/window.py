@@ -32,7 +32,8 @@ def build_window(
     model = read_folder(folder.resolve())
     work.mkdir(parents=True, exist_ok=True)
     (work / "main.c").write_text(main, encoding="utf-8", newline="\n")
-    (work / "window.ld").write_text(_SCRIPT.format(entry=entry, address=address, size=size), encoding="utf-8")
+    script = _SCRIPT.format(entry=entry, address=address, size=size)
+    (work / "window.ld").write_text(script, encoding="utf-8", newline="\n")
     optimize = "-O2" if toolchain.kind == "gcc" else "-Os"
     own = Unit(work / "main.c", "main.o", (optimize, "-iquote", str(model.path)))
     units = [own, *model_units(model, [optimize])]
