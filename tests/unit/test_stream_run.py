@@ -160,3 +160,14 @@ def test_int8_streams_on_a_board_give_the_bytes_of_the_whole_recording() -> None
     graph = pl.quantize(pl.capture(net, (x,)), [(x,)])
     session = pl.run(stream(graph, -1, 8), [(x,)], board="mps2-an386")
     assert session.match and session.compared_with == "the integer reference" and not session.matches[0].limit
+
+
+def test_a_time_line_shows_where_answers_change() -> None:
+    quiet = [[-1.0] for _ in range(250)]
+    heard = [list(row) for row in quiet]
+    heard[40], heard[101] = [3.0], [5.0]
+    line = {"samples": [640 * k for k in range(250)], "rate": 16000, "answers": heard, "truth": quiet}
+    (table,) = timeline_tables({"board": "host", "timeline": line})
+    assert table.row_count == 24
+    cells = [list(column.cells) for column in table.columns]
+    assert [row[1:] for row in zip(*cells, strict=True) if row[3] != "0"] == [("3", "-1", "4"), ("5", "-1", "6")]
