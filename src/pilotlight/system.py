@@ -20,6 +20,7 @@ from typing import Any
 from pilotlight.errors import MissingPackageError, PilotlightError
 
 WINDOWS = sys.platform == "win32"
+LINUX = sys.platform == "linux"
 _PR_SET_PDEATHSIG = 1  # Linux
 _MOUNTS = Path("/proc/mounts")
 _FAT = ("vfat", "msdos", "exfat")

@@ -11,8 +11,9 @@ from pilotlight.kernels.dsp import blocks as dsp
 from pilotlight.kernels.fpu import rfft_f32
 from pilotlight.kernels.mve import dispatch as mve
 from pilotlight.kernels.rv32 import blocks as rv32
+from pilotlight.kernels.thumb1 import blocks as thumb1
 
-INTEGER = (dsp, mve, rv32)
+INTEGER = (dsp, mve, rv32, thumb1)
 ANY_CORE = Target()
 
 

@@ -10,7 +10,8 @@ from typing import TypedDict
 from jinja2 import Template
 
 PORTABLE = Path(__file__).parent / "portable"
-FOLDERS = tuple(Path(__file__).parent / isa for isa in ("portable", "fpu", "dsp", "mve", "rv32"))  # with headers
+ISAS = ("portable", "fpu", "dsp", "mve", "rv32", "thumb1")
+FOLDERS = tuple(Path(__file__).parent / isa for isa in ISAS)  # with headers
 
 _LOCAL_INCLUDE = re.compile(r'^#include "([^"]+)\.h"\n', re.MULTILINE)
 _SYSTEM_INCLUDE = re.compile(r"^#if [^\n]*\n#include <[^\n]*>\n#endif\n+|^#include <[^\n]*>\n+", re.MULTILINE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pilotlight.kernels.assembly.instructions import AsmInstruction, Function
 
@@ -28,6 +28,15 @@ def render_file(head: str, functions: Iterable[Function], prefix: str) -> tuple[
     some = list(functions)
     text = head.format(prefix=prefix) + "".join(render(f, f"{prefix}_{f.name}") for f in some)
     return f"{text}\n#endif\n", {f"{prefix}_{f.name}": f.stack for f in some}
+
+
+def choose(calls: Sequence[tuple[str, str]], arguments: Iterable[str]) -> str:
+    """C that makes one of the calls, by its test; what is none of the others is the last one."""
+    if len(calls) == 1:
+        return "".join(f"    (void){name};\n" for name in arguments) + f"    {calls[0][1]}\n"
+    some = [f"if ({test}) {{\n        {call}\n    }}" for test, call in calls[:-1]]
+    some.append(f"{{\n        {calls[-1][1]}\n    }}")
+    return f"    {' else '.join(some)}\n"
 
 
 def _local(instruction: AsmInstruction, function: str) -> str:

@@ -48,6 +48,17 @@ class Walk:
         self.written_from = writes(first, col, part * outputs)
         self.written_to = writes(last, end, (part + 1) * outputs)
 
+    def across_rows(self, pixels: int, images: int) -> Walk:
+        """Of a walk over single pixels: as many at a time, also where a row ends."""
+        other = copy.copy(self)
+        size = len(self.read_from) // images
+        starts = np.concatenate([np.arange(0, size, pixels) + image * size for image in range(images)])
+        other.read_from = np.minimum.reduceat(self.read_from, starts)
+        other.read_to = np.maximum.reduceat(self.read_to, starts)
+        other.written_from = np.minimum.reduceat(self.written_from, starts)
+        other.written_to = np.maximum.reduceat(self.written_to, starts)
+        return other
+
     def scaled(self, input_bytes: int, output_bytes: int) -> Walk:
         """The same walk over elements of more than one byte."""
         other = copy.copy(self)

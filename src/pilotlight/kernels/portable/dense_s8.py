@@ -24,7 +24,7 @@ CONV_RATE, ROW_RATE, DEPTHWISE_RATE = Rate(2.35, 38), Rate(2.5, 30), Rate(8.3, 5
 LOW_SCRATCH_RATE = Rate(2.6, 60)
 
 
-@offers(Int8Layer, without={"dsp", "mve", "mul"})
+@offers(Int8Layer, without={"dsp", "mve", "mul", "thumb1"})
 def portable(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
     """The usual kernel, and the same with the smallest patches."""
     layer = replace(layer, shape=layer.shape.flattened())
