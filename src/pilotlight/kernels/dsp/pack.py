@@ -54,9 +54,21 @@ def conv_streams(layer: Int8Layer, column: int, fours: int, wide: bool) -> Array
     return np.concatenate([start.astype("<i4"), words, *(v.astype("<i4") for v in ends)], axis=1).ravel()
 
 
-def row_streams(layer: Int8Layer) -> Array:
-    """Blocks of eight filters, then of two: starts, then for every four inputs the words (0, 2) and (1, 3) of each
-    pair, then multipliers."""
+def quad_streams(layer: Int8Layer, column: int, fours: int) -> Array:
+    """For each group of channels and four filters, the last ones padded: starts, for every two taps a word of each
+    pair, multipliers; where they are rounded twice, each after the bits to the right of its filter."""
+    groups = layer.shape.groups
+    pairs = -(-layer.shape.oc // groups // 2)
+    streams = conv_streams(layer, column, fours, False).reshape(groups, pairs, -1)
+    both = np.pad(streams, ((0, 0), (0, pairs % 2), (0, 0))).reshape(-1, 2, streams.shape[2])
+    start, taps, end = np.split(both, [2, -2 if layer.shifts is None else -4], axis=2)
+    parts = (start, taps.transpose(0, 2, 1), end if layer.shifts is None else end[..., [0, 1, 3, 2]])
+    return np.concatenate([part.reshape(len(both), -1) for part in parts], axis=1).ravel()
+
+
+def row_streams(layer: Int8Layer, filters: int = 8) -> Array:
+    """Blocks of eight filters, or another even number, then of two: starts, then for every four inputs the words (0, 2)
+    and (1, 3) of each pair, then multipliers."""
     inputs = layer.shape.ic
     odd = layer.shape.oc % 2
     w = np.pad(layer.w.reshape(-1, inputs).astype(np.int64), ((0, odd), (0, 0)))
@@ -64,7 +76,7 @@ def row_streams(layer: Int8Layer) -> Array:
     parts = []
     first = 0
     while first < len(w):
-        size = 8 if len(layer.w) - first >= 8 else 2
+        size = filters if len(layer.w) - first >= filters else 2
         pairs = w[first : first + size].reshape(-1, 2, inputs // 4, 4)[..., [0, 2, 1, 3]]
         taps = (256 * pairs[:, 0] + pairs[:, 1]).transpose(1, 0, 2)  # (four inputs, pair, 4)
         b = bias[first : first + size].reshape(-1, 2)

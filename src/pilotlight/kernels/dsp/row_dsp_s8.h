@@ -14,27 +14,33 @@ typedef struct {
     pl_requantize_t q;
 } pl_row_dsp_t;
 
-/* Calls the block of eight or two filters; written for each model. */
+/* The same with another number of filters at a time, for the kernels that are measured. */
+typedef struct {
+    pl_row_dsp_t d;
+    int32_t filters; // at a time, an even number
+    int32_t many;    // outputs that are computed so; those after them go by two
+} pl_row_by_dsp_t;
+
+/* Calls the block of that many filters; written for each model. */
 static inline void pl_row_block_s8(int32_t kind, int32_t filters, const pl_dsp_row_t *t);
 
-/* Outputs by eight, then by two, the last of an odd number through spare memory. */
-static inline void pl_row_dsp_s8(const pl_row_dsp_t *d,
-                                 const int8_t *x, // (ic)
-                                 const int32_t *w,
-                                 int8_t *y) // (oc)
+/* The first `many` outputs by `filters`, then by two, the last of an odd number through spare memory. */
+static inline void pl_row_outputs_s8(const pl_row_dsp_t *d, int32_t filters, int32_t many,
+                                     const int8_t *x, // (ic)
+                                     const int32_t *w,
+                                     int8_t *y) // (oc)
 {
     const int32_t steps = pl_signed((uint32_t)d->ic >> 2); // of one filter
     const int32_t words = steps + 2;
-    const int32_t by_eight = d->oc & ~7;
     const int32_t by_two = d->oc & ~1;
-    pl_dsp_row_t t = {x, steps, x + d->ic, w, w + (by_eight * words), y, d->q.zy, d->q.lo, d->q.hi};
-    if (by_eight > 0) {
-        pl_row_block_s8(d->kind, 8, &t);
+    pl_dsp_row_t t = {x, steps, x + d->ic, w, w + (many * words), y, d->q.zy, d->q.lo, d->q.hi};
+    if (many > 0) {
+        pl_row_block_s8(d->kind, filters, &t);
     }
-    if (by_two > by_eight) {
-        t.w = w + (by_eight * words);
+    if (by_two > many) {
+        t.w = w + (many * words);
         t.w_end = w + (by_two * words);
-        t.y = y + by_eight;
+        t.y = y + many;
         pl_row_block_s8(d->kind, 2, &t);
     }
     if (d->oc > by_two) {
@@ -45,6 +51,23 @@ static inline void pl_row_dsp_s8(const pl_row_dsp_t *d,
         pl_row_block_s8(d->kind, 2, &t);
         y[by_two] = spare[0];
     }
+}
+
+/* Outputs by eight, then by two. */
+static inline void pl_row_dsp_s8(const pl_row_dsp_t *d,
+                                 const int8_t *x, // (ic)
+                                 const int32_t *w,
+                                 int8_t *y) // (oc)
+{
+    pl_row_outputs_s8(d, 8, d->oc & ~7, x, w, y);
+}
+
+static inline void pl_row_by_dsp_s8(const pl_row_by_dsp_t *b,
+                                    const int8_t *x, // (ic)
+                                    const int32_t *w,
+                                    int8_t *y) // (oc)
+{
+    pl_row_outputs_s8(&b->d, b->filters, b->many, x, w, y);
 }
 
 #endif

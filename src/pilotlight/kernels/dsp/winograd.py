@@ -33,21 +33,22 @@ def fits(layer: Int8Layer) -> bool:
     return plain and s.ic % 4 == 0 and s.oc >= 4 and bool(np.all(4 * products < 2**31)) and starts_fit(layer)
 
 
-def winograd(layer: Int8Layer, finish: Finish) -> Iterator[Candidate]:
-    """Weights stored in that form, or brought into it on the board for more or fewer rows of tiles at a time."""
+def winograd(layer: Int8Layer, finish: Finish, mixed: bool = False) -> Iterator[Candidate]:
+    """Weights stored in that form, or brought into it on the board for more or fewer rows of tiles at a time; with
+    loads between products if they are `mixed`."""
     if not fits(layer):
         return
-    yield stored(layer, finish)
+    yield stored(layer, finish, mixed)
     if reaches(layer.shape.ic):
         down = -(-layer.shape.oh // ROWS)
         for tall in dict.fromkeys(-(-down // turns) for turns in range(1, down + 1)):
-            yield unfolded(layer, finish, tall)
+            yield unfolded(layer, finish, tall, mixed)
 
 
-def stored(layer: Int8Layer, finish: Finish) -> Candidate:
+def stored(layer: Int8Layer, finish: Finish, mixed: bool = False) -> Candidate:
     """With weights stored in that form in flash."""
     s = layer.shape
-    block = _block(s, finish)
+    block = _block(s, finish, mixed)
     walk = Walk(s, PIXELS, ROWS)
     return Candidate(
         name="dsp.winograd",
@@ -64,11 +65,11 @@ def stored(layer: Int8Layer, finish: Finish) -> Candidate:
     )
 
 
-def unfolded(layer: Int8Layer, finish: Finish, tall: int) -> Candidate:
+def unfolded(layer: Int8Layer, finish: Finish, tall: int, mixed: bool = False) -> Candidate:
     """With weights brought into that form on the board, once for `tall` rows of tiles, which scratch memory holds."""
     s = layer.shape
     across, down = -(-s.ow // PIXELS), -(-s.oh // ROWS)
-    block, unfold = _block(s, finish), DspBlock("unfold", 4, s.ic)
+    block, unfold = _block(s, finish, mixed), DspBlock("unfold", 4, s.ic)
     walk = Walk(s, s.ow, tall * ROWS)
 
     return Candidate(
@@ -94,10 +95,10 @@ def _table(layer: Int8Layer, block: DspBlock, quad_words: int, reverse: bool) ->
     return {"s": fields(layer, PIXELS, reverse), "kind": block.constant, "quad_words": quad_words}
 
 
-def _block(s: Conv2dShape, finish: Finish) -> DspBlock:
+def _block(s: Conv2dShape, finish: Finish, mixed: bool) -> DspBlock:
     steps = s.ic // 2
     unroll = next(n for n in range(LONGEST, 0, -1) if steps % n == 0)
-    return DspBlock("winograd", 4, unroll, steps > unroll, finish)
+    return DspBlock("winograd", 4, unroll, steps > unroll, finish, mixed=mixed)
 
 
 def _outside(s: Conv2dShape) -> int:

@@ -15,7 +15,7 @@ TILES = ArgumentStruct("pl_dsp_tiles_t", ("x", "row", "column", "channels", "v_e
 UNFOLD = ArgumentStruct("pl_dsp_unfold_t", ("from", "to"))
 
 BY_KIND = {
-    "conv": CONV, "row": ROW, "depthwise": DEPTHWISE, "pairs": PAIRS, "taps": TAPS, "winograd": WINOGRAD,
+    "conv": CONV, "quad": CONV, "row": ROW, "depthwise": DEPTHWISE, "pairs": PAIRS, "taps": TAPS, "winograd": WINOGRAD,
     "tiles": TILES, "unfold": UNFOLD,
 }
 

@@ -10,6 +10,7 @@ from pilotlight.kernels.dsp.blocks.conv import conv
 from pilotlight.kernels.dsp.blocks.copy import pairs, widen
 from pilotlight.kernels.dsp.blocks.depthwise import depthwise
 from pilotlight.kernels.dsp.blocks.names import DspBlock, ordered
+from pilotlight.kernels.dsp.blocks.quad import quad
 from pilotlight.kernels.dsp.blocks.row import row
 from pilotlight.kernels.dsp.blocks.taps import taps
 from pilotlight.kernels.dsp.blocks.tiles import spread, tiles
@@ -27,6 +28,7 @@ _HEAD = """\
 
 _GENERATORS: dict[str, Callable[[DspBlock], Function]] = {
     "conv": conv,
+    "quad": quad,
     "row": row,
     "depthwise": depthwise,
     "taps": taps,

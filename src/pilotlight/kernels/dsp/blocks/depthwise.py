@@ -1,4 +1,5 @@
-"""Four channels of one or two output rows of a 3x3 depthwise layer: `depthwise_s8_R_wS`, with `_fN` for N pixels.
+"""Four channels of one or two output rows of a 3x3 depthwise layer: `depthwise_s8_R_wS`, with `_fN` for N pixels, and
+`_gN` for N pixels by two, which share loads.
 
 The six words of a channel's weights stay in registers along the rows. A patch word holds two input rows, so that two
 output rows share every load: (0, 1) and (2, 3) times weights (0, 1) and (1, 2), whole or by halves.
@@ -19,6 +20,7 @@ ROW = PIXELS  # from an output row to the next, where pixels are not counted
 FRAME = 52  # start, start, multiplier, zy, lo, hi, x, w, y, pixels, oc, y_row, w_end
 TWICE = 8  # more of it where sums are rounded twice: zy, bits to the right; above, zy is what is added to a product
 COLUMN = 32  # bytes of a patch column
+SUMS = [(A, B), (PIXELS, OC)]  # of two pixels, each of two rows
 
 
 def depthwise(block: DspBlock) -> Function:
@@ -57,7 +59,10 @@ def depthwise(block: DspBlock) -> Function:
         f.add("ldrd", Y, PIXELS, "[sp, #32]")
     f.add("add", Q, Y, 1)
     f.add("str", Q, "[sp, #32]")
-    if block.steps:
+    if block.chained:
+        for first in range(0, block.steps, 2):
+            _together(f, block, min(2, block.steps - first))
+    elif block.steps:
         for _ in range(block.steps):
             _pixel(f, block)
     else:
@@ -92,6 +97,49 @@ def _pixel(f: Function, block: DspBlock) -> None:
         f.add("smlabt", A, Q, second, A)
         if both:
             f.add("smlad", B, Q, second, B)
+    _finish(f, block, outputs)
+    if both and block.steps:
+        f.add("strb", B, f"[{Y}, {ROW}]")
+    elif both:
+        f.add("ldr", P, "[sp, #44]")
+        f.add("strb", B, f"[{Y}, {P}]")
+    f.add("strb", A, f"[{Y}]")
+    f.add("add", Y, Y, OC)
+
+
+def _together(f: Function, block: DspBlock, pixels: int) -> None:
+    """One or two pixels: a column that both see is loaded once. All sums start from the one register that is the last
+    to be overwritten."""
+    both = block.count == 2
+    sums = SUMS[:pixels]
+    start = sums[-1][0]
+    f.add("ldr", start, "[sp]")
+    on = block.step * pixels
+    for column in range((pixels - 1) * block.step + 3):
+        f.add("ldrd", P, Q, f"[{X}, #{COLUMN * (column - on)}]" if column else f"[{X}], #{COLUMN * on}")
+        for p, (a, b) in enumerate(sums):
+            tap = column - p * block.step
+            if not 0 <= tap < 3:
+                continue
+            first, second = WEIGHTS[2 * tap : 2 * tap + 2]
+            if both:
+                f.add("smlatb", b, P, first, b if tap else start)
+            f.add("smlad", a, P, first, a if tap else start)
+            f.add("smlabt", a, Q, second, a)
+            if both:
+                f.add("smlad", b, Q, second, b)
+    _finish(f, block, [output for pair in sums for output in pair[: block.count]])
+    oc, row = P, Q
+    f.add("ldrd", oc, row, "[sp, #40]")
+    for a, b in sums:
+        if both:
+            f.add("strb", b, f"[{Y}, {row}]")
+        f.add("strb", a, f"[{Y}]")
+        f.add("add", Y, Y, oc)
+
+
+def _finish(f: Function, block: DspBlock, outputs: list[Core]) -> None:
+    """From sums to outputs, through P and Q."""
     f.add("ldrd", P, Q, "[sp, #8]")
     for output in outputs:
         shift_left(f, output, block.finish)
@@ -106,10 +154,3 @@ def _pixel(f: Function, block: DspBlock) -> None:
         f.add("ldrd", P, Q, "[sp, #16]")
     for output in outputs:
         limit(f, output, block.finish, *((P, Q) if block.finish.clamp else (None, None)))
-    if both and block.steps:
-        f.add("strb", B, f"[{Y}, {ROW}]")
-    elif both:
-        f.add("ldr", P, "[sp, #44]")
-        f.add("strb", B, f"[{Y}, {P}]")
-    f.add("strb", A, f"[{Y}]")
-    f.add("add", Y, Y, OC)

@@ -8,6 +8,7 @@ from pilotlight.kernels.dsp.blocks.names import KINDS, DspBlock, ordered
 
 _ARGUMENTS = {
     "conv": "const pl_dsp_conv_t *t",
+    "quad": "const pl_dsp_conv_t *t",
     "row": "const pl_dsp_row_t *t",
     "depthwise": "const pl_dsp_depthwise_t *t",
     "taps": "const pl_dsp_taps_t *t",
@@ -20,6 +21,7 @@ _ARGUMENTS = {
 }
 _COUNTS = {
     "conv": "pixels",
+    "quad": "pixels",
     "row": "filters",
     "depthwise": "rows",
     "taps": "channels",
@@ -49,6 +51,7 @@ def _twin(b: DspBlock, prefix: str) -> str:
     finish = f"{b.finish.shift}, {b.finish.rounding}"
     arguments = {
         "conv": f"t, {b.count}, {b.step // 2}, {int(b.wide)}, {finish}",
+        "quad": f"t, {b.count}, {b.step // 2}, {finish}",
         "row": f"t, {b.count}, {finish}, {b.finish.down}",
         "depthwise": f"t, {b.count}, {b.step}, {finish}",
         "taps": f"t, {finish}",

@@ -1,6 +1,7 @@
 """The names of int8 micro-kernels.
 
     conv_s8_P_sS      P pixels whose windows are S bytes apart, pairs of filters
+    quad_s8_P_sS      the same at one or two pixels, fours of filters
     row_s8_F          F filters over one row of inputs
     depthwise_s8_R_wS R output rows of four channels, 3x3, horizontal stride S
     taps_s8_4         four channels of one pixel, depthwise with any kernel
@@ -8,10 +9,11 @@
     unfold_s8_4_iC    weights of four filters with C channels into that form
     widen_s8, pairs_s8, tiles_s8, spread_s8  bring inputs into the form that these read
 
-Endings: `_w` weights of 16 bits (Winograd: more than one turn), `_fN` N steps (depthwise: pixels) written out instead
-of a loop, `_gN` the same with loads one after another, `_kN` accumulators shifted left by N, `_t` rounded twice with a
-shift of each filter's own, `_dN` rounded twice with a shift of N, `_n` negative sums nudged, `_c` limits tighter than
-int8.
+Endings: `_w` weights of 16 bits (Winograd and quad: more than one turn), `_fN` N steps (depthwise: pixels) written out
+instead of a loop, `_gN` the same with loads one after another (depthwise: pixels by two), `_iN` with loads between
+products (quad and row: N steps in a turn; Winograd: without a number), `_kN` accumulators shifted left by N, `_t`
+rounded twice with a shift of each filter's own, `_dN` rounded twice with a shift of N, `_n` negative sums nudged, `_c`
+limits tighter than int8.
 """
 
 from __future__ import annotations
@@ -22,13 +24,15 @@ from dataclasses import dataclass
 from pilotlight.errors import PilotlightError
 
 _PATTERN = re.compile(
-    r"(?:conv_s8_(?P<pixels>[123])_s(?P<stride>\d+)(?P<wide>_w)?(?:_(?P<chain>[fg])(?P<steps>\d+))?|row_s8_(?P<filters>[28])"
-    r"|depthwise_s8_(?P<rows>[12])_w(?P<step>\d+)(?:_f(?P<written>\d+))?|taps_s8_(?P<channels>4)"
-    r"|winograd_s8_(?P<quad>4)_u(?P<unroll>\d+)(?P<turns>_w)?|unfold_s8_(?P<folded>4)_i(?P<inputs>\d+)"
+    r"(?:conv_s8_(?P<pixels>[123])_s(?P<stride>\d+)(?P<wide>_w)?(?:_(?P<chain>[fg])(?P<steps>\d+))?"
+    r"|quad_s8_(?P<some>[12])_s(?P<far>\d+)(?P<looped>_w)?_(?P<way>[gi])(?P<part>\d+)"
+    r"|row_s8_(?P<filters>[2468])(?:_(?P<order>[gi])(?P<turn>\d+))?"
+    r"|depthwise_s8_(?P<rows>[12])_w(?P<step>\d+)(?:_(?P<pace>[fg])(?P<written>\d+))?|taps_s8_(?P<channels>4)"
+    r"|winograd_s8_(?P<quad>4)_u(?P<unroll>\d+)(?P<turns>_w)?(?P<between>_i)?|unfold_s8_(?P<folded>4)_i(?P<inputs>\d+)"
     r"|widen_s8|pairs_s8|tiles_s8|spread_s8)"
     r"(?:_k(?P<shift>\d+))?(?:(?P<twice>_t)|_d(?P<down>\d+))?(?P<nudge>_n)?(?P<clamp>_c)?"
 )
-KINDS = ("conv", "row", "depthwise", "taps", "winograd", "unfold", "widen", "pairs", "tiles", "spread")
+KINDS = ("conv", "quad", "row", "depthwise", "taps", "winograd", "unfold", "widen", "pairs", "tiles", "spread")
 
 
 @dataclass(frozen=True, order=True)
@@ -63,13 +67,15 @@ class DspBlock:
     finish: Finish = Finish()
     steps: int = 0  # that are written out, of a depthwise block pixels; 0: a loop over any number
     chained: bool = False  # loads one after another, which some cores pipeline
+    mixed: bool = False  # loads between products, where some cores hide them
 
     @property
     def variant(self) -> str:
         """What a layer's table names: everything but the count."""
-        letter = {"conv": "s", "depthwise": "w", "winograd": "u", "unfold": "i"}.get(self.kind)
+        letter = {"conv": "s", "quad": "s", "depthwise": "w", "winograd": "u", "unfold": "i"}.get(self.kind)
         step = f"_{letter}{self.step}" if letter else ""
-        straight = f"_{'g' if self.chained else 'f'}{self.steps}" if self.steps else ""
+        order = "g" if self.chained else "i" if self.mixed else "f"
+        straight = f"_{order}{self.steps or ''}" if self.steps or self.mixed else ""
         return f"{self.kind}_s8{step}{'_w' if self.wide else ''}{straight}{self.finish}"
 
     @property
@@ -93,15 +99,18 @@ def parse(name: str) -> DspBlock:
     if found is None:
         raise PilotlightError(f"no micro-kernel is called {name!r}", kind="internal")
     numbers = found.groupdict()
-    count = next((n for k in ("pixels", "filters", "rows", "channels", "quad", "folded") if (n := numbers[k])), 0)
-    step = next((n for k in ("stride", "step", "unroll", "inputs") if (n := numbers[k])), 0)
-    wide = (found["wide"] or found["turns"]) is not None
+    counts = ("pixels", "some", "filters", "rows", "channels", "quad", "folded")
+    count = next((n for k in counts if (n := numbers[k])), 0)
+    step = next((n for k in ("stride", "far", "step", "unroll", "inputs") if (n := numbers[k])), 0)
+    wide = (found["wide"] or found["turns"] or found["looped"]) is not None
     finish = Finish(
         int(found["shift"] or 0), found["clamp"] is not None, found["twice"] is not None, int(found["down"] or 0),
         found["nudge"] is not None,
     )
-    steps, chained = int(found["steps"] or found["written"] or 0), found["chain"] == "g"
-    return DspBlock(name.split("_")[0], int(count), int(step), wide, finish, steps, chained)
+    steps = int(next((n for k in ("steps", "written", "turn", "part") if (n := numbers[k])), 0))
+    order = found["chain"] or found["order"] or found["way"] or found["pace"]
+    between = order == "i" or found["between"] is not None
+    return DspBlock(name.split("_")[0], int(count), int(step), wide, finish, steps, order == "g", between)
 
 
 def ordered(names: set[str]) -> list[DspBlock]:

@@ -1,12 +1,17 @@
-"""Eight or two filters over one row of int8 inputs: `row_s8_F`. A step is four inputs."""
+"""Filters over one row of int8 inputs: `row_s8_F`, with `_gN` and `_iN` for turns of exactly N steps.
+
+A step is four inputs. The registers that are left take one or two pairs of filters: weights are first used as they
+are, then widened in place.
+"""
 
 from __future__ import annotations
 
-from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
+from pilotlight.kernels.assembly.instructions import AsmInstruction, Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.dsp.blocks.arguments import ROW, all_fields
 from pilotlight.kernels.dsp.blocks.conv import SAVED, enter, rest
 from pilotlight.kernels.dsp.blocks.finish import limit, multiply, separate
 from pilotlight.kernels.dsp.blocks.names import DspBlock
+from pilotlight.kernels.dsp.blocks.order import mixed
 
 UNROLL = 2
 X, W, X0, X1 = (Core(n) for n in range(4))
@@ -19,19 +24,25 @@ def row(block: DspBlock) -> Function:
     f = Function(block.name, stack=4 * len(SAVED.registers) + FRAME)
     acc = [Core(4 + n) for n in range(block.count)]
     pairs = list(zip(acc[::2], acc[1::2], strict=True))
-    step = _step(pairs)
     f.add("push", SAVED)
     f.add("ldmia", Core(0), ARGUMENTS)
-    rest(f, Core(2), UNROLL)
+    if not block.steps:
+        rest(f, Core(2), UNROLL)
     f.add("push", ARGUMENTS)
     f.add("mov", W, Core(4))
     f.label("block")
     f.add("ldmia", MemoryOperand(W, update=True), RegisterList(tuple(acc)))
-    f.add("ldrd", X, X0, "[sp]")
-    enter(f, X0, 4 * len(step.body), UNROLL)
-    f.label("taps")
-    for _ in range(UNROLL):
-        f.body += step.body
+    if block.steps:
+        f.add("ldr", X, "[sp]")
+        f.label("taps")
+        f.body += _turn(block, pairs)
+    else:
+        step = _step(pairs)
+        f.add("ldrd", X, X0, "[sp]")
+        enter(f, X0, 4 * len(step.body), UNROLL)
+        f.label("taps")
+        for _ in range(UNROLL):
+            f.body += step.body
     f.add("ldr", L0, f"[sp, #{ROW['x_end']}]")
     f.add("cmp", X, L0)
     f.add("bne", "taps")
@@ -71,3 +82,32 @@ def _step(pairs: list[tuple[Core, Core]]) -> Function:
         f.add("smlad", b, X0, L0, b)
         f.add("smlad", b, X1, L1, b)
     return f
+
+
+def _turn(block: DspBlock, pairs: list[tuple[Core, Core]]) -> list[AsmInstruction]:
+    """Some steps: the loads of one or two pairs of filters one after another, or all loads between products."""
+    f = Function("")
+    spare = [(L0, L1)] if block.count == 8 else [(Core(10), Core(11)), (L0, L1)]
+    for _ in range(block.steps):
+        f.add("ldr", X1, f"[{X}], #4")
+        for first in range(0, len(pairs), len(spare)):
+            some = list(zip(pairs[first:], spare, strict=False))
+            for _, words in some:
+                if block.mixed:
+                    for word in words:
+                        f.add("ldr", word, f"[{W}], #4")
+                else:
+                    f.add("ldrd", *words, f"[{W}], #8")
+            if first == 0:
+                f.add("sxtb16", X0, X1)
+                f.add("sxtb16", X1, X1, "ror #8")
+            for (a, _), (even, odd) in some:
+                f.add("smlad", a, X0, even, a)
+                f.add("smlad", a, X1, odd, a)
+            for _, words in some:
+                for word in words:
+                    f.add("sxtb16", word, word)
+            for (_, b), (even, odd) in some:
+                f.add("smlad", b, X0, even, b)
+                f.add("smlad", b, X1, odd, b)
+    return mixed(f.body) if block.mixed else f.body

@@ -6,10 +6,11 @@ is the first output row; what rows 1 and 2 left on the stack starts the sum of r
 
 from __future__ import annotations
 
-from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
+from pilotlight.kernels.assembly.instructions import AsmInstruction, Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.dsp.blocks.conv import SAVED
 from pilotlight.kernels.dsp.blocks.finish import limit, multiply, shift_left
 from pilotlight.kernels.dsp.blocks.names import DspBlock
+from pilotlight.kernels.dsp.blocks.order import mixed
 
 V, W, X0, X1 = (Core(n) for n in range(4))
 ACC = RegisterList(tuple(Core(n) for n in range(4, 12)))  # (tile, filter)
@@ -84,25 +85,13 @@ def _begin(f: Function, block: DspBlock) -> None:
 
 def _place(f: Function, block: DspBlock, name: str, pushed: int) -> None:
     """The sums of one place; `pushed` is how far the stack pointer is below the frame."""
-    unroll = block.step
     fresh = name == "one"
     if block.wide:
         if fresh:
             for a in ACC.registers:
                 f.add("mov", a, 0)
         f.label(name)
-    for step in range(unroll):
-        last = step == unroll - 1 and not block.wide
-        f.add("ldrd", X0, X1, f"[{V}], #{8 - PAIR * (unroll - 1) if last else PAIR}")
-        for half in (0, 2):
-            f.add("ldrd", W0, W1, f"[{W}], #8")
-            for tile, x in ((0, X0), (4, X1)):
-                for i, w in enumerate((W0, W1)):
-                    a = ACC.registers[tile + half + i]
-                    if fresh and step == 0 and not block.wide:
-                        f.add("smuad", a, x, w)
-                    else:
-                        f.add("smlad", a, x, w, a)
+    f.body += _products(block, fresh and not block.wide)
     if block.wide:
         f.add("ldr", X0, f"[sp, #{_PLACE_END + pushed}]")
         f.add("cmp", V, X0)
@@ -111,6 +100,36 @@ def _place(f: Function, block: DspBlock, name: str, pushed: int) -> None:
         f.add("add", X0, X0, 8)
         f.add("str", X0, f"[sp, #{_PLACE_END + pushed}]")
         f.add("sub", V, V, X1)
+
+
+def _products(block: DspBlock, fresh: bool) -> list[AsmInstruction]:
+    """A turn of one place; where it is fresh, its first products are not added to anything."""
+    f = Function("")
+    unroll = block.step
+    for step in range(unroll):
+        last = step == unroll - 1 and not block.wide
+        if block.mixed:
+            f.add("ldr", X1, f"[{V}, #{PAIR * step + 4}]")
+            f.add("ldr", X0, f"[{V}, #{PAIR * step}]")
+        else:
+            f.add("ldrd", X0, X1, f"[{V}], #{8 - PAIR * (unroll - 1) if last else PAIR}")
+        for half in (0, 2):
+            if block.mixed:
+                f.add("ldr", W0, f"[{W}], #4")
+                f.add("ldr", W1, f"[{W}], #4")
+            else:
+                f.add("ldrd", W0, W1, f"[{W}], #8")
+            for tile, x in ((4, X1), (0, X0)) if block.mixed else ((0, X0), (4, X1)):
+                for i, w in enumerate((W0, W1)):
+                    a = ACC.registers[tile + half + i]
+                    if fresh and step == 0:
+                        f.add("smuad", a, x, w)
+                    else:
+                        f.add("smlad", a, x, w, a)
+    if not block.mixed:
+        return f.body
+    f.add("add", V, V, PAIR * unroll if block.wide else 8)
+    return mixed(f.body)
 
 
 def _keep(f: Function, row: int, pushed: int) -> None:
