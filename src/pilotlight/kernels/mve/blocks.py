@@ -6,10 +6,12 @@ to the standard calling convention. Names carry what a function is generated for
     dot_s8_1x4        one pixel by four filters, any depth, tail predicated
     dot_s8_2x4_cN     pairs of pixels by four filters, depth of N times 16 (N up to 9) without a loop
     dot_s8_2x4_even   the same, more chunks of 16, an even number; `_odd`: an odd number
+    dot_s8_2x4_aNxT   the same, depth of N times T times 16, loads ahead of products; dot_s8_1x8_aNxT: eight filters
     dot_s8_nx4        any number of pixels by four filters, depth of 16; weights stay in registers
     dw_s8_tN_16_8     depthwise of N taps (up to 9): whole blocks of 16 channels, then a rest of at most 8
     dw_s8_many_16_15  depthwise of any even number of taps, then a rest of at most 15
     dw_s8_tN_16_r     depthwise of few channels: blocks of 16 bytes hold whole pixels, all with the same weights
+    dw_s8_tN_16_p     depthwise with even and odd channels of 16 one after another, instructions reordered
     rows_s8, fill_s8  copies and fills of patches
     window_s8         where the taps of a window are
 
@@ -19,6 +21,7 @@ also half away from zero for negative ones) and `_c` (limits inside int8).
 
 from __future__ import annotations
 
+from pilotlight.kernels.mve.ahead import dot_ahead
 from pilotlight.kernels.mve.arguments import DOT, ROWS
 from pilotlight.kernels.mve.depthwise import depthwise, depthwise_many, window
 from pilotlight.kernels.mve.function import HeliumFunction
@@ -37,6 +40,8 @@ def generate(name: str) -> HeliumFunction:
         window(text)
     elif not isinstance(block := parse(name), Dot):
         (depthwise if block.taps else depthwise_many)(text, block)
+    elif block.turns:
+        dot_ahead(text, block)
     elif block.pixels == 1:
         _dot_one(text, block.rounding)
     elif block.pixels == 0:

@@ -133,6 +133,25 @@ static inline void pl_dot_c_mve(const pl_dot_mve_t *a, int32_t pixels, int32_t t
     }
 }
 
+/* What NAME_dot_s8_1x8_... computes: one pixel by blocks of eight filters, w (blocks, depth / 16, 8, 16) and bias
+ * (blocks, 2, 8). */
+static inline void pl_dot_eight_c_mve(const pl_dot_mve_t *a, int32_t twice)
+{
+    const int8_t *w = a->w;
+    int8_t *y = a->y0;
+    for (const int32_t *bias = a->bias; bias != a->end; bias = &bias[16]) {
+        for (int32_t f = 0; f < 8; f++) {
+            int32_t acc = (twice != 0) ? pl_shr(bias[f], 8) : bias[f];
+            for (int32_t i = 0; i < a->depth; i++) {
+                acc += a->x0[i] * w[(pl_shr(i, 4) * 128) + (f * 16) + (i & 15)];
+            }
+            y[f] = pl_rounded_mve(&a->q, twice, acc, bias[8 + f], (bias[f] & 0xff) - 256);
+        }
+        w = &w[a->depth * 8];
+        y = &y[8];
+    }
+}
+
 /* Channels of one block: `width` of them in the stream, 16 or 8, `count` of them real. */
 static inline void pl_dw_block_mve(const pl_dw_mve_t *a, const int32_t *w, int32_t at, int32_t pixel, int8_t *y,
                                    int32_t width, int32_t count, int32_t twice)

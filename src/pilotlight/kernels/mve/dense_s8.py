@@ -25,6 +25,7 @@ LANES = 16  # bytes of a vector
 BLOCK = 4  # filters at a time
 PATCHES = 1024  # bytes of scratch for the inputs of pixels that are computed together, or two of them
 CONV, DEPTHWISE = ("rows_s8", "fill_s8"), ("window_s8", "fill_s8")  # what drivers call besides blocks
+FARTHEST = 4080  # bytes of a window that goes through blocks with loads ahead
 POINTER = 8  # bytes, on any core
 CONV_RATE, ROW_RATE, DEPTHWISE_RATE = Rate(0.13, 4), Rate(0.155, 4), Rate(1.1)
 
@@ -40,8 +41,8 @@ def helium(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
         flat = replace(flat, shape=s)
         usual = _depthwise(flat) if s.depthwise else _row(flat) if is_row(s) else _conv(flat)
         yield usual
-        if target.measured and not s.depthwise:
-            yield from unlike([usual], _conv_sweep(flat))
+        if target.measured:
+            yield from unlike([usual], _depthwise_sweep(flat) if s.depthwise else _sweep(flat))
 
 
 def _rounding(layer: Int8Layer) -> Rounding:
@@ -55,21 +56,42 @@ def _table(layer: Int8Layer) -> Fields:
     return requantize(layer if layer.shifts is None else replace(layer, zy=(layer.zy - 1) // 2))
 
 
-def _conv_sweep(layer: Int8Layer) -> Iterator[Candidate]:
-    """Scratch for more and fewer pixels, which share columns or have patches of their own."""
+def _sweep(layer: Int8Layer) -> Iterator[Candidate]:
+    """Scratch for more and fewer pixels, which share columns or have patches of their own; loads ahead of products, for
+    one row with eight filters."""
     s = layer.shape
+    if is_row(s) and s.ic % LANES == 0 and s.oc % 8 == 0 and s.ic <= FARTHEST:
+        yield called(_row(layer, ahead=True), "ahead")
     for pixels in pixel_counts(round_up(s.ow, 2)):
         for shared in (False, True) if s.dw == 1 and s.sw < s.kw else (False,):
-            if pixels % 2 == 0:
-                yield called(_conv(layer, pixels, shared), *["columns"] * shared, f"p{pixels}")
+            for ahead in (True, False) if _goes_ahead(s) else (False,):
+                if pixels % 2 == 0:
+                    found = _conv(layer, pixels, shared, ahead)
+                    yield called(found, *["columns"] * shared, *["ahead"] * ahead, f"p{pixels}")
 
 
-def _conv(layer: Int8Layer, tried: int | None = None, shared: bool | None = None) -> Candidate:
-    """`tried` pixels at a time that share columns if they are `shared`, instead of what is usual."""
+def _depthwise_sweep(layer: Int8Layer) -> Iterator[Candidate]:
+    """Even and odd channels one after another, where there are 16 of them."""
+    s = layer.shape
+    if s.kh * s.kw <= TAPS and s.ic >= LANES:
+        yield called(_depthwise(layer, passes=True), "passes")
+
+
+def _goes_ahead(s: Conv2dShape) -> bool:
+    """Whether there are pairs of pixels with several chunks of inputs, as many as an instruction can go back over."""
+    depth = s.kh * s.kw * (s.ic // s.groups)
+    return s.ow > 1 and LANES < depth <= FARTHEST
+
+
+def _conv(
+    layer: Int8Layer, tried: int | None = None, shared: bool | None = None, ahead: bool = False
+) -> Candidate:
+    """`tried` pixels at a time that share columns if they are `shared`, and with loads `ahead` of products, instead of
+    what is usual."""
     s = layer.shape
     depth = s.kh * s.kw * (s.ic // s.groups)
     padded = round_up(depth, LANES)
-    block = Dot.of(depth, _rounding(layer))
+    block = Dot.ahead(2, depth, _rounding(layer)) if ahead else Dot.of(depth, _rounding(layer))
     columns = block.pixels == 2 and (_shares_columns(s) if shared is None else shared)
     x_pixel = s.sw * s.kh * (s.ic // s.groups) if columns else padded
     pixels = tried or min(round_up(s.ow, 2), _pixels_at_once(s, padded, x_pixel))
@@ -99,27 +121,28 @@ def _conv(layer: Int8Layer, tried: int | None = None, shared: bool | None = None
     )
 
 
-def _row(layer: Int8Layer) -> Candidate:
-    """One pixel is read where it lies."""
+def _row(layer: Int8Layer, ahead: bool = False) -> Candidate:
+    """One pixel is read where it lies; with loads `ahead` of products eight filters at a time."""
     s = layer.shape
-    block = Dot(1, rounding=_rounding(layer))
-    alone = s.oc <= BLOCK  # everything is read before anything is stored
+    block = Dot.ahead(1, s.ic, _rounding(layer)) if ahead else Dot(1, rounding=_rounding(layer))
+    alone = s.oc <= block.filters  # everything is read before anything is stored
     return Candidate(
         name="mve.row",
         headers=("linear_mve_s8",),
         ctype="pl_linear_mve_t",
         table=lambda reverse: {"i": s.ic, "o": s.oc, "kind": block.kind, "q": _table(layer)},
-        driver="pl_linear_mve_s8",
-        pack=lambda: pack_dot(layer),
+        driver="pl_linear_eight_mve_s8" if ahead else "pl_linear_mve_s8",
+        pack=lambda: pack_dot(layer, block=block.filters),
         distance=s.ic if alone else None,
         micro=frozenset({block.name}),
         instructions=ROW_RATE.conv(s),
     )
 
 
-def _depthwise(layer: Int8Layer) -> Candidate:
+def _depthwise(layer: Int8Layer, passes: bool = False) -> Candidate:
     s = layer.shape
     block = HeliumDepthwise.of(s.kh * s.kw, s.ic, _rounding(layer), layer.lo, layer.hi)
+    block = replace(block, passes=passes)
     run = replace(block, whole=True, rest=0, repeat=True)
     runs = s.sw == 1 and LANES % s.ic == 0 and s.ic < LANES and block.taps > 0
     w = pack_depthwise(layer)
@@ -172,21 +195,21 @@ def _pixels_at_once(s: Conv2dShape, padded: int, x_pixel: int) -> int:
     return max(2, ((room - padded) // x_pixel + 1) & ~1)
 
 
-def pack_dot(layer: Int8Layer, columns: bool = False) -> tuple[Array, ...]:
+def pack_dot(layer: Int8Layer, columns: bool = False, block: int = BLOCK) -> tuple[Array, ...]:
     """Weights (groups, blocks, chunks, 4, 16) and, per block of 4 filters, bias and multipliers (2, 4); rounded twice,
-    the shift to the left is the lowest byte of the bias.
+    the shift to the left is the lowest byte of the bias. `block`: another number of filters than 4.
 
     A filter's weights are (KH, KW, I / groups), with `columns` (KW, KH, I / groups).
     """
     s = layer.shape
     per_group = s.oc // s.groups
     w = (layer.w.transpose(0, 2, 1, 3) if columns else layer.w).reshape(s.groups, per_group, -1)
-    filters, inputs = -per_group % BLOCK, -w.shape[2] % LANES
+    filters, inputs = -per_group % block, -w.shape[2] % LANES
     padded = np.pad(w, ((0, 0), (0, filters), (0, inputs)))
-    w = padded.reshape(s.groups, -1, BLOCK, padded.shape[2] // LANES, LANES).transpose(0, 1, 3, 2, 4)
+    w = padded.reshape(s.groups, -1, block, padded.shape[2] // LANES, LANES).transpose(0, 1, 3, 2, 4)
     bias = layer.bias if layer.shifts is None else starts(replace(layer, shifts=255 - layer.shifts))
     both = np.pad(np.stack([bias, layer.m]).reshape(2, s.groups, per_group), ((0, 0), (0, 0), (0, filters)))
-    pairs = both.reshape(2, s.groups, -1, BLOCK).transpose(1, 2, 0, 3)
+    pairs = both.reshape(2, s.groups, -1, block).transpose(1, 2, 0, 3)
     return (
         np.ascontiguousarray(w).astype(np.int8).ravel(),
         np.ascontiguousarray(pairs).astype(np.int32).ravel(),

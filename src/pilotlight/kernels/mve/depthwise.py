@@ -14,12 +14,16 @@ of shifts follows on each of multipliers.
 
 from __future__ import annotations
 
+from itertools import cycle
+
 from pilotlight.kernels.mve.arguments import DW, WINDOW
 from pilotlight.kernels.mve.function import HeliumFunction
 from pilotlight.kernels.mve.names import HeliumDepthwise, Rounding
+from pilotlight.kernels.mve.order import scheduled
 from pilotlight.kernels.mve.rounding import multiply, shift_right
 
 _SUMS = ("q4", "q5", "q6", "q7")
+MIDDLE = 128  # bytes from the start of a stream to where offsets reach all of it from: the fifth tap
 
 
 def depthwise(t: HeliumFunction, block: HeliumDepthwise) -> None:
@@ -34,11 +38,20 @@ def depthwise(t: HeliumFunction, block: HeliumDepthwise) -> None:
     if block.whole:
         t.load("r11", DW, ("lr", "blocks"))
         t.write("dls lr, lr")
+        if block.passes:
+            t.write(f"add r9, r9, #{MIDDLE}")
         t.label("block")
         if block.repeat:
             t.load("r11", DW, ("r9", "w"))
-        _sixteen(t, taps, rounding, limits, predicated=False)
+        if block.repeat and block.passes:
+            t.write(f"add r9, r9, #{MIDDLE}")
+        if block.passes:
+            _two_passes(t, taps, rounding, limits)
+        else:
+            _sixteen(t, taps, rounding, limits, predicated=False)
         t.branch("le lr,", "block")
+        if block.passes and rest:
+            t.write(f"sub r9, r9, #{MIDDLE}")
     if rest:
         t.load("r11", DW, ("lr", "rest"))
         t.write("vctp.16 lr" if rest == 8 else "vctp.8 lr")
@@ -152,6 +165,55 @@ def _sixteen(t: HeliumFunction, taps: int, rounding: Rounding, limits: bool, pre
     _finish(t, rounding, limits, predicated)
 
 
+def _two_passes(t: HeliumFunction, taps: int, rounding: Rounding, limits: bool) -> None:
+    """Even channels of 16 first, then odd ones: with two sums at a time there are registers to load and multiply ahead.
+    r9 points to the middle of the stream."""
+    f = HeliumFunction("")
+    for half, (sums, spare) in enumerate(((("q4", "q5"), ("q0", "q1", "q2", "q3", "q6", "q7")), (
+        ("q5", "q6"), ("q0", "q1", "q2", "q3", "q7")))):
+        _pass(f, half, taps, rounding, sums, spare)
+    f.write("vqmovnb.s16 q4, q4")
+    f.write("vqmovnt.s16 q4, q5")
+    t.body += scheduled(f.body)
+    t.write(f"add r9, r9, #{(192 if rounding.twice else 128) + 16 * taps}")
+    _limit(t, limits, "q4")
+    t.write("vstrb.8 q4, [r10], #16")
+
+
+def _pass(
+    t: HeliumFunction, half: int, taps: int, rounding: Rounding, sums: tuple[str, str], spare: tuple[str, ...]
+) -> None:
+    """Half of 16 channels to int16 outputs in the first of the sums."""
+    turn = cycle(spare)
+    for at, q in enumerate(sums):
+        t.write(f"vldrw.32 {q}, [r9, #{16 * (2 * half + at) - MIDDLE}]")
+    pointers = _taps(taps)
+    for first in range(0, taps, 2):
+        products = []
+        for tap in range(first, min(first + 2, taps)):
+            x, w = next(turn), next(turn)
+            t.write(f"vldrb.8 {x}, [{pointers[tap]}]" + ", #16" * half)
+            t.write(f"vldrb.8 {w}, [r9, #{16 * tap + 64 - MIDDLE}]")
+            t.write(f"vmull{'bt'[half]}.s8 {x}, {x}, {w}")
+            products.append(x)
+        if len(products) == 2:
+            t.write(f"vadd.i16 {products[0]}, {products[0]}, {products[1]}")
+        wide = next(turn) if len(products) == 1 else products[1]
+        t.write(f"vmovlb.s16 {wide}, {products[0]}")
+        t.write(f"vadd.i32 {sums[0]}, {sums[0]}, {wide}")
+        t.write(f"vmovlt.s16 {products[0]}, {products[0]}")
+        t.write(f"vadd.i32 {sums[1]}, {sums[1]}, {products[0]}")
+    size = 32 if rounding.twice else 16
+    for at, q in enumerate(sums):
+        m, more, place = next(turn), next(turn), 16 * taps + 64 - MIDDLE + size * (2 * half + at)
+        t.write(f"vldrw.32 {m}, [r9, #{place}]")
+        multiply(t, q, m, rounding)
+        shift_right(t, q, m, more, rounding, f"[r9, #{place + 16}]")
+    t.write(f"vqmovnb.s32 {sums[0]}, {sums[0]}")
+    t.write(f"vqmovnt.s32 {sums[0]}, {sums[1]}")
+    t.write(f"vqadd.s16 {sums[0]}, {sums[0]}, r7")
+
+
 def _start(t: HeliumFunction) -> None:
     for q in _SUMS:
         t.write(f"vldrw.32 {q}, [r9], #16")
@@ -242,12 +304,12 @@ def _multiply(t: HeliumFunction, sums: tuple[str, ...], rounding: Rounding) -> N
         shift_right(t, q, "q0", "q0", rounding, "[r9], #16")
 
 
-def _limit(t: HeliumFunction, limits: bool) -> None:
-    """Limits q2; r7 carries the zero point before and after."""
+def _limit(t: HeliumFunction, limits: bool, outputs: str = "q2") -> None:
+    """Limits outputs; r7 carries the zero point before and after."""
     if not limits:
         return
     for op, field in (("vmax.s8", "lo"), ("vmin.s8", "hi")):
         t.load("r11", DW, ("r7", field))
         t.write("vdup.8 q0, r7")
-        t.write(f"{op} q2, q2, q0")
+        t.write(f"{op} {outputs}, {outputs}, q0")
     t.load("r11", DW, ("r7", "zy"))

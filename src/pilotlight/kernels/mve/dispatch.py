@@ -41,8 +41,8 @@ def dispatch(names: set[str], prefix: str) -> str:
     if not names:
         return ""
     blocks = [parse(name) for name in sorted(names - set(COPIES))]
-    one = [b for b in blocks if isinstance(b, Dot) and b.pixels == 1]
-    many = [b for b in blocks if isinstance(b, Dot) and b.pixels != 1]
+    one = [b for b in blocks if isinstance(b, Dot) and b.pixels == 1 and not b.turns]
+    many = [b for b in blocks if isinstance(b, Dot) and (b.pixels != 1 or b.turns)]
     depthwise = [b for b in blocks if isinstance(b, HeliumDepthwise)]
     copies = [name for name in COPIES if name in names]
     declared = [f"void {_signature(b, prefix)};" for b in blocks]
@@ -72,7 +72,7 @@ def _signature(block: Dot | HeliumDepthwise, prefix: str) -> str:
 def _twin(block: Dot | HeliumDepthwise) -> str:
     twice = int(block.rounding.twice)
     if isinstance(block, Dot):
-        return f"pl_dot_c_mve(a, {block.pixels}, {twice})"
+        return f"pl_dot_eight_c_mve(a, {twice})" if block.filters == 8 else f"pl_dot_c_mve(a, {block.pixels}, {twice})"
     return f"pl_dw_c_mve(a, {int(block.repeat)}, {twice})"
 
 
@@ -85,7 +85,9 @@ def _choice(blocks: Sequence[Dot | HeliumDepthwise], prefix: str, indent: str) -
     lines = []
     for at, block in enumerate(blocks):
         call = f"{prefix}_{block.name}(a);"
-        number = f"((uint32_t)kind >> 4) == {block.rounding.number}u" if _any_depth(block) else f"kind == {block.kind}"
+        number = f"kind == {block.kind}"
+        if _any_depth(block):
+            number = f"(((uint32_t)kind >> 4) & 127u) == {block.rounding.number}u"
         if len(blocks) == 1:
             lines.append(f"{indent}{call}")
         elif at == len(blocks) - 1:
@@ -97,4 +99,4 @@ def _choice(blocks: Sequence[Dot | HeliumDepthwise], prefix: str, indent: str) -
 
 
 def _any_depth(block: Dot | HeliumDepthwise) -> bool:
-    return isinstance(block, Dot) and block.pixels == 1
+    return isinstance(block, Dot) and block.pixels == 1 and not block.turns
