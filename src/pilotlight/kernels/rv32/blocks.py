@@ -2,6 +2,7 @@
 
     rv_conv_s8_P        P pixels by four filters, four taps in a turn
     rv_conv_s8_P_uN     the same, N taps in a turn
+    rv_conv_s8_P_qN     the same with the weights of two filters in a word, up to three pixels
     rv_depthwise_s8_wS  a row of all channels, 3x3, horizontal stride S
     ending _kN          accumulators shifted left by N
     ending _t, _t_n     rounded twice, nudged where negative sums matter (layers/twice.py)
@@ -13,11 +14,11 @@ import re
 
 from pilotlight.kernels.assembly.arguments import checks
 from pilotlight.kernels.assembly.instructions import RISCV, Function, Label
-from pilotlight.kernels.assembly.render import render_file
+from pilotlight.kernels.assembly.render import choose, render_file
 from pilotlight.kernels.rv32.arguments import CONV, DEPTHWISE
 
 _PATTERN = re.compile(
-    r"(?:rv_conv_s8_([1-4])(?:_u(?P<unroll>\d+))?|rv_depthwise_s8_w(?P<stride>[12]))"
+    r"(?:rv_conv_s8_([1-4])(?:_u(?P<unroll>\d+)|_q(?P<pairs>\d+))?|rv_depthwise_s8_w(?P<stride>[12]))"
     r"(?:_k(?P<shift>\d+))?(?P<twice>_t)?(?P<nudge>_n)?"
 )
 _HEAD = """\
@@ -30,6 +31,8 @@ REGISTERS = [*(f"a{n}" for n in range(8)), *(f"t{n}" for n in range(7)), *SAVED]
 FRAME, TWICE = 64, 80  # what is saved, then the arguments' address, y and x; rounded twice, also the bits to the right
 TAPS = 4  # in a turn, unless a block's name says otherwise
 ARGUMENTS, Y, X, RIGHT = 52, 56, 60, 64
+W_END = X  # where x is not needed
+CHECKED = 2  # taps between the places where sums of two filters may be taken apart
 
 
 def is_block(name: str) -> bool:
@@ -90,8 +93,9 @@ def _conv(name: str, pixels: int, shift: int, unroll: int) -> RiscvFunction:
     weights, end, value, spare = (next(free) for _ in range(4))
     acc = [[next(free) for _ in range(4)] for _ in range(pixels)]
     f.begin()
-    f.add("lw", spare, f"{CONV['y']}(a0)")
-    f.add("sw", spare, f"{Y}(sp)")
+    for slot, field in ((Y, "y"), (W_END, "w_end")):
+        f.add("lw", spare, f"{CONV[field]}(a0)")
+        f.add("sw", spare, f"{slot}(sp)")
     f.add("lw", weights, f"{CONV['w']}(a0)")
     f.label("block")
     if f.twice:
@@ -142,8 +146,95 @@ def _conv(name: str, pixels: int, shift: int, unroll: int) -> RiscvFunction:
     f.add("addi", weights, weights, 16)
     f.add("addi", x[0], x[0], 4)
     f.add("sw", x[0], f"{Y}(sp)")
+    f.add("lw", value, f"{W_END}(sp)")
+    f.add("bne", weights, value, Label("block"))
+    f.end()
+    return f
+
+
+def _pairs(name: str, pixels: int, shift: int, unroll: int) -> RiscvFunction:
+    """A product has those of two filters, 2^16 apart. Before a lower one can reach the upper one, which the stream
+    says, the upper half goes into a sum of its own; all of it goes into another, from which the lower half follows."""
+    f = RiscvFunction(name)
+    free = iter(REGISTERS)
+    w = [next(free) for _ in range(2)]  # a0 among them: it is read before they are written
+    x = [next(free) for _ in range(pixels)]
+    weights, end, value, spare, flags = (next(free) for _ in range(5))
+    some, upper, whole = ([[next(free) for _ in range(2)] for _ in range(pixels)] for _ in range(3))
+    each = [(p, i) for p in range(pixels) for i in range(2)]
+    f.begin()
+    for slot, field in ((Y, "y"), (W_END, "w_end")):
+        f.add("lw", spare, f"{CONV[field]}(a0)")
+        f.add("sw", spare, f"{slot}(sp)")
+    f.add("lw", weights, f"{CONV['w']}(a0)")
+    f.label("block")
+    if f.twice:
+        f.add("sw", weights, f"{RIGHT}(sp)")
+        f.add("addi", weights, weights, 16)
+    for i in range(2):
+        f.add("lw", upper[0][i], f"{8 * i}({weights})")
+        f.add("lw", whole[0][i], f"{8 * i + 4}({weights})")
+    for p, i in each:
+        f.add("lui", some[p][i], 8)
+        if p:
+            f.add("mv", upper[p][i], upper[0][i])
+            f.add("mv", whole[p][i], whole[0][i])
+    f.add("addi", weights, weights, 16)
     f.add("lw", spare, f"{ARGUMENTS}(sp)")
-    f.add("lw", value, f"{CONV['w_end']}({spare})")
+    for register, field in ((x[0], "x"), (value, "step"), (end, "x_end")):
+        f.add("lw", register, f"{CONV[field]}({spare})")
+    for p in range(1, pixels):
+        f.add("add", x[p], x[p - 1], value)
+    f.label("taps")
+    f.add("lw", flags, f"0({weights})")
+    for tap in range(unroll):
+        for i in range(2):
+            f.add("lw", w[i], f"{4 + 8 * tap + 4 * i}({weights})")
+        for p in range(pixels):
+            f.add("lb", value, f"{tap}({x[p]})")
+            f.add("mul", spare, value, w[0])
+            f.add("add", some[p][0], some[p][0], spare)
+            f.add("mul", value, value, w[1])
+            f.add("add", some[p][1], some[p][1], value)
+        if tap % CHECKED == CHECKED - 1:
+            f.add("bgez", flags, Label(f"fits{tap}"))
+            for p, i in each:
+                f.add("srai", spare, some[p][i], 16)
+                f.add("add", whole[p][i], whole[p][i], some[p][i])
+                f.add("add", upper[p][i], upper[p][i], spare)
+                f.add("lui", some[p][i], 8)
+            f.label(f"fits{tap}")
+            if tap < unroll - 1:
+                f.add("slli", flags, flags, 1)
+    for p in range(pixels):
+        f.add("addi", x[p], x[p], unroll)
+    f.add("addi", weights, weights, 8 * unroll + 4)
+    f.add("bne", x[0], end, Label("taps"))
+    for p, i in each:
+        f.add("slli", spare, upper[p][i], 16)
+        f.add("sub", whole[p][i], whole[p][i], spare)
+    m, zy, lo, hi = w[0], w[1], flags, some[0][0]
+    f.add("lw", spare, f"{ARGUMENTS}(sp)")
+    f.add("lw", x[0], f"{Y}(sp)")
+    for register, field in ((value, "oc"), (zy, "zy"), (lo, "lo"), (hi, "hi")):
+        f.add("lw", register, f"{CONV[field]}({spare})")
+    for p in range(1, pixels):
+        f.add("add", x[p], x[p - 1], value)
+    for i in range(4):
+        f.add("lw", m, f"{4 * i}({weights})")
+        offset, right = (end, value) if f.twice else (zy, "")
+        if f.twice:
+            f.add("lw", end, f"{RIGHT}(sp)")
+            f.add("lw", right, f"{4 * i}({end})")
+            f.add("sll", offset, zy, right)
+        for p in range(pixels):
+            acc = (whole if i % 2 else upper)[p][i // 2]
+            f.finish(acc, m, spare, offset, lo, hi, shift, right)
+            f.add("sb", acc, f"{i}({x[p]})")
+    f.add("addi", weights, weights, 16)
+    f.add("addi", x[0], x[0], 4)
+    f.add("sw", x[0], f"{Y}(sp)")
+    f.add("lw", value, f"{W_END}(sp)")
     f.add("bne", weights, value, Label("block"))
     f.end()
     return f
@@ -235,6 +326,8 @@ def generate(name: str) -> RiscvFunction:
     found = _PATTERN.fullmatch(name)
     assert found is not None
     shift = int(found["shift"] or 0)
+    if found["pairs"]:
+        return _pairs(name, int(found[1]), shift, int(found["pairs"]))
     if found[1]:
         return _conv(name, int(found[1]), shift, int(found["unroll"] or TAPS))
     return _depthwise(name, int(found["stride"]), shift)
@@ -270,13 +363,15 @@ def dispatch(names: set[str], prefix: str) -> str:
             found = _PATTERN.fullmatch(name)
             assert found is not None
             rounding = ("PL_TWICE_NUDGED" if found["nudge"] else "PL_TWICE") if found["twice"] else "PL_ONCE"
-            call = f"pl_{part}_twin_s8(t, {found[1] or found['stride']}, {found['shift'] or 0}, {rounding})"
+            twin, pairs = ("rv_pairs", f"{found['pairs']}, ") if found["pairs"] else (part, "")
+            call = f"pl_{twin}_twin_s8(t, {found[1] or found['stride']}, {pairs}{found['shift'] or 0}, {rounding})"
             text += f"static inline void {prefix}_{name}({arguments})\n{{\n    {call};\n}}\n"
         text += f"#endif\n\nstatic inline void pl_{part}_block_s8(int32_t kind, {count}{arguments})\n{{\n"
+        tests = []
         for name in some:
             found = _PATTERN.fullmatch(name)
             assert found is not None
             test = f"(kind == {variant(name)}) && (pixels == {found[1]})" if found[1] else f"kind == {variant(name)}"
-            text += f"    if ({test}) {{\n        {prefix}_{name}(t);\n    }}\n"
-        text += "}\n"
+            tests.append((test, f"{prefix}_{name}(t);"))
+        text += choose(tests[::-1], ["kind", *(["pixels"] if count else [])]) + "}\n"
     return text

@@ -21,12 +21,12 @@ class RiscvSimulator(Simulator):
 
     def jump(self, function: Function, at: int) -> str | None:
         op, operands = function.body[at].op, function.body[at].operands
-        if op not in ("beq", "bne", "bnez", "bge", "blt"):
+        if op not in ("beq", "bne", "bnez", "bge", "bgez", "blt"):
             return None
         *sources, label = operands
         assert isinstance(label, Label)
         a, b = (*(signed(self.value(s)) for s in sources), 0)[:2]
-        taken = {"beq": a == b, "bne": a != b, "bnez": a != b, "bge": a >= b, "blt": a < b}[op]
+        taken = {"beq": a == b, "bne": a != b, "bnez": a != b, "bge": a >= b, "bgez": a >= b, "blt": a < b}[op]
         return label.name if taken else ""
 
     def execute(self, op: str, operands: tuple[Operand, ...]) -> None:
@@ -52,7 +52,9 @@ class RiscvSimulator(Simulator):
 
 _FUNCTIONS: dict[str, Callable[[list[int]], int]] = {
     "mv": lambda v: v[0],
+    "lui": lambda v: v[0] << 12,
     "add": lambda v: v[0] + v[1],
+    "sub": lambda v: v[0] - v[1],
     "addi": lambda v: v[0] + v[1],
     "mul": lambda v: v[0] * v[1],
     "mulh": lambda v: v[0] * v[1] >> 32,
