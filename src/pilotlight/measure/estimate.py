@@ -15,6 +15,7 @@ from typing import Any
 from pilotlight.device.counts import Counts, Segment
 from pilotlight.errors import PilotlightError
 from pilotlight.measure.pipeline import CycleTable, Pipeline, Rule
+from pilotlight.measure.registers import untargeted
 from pilotlight.toolchain.disassembly import Disassembly, MachineInstruction
 
 _TABLES = Path(__file__).parent / "cycles"
@@ -22,6 +23,7 @@ _CONDITIONAL = re.compile(
     r"b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)(\.[nw])?$|cbn?z|b(eq|ne|lt|ge|gt|le)(z|u)?$|b(lt|ge)u$"
 )
 
+_MOST_TIMED = 4096  # pieces of code that are remembered
 _ROUNDS = 4  # of a loop, so that two instructions may start together across its end in every other round
 
 
@@ -84,20 +86,35 @@ def _segment(segment: Segment, code: Disassembly, table: CycleTable) -> tuple[fl
     first = code.index[segment.address]
     last = first + segment.instructions
     inside = code.instructions[first:last]
-    short = [_is_short(code, k) for k in range(first, last)]
-    body = list(zip(inside, short, strict=True))
-    pipeline = Pipeline(table)
-    start = pipeline.run([(code.instructions[first - 1], _is_short(code, first - 1))]) if first else 0.0
-    after = pipeline.run(body)
-    once = after - start
     loops = inside[-1].target == segment.address
-    again = (pipeline.run(body * _ROUNDS) - after) / _ROUNDS if loops else once
+    once, again = _timed(code, first, last, loops, table)
     rounds = segment.taken if loops else 0
     total = (segment.times - rounds) * once + rounds * again + _branches(segment, inside[-1], loops, table)
     rules = [table.rule(instruction) for instruction in inside]
     least = sum(rule.least - rule.cycles for rule in rules if rule.least is not None)
     most = sum(rule.most - rule.cycles for rule in rules if rule.most is not None)
     return total, total + segment.times * least, total + segment.times * most
+
+
+def _timed(code: Disassembly, first: int, last: int, loops: bool, table: CycleTable) -> tuple[float, float]:
+    """Cycles of some instructions, once and in the next rounds of a loop. Code that is the same but for the places that
+    it branches to takes the same: what many kernels have in common is timed once."""
+    rows = [(code.instructions[k], _is_short(code, k)) for k in range(max(0, first - 1), last)]
+    key = loops, first > 0, *(
+        (i.mnemonic, i.operands, short) if i.target is None else (i.mnemonic, untargeted(i), short, id(table.rule(i)))
+        for i, short in rows
+    )
+    if key not in table.timed:
+        body = rows[1:] if first else rows
+        pipeline = Pipeline(table)
+        start = pipeline.run(rows[:1]) if first else 0.0
+        after = pipeline.run(body)
+        once = after - start
+        again = (pipeline.run(body * _ROUNDS) - after) / _ROUNDS if loops else once
+        if len(table.timed) >= _MOST_TIMED:
+            table.timed.clear()
+        table.timed[key] = once, again
+    return table.timed[key]
 
 
 def _branches(segment: Segment, branch: MachineInstruction, loops: bool, table: CycleTable) -> float:

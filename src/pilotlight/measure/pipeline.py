@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
+from typing import Any
 
 from pilotlight.measure.registers import Access, access
 from pilotlight.toolchain.disassembly import MachineInstruction
@@ -68,6 +69,7 @@ class CycleTable:
     measured_on: str = ""
     published: bool = True
     _found: dict[tuple[str, str], Rule] = field(default_factory=dict, compare=False, repr=False)
+    timed: dict[Any, tuple[float, float]] = field(default_factory=dict, compare=False, repr=False)  # see estimate.py
 
     def rule(self, instruction: MachineInstruction) -> Rule:
         text = instruction.mnemonic, instruction.operands

@@ -48,6 +48,11 @@ class Access:
     updated: frozenset[str] = frozenset()
 
 
+def untargeted(instruction: MachineInstruction) -> str:
+    """Its operands without the address that it names."""
+    return _TARGET.sub("", instruction.operands)
+
+
 def access(instruction: MachineInstruction) -> Access:
     return _access(instruction.mnemonic, instruction.operands)
 

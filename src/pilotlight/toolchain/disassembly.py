@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -51,7 +52,11 @@ class Disassembly:
         return {instruction.address: i for i, instruction in enumerate(self.instructions)}
 
     def between(self, start: int, end: int) -> tuple[MachineInstruction, ...]:
-        return tuple(i for i in self.instructions if start <= i.address < end)
+        return self.instructions[bisect_left(self._addresses, start) : bisect_left(self._addresses, end)]
+
+    @cached_property
+    def _addresses(self) -> list[int]:
+        return [instruction.address for instruction in self.instructions]
 
     def after(self, address: int) -> Iterator[MachineInstruction]:
         """From the one at an address on."""
@@ -95,7 +100,7 @@ def _machine(elf: Path) -> list[str]:
 
 def printed(address: int, mnemonic: str, operands: str = "") -> MachineInstruction:
     """An instruction as objdump prints it, with the address that it names: `bl 1c4 <f>`."""
-    named = _TARGET.search(operands)
+    named = _TARGET.search(operands) if "<" in operands else None
     return MachineInstruction(address, mnemonic, operands, int(named.group(1), 16) if named else None)
 
 

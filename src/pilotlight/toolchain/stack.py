@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from pilotlight.errors import PilotlightError
@@ -141,11 +142,19 @@ class _Graph:
 
     def _framed(self, address: int) -> tuple[int, int, int] | None:
         """Address, size and frame; the compiler lists a specialised copy f.constprop.0 as f.constprop."""
-        for name, (start, size) in self.symbols.items():
+        for name in self.at.get(address, ()):
             frame = self.frames.get(name, self.frames.get(_NUMBERED.sub("", name)))
-            if start == address and frame is not None:
-                return start, size, frame
+            if frame is not None:
+                return address, self.symbols[name][1], frame
         return None
+
+    @cached_property
+    def at(self) -> dict[int, list[str]]:
+        """Functions by their address."""
+        found: dict[int, list[str]] = {}
+        for name, (start, _) in self.symbols.items():
+            found.setdefault(start, []).append(name)
+        return found
 
     def name_of(self, address: int) -> str:
         for name, (start, size) in self.symbols.items():
