@@ -76,7 +76,7 @@ bench-server: setup ## flash, RAM and instructions of the device server; writes 
 bench-fft: setup ## Fourier transforms on emulated boards, next to other libraries; writes benchmarks/fft.md
 	$(PYTHON) benchmarks/fft.py
 
-bench-tune: setup ## measured kernels next to the usual ones on six emulated boards; writes benchmarks/tune.md; BENCH_ARGS="--seconds 60"
+bench-tune: setup ## measured kernels next to the usual ones for the int8 networks of the zoo on six emulated boards; writes benchmarks/tune.md; BENCH_ARGS="--seconds 60"
 	$(PYTHON) benchmarks/tune.py $(BENCH_ARGS)
 
 bench-cycles: setup ## estimated cycles next to public measurements of programs in build/images; writes benchmarks/cycles.md

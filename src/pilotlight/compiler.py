@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch.utils import _pytree as pytree
@@ -22,7 +22,7 @@ from pilotlight.check import check_chosen
 from pilotlight.codegen.target import Target
 from pilotlight.emit.module import Module, emit_module
 from pilotlight.errors import DoesNotFitError, MissingToolError, PilotlightError
-from pilotlight.graph import Graph
+from pilotlight.graph import Graph, Node
 from pilotlight.graph.lengths import torch_ports, with_lengths
 from pilotlight.graph.names import model_name
 from pilotlight.graph.ports import describe_port, from_memory, to_memory, visible
@@ -33,11 +33,14 @@ from pilotlight.passes.pipeline import Passes
 from pilotlight.passes.pipeline import optimize as run_passes
 from pilotlight.plan import Plan, make_plan
 from pilotlight.quantize.choice import AutoQuantization
-from pilotlight.selection import Offers, Selection, prepare, select_usual
+from pilotlight.selection import Choice, Offers, Selection, prepare, select_usual
 from pilotlight.tune import flash
-from pilotlight.tune.costs import read_costs
+from pilotlight.tune.costs import Costs, read_costs
 from pilotlight.tune.network import Network, Room
+from pilotlight.tune.places import Place, place_key
 from pilotlight.tune.ram import Saving, save_ram, select_low_scratch
+
+Placed = TypeVar("Placed", bound="Image")
 
 
 class Image:
@@ -170,6 +173,7 @@ class Build(Image):
     saving: Saving | None = None  # of optimizing for RAM
     int8: dict[str, Any] | None = None  # metadata of the same model in int8, where a search chose wider results
     passes: Passes | None = None  # instead of the default ones
+    place: Place | None = None  # what a file of measurements says about its memories, if that is heeded
     written: dict[str, str | bytes] = field(default_factory=dict)  # the files as `write` wrote them
     _folder: Path | None = None
     _temporary: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
@@ -177,6 +181,14 @@ class Build(Image):
     @property
     def largest(self) -> Plan:
         return self.plan
+
+    @property
+    def lowered_graphs(self) -> list[Graph]:
+        return [self.lowered]
+
+    @property
+    def choices(self) -> Mapping[Node, Choice]:
+        return self.selection.choices
 
     def run(
         self, *inputs: Any, on: str | Board | None = None, sanitize: bool = False,
@@ -345,6 +357,7 @@ def request(board: str | Board, options: Options | None, choices: dict[str, Any]
         check_configuration(chosen.npu)
     if chosen.cmsis_nn is not None:
         chosen = replace(chosen, cmsis_nn=str(chosen.cmsis_nn))  # plain data, for reports
+    chosen = replace(chosen, tuned=tuple(map(str, chosen.tuned)))
     target_board = boards.load(board) if isinstance(board, str) else board
     if chosen.weights_in is not None or chosen.arena_in is not None:
         target_board.placement(chosen.weights_in, chosen.arena_in)  # refuses unknown memories before any work
@@ -361,19 +374,25 @@ def _build(
 
     int8 = _in_int8(lowered, board, options)
 
-    def build(selection: Selection, plan: Plan) -> Build:
+    def build(selection: Selection, plan: Plan, place: Place | None = None) -> Build:
         check_chosen(plan, board, options)
+        where = options if place is None else replace(options, weights_in=place.weights or None)
         module = emit_module(
-            plan, target, keep_inputs=options.keep_inputs, source=source, memories=memories(board, options),
+            plan, target, keep_inputs=options.keep_inputs, source=source, memories=memories(board, where),
             build_files=toolchain.toolchain_files(board),
         )
-        return Build(graph, lowered, selection, plan, module, board, options, saving, int8, passes)
+        return Build(graph, lowered, selection, plan, module, board, where, saving, int8, passes, place)
 
     built = build(selection, plan)
     if options.has_budget:
         built.check_budget()
     fast = _faster(built, offers, build) if options.optimize == "speed" else built
-    return _measured(built, fast, build) if options.tuned else fast
+    if not options.tuned:
+        return fast
+    costs = costs_for(options, board)
+    best = _measured(built, fast, costs, build)
+    place = place_for(costs, options, board, lowered.name, [lowered])
+    return best if place is None else placed(best, lambda: build(best.selection, best.plan, place))
 
 
 def planned(lowered: Graph, offers: Offers, options: Options) -> tuple[Graph, Selection, Plan, Saving | None]:
@@ -401,8 +420,8 @@ def _faster(small: Build, offers: Offers, build: Callable[[Selection, Plan], Bui
     found = flash.bargains(small.lowered, offers)
     if not found or board.is_host:
         return small
-    taken = flash.affordable(found, _flash_room(small), flash.WORTH if options.max_flash is None else 0)
-    most = _most_arena(small)
+    taken = flash.affordable(found, flash_room(small), flash.WORTH if options.max_flash is None else 0)
+    most = most_arena(small)
     for count in range(len(taken), -1, -1):
         fast = build(*flash.spend(small.lowered, offers, taken[:count], small.plan, most, options.keep_inputs))
         with contextlib.suppress(PilotlightError):
@@ -412,7 +431,7 @@ def _faster(small: Build, offers: Offers, build: Callable[[Selection, Plan], Bui
     return small
 
 
-def _flash_room(small: Build) -> int:
+def flash_room(small: Image) -> int:
     """Bytes that are left of the user's budget, or of half the board's memory for weights."""
     options, board = small.options, small.board
     if options.max_flash is not None:
@@ -422,7 +441,7 @@ def _flash_room(small: Build) -> int:
     return memory.size // 2 - int(small.module.metadata["weights_bytes"])
 
 
-def _most_arena(small: Build) -> int | None:
+def most_arena(small: Image) -> int | None:
     """What the arena may take under the user's limit, if there is one."""
     if small.options.max_ram is None:
         return None
@@ -430,22 +449,46 @@ def _most_arena(small: Build) -> int | None:
     return small.options.max_ram - besides - flash.STACK
 
 
-def _measured(small: Build, fast: Build, build: Callable[[Selection, Plan], Build]) -> Build:
-    """With the kernels that were measured to be best, as far as the budgets and the board allow; at least as good as
-    what was chosen without measurements."""
-    options, board = small.options, small.board
+def costs_for(options: Options, board: Board) -> Costs:
+    """What the files of the options say, for a build for speed."""
     if options.optimize != "speed":
         raise PilotlightError(
             f"--tuned chooses the fastest kernels, not what --optimize {options.optimize} is for",
             hint="omit one of them", kind="usage",
         )
-    costs = read_costs(options.tuned, board, options.toolchain)
+    return read_costs(options.tuned, board, options.toolchain)
+
+
+def place_for(costs: Costs, options: Options, board: Board, name: str, graphs: Sequence[Graph]) -> Place | None:
+    """The memories that files say for this model on this board, unless the user has chosen any."""
+    if options.weights_in is not None or options.arena_in is not None:
+        return None
+    found = costs.places.get(place_key(board, name, graphs))
+    names = {memory.name for memory in board.memories}
+    return found if found is not None and {found.weights, found.code} - {""} <= names else None
+
+
+def placed(best: Placed, make: Callable[[], Placed]) -> Placed:
+    """With its parts in other memories, if they fit there."""
+    with contextlib.suppress(PilotlightError):
+        build = make()
+        _ = build.info
+        if build.options.has_budget:
+            build.check_budget()
+        return build
+    return best
+
+
+def _measured(small: Build, fast: Build, costs: Costs, build: Callable[[Selection, Plan], Build]) -> Build:
+    """With the kernels that were measured to be best, as far as the budgets and the board allow; at least as good as
+    what was chosen without measurements."""
+    options, board = small.options, small.board
     offers = Offers(Target.of(board, measured=True))
     network = Network(small.lowered, offers, costs, fast.selection, options.keep_inputs)
-    most = _most_arena(small)
+    most = most_arena(small)
     arena = max(fast.plan.arena.size, flash.arena_limit(small.plan)) if most is None else most
     spent = network.flash(network.default)
-    room = max(0, _flash_room(fast))
+    room = max(0, flash_room(fast))
     for part in (room, room // 2, 0):
         found = network.solve(Room(arena, spent + part))
         with contextlib.suppress(PilotlightError):

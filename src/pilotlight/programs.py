@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,17 +15,38 @@ from pilotlight.backends import backends_on
 from pilotlight.boards import Board
 from pilotlight.check import check_chosen
 from pilotlight.codegen.target import Target
-from pilotlight.compiler import Build, Image, Running, check_taken, memories, planned, request
+from pilotlight.compiler import (
+    Build,
+    Image,
+    Running,
+    check_taken,
+    costs_for,
+    flash_room,
+    memories,
+    most_arena,
+    place_for,
+    placed,
+    planned,
+    request,
+)
 from pilotlight.emit.metadata import entry_metadata
 from pilotlight.emit.module import Module, emit_program
 from pilotlight.errors import PilotlightError
-from pilotlight.graph import DType, Graph, Program
+from pilotlight.graph import DType, Graph, Node, Program
 from pilotlight.graph.names import model_name
 from pilotlight.options import Options
 from pilotlight.passes.pipeline import Passes
 from pilotlight.passes.pipeline import optimize as run_passes
 from pilotlight.plan import Plan, share_states
-from pilotlight.selection import Offers
+from pilotlight.selection import Choice, Offers, Selection
+from pilotlight.tune import flash
+from pilotlight.tune.costs import Costs
+from pilotlight.tune.entries import solve_entries
+from pilotlight.tune.network import Network, Room
+from pilotlight.tune.places import Place
+from pilotlight.tune.ram import Saving
+
+Part = tuple[Graph, Selection, Plan, Saving | None]  # an entry point: lowered, with kernels, planned
 
 
 @dataclass
@@ -97,6 +118,7 @@ class ProgramBuild(Image):
     board: Board
     options: Options
     passes: Passes | None = None  # instead of the default ones
+    place: Place | None = None  # what a file of measurements says about its memories, if that is heeded
     written: dict[str, str | bytes] = field(default_factory=dict)  # the files as `write` wrote them
     _folder: Path | None = None
     _temporary: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
@@ -108,6 +130,14 @@ class ProgramBuild(Image):
     @property
     def largest(self) -> Plan:
         return max((entry.plan for entry in self.entries.values()), key=lambda plan: plan.arena.size)
+
+    @property
+    def lowered_graphs(self) -> list[Graph]:
+        return [entry.lowered for entry in self.entries.values()]
+
+    @cached_property
+    def choices(self) -> dict[Node, Choice]:
+        return {node: choice for entry in self.entries.values() for node, choice in entry.selection.choices.items()}
 
     @contextlib.contextmanager
     def open(
@@ -121,7 +151,7 @@ class ProgramBuild(Image):
 
     def recompiled(self, board: Board) -> ProgramBuild:
         """The same for another board."""
-        elsewhere = replace(self.options, weights_in=None, arena_in=None)
+        elsewhere = replace(self.options, weights_in=None, arena_in=None, tuned=())
         return compile_program(self.program, board, options=elsewhere, passes=self.passes)
 
 
@@ -131,33 +161,70 @@ def compile_program(
 ) -> ProgramBuild:
     """Plan and write the entry points of a program for a board; arguments are those of `compiler.compile`."""
     chosen, target_board = request(board, options, choices)
-    if chosen.tuned:
-        raise PilotlightError(
-            "--tuned is for models with one entry point", hint="compile this one without it", kind="unsupported"
-        )
     named = program if name is None else program.renamed(model_name(name))
     offers = Offers(Target.of(target_board, small=chosen.optimize == "size"))
     lowered_entries = _lowered(named, target_board, chosen, passes)
     check_taken(chosen, list(lowered_entries.values()))
-    parts = {entry: planned(graph, offers, chosen) for entry, graph in lowered_entries.items()}
-    plans = {entry: plan for entry, (_, _, plan, _) in parts.items()}
-    for plan in plans.values():
-        check_chosen(plan, target_board, chosen)
-    share_states(list(plans.values()))
-    module = emit_program(
-        named.name, plans, offers.target, keep_inputs=chosen.keep_inputs, source=source,
-        memories=memories(target_board, chosen), build_files=toolchain.toolchain_files(target_board),
-    )
-    entries = {}
-    for entry, (lowered, selection, plan, saving) in parts.items():
-        own = Module(plan.graph.name, module.files, entry_metadata(module.metadata, entry))
-        entries[entry] = EntryBuild(
-            named.entries[entry], lowered, selection, plan, own, target_board, chosen, saving, None, passes, entry=entry
+
+    def build(parts: Mapping[str, Part], place: Place | None = None) -> ProgramBuild:
+        where = chosen if place is None else replace(chosen, weights_in=place.weights or None)
+        plans = {entry: plan for entry, (_, _, plan, _) in parts.items()}
+        for plan in plans.values():
+            check_chosen(plan, target_board, chosen)
+        share_states(list(plans.values()))
+        module = emit_program(
+            named.name, plans, offers.target, keep_inputs=chosen.keep_inputs, source=source,
+            memories=memories(target_board, where), build_files=toolchain.toolchain_files(target_board),
         )
-    build = ProgramBuild(named, entries, module, target_board, chosen, passes)
+        entries = {}
+        for entry, (lowered, selection, plan, saving) in parts.items():
+            own = Module(plan.graph.name, module.files, entry_metadata(module.metadata, entry))
+            entries[entry] = EntryBuild(
+                named.entries[entry], lowered, selection, plan, own, target_board, where, saving, None, passes, place,
+                entry=entry,
+            )
+        return ProgramBuild(named, entries, module, target_board, where, passes, place)
+
+    parts: Mapping[str, Part] = {
+        entry: planned(graph, offers, chosen) for entry, graph in lowered_entries.items()
+    }
+    built = build(parts)
     if chosen.has_budget:
-        build.check_budget()
-    return build
+        built.check_budget()
+    if not chosen.tuned:
+        return built
+    costs = costs_for(chosen, target_board)
+    best, parts = _measured(built, parts, costs, build)
+    place = place_for(costs, chosen, target_board, named.name, list(lowered_entries.values()))
+    return best if place is None else placed(best, lambda: build(parts, place))
+
+
+def _measured(
+    usual: ProgramBuild, parts: Mapping[str, Part], costs: Costs, build: Callable[[Mapping[str, Part]], ProgramBuild]
+) -> tuple[ProgramBuild, Mapping[str, Part]]:
+    """With the kernels that were measured to be best for each entry point, as far as budgets and board allow."""
+    options = usual.options
+    offers = Offers(Target.of(usual.board, measured=True))
+    most = most_arena(usual)
+    arena = flash.arena_limit(usual.largest) if most is None else most
+    room = max(0, flash_room(usual))
+    for part in (room, room // 2, 0):
+        networks = {
+            entry: Network(lowered, offers, costs, selection, options.keep_inputs)
+            for entry, (lowered, selection, _, _) in parts.items()
+        }
+        spent = sum(network.flash(network.default) for network in networks.values())
+        found = solve_entries(networks, Room(arena, spent + part))
+        chosen = {
+            entry: (lowered, found[entry].selection, found[entry].plan, saving)
+            for entry, (lowered, _, _, saving) in parts.items()
+        }
+        with contextlib.suppress(PilotlightError):
+            best = build(chosen)
+            if options.has_budget:
+                best.check_budget()
+            return best, chosen
+    return usual, parts
 
 
 def _lowered(program: Program, board: Board, options: Options, passes: Passes | None) -> dict[str, Graph]:

@@ -63,6 +63,27 @@ def test_errors_are_those_of_the_recorded_comparison() -> None:
         assert [100 * error for error in errors] == pytest.approx(recorded[core], abs=0.21), core
 
 
+def test_code_is_timed_once_wherever_it_branches_to_and_anew_where_it_differs() -> None:
+    table = load_table("cortex-m7")
+    table.timed.clear()
+
+    def cycles(text: str, skip: int = 0) -> int:
+        found = code(text)
+        first, length = found.instructions[skip].address, len(found.instructions) - 1 - skip
+        counts = Counts(((0,),), (Segment(0, first, length, 10, 9),))
+        return estimate(counts, found, table)[0].estimate
+
+    far = cycles("ldr r0, [r1]\nldr r2, [r0]\nbne 1c4 <f>")
+    assert len(table.timed) == 1
+    assert cycles("ldr r0, [r1]\nldr r2, [r0]\nbne 2c8 <g>") == far and len(table.timed) == 1
+    cycles("ldr r0, [r1]\nldr r2, [r0]\nbne 100 <f>")  # a loop of its own
+    assert len(table.timed) == 2
+    apart = cycles("ldr r0, [r1]\nldr r2, [r3]\nbne 1c4 <f>")
+    assert len(table.timed) == 3 and apart < far
+    after = [cycles(f"{before}\nldr r2, [r0]\nbne 1c4 <f>", skip=1) for before in ("ldr r0, [r1]", "ldr r7, [r1]")]
+    assert len(table.timed) == 5 and after[0] > after[1]  # what comes before counts
+
+
 def test_code_that_cannot_be_read_is_not_timed() -> None:
     known = code("add r0, r1\nvadd.f32 s0, s1, s2")
     unknown = Disassembly((known.instructions[0], printed(0x104, ""), known.instructions[2]))

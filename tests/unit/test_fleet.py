@@ -54,9 +54,26 @@ def test_processes_here_give_each_item_once(tmp_path: Path) -> None:
     assert lost == [1, 2]
 
 
+def test_this_process_works_while_others_start_and_does_a_single_piece_itself(tmp_path: Path) -> None:
+    items = [(tmp_path, number) for number in range(40)]
+    with LocalWorkers(2) as workers:
+        assert list(workers.spread(fleet_work.square, items[:0])) == []
+        assert list(workers.spread(fleet_work.square, items[:1])) == [(items[0], 0)]
+        assert list(workers.spread(fleet_work.square, items, until=time.monotonic())) == []
+        assert workers._pool is None and (tmp_path / "0").read_text() == f"{os.getpid()}\n"
+        found = list(workers.spread(fleet_work.square, items[1:]))
+        assert sorted(found) == [(item, item[1] ** 2) for item in items[1:]]
+        began = [int((tmp_path / f"{number}").read_text()) for number in range(1, 40)]  # each once
+        assert os.getpid() in began and len(set(began)) > 1
+        again = tmp_path / "again"
+        again.mkdir()
+        list(workers.spread(fleet_work.square, [(again, number) for number in range(6)]))
+        assert os.getpid() not in {int(file.read_text()) for file in again.iterdir()}  # they have started
+
+
 def test_an_error_comes_back_from_another_process_with_its_hint() -> None:
     with LocalWorkers(2) as workers, pytest.raises(PilotlightError, match="gcc-nowhere") as caught:
-        list(workers.spread(fleet_work.misses_a_tool, [1]))
+        list(workers.spread(fleet_work.misses_a_tool, [1, 2]))  # a single piece is not worth a process
     assert caught.value.hint and caught.value.kind == "missing-tool"
 
 

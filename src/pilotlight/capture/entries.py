@@ -112,19 +112,20 @@ def capture_entries(entries: Mapping[str, EntryPoint], name: str) -> Program:
             graphs[entry] = import_program(
                 programs[entry], functional[entry], f"{name}_{entry}", eagers[entry], changed
             )
-    _refuse_integers(graphs)
     if changed:
+        _refuse_integers(graphs)
         check_entries(eagers, functional, graphs)
     reference = EntriesReference(eagers, programs, stateful=bool(changed))
     return Program(name, graphs, reference)
 
 
 def _refuse_integers(graphs: Mapping[str, Graph]) -> None:
+    """Entry points that change a state together have no reference in integers."""
     for entry, graph in graphs.items():
         if graph.quantization is not None:
             raise PilotlightError(
-                f"entry point {entry} is quantized; a model with several entry points is compiled in float only",
-                hint="give the float module", kind="unsupported",
+                f"entry point {entry} is quantized, and entry points of this model change its buffers; such a model is "
+                "compiled in float only", hint="give the float module", kind="unsupported",
             )
 
 

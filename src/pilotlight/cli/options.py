@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pilotlight import boards
+from pilotlight.cli.placing import note_placement
 from pilotlight.cli.talk import Talk
 from pilotlight.errors import PilotlightError
 from pilotlight.options import CMSIS_NN, EMULATORS, TOOLCHAINS
@@ -170,6 +171,12 @@ class Request:
         return found[0] if isinstance(found, tuple) else found
 
     def compile_graphs(self, talk: Talk, *, to_run: bool = False) -> tuple[Build, Graphs] | ProgramBuild:
+        """Compile, and say what a file of measurements decided about memories."""
+        found = self._compiled(talk, to_run)
+        note_placement(talk, found[0] if isinstance(found, tuple) else found)
+        return found
+
+    def _compiled(self, talk: Talk, to_run: bool) -> tuple[Build, Graphs] | ProgramBuild:
         """Capture, quantize if asked to, and plan; what has several entry points is not quantized."""
         # A wrong name is reported before PyTorch is loaded.
         if self.choices.get("npu"):

@@ -9,6 +9,7 @@ from typing import Any
 
 from pilotlight import boards
 from pilotlight.cli.options import Argument, Request
+from pilotlight.cli.placing import project_code
 from pilotlight.cli.talk import Talk
 from pilotlight.options import Options
 from pilotlight.projects.manifest import Manifest, read_manifest
@@ -29,7 +30,8 @@ def write_project(
         info = build.build_for(build.board, need_compiler=False)
     from pilotlight.projects.render import render
 
-    made = render(template, build, info, folder.absolute().name, given, code_in, app)
+    used = project_code(talk, build, template, code_in)
+    made = render(template, build, info, folder.absolute().name, given, used, app)
     manifest = Manifest(
         template=template.name, board=_board(request.board, folder),
         templates=None if templates is None else _relative(templates, folder), code_in=code_in, app=app,
@@ -71,6 +73,8 @@ def stored_arguments(request: Request, folder: Path) -> dict[str, Any]:
         stored[field.name] = list(value) if isinstance(value, tuple) else value
     usual = Options()
     choices = {key: value for key, value in request.choices.items() if value != getattr(usual, key)}
+    if "tuned" in choices:
+        choices["tuned"] = [_relative(Path(file), folder) for file in choices["tuned"]]
     return stored | {key: _relative(value, folder) if key == _LIBRARY else value for key, value in choices.items()}
 
 
@@ -81,7 +85,8 @@ def stored_request(arguments: dict[str, Any], board: str, folder: Path) -> Reque
     for key in (*_PATHS, _LIBRARY):
         if key in given:
             given[key] = folder / given[key]
-    given["kernels"] = tuple(folder / file for file in given.get("kernels", ()))
+    for key in ("kernels", "tuned"):
+        given[key] = tuple(folder / file for file in given.get(key, ()))
     given["init"] = tuple(Argument().convert(text, None, None) for text in given.get("init", ()))
     file, colon, name = given.pop("model").partition(":")
     known = {field.name for field in fields(Request)} - {"model", "board", "choices"}

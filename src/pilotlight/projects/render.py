@@ -110,7 +110,7 @@ def _check_headers(files: Iterable[str], folder: str, model: str) -> None:
 
 
 def _check_memories(template: Template, board: Board, build: Build | ProgramBuild, code_in: str | None) -> None:
-    chosen = {"--weights-in": build.options.weights_in, "--arena-in": build.options.arena_in}
+    chosen = {} if build.place else {"--weights-in": build.options.weights_in, "--arena-in": build.options.arena_in}
     given = [option for option, memory in chosen.items() if memory is not None]
     if given and not template.memories:
         raise PilotlightError(

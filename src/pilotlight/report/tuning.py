@@ -32,6 +32,34 @@ def gain_text(result: dict[str, Any]) -> str:
     return f"{100 * result['gain']:.1f} % fewer {unit}; {measured}{rate}{left}"
 
 
+def placement_text(placement: dict[str, Any]) -> str:
+    """In one line which memories have the fewest cycles, or why that is not known."""
+    if placement["text"] is None:
+        return f"memories: as the board has them; {placement['reason']}"
+    return f"memories: {placement['text']}, {100 * placement['gain']:.1f} % fewer estimated cycles with waits"
+
+
+def flash_text(flash: dict[str, Any]) -> str:
+    """In one line what the board counted in flash."""
+    lost = f"; not faster there: {', '.join(flash['dropped'])}" if flash["dropped"] else ""
+    if not flash["faster"]:
+        return f"in flash: {flash['default']:,} cycles without, and nothing that was faster{lost}"
+    gain = 100 * (1 - flash["tuned"] / flash["default"])
+    return f"in flash: {flash['tuned']:,} cycles instead of {flash['default']:,}, {gain:.1f} % less{lost}"
+
+
+def placement_table(placement: dict[str, Any]) -> Table:
+    """Every placement that was compared, the board's own first."""
+    grid = table()
+    for head in ("weights in", "code in", "more RAM", "cycles with waits (est.)"):
+        grid.add_column(head, justify="right" if head[-1] != "n" else "left")
+    for row in placement["tried"]:
+        style = GOOD if row["chosen"] else ""
+        cells = (row["weights"], row["code"], number(row["ram"]), number(row["cycles"]))
+        grid.add_row(*(Text(cell, style) for cell in cells))
+    return grid
+
+
 def layers_table(layers: list[dict[str, Any]]) -> Table:
     """For each layer what won over what, and by how much: its three best kernels, the one in use marked, the one that
     is used without measurements, and those that failed."""

@@ -24,6 +24,7 @@ from pilotlight.report.notebook import as_html
 from pilotlight.report.style import console
 from pilotlight.report.summary import run_title, summary_table
 from pilotlight.session.inputs import possible
+from pilotlight.session.matching import compare_outputs
 from pilotlight.session.result import Session
 from pilotlight.session.run import instructions_for_speed
 
@@ -123,9 +124,10 @@ def run_program(
         names = [p.name for p in entry.graph.outputs if not p.is_size]
         outputs, own = [first[k] for k in runs], truth.of_runs(runs)
         repeated = all(identical(a, b) for k in runs for a, b in zip(first[k], second[k], strict=True))
+        matches, _ = compare_outputs(entry, own, [calls[k][1] for k in runs], outputs, names)
         session = Session(
-            entry, entry.runnable_info, outputs, own, own.compare(outputs, names), repeated, measured,
-            running.device.counts_reason, running.device.stack, running.device.emulator,
+            entry, entry.runnable_info, outputs, own, matches, repeated, measured,
+            running.device.counts_reason, running.device.stack, running.device.emulator, counts,
         )
         before = instructions_for_speed(entry, calls[runs[0]][1], timeout) if entry.saving and measured else None
         session.figures = figures(entry, entry.runnable_info, measured, before)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from pilotlight.compiler import Build
+from pilotlight.device.counts import Counts
 from pilotlight.figures.made import versions
 from pilotlight.figures.network import network
 from pilotlight.figures.profile import profile_rows
@@ -44,6 +45,7 @@ class Session:
     counts_reason: str | None
     painted_stack: int | None
     emulator: str | None = None  # its name and version
+    counts: Counts | None = None  # what the profile was made of
     figures: dict[str, Any] = field(default_factory=dict)
     accuracy: Accuracy | None = None  # where labels were given
     snr_db: list[float | None] | None = None  # of a quantized model against float, per output

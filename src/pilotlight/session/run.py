@@ -71,7 +71,8 @@ def run_session(
     measured = profile(info, dev.counts) if dev.counts is not None and dev.counts.runs else None
     before = instructions_for_speed(build, inputs[0], timeout) if build.saving is not None and measured else None
     session = Session(
-        build, info, outputs, truth, matches, repeated, measured, dev.counts_reason, dev.stack, dev.emulator
+        build, info, outputs, truth, matches, repeated, measured, dev.counts_reason, dev.stack, dev.emulator,
+        dev.counts,
     )
     session.figures = figures(build, info, measured, before)
     session.accuracy = accuracy(build, truth, outputs, inputs, labels) if labels is not None else None

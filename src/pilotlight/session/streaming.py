@@ -66,7 +66,8 @@ def run_stream(
     dev, info = running.device, build.runnable_info
     measured = profile(info, dev.counts) if dev.counts is not None and dev.counts.runs else None
     session = Session(
-        build, info, outputs, truth, matches, repeated, measured, dev.counts_reason, dev.stack, dev.emulator
+        build, info, outputs, truth, matches, repeated, measured, dev.counts_reason, dev.stack, dev.emulator,
+        dev.counts,
     )
     session.compared = compared_with
     session.figures = figures(build, info, measured) | {

@@ -10,6 +10,7 @@ from pilotlight.codegen.target import Target
 from pilotlight.compiler import Build
 from pilotlight.fleet import LocalWorkers, Workers
 from pilotlight.options import Options
+from pilotlight.programs import ProgramBuild
 from pilotlight.selection import Offers
 from pilotlight.trials.image import Batch, Measurement, Trial, alone, run_batch
 from pilotlight.trials.window import TOO_LARGE, WindowTrials
@@ -40,7 +41,7 @@ class Failure:
 class Search:
     """The layers of a build, and what is known about their kernels."""
 
-    build: Build
+    build: Build | ProgramBuild
     costs: Costs
     measured: int = 0  # now; others were known before
     seconds: float = 0.0
@@ -48,7 +49,7 @@ class Search:
 
     def __post_init__(self) -> None:
         offers = Offers(Target.of(self.build.board, measured=True))
-        self.layers = list(tunable_layers(self.build.lowered, offers))
+        self.layers = [layer for graph in self.build.lowered_graphs for layer in tunable_layers(graph, offers)]
 
     def run(
         self, limits: Limits, workers: Workers | None = None, progress: Callable[[Search], None] | None = None
@@ -95,7 +96,16 @@ class Search:
 
     def default(self, layer: TunableLayer) -> str:
         """The kernel that is used without measurements."""
-        return self.build.selection[layer.node].candidate.name
+        return self.build.choices[layer.node].candidate.name
+
+    def kernels(self, build: Build | ProgramBuild) -> list[str]:
+        """What the layers have in a build of the same model."""
+        found = {
+            (graph.name, node.output.name): build.choices[node].candidate.name
+            for graph in build.lowered_graphs for node in graph.nodes if node in build.choices
+        }
+        at = {node: (graph.name, node.output.name) for graph in self.build.lowered_graphs for node in graph.nodes}
+        return [found[at[layer.node]] for layer in self.layers]
 
     def best(self) -> tuple[int, int]:
         """What the layers take that have been measured: with their usual kernels, and with their best ones."""

@@ -1,7 +1,7 @@
 """Candidates on a board itself: linked for a window in its RAM, loaded through the device server, called, timed with
 the board's counter of cycles, and compared with the reference. Nothing is flashed.
 
-RAM is not flash: what wins here should be run once from flash, where instructions may wait for the memory.
+RAM is not flash, where instructions may wait for the memory: flashed.py confirms there what wins here.
 """
 
 from __future__ import annotations

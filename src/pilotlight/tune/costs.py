@@ -20,6 +20,7 @@ from pilotlight.boards import Board
 from pilotlight.errors import PilotlightError
 from pilotlight.installed import compiler_version
 from pilotlight.toolchain.find import find
+from pilotlight.tune.places import Place, better, place_lines, read_place
 
 FORMAT = 1
 _SOURCES = (".py", ".h", ".j2", ".S", ".c")
@@ -82,6 +83,7 @@ class Costs:
     origin: Origin
     layers: dict[str, dict[str, Cost]] = field(default_factory=dict)
     board: str = ""  # the one that timed some of them: its memories count
+    places: dict[str, Place] = field(default_factory=dict)  # of models on boards, by place_key()
 
     def of(self, layer: str) -> Mapping[str, Cost]:
         """What was measured for a layer; where a board timed some of its kernels, only these can be compared."""
@@ -100,6 +102,8 @@ class Costs:
         for layer, found in other.layers.items():
             for kernel, cost in found.items():
                 self.add(layer, kernel, cost)
+        for key, place in other.places.items():
+            self.places[key] = better(self.places.get(key, place), place)
 
     @property
     def count(self) -> int:
@@ -112,7 +116,7 @@ class Costs:
         for layer, found in sorted(self.layers.items()):
             lines += ["", f"[layers.{json.dumps(layer)}]"]
             lines += [f"{json.dumps(kernel)} = {_written(cost)}" for kernel, cost in sorted(found.items())]
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, *place_lines(self.places)]) + "\n"
 
     def write(self, path: Path) -> None:
         """All of it or nothing: a reader never sees half of a file."""
@@ -168,6 +172,11 @@ def _read(path: Path, expected: Origin, board: Board) -> Costs:
     costs = Costs(expected, board=timed_on)
     for layer, kernel, value in _rows(path, data):
         costs.add(layer, kernel, value)
+    for key, value in data.get("places", {}).items():
+        place = read_place(value)
+        if place is None:
+            raise _not_costs(path, f"{key}: {value!r} is no placement")
+        costs.places[key] = place
     return costs
 
 
