@@ -15,15 +15,21 @@ import pytest
 from pilotlight.kernels.blocks import dispatch
 from pilotlight.kernels.pack_f32 import Conv2dShape
 from support import dense_s8_cases as dense
-from support.families import DSP, PORTABLE, RV32, Family
+from support.families import DSP, PORTABLE, RV32, THUMB1, Family, Measured
 
 CASES = 300
-FAMILIES = {"portable": PORTABLE, "dsp": DSP, "rv32": RV32}
+FAMILIES = {"portable": PORTABLE, "dsp": DSP, "rv32": RV32, "thumb1": THUMB1}
+MEASURED: dict[str, Family] = {"measured thumb1": Measured(THUMB1.isa)}
 LOW_SCRATCH = {f"low-scratch {name}": replace(FAMILIES[name], low_scratch=True) for name in ("portable", "dsp")}
 
 
+def cases(family: Family) -> int:
+    """What is measured is planned slowly: all candidates are."""
+    return CASES // 3 if isinstance(family, Measured) else CASES
+
+
 def build(folder: Path, family: Family, reverse: bool, *flags: str) -> Path:
-    planned = [(f"case_{i}", family.plan(layer)) for i, (layer, _) in enumerate(dense.cases(CASES))]
+    planned = [(f"case_{i}", family.plan(layer)) for i, (layer, _) in enumerate(dense.cases(cases(family)))]
     names = {name for _, kernel in planned for name in kernel.micro}
     return dense.build(folder, dense.source(planned, dispatch(names, "test"), reverse), *flags)
 
@@ -32,11 +38,11 @@ def library(folder: Path, family: Family, reverse: bool) -> ctypes.CDLL:
     return ctypes.CDLL(str(build(folder, family, reverse)))
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, *LOW_SCRATCH])
+@pytest.mark.parametrize("name", [*FAMILIES, *LOW_SCRATCH, *MEASURED])
 def test_kernels_equal_the_reference_apart_and_at_the_distance(name: str, tmp_path: Path) -> None:
-    family = (FAMILIES | LOW_SCRATCH)[name]
+    family = (FAMILIES | LOW_SCRATCH | MEASURED)[name]
     forward = library(tmp_path, family, False)
-    for seed in range(CASES):
+    for seed in range(cases(family)):
         layer, x = dense.random_layer(seed)
         kernel = family.plan(layer)
         want = dense.reference(layer, x)
@@ -46,11 +52,11 @@ def test_kernels_equal_the_reference_apart_and_at_the_distance(name: str, tmp_pa
             assert np.array_equal(near, want), (seed, layer.shape)
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, *LOW_SCRATCH])
+@pytest.mark.parametrize("name", [*FAMILIES, *LOW_SCRATCH, *MEASURED])
 def test_kernels_walk_backward(name: str, tmp_path: Path) -> None:
-    family = (FAMILIES | LOW_SCRATCH)[name]
+    family = (FAMILIES | LOW_SCRATCH | MEASURED)[name]
     backward = library(tmp_path, family, True)
-    for seed in range(CASES):
+    for seed in range(cases(family)):
         layer, x = dense.random_layer(seed)
         kernel = family.plan(layer)
         if kernel.reverse is not None:

@@ -11,8 +11,8 @@ from pilotlight.kernels.dsp.blocks.names import parse
 from support import dense_s8_board as board
 from support import dense_s8_cases as dense
 from support.c_compilers import compile_c, defined_symbols, undefined_symbols
-from support.dense_s8_edges import edges, ties
-from support.families import DSP, HELIUM, PORTABLE, RV32, Family, Measured, Registered
+from support.dense_s8_edges import edges, ends, ties
+from support.families import DSP, HELIUM, PORTABLE, RV32, THUMB1, Family, Measured, Registered
 
 CASES = 500
 
@@ -52,25 +52,35 @@ def test_kernels_equal_the_reference_without_a_long_multiply(tmp_path: Path) -> 
     run(board.MICROBIT, images, tmp_path)
 
 
+def test_kernels_for_thumb1_equal_the_reference(tmp_path: Path) -> None:
+    images = board.fill(THUMB1, dense.every_kind(60) + edges(), board.MICROBIT)
+    done = [kernel.driver for planned in images for _, _, kernel, _ in planned]
+    drivers = ("pl_row_thumb1_s8", "pl_conv_thumb1_s8", "pl_depthwise_thumb1_s8", "pl_depthwise_s8")
+    assert min(done.count(name) for name in drivers) >= 60
+    run(board.MICROBIT, images, tmp_path)
+
+
 def test_kernels_for_the_dsp_extension_run_on_a_core_with_helium(tmp_path: Path) -> None:
     run(board.M55, board.fill(DSP, dense.every_kind(40), board.M55), tmp_path)
 
 
 @pytest.mark.parametrize(
     ("machine", "family"),
-    [(board.M4, DSP), (board.RV32, RV32), (board.M3, PORTABLE), (board.M55, HELIUM)],
+    [(board.M4, DSP), (board.RV32, RV32), (board.MICROBIT, THUMB1), (board.M3, PORTABLE), (board.M55, HELIUM)],
     ids=lambda value: getattr(value, "qemu", type(value).__name__),
 )
 def test_what_is_offered_to_measurements_equals_the_reference(
     machine: board.Machine, family: Registered, tmp_path: Path
 ) -> None:
-    tried = board.fill(Measured(family.isa), dense.every_kind(40), machine)
+    tried = board.fill(Measured(family.isa), dense.every_kind(40) + ends(), machine)
     names = {kernel.name for planned in tried for _, _, kernel, _ in planned}
     assert run(machine, tried, tmp_path) > 100 and len(names) >= 6
     if family is DSP:
         assert {"straight", "chain", "wide"} <= {part for name in names for part in name.split(".")}
     if family is RV32:
-        assert {"u8", "u16"} <= {part for name in names for part in name.split(".")}
+        assert {"u8", "u16", "pairs"} <= {part for name in names for part in name.split(".")}
+    if family is THUMB1:
+        assert {"u8", "wide", "line", "r2", "r3"} <= {part for name in names for part in name.split(".")}
 
 
 def test_every_kind_of_block_is_tried_often() -> None:
@@ -89,6 +99,12 @@ CHANGES: list[tuple[board.Machine, Family, str, str]] = [
     (board.M4, DSP, "ssat r0, #8", "ssat r0, #9"),
     (board.RV32, RV32, "srli s4, s4, 31", "srli s4, s4, 30"),
     (board.RV32, RV32, "0(t0)", "1(t0)"),
+    (board.RV32, Measured(RV32.isa), "lui t2, 8", "lui t2, 9"),
+    (board.MICROBIT, THUMB1, "blo .L", "bhs .L"),
+    (board.MICROBIT, THUMB1, "uxth r2, r3", "uxth r2, r2"),
+    (board.MICROBIT, THUMB1, "mvns", "movs"),
+    (board.MICROBIT, Measured(THUMB1.isa), "subs r5, r5, #1", "subs r5, r5, #2"),
+    (board.M55, Measured(HELIUM.isa), "vrmulh.s32", "vmulh.s32"),
     (board.M3, PORTABLE, "(uint32_t)bits >> 31", "(uint32_t)bits >> 30"),
     (board.MICROBIT, PORTABLE, "+ 0x8000", "+ 0x7fff"),
     (board.M3, PORTABLE, "for (; k > 0; k--)", "for (; k > 1; k--)"),
@@ -128,11 +144,11 @@ def test_assembly_is_empty_without_the_extension(core: str, tmp_path: Path) -> N
 )
 def test_drivers_are_clean_and_need_no_library(compiler: list[str], tmp_path: Path) -> None:
     """No division, no multiply of 64 bits, no memcpy, at any level."""
-    for family in (PORTABLE, DSP, RV32):
+    for family in (PORTABLE, DSP, RV32, THUMB1, Measured(RV32.isa), Measured(THUMB1.isa)):
         planned = [(f"case_{i}", family.plan(layer)) for i, (layer, _) in enumerate(dense.cases(14))]
         names = {name for _, kernel in planned for name in kernel.micro}
         (tmp_path / "dense.c").write_text(dense.source(planned, dispatch(names, "block")))
-        for level in ("-O2", "-O3", "-Os"):
+        for level in ("-Os",) if isinstance(family, Measured) else ("-O2", "-O3", "-Os"):
             files = [*dense.INCLUDE, "-c", str(tmp_path / "dense.c"), "-o", str(tmp_path / "dense.o")]
             compile_c([*compiler, *dense.WARNINGS, "-ffreestanding", level, *files], tmp_path)
             assert not {name for name in undefined_symbols(tmp_path / "dense.o") if not name.startswith("block_")}

@@ -30,9 +30,13 @@ from pilotlight.kernels.mve.simulator import HeliumSimulator
 from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
 from pilotlight.kernels.rv32 import arguments as rv32
 from pilotlight.kernels.rv32.blocks import generate as rv_block
-from pilotlight.kernels.rv32.dense_s8 import conv_streams, depthwise_words
+from pilotlight.kernels.rv32.dense_s8 import conv_streams, depthwise_words, pairs_streams
 from pilotlight.kernels.rv32.simulator import RiscvSimulator
 from pilotlight.kernels.text import kernel_text
+from pilotlight.kernels.thumb1 import arguments as thumb1
+from pilotlight.kernels.thumb1 import dense_s8 as thumb1_streams
+from pilotlight.kernels.thumb1.blocks import generate as thumb1_block
+from pilotlight.kernels.thumb1.simulator import Thumb1Simulator
 from support import dense_s8_cases as dense
 from support.c_compilers import c_commands
 
@@ -81,6 +85,90 @@ def test_rv32_convolution(inputs: int, outputs: int, seed: int, pixels: int) -> 
     y = run(RiscvSimulator(), rv_block(name), rv32.CONV, values, x=patch, w=streams, y=spare)
     want = dense.reference(layer, x).reshape(pixels, outputs)
     assert np.array_equal(y.reshape(pixels, padded)[:, :outputs], want)
+
+
+def heaviest(layer: Int8Layer, x: np.ndarray) -> tuple[Int8Layer, np.ndarray]:
+    """Weights and inputs at their ends, so that every two products nearly fill 16 bits."""
+    w = np.where(np.arange(layer.w.size).reshape(layer.w.shape) % 7 < 5, 127, -127).astype(np.int8)
+    return replace(layer, w=w), np.where(x < 0, -128, 127).astype(np.int8)
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "seed", "unroll"), [(16, 4, 2, 8), (13, 7, 9, 4), (70, 5, 3, 8)])
+@pytest.mark.parametrize("pixels", [1, 2, 3])
+@pytest.mark.parametrize("heavy", [False, True])
+def test_rv32_pairs(inputs: int, outputs: int, seed: int, unroll: int, pixels: int, heavy: bool) -> None:
+    """The weights of two filters in a word."""
+    layer, x = linear(pixels, inputs, outputs, seed)
+    if heavy:
+        layer, x = heaviest(layer, x)
+    taps = -(-inputs // unroll) * unroll
+    streams, padded = pairs_streams(layer, taps, unroll), -(-outputs // 4) * 4
+    patch = np.pad(x.reshape(pixels, inputs), ((0, 0), (0, taps - inputs)))
+    values = {"x": X, "step": taps, "x_end": X + taps, "w": W, "w_end": W + streams.nbytes, "y": Y, "oc": padded}
+    values |= finish(layer)
+    name = f"rv_conv_s8_{pixels}_q{unroll}" + (f"_k{layer.shift}" if layer.shift else "")
+    spare = np.zeros(pixels * padded, np.int8)
+    y = run(RiscvSimulator(), rv_block(name), rv32.CONV, values, x=patch, w=streams, y=spare)
+    want = dense.reference(layer, x).reshape(pixels, outputs)
+    assert np.array_equal(y.reshape(pixels, padded)[:, :outputs], want)
+
+
+def thumb1_ending(layer: Int8Layer) -> str:
+    whole = (layer.lo, layer.hi) == (-128, 127)
+    return (f"_k{layer.shift}" if layer.shift else "") + ("_s" if whole else "")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "seed", "form"), [(13, 3, 2, ""), (70, 2, 9, "_u8"), (130, 5, 3, "_u8_w")]
+)
+@pytest.mark.parametrize("pixels", [1, 2, 3, 4])
+@pytest.mark.parametrize("heavy", [False, True])
+def test_thumb1_convolution(inputs: int, outputs: int, seed: int, form: str, pixels: int, heavy: bool) -> None:
+    """Two pixels in a word, more taps than a word has flags."""
+    layer, x = linear(pixels, inputs, outputs, seed)
+    if heavy:
+        layer, x = heaviest(replace(layer, lo=-128, hi=127), x)
+    turn = 8 if form else 4
+    taps, pairs = -(-inputs // turn) * turn, (pixels + 1) // 2
+    streams = thumb1_streams.conv_streams(layer, taps, form.endswith("_w"))
+    patch = np.pad(x.reshape(pixels, inputs).astype(np.int32), ((0, 2 * pairs - pixels), (0, taps - inputs)))
+    words = np.ascontiguousarray((patch[0::2] + 65536 * patch[1::2]).T)  # (taps, pairs)
+    values = {"x": X, "x_end": X + words.nbytes, "w": W, "w_end": W + streams.nbytes, "y": Y, "oc": outputs}
+    name = f"thumb1_conv_s8_{pixels}{form}{thumb1_ending(layer)}"
+    spare = np.zeros(pixels * outputs, np.int8)
+    y = run(
+        Thumb1Simulator(), thumb1_block(name), thumb1.CONV, values | finish(layer), x=words, w=streams, y=spare
+    )
+    assert np.array_equal(y, dense.reference(layer, x).ravel())
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "seed"), [(1, 4, 2), (7, 8, 9), (12, 4, 5)])
+def test_thumb1_row(inputs: int, outputs: int, seed: int) -> None:
+    layer, x = linear(1, inputs, outputs, seed)
+    streams = thumb1_streams.row_streams(layer)
+    values = {"x_end": X + inputs, "count": -inputs, "w": W, "w_end": W + streams.nbytes, "y": Y} | finish(layer)
+    block = thumb1_block(f"thumb1_row_s8{thumb1_ending(layer)}")
+    y = run(Thumb1Simulator(), block, thumb1.ROW, values, x=x, w=streams, y=np.zeros(outputs, np.int8))
+    assert np.array_equal(y, dense.reference(layer, x).ravel())
+
+
+@pytest.mark.parametrize(("channels", "columns", "seed"), [(3, 7, 4), (5, 11, 6)])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_thumb1_depthwise(channels: int, columns: int, seed: int, stride: int, rows: int) -> None:
+    pixels = (columns - 3) // stride + 1
+    height = (rows - 1) * 2 + 3
+    shape = Conv2dShape(1, height, columns, channels, rows, pixels, channels, 3, 3, 2, stride, groups=channels)
+    layer, x = dense.random_layer(seed, shape)
+    words = thumb1_streams.depthwise_words(layer)
+    values = {"x": X, "row": columns * channels, "ic": channels, "w": W, "w_end": W + words.nbytes, "y": Y}
+    values |= {"pixels": pixels, "rows": rows, "x_row": 2 * columns * channels, "y_row": pixels * channels}
+    name = f"thumb1_depthwise_s8_w{stride}{'_r' if rows > 1 else ''}{thumb1_ending(layer)}"
+    spare = np.zeros(rows * pixels * channels, np.int8)
+    y = run(
+        Thumb1Simulator(), thumb1_block(name), thumb1.DEPTHWISE, values | finish(layer), x=x, w=words, y=spare
+    )
+    assert np.array_equal(y, dense.reference(layer, x).ravel())
 
 
 @pytest.mark.parametrize(("channels", "columns", "seed"), [(3, 7, 4), (5, 12, 6)])
@@ -197,6 +285,8 @@ def riscv(*lines: tuple[str, ...]) -> Function:
 WRONG: list[tuple[Simulator, Function, str]] = [
     (DspSimulator(), thumb("add r0, r5, r12", "bx lr"), "r12 is read before"),
     (DspSimulator(), thumb("mov r4, #1", "bx lr"), "does not restore r4"),
+    (Thumb1Simulator(), thumb("movs r9, #1", "bx lr"), "movs does not reach r9"),
+    (Thumb1Simulator(), thumb("muls r1, r1, r2", "bx lr"), "has a target of its own"),
     (DspSimulator(), thumb("ldr r1, [r0, #4]", "bx lr"), "outside memory"),
     (DspSimulator(), thumb("push {r4, lr}", "pop {r4, pc}"), "uses 8 bytes of stack, says 0"),
     (DspSimulator(), thumb("mov lr, r0", "bx lr"), "does not restore lr"),

@@ -20,6 +20,8 @@ _THUMB = ("__arm__=1", "__thumb__=1", "__thumb2__=1", "__ARM_ARCH_ISA_THUMB=2", 
           "__ARM_ARCH_PROFILE=77")  # fmt: skip
 # Cppcheck's platform and the macros of GCC by which our C tells cores apart.
 CORES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "cortex-m0": ("arm32-wchar_t4", ("__GNUC__=12", "__ARM_ARCH=6", "__arm__=1", "__thumb__=1",
+                                     "__ARM_ARCH_ISA_THUMB=1")),
     "cortex-m4": ("arm32-wchar_t4", ("__GNUC__=12", "__ARM_ARCH=7", "__ARM_FP=4", *_THUMB)),
     "cortex-m55": ("arm32-wchar_t4", ("__GNUC__=12", "__ARM_ARCH=8", "__ARM_FP=14", "__ARM_FEATURE_MVE=3", *_THUMB)),
     "rv32": ("riscv32", ("__GNUC__=12", "__riscv=1", "__riscv_xlen=32", "__riscv_mul=1")),

@@ -25,7 +25,8 @@ TRAINED = ROOT.parent / "shared" / "models" / "mlperf_tiny"  # the same networks
 MODELS = ("kws", "vww", "ic", "ad")
 MODES = ("float", "int8", "tflm")  # the last is int8 with TFLM's numerics
 BOARDS = {"cortex-m4": "mps2-an386", "cortex-m55": "mps3-an547", "rv32": "riscv32-virt"}
-CORE_OF = {"portable": "any", "fpu": "cortex-m4", "dsp": "cortex-m4", "mve": "cortex-m55", "rv32": "rv32"}
+CORE_OF = {"portable": "any", "fpu": "cortex-m4", "dsp": "cortex-m4", "mve": "cortex-m55", "rv32": "rv32",
+           "thumb1": "cortex-m0"}
 _SERVER = ("server.c", "frame.c", "model.c", "io_semihosting.c", "fault.c", "fault_cortex_m.c", "cycles.c", "steps.c",
            "window.c")  # fmt: skip
 _SERVER_MACROS = ("PL_BARE=1", "PL_BUFFER_BYTES=1024u", "PL_SEND_BYTES=256u", "PL_STEPS=1", "PL_CYCLES=1",

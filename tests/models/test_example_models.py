@@ -47,12 +47,13 @@ def test_motion_in_int8_on_the_host() -> None:
     assert found == list(names)
 
 
-def test_listen_finds_words_of_synthesizers_that_training_never_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four of seven words are found, one ("go") is taken for another, two are missed: README.md has the figures."""
+def test_listen_finds_words_of_a_synthesizer_that_training_never_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three of seven words are found, the others are missed: README.md has the figures."""
     monkeypatch.syspath_prepend(str(EXAMPLES / "listen"))
     for name in ("model", "words"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    module, _ = importlib.import_module("model").listen()
+    model = importlib.import_module("model")
+    module, _ = model.listen()
     words = importlib.import_module("words").WORDS
     with wave.open(str(EXAMPLES / "listen" / "recordings" / "commands.wav")) as file:
         assert file.getframerate() == 16000 and file.getnchannels() == 1
@@ -60,6 +61,11 @@ def test_listen_finds_words_of_synthesizers_that_training_never_heard(monkeypatc
     with torch.no_grad():
         steps, probable = module(torch.from_numpy(samples)[None])
     assert probable.shape == (1, 12, steps.shape[1])
-    assert [words[int(k)] for k in steps[0] if k >= 0] == ["yes", "stop", "down", "right", "off"]
+    assert [words[int(k)] for k in steps[0] if k >= 0] == ["yes", "stop", "right"]
     silent, _ = module(torch.zeros(1, len(samples)))
     assert (silent == -1).all()
+    with torch.no_grad():
+        _, often = model.listen_often()[0](torch.from_numpy(samples)[None])
+    every_other = often.flip(2)[:, :, ::2]  # from the end: the same answers, with others between them
+    difference = every_other - probable.flip(2)[:, :, : every_other.shape[2]]
+    assert often.shape[2] > 1.9 * probable.shape[2] and difference.abs().mean() < 0.02

@@ -42,9 +42,11 @@ class Machine:
 
 
 def arm(
-    qemu: str, cpu: str, code: int = 0, data: int = 0x20000000, flash: int = 0x3C0000, ram: int = 0x40000
+    qemu: str, cpu: str, code: int = 0, data: int = 0x20000000, flash: int = 0x3C0000, ram: int = 0x40000,
+    floats: str = "soft",
 ) -> Machine:
-    return Machine(qemu, ("arm-none-eabi-gcc", f"-mcpu={cpu}", "-mthumb", "-mfloat-abi=soft"), code, data, flash, ram)
+    compiler = ("arm-none-eabi-gcc", f"-mcpu={cpu}", "-mthumb", f"-mfloat-abi={floats}")
+    return Machine(qemu, compiler, code, data, flash, ram)
 
 
 MICROBIT = arm("microbit", "cortex-m0", flash=0x3C000, ram=0x4000)
@@ -52,7 +54,7 @@ M3 = arm("mps2-an385", "cortex-m3")
 M4 = arm("mps2-an386", "cortex-m4")
 M7 = arm("mps2-an500", "cortex-m7")
 M33 = arm("mps2-an505", "cortex-m33", 0x10000000, 0x38000000)
-M55 = arm("mps3-an547", "cortex-m55", 0, 0x01000000, 0x80000)
+M55 = arm("mps3-an547", "cortex-m55", 0, 0x01000000, 0x80000, floats="hard")  # without it GCC has no Helium either
 RV32 = Machine(
     "virt", ("riscv64-unknown-elf-gcc", "-march=rv32imac", "-mabi=ilp32", "-mcmodel=medany"), 0x80000000, 0x80400000
 )
@@ -165,6 +167,10 @@ static void finish(uint32_t code)
 void reset(void);
 void reset(void)
 {
+#if defined(__ARM_FP)
+    *(volatile uint32_t *)0xE000ED88u |= 0xF00000u;
+    __asm__ volatile("dsb\nisb" ::: "memory");
+#endif
     all();
 }
 

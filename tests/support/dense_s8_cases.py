@@ -21,7 +21,7 @@ from pilotlight.kernels.layers import Int8Layer
 from pilotlight.kernels.pack_f32 import Conv2dShape, LinearShape
 from pilotlight.kernels.text import FOLDERS, kernel_source, typed_kernels
 from support.c_compilers import compile_c
-from support.families import DSP, PORTABLE, RV32
+from support.families import DSP, PORTABLE, RV32, THUMB1
 
 _TYPED = tempfile.TemporaryDirectory(prefix="pilotlight-kernels-")
 for _name in typed_kernels():
@@ -181,7 +181,7 @@ def cases(count: int, first: int = 0) -> list[tuple[Int8Layer, np.ndarray]]:
 
 if __name__ == "__main__":
     lib = ctypes.CDLL(sys.argv[1])
-    family = {"portable": PORTABLE, "dsp": DSP, "rv32": RV32}[sys.argv[2]]
+    family = {"portable": PORTABLE, "dsp": DSP, "rv32": RV32, "thumb1": THUMB1}[sys.argv[2]]
     for case in range(int(sys.argv[3])):
         a_layer, data = random_layer(case)
         a_kernel = family.plan(a_layer)
