@@ -1,7 +1,8 @@
 """The network that listens: from samples to the words, made to run on a stream.
 
 Nothing is padded in time, so that a stream gives the same answers as a recording: each step of 640 samples adds two
-frames to the front end, one row to each layer and one answer at the end, which is about the last second.
+frames to the front end, one row to each layer and one answer at the end, which is about the last second. With the same
+weights it can also answer after each frame, every 320 samples: what was the next row is the one after that.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ WINDOW, HOP, MELS = 480, 320, 40
 CHANNELS = 64
 STEP = 2 * HOP  # samples from one answer to the next: 40 ms
 STEPS = 16  # rows that are averaged
-SMOOTHED = 4  # answers that are averaged
-THRESHOLD = 0.7
-QUIET = 10  # steps without a probable word, before one is found
+SMOOTHED = 8  # answers that are averaged
+THRESHOLD = 0.6
+QUIET = 5  # steps of 40 ms without a probable word, before one is found
 FRAMES = 2 * (STEPS + 8 - 1) + 4
 SAMPLES = HOP * (FRAMES - 1) + 512  # what one score is about: a second
 
@@ -39,26 +40,29 @@ class Layer(nn.Module):
         return F.relu(self.norm(self.conv(x)))
 
 
-def separable(stride: int = 1) -> nn.Sequential:
+def separable(apart: int, stride: int = 1) -> nn.Sequential:
     """3 rows x 3 bands of each channel, then all channels of a place; padded in frequency only."""
-    depthwise = Layer(CHANNELS, CHANNELS, (3, 3), CHANNELS, stride=(1, stride), padding=(0, 1))
+    depthwise = Layer(
+        CHANNELS, CHANNELS, (3, 3), CHANNELS, stride=(1, stride), padding=(0, 1), dilation=(apart, 1)
+    )
     return nn.Sequential(depthwise, Layer(CHANNELS, CHANNELS, (1, 1)))
 
 
 class WordNet(nn.Module):
-    """(N, 1, frames, 40) log mel energies to (N, 12, steps, 1) scores, each of a second."""
+    """(N, 1, frames, 40) log mel energies to (N, 12, steps, 1) scores, each of a second, `often` in two frames."""
 
-    def __init__(self) -> None:
+    def __init__(self, often: int = 1) -> None:
         super().__init__()
-        self.stem = Layer(1, CHANNELS, (4, 8), stride=(2, 4))  # 9 bands
-        self.blocks = nn.Sequential(separable(stride=2), separable(), separable(), separable())  # 5 bands
+        self.rows = STEPS * often
+        self.stem = Layer(1, CHANNELS, (4, 8), stride=(2 // often, 4))  # 9 bands
+        self.blocks = nn.Sequential(separable(often, stride=2), *(separable(often) for _ in range(3)))  # 5 bands
         self.bands = Layer(CHANNELS, CHANNELS, (1, 5), CHANNELS)
         self.dropout = nn.Dropout(0.2)
         self.scores = nn.Conv2d(CHANNELS, len(CLASSES), 1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = F.avg_pool2d(self.bands(self.blocks(self.stem(x))), (STEPS, 1), stride=1)
-        return self.scores(self.dropout(x))
+        scores = self.scores(self.dropout(self.bands(self.blocks(self.stem(x)))))  # of each row
+        return F.avg_pool2d(scores, (self.rows, 1), stride=1)
 
 
 def front_end() -> LogMel:
@@ -70,26 +74,37 @@ class Listen(nn.Module):
     """(N, samples) in -1..1 to the word that is found in each step, or -1, and how probable each class is.
 
     A word is found in the step in which it becomes probable, if none has been for `QUIET` steps: int64 (N, steps) and
-    (N, 12, steps), averages over the last few steps.
+    (N, 12, steps), averages over the last few steps. `often`: 1 for steps of 640 samples, 2 for 320.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, often: int = 1) -> None:
         super().__init__()
         self.features = front_end()
-        self.net = WordNet()
+        self.net = WordNet(often)
+        self.smoothed, self.quiet = SMOOTHED * often, QUIET * often
 
     def forward(self, samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         scores = self.net(self.features(samples).transpose(1, 2).unsqueeze(1))
-        probable = F.avg_pool1d(F.softmax(scores, 1).squeeze(3), SMOOTHED, stride=1)
+        probable = F.avg_pool1d(F.softmax(scores, 1).squeeze(3), self.smoothed, stride=1)
         best, word = probable[:, : len(WORDS)].max(1)  # (N, steps)
-        lately = F.max_pool1d(best, QUIET, stride=1)[:, :-1]  # of the steps before
-        best, word = best[:, QUIET:], word[:, QUIET:]
+        lately = F.max_pool1d(best, self.quiet, stride=1)[:, :-1]  # of the steps before
+        best, word = best[:, self.quiet :], word[:, self.quiet :]
         found = (best >= THRESHOLD) & (lately < THRESHOLD)
-        return torch.where(found, word, -1), probable[:, :, QUIET:]
+        return torch.where(found, word, -1), probable[:, :, self.quiet :]
+
+
+def trained(often: int) -> tuple[Listen, tuple[torch.Tensor]]:
+    """The trained network and two seconds of silence."""
+    module = Listen(often)
+    module.net.load_state_dict(torch.load(CHECKPOINT, weights_only=True))
+    return module.eval(), (torch.zeros(1, SAMPLES + (SMOOTHED + QUIET + 10) * STEP),)
 
 
 def listen() -> tuple[Listen, tuple[torch.Tensor]]:
-    """The trained network and two seconds of silence."""
-    module = Listen()
-    module.net.load_state_dict(torch.load(CHECKPOINT, weights_only=True))
-    return module.eval(), (torch.zeros(1, SAMPLES + (SMOOTHED + QUIET + 10) * STEP),)
+    """An answer every 640 samples, 40 ms."""
+    return trained(1)
+
+
+def listen_often() -> tuple[Listen, tuple[torch.Tensor]]:
+    """An answer every 320 samples, 20 ms."""
+    return trained(2)

@@ -53,6 +53,34 @@ def _talk(rng: Random, n: int, speech: Speech) -> np.ndarray:
     return x
 
 
+def whistles(rng: Random, n: int, _: Speech) -> np.ndarray:
+    """Tones with overtones that slide, waver, begin and end: alarms, birds, brakes."""
+    x = 0.003 * rng.standard_normal(n)
+    for start in rng.integers(0, n, 1 + rng.poisson(3 * n / RATE)):
+        length = min(n - start, int(rng.integers(RATE // 20, RATE)))
+        t = np.arange(length) / RATE
+        pitch = rng.uniform(100, 3000) * np.exp(t * rng.normal(0, 0.7))
+        pitch *= 1 + rng.uniform(0, 0.05) * np.sin(2 * np.pi * rng.uniform(2, 12) * t)
+        phase = 2 * np.pi * np.cumsum(pitch) / RATE
+        tone = sum(rng.uniform(0, 1) / k * np.sin(k * phase) for k in range(1, int(rng.integers(2, 9))))
+        x[start : start + length] += rng.uniform(0.1, 1) * tone * np.hanning(length) ** rng.uniform(0.1, 1)
+    return x
+
+
+def rustle(rng: Random, n: int, _: Speech) -> np.ndarray:
+    """Noise in bands that come and go, slowly or many times a second."""
+    x = np.zeros(n)
+    for _ in range(int(rng.integers(1, 4))):
+        low = 50 * 2 ** rng.uniform(0, 6)
+        spectrum = np.fft.rfft(rng.standard_normal(n))
+        frequencies = np.fft.rfftfreq(n, 1 / RATE)
+        spectrum[(frequencies < low) | (frequencies > low * 2 ** rng.uniform(0.5, 4))] *= 0.02
+        every = int(RATE * 10 ** rng.uniform(-2, 0))
+        points = np.arange(0, n + every, every)
+        x += np.fft.irfft(spectrum, n) * np.interp(np.arange(n), points, rng.exponential(1, len(points)))
+    return x
+
+
 def music(rng: Random, n: int, _: Speech) -> np.ndarray:
     """Chords of plucked notes over a beat."""
     x, beat = np.zeros(n), int(rng.uniform(0.2, 0.5) * RATE)
@@ -97,6 +125,8 @@ TRAINING: tuple[Noise, ...] = (
     hum,
     clicks,
     babble,
+    whistles,
+    rustle,
 )
 UNHEARD: tuple[Noise, ...] = (music, wind, rain, engine)  # for tests only
 

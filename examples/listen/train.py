@@ -1,11 +1,14 @@
-"""Trains the network on speech of espeak-ng alone, from a fixed seed, and writes listen.pt: ten minutes of one core.
+"""Trains the network on speech of espeak-ng and two voices of flite, from a fixed seed, and writes listen.pt.
 
-    python examples/listen/train.py            # speech is kept in build/listen
+    python examples/listen/train.py     # two hours of one core; what was made and learnt is kept in build/listen
+
+First with espeak-ng alone, varied as much as can be understood; then with both, as people and rooms usually are.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -13,46 +16,61 @@ import torch.nn.functional as F
 
 import sounds
 from model import CHECKPOINT, SAMPLES, WordNet, front_end
-from voices import ACCENTS, HELD_OUT, Voice, say, variants
+from speech import FOLDER, Group, held_out, of_espeak, of_flite
 from windows import Conditions, windows
-from words import WORDS, sentences, word_list
 
-SPEECH, FEATURES = Path("build/listen/speech.npz"), Path("build/listen/features.pt")
-EACH, TEXTS = 360, 1500
-CYCLES, BATCH, RATE = 5, 32, 4e-3
-
-
-def spoken(names: list[str], each: int, texts: int, seed: int) -> tuple[list[list[np.ndarray]], list[np.ndarray]]:
-    """Every word `each` times, and other speech, in random voices of espeak-ng."""
-    rng = np.random.default_rng(seed)
-
-    def voice() -> Voice:
-        name = f"{rng.choice(ACCENTS)}+{rng.choice(names)}"
-        return Voice("espeak", name, rng.uniform(0.3, 1.9), rng.uniform(0.65, 1.35))
-
-    others = [*word_list(seed, texts), *sentences("GFDL-1.3", "LGPL-2.1", "Artistic")[:texts]]
-    lines = [(word, voice()) for word in WORDS for _ in range(each)] + [(text, voice()) for text in others]
-    said = say(lines)
-    return [said[i * each : (i + 1) * each] for i in range(len(WORDS))], said[each * len(WORDS) :]
+BATCH = 96
+KEPT = 0.999  # of the mean weights in each step
+Range = tuple[float, float]
 
 
-def speech() -> tuple[list[list[np.ndarray]], list[np.ndarray], list[list[np.ndarray]], list[np.ndarray]]:
-    """Training's words and other speech, then those of voices that it does not hear."""
-    if not SPEECH.exists():
-        heard = [name for name in variants() if name not in HELD_OUT]
-        words, others = spoken(heard, EACH, TEXTS, seed=1)
-        held, held_others = spoken(list(HELD_OUT), 40, 150, seed=2)
-        flat = [x for group in (*words, others, *held, held_others) for x in group]
-        cuts, joined = np.cumsum([len(x) for x in flat]), np.concatenate(flat)
-        sizes = [len(group) for group in (*words, others, *held, held_others)]
-        SPEECH.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(SPEECH, samples=np.rint(joined * 32767).astype(np.int16), cuts=cuts, sizes=sizes)
-    with np.load(SPEECH) as data:
-        flat = np.split(data["samples"].astype(np.float32) / 32767, data["cuts"][:-1])
-        ends = np.cumsum(data["sizes"])
-    groups = [flat[end - size : end] for end, size in zip(ends, np.diff([0, *ends]), strict=True)]
-    n = len(WORDS)
-    return groups[:n], groups[n], groups[n + 1 : 2 * n + 1], groups[2 * n + 1]
+def of_both() -> tuple[list[Group], Group]:
+    """espeak-ng's speech, and flite's three times, of which there is less."""
+    (words, others), (more, more_others) = of_espeak(), of_flite()
+    return [a + 3 * b for a, b in zip(words, more, strict=True)], others + 3 * more_others
+
+
+@dataclass(frozen=True)
+class Part:
+    """Windows to train with."""
+
+    name: str
+    speech: Callable[[], tuple[list[Group], Group]]
+    seeds: tuple[int, int]  # of noises and of windows
+    counts: tuple[int, int, int]  # windows of each word, of other speech, of none
+    snr: Range
+    loudness: Range  # dB below full scale
+    ring: Range  # seconds
+    response: float  # dB of the microphone
+    size: Range  # of the speaker
+
+    def data(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Features and classes, made once."""
+        file = FOLDER / f"{self.name}.pt"
+        if not file.exists():
+            words, others = self.speech()
+            noises = sounds.Bank(self.seeds[0], sounds.TRAINING, others, seconds=120)
+            how = Conditions(noises, self.snr, self.loudness, self.ring, self.response, self.size)
+            x, y = windows(self.seeds[1], words, others, SAMPLES, self.counts, how)
+            torch.save((features(x), torch.from_numpy(y)), file)
+        return torch.load(file, weights_only=True)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is learnt at a time, and how."""
+
+    name: str
+    windows: Part
+    epochs: int
+    rate: float
+    rising: float  # share of the steps in which the rate rises
+    strength: float  # of what varies the features
+
+
+HARD = Part("hard", of_espeak, (5, 3), (6000, 42000, 8000), (-2, 32), (6, 46), (0.08, 0.6), 4.0, (0.82, 1.22))
+USUAL = Part("usual", of_both, (7, 8), (4500, 30000, 5000), (4, 35), (8, 40), (0.08, 0.45), 3.0, (0.85, 1.3))
+STAGES = (Stage("hard", HARD, 24, 6e-3, 0.15, 1.0), Stage("usual", USUAL, 8, 3e-3, 0.1, 0.6))
 
 
 def features(samples: np.ndarray) -> torch.Tensor:
@@ -60,22 +78,46 @@ def features(samples: np.ndarray) -> torch.Tensor:
     front = front_end()
     with torch.no_grad():
         cut = np.array_split(samples, len(samples) // 256 + 1)
-        parts = [front(torch.from_numpy(part).float() / 32768) for part in cut]
-    return torch.cat(parts).transpose(1, 2).half()
+        parts = [front(torch.from_numpy(part).float() / 32768).transpose(1, 2).half() for part in cut]
+    return torch.cat(parts)
 
 
-def varied(x: torch.Tensor) -> torch.Tensor:
-    """Each window with its bands stretched (another vocal tract), through another microphone, and parts hidden."""
+def to_test() -> tuple[torch.Tensor, torch.Tensor]:
+    """Features and classes of voices of espeak-ng that training does not hear."""
+    words, others = held_out()
+    how = Conditions(sounds.Bank(6, sounds.TRAINING, others), (5, 30), (10, 40), (0.1, 0.4), 3.0, (0.95, 1.05))
+    x, y = windows(4, words, others, SAMPLES, (100, 500, 100), how)
+    return features(x), torch.from_numpy(y)
+
+
+def smooth(n: int, *size: int) -> torch.Tensor:
+    """(n, size...) of values that change slowly, about one large."""
+    points = [max(2, length // 8) for length in size]
+    mode = "linear" if len(size) == 1 else "bilinear"
+    return F.interpolate(torch.randn(n, 1, *points), size, mode=mode, align_corners=True)[:, 0]
+
+
+def between(n: int, most: float) -> torch.Tensor:
+    """(n, 1) from -most to most."""
+    return most * (2 * torch.rand(n, 1) - 1)
+
+
+def varied(x: torch.Tensor, strength: float) -> torch.Tensor:
+    """Each window spoken by somebody else: bands and time stretched unevenly, other microphones, loudness that changes
+    from sound to sound, sharper or duller spectra, and parts hidden."""
     n, frames, mels = x.shape
-    grid = torch.linspace(-1, 1, mels).expand(n, mels)
-    bend = grid * (1 + 0.15 * (2 * torch.rand(n, 1) - 1)) + 0.08 * (2 * torch.rand(n, 1) - 1)
-    at = torch.linspace(-1, 1, frames).view(1, frames, 1).expand(n, frames, mels)
-    place = torch.stack((bend[:, None].expand(n, frames, mels), at), -1)
+    s = strength
+    bands, time = torch.linspace(-1, 1, mels), torch.linspace(-1, 1, frames)
+    at_band = bands * (1 + between(n, 0.12 * s)) + between(n, 0.06 * s) + 0.02 * s * smooth(n, mels)
+    at_time = time * (1 + between(n, 0.12 * s)) + 0.035 * s * smooth(n, frames)
+    place = torch.stack((at_band[:, None].expand(n, frames, mels), at_time[:, :, None].expand(n, frames, mels)), -1)
     x = F.grid_sample(x[:, None], place, padding_mode="border", align_corners=True)[:, 0]
-    response = F.interpolate(torch.randn(n, 1, 7), mels, mode="linear", align_corners=True)
-    x = x + response + 0.6 * torch.randn(n, 1, 1) + 0.6 * torch.randn(n, 1, 1) * grid[:, None]
+    dull = F.avg_pool1d(x, 5, 1, 2, count_include_pad=False)
+    x = dull + (x - dull) * (1 + 0.3 * s * torch.randn(n, 1, 1)).clamp(0, 2)
+    x = x + 0.6 * torch.randn(n, 1, 1) + s * (0.7 * torch.randn(n, 1, 1) * bands + 0.8 * smooth(n, mels)[:, None])
+    x = x + s * torch.rand(n, 1, 1) * (0.8 * smooth(n, frames)[:, :, None] + 0.8 * smooth(n, frames, mels))
     floor = x.mean((1, 2), keepdim=True)
-    for axis, most in ((1, 8), (2, 8)):
+    for axis, most in ((1, 6), (2, 8)):
         size = x.shape[axis]
         start = torch.randint(0, size, (n, 1))
         hidden = (torch.arange(size) >= start) & (torch.arange(size) < start + torch.randint(0, most, (n, 1)))
@@ -83,64 +125,57 @@ def varied(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-def data() -> tuple[torch.Tensor, ...]:
-    """Features and classes to train with, then those of voices that training does not hear."""
-    if FEATURES.exists():
-        return torch.load(FEATURES, weights_only=True)
-    words, others, held_words, held_others = speech()
-    print(f"{sum(map(len, words))} words and {len(others)} other texts", flush=True)
-    noises = sounds.Bank(5, sounds.TRAINING, others)
-    hard = Conditions(noises, (-2, 30), (8, 46), (0.08, 0.6), 0.0, (0.82, 1.25))
-    easier = Conditions(noises, (5, 30), (10, 40), (0.1, 0.4), 3.0, (0.95, 1.05))
-    x, y = windows(3, words, others, SAMPLES, (2200, 8500, 1500), hard)
-    held_x, held_y = windows(4, held_words, held_others, SAMPLES, (60, 250, 60), easier)
-    made = features(x), torch.from_numpy(y), features(held_x), torch.from_numpy(held_y)
-    torch.save(made, FEATURES)
-    return made
+def accuracy(net: WordNet, x: torch.Tensor, labels: torch.Tensor) -> float:
+    with torch.no_grad():
+        found = [net(part.float().unsqueeze(1))[:, :, 0, 0].argmax(1) for part in x.split(256)]
+    return float((torch.cat(found) == labels).float().mean())
 
 
-def train(net: WordNet, inputs: torch.Tensor, labels: torch.Tensor, cycle: int) -> None:
-    """One cycle: a long one that warms up first, then short ones that start ever more slowly and end at rest."""
-    epochs, rate = (3, RATE) if cycle == 0 else (1, 0.6 * RATE * 0.85**cycle)
-    optimizer = torch.optim.AdamW(net.parameters(), lr=rate, weight_decay=2e-2)
-    steps = len(inputs) // BATCH
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, max_lr=rate, total_steps=epochs * steps, pct_start=0.3 if cycle == 0 else 0.05
+def train(net: WordNet, stage: Stage, held: tuple[torch.Tensor, torch.Tensor]) -> WordNet:
+    """The mean of the weights over the last steps. A run that was interrupted goes on after its last epoch."""
+    inputs, labels = stage.windows.data()
+    print(f"{stage.name}: {len(inputs)} windows", flush=True)
+    net = net.to(memory_format=torch.channels_last)
+    mean = torch.optim.swa_utils.AveragedModel(
+        net, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(KEPT), use_buffers=True
     )
-    net.train()
-    for _ in range(epochs):
+    steps = len(inputs) // BATCH
+    optimizer = torch.optim.AdamW(net.parameters(), lr=stage.rate, weight_decay=2e-2)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, stage.rate, stage.epochs * steps, pct_start=stage.rising
+    )
+    parts, first, state = (net, mean, optimizer, schedule), 0, FOLDER / f"{stage.name}-state.pt"
+    if state.exists():
+        first, *states = torch.load(state, weights_only=True)
+        for part, kept in zip(parts, states, strict=True):
+            part.load_state_dict(kept)
+    for epoch in range(first, stage.epochs):
+        torch.manual_seed(epoch + 1)
+        net.train()
         order, total = torch.randperm(len(inputs)), 0.0
         for i in range(steps):
             batch = order[i * BATCH : (i + 1) * BATCH]
-            x = varied(inputs[batch].float()).unsqueeze(1).contiguous(memory_format=torch.channels_last)
+            x = varied(inputs[batch].float(), stage.strength).unsqueeze(1).contiguous(memory_format=torch.channels_last)
             loss = F.cross_entropy(net(x)[:, :, 0, 0], labels[batch], label_smoothing=0.05)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             schedule.step()
+            mean.update_parameters(net)
             total += loss.item()
-        print(f"cycle {cycle}: loss {total / steps:.3f}", flush=True)
-    net.eval()
+        mean.eval()
+        right = accuracy(mean.module, *held)
+        print(f"epoch {epoch}: loss {total / steps:.3f}, {right:.2%} of unheard voices of espeak-ng", flush=True)
+        torch.save([epoch + 1, *(part.state_dict() for part in parts)], state)
+    return mean.module
 
 
 def main() -> None:
     torch.set_num_threads(1)  # the order of sums, and so the weights, must not depend on the machine's cores
-    inputs, labels, held, held_labels = data()
-    print(f"{len(inputs)} windows to train with", flush=True)
     torch.manual_seed(0)
-    net = WordNet().to(memory_format=torch.channels_last)
-    for cycle in range(CYCLES):
-        kept = FEATURES.with_name(f"cycle{cycle}.pt")
-        if kept.exists():
-            net.load_state_dict(torch.load(kept, weights_only=True))
-            continue
-        if cycle:
-            torch.manual_seed(cycle)  # a run that was interrupted goes on as if it had not been
-        train(net, inputs, labels, cycle)
-        with torch.no_grad():
-            right = (net(held.float().unsqueeze(1))[:, :, 0, 0].argmax(1) == held_labels).float().mean()
-        print(f"cycle {cycle}: {right:.2%} of unheard voices of espeak-ng", flush=True)
-        torch.save(net.state_dict(), kept)
+    net, held = WordNet(), to_test()
+    for stage in STAGES:
+        net = train(net, stage, held)
     torch.save(net.state_dict(), CHECKPOINT)
 
 

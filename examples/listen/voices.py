@@ -23,8 +23,6 @@ RATE = 16000
 ACCENTS = ("en-us", "en-gb", "en-gb-x-rp", "en-gb-scotland", "en-gb-x-gbclan", "en-gb-x-gbcwmd", "en-029", "en-us-nyc")
 # Variants of espeak-ng that training never hears; the rest it does.
 HELD_OUT = ("f3", "m4", "klatt3", "Andrea", "edward", "Hugo", "linda", "Michael", "steph2", "victor")
-FLITE = ("kal16", "awb", "rms", "slt")
-FESTIVAL = ("kal_diphone", "ked_diphone", "cmu_us_slt_arctic_hts")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,14 @@ WORDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
 CLASSES = (*WORDS, "unknown", "silence")
 UNKNOWN, SILENCE = len(WORDS), len(WORDS) + 1
 
+# How they are said, in espeak-ng's mnemonics: dictionaries of accents know one way each.
+SAID = {
+    "yes": ("j'Es", "j'es", "j'E@s"), "no": ("n'oU", "n'@U", "n'o:"), "up": ("'Vp", "'ap", "'@p"),
+    "down": ("d'aUn", "d'a:Un", "d'AUn"), "left": ("l'Eft", "l'eft"), "right": ("r'aIt", "r'aI;t", "r'VIt"),
+    "on": ("'0n", "'A:n", "'O:n"), "off": ("'0f", "'A:f", "'O:f"), "stop": ("st'0p", "st'A:p", "st'Op"),
+    "go": ("g'oU", "g'@U", "g'o:"),
+}  # fmt: skip
+
 # Sound the same, or have one of the words as a part of their own.
 ALIKE = re.compile(
     r"yes|no|know\w*|up|upon|ups|down\w*|\w+down|left\w*|\w*rights?|right\w*|\w*write\w*|rites?|on|onto|\w+going|offs?"
