@@ -41,6 +41,7 @@ def search_of(*names: str) -> Search:
     build = pl.compile(quantize(pl.capture(net, samples[0], "net"), samples), board=BOARD)
     search = Search(build, Costs(Origin.of(build.board)))
     (layer,) = search.layers
+    assert {*names} <= {candidate.name for candidate in layer.offered}
     for k, name in enumerate((search.default(layer), *names)):
         search.costs.add(layer.key, name, Cost(1000 - k))
     return search
@@ -80,7 +81,7 @@ def test_what_is_not_is_marked_and_the_next_one_has_its_turn(tmp_path: Path) -> 
 
 
 def test_the_usual_kernels_stay_after_some_rounds(tmp_path: Path) -> None:
-    names = [f"dsp.conv.p{n}" for n in (1, 2, 4, 6)] + [f"dsp.conv.wide.p{n}" for n in (1, 2, 4, 6)]
+    names = [f"dsp.conv.p{n}" for n in (1, 2, 4, 6)] + [f"dsp.conv.wide.chain.p{n}" for n in (1, 2, 4, 6)]
     search = search_of(*names)
     search.costs.write(tmp_path / "t")
     found = confirm_flashed(search, tmp_path / "t", project := Told(search, lambda kernel, placed: 800))
@@ -124,15 +125,15 @@ def test_a_project_is_built_flashed_and_put_back(tmp_path: Path, monkeypatch: py
     names = [*read_manifest(node).files, "pilotlight.toml"]
     before = {name: (node / name).read_bytes() for name in names}
     monkeypatch.setattr(flashed, "ServerProject", NoisyProject)
-    search = search_of("dsp.conv.wide.straight.p15")  # whose weights take more bytes
+    search = search_of("dsp.conv.wide.chain.p15")  # whose weights take more bytes
     file = tmp_path / "t"
     search.costs.write(file)
     tune = ["tune", *model, "--out", str(file), "--trials", "1", "--jobs", "1", "--emulator", "unicorn"]
     ended = call(*tune, "--confirm", str(node))
     assert ended.exit_code == 0, ended.stderr
     said = " ".join(ended.stdout.split())
-    assert "and nothing that was faster; not faster there: dsp.conv.wide.straight.p15" in said
-    assert f'"dsp.conv.wide.straight.p15" = "{SLOWER_IN_FLASH}"' in file.read_text()
+    assert "and nothing that was faster; not faster there: dsp.conv.wide.chain.p15" in said
+    assert f'"dsp.conv.wide.chain.p15" = "{SLOWER_IN_FLASH}"' in file.read_text()
     assert f'board = "{BOARD}"' in file.read_text()
     assert {name: (node / name).read_bytes() for name in names} == before
 
