@@ -32,7 +32,8 @@ from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.session import same_bits
 from support.emulators import quickest
 
-BOARDS = ("mps2-an386", "riscv32-virt", "mps2-an385", "mps3-an547")  # Cortex-M4, RV32, Cortex-M3, Cortex-M55
+# Cortex-M4, RV32, Cortex-M3, Cortex-M55, Cortex-M0; the last one has little memory.
+BOARDS = ("mps2-an386", "riscv32-virt", "mps2-an385", "mps3-an547", "microbit")
 QUICK = ("",)  # instead of boards: no C at all
 SAMPLES = 12
 ALLOWED_DB = 6.0  # below PyTorch's own quantized model
@@ -249,17 +250,25 @@ class Trial:
         yield "host", outputs
         for board in self.boards:
             with _stage(board):
-                other = pl.compile(build.graph, board, options=quickest(board))
-                try:
-                    with other.open(timeout=60.0, count=False) as running:
-                        outputs = _runs(running, self.rows)
-                finally:
-                    other.close()
-            yield board, outputs
+                found = _on_board(build.graph, board, self.rows)
+            if found is not None:
+                yield board, found
 
     def _same_shapes(self, got: list[Outputs], where: str) -> None:
         if [[t.shape for t in row] for row in got] != [[t.shape for t in row] for row in self.truth.single]:
             raise _StageError(Verdict("wrong", where, "shapes differ from PyTorch's"))
+
+
+def _on_board(graph: Graph, board: str, rows: list[Outputs]) -> list[Outputs] | None:
+    """None if the model does not fit there."""
+    try:
+        build = pl.compile(graph, board, options=quickest(board))
+        with contextlib.closing(build), build.open(timeout=60.0, count=False) as running:
+            return _runs(running, rows)
+    except PilotlightError as error:
+        if error.kind != "does-not-fit":
+            raise
+        return None
 
 
 def _runs(running: Running, rows: list[Outputs]) -> list[Outputs]:

@@ -32,7 +32,7 @@ class Choice:
 
 
 def boards_of(program: Program, choice: Choice) -> tuple[str, ...]:
-    """Every fourth quantized model runs on all four cores, the others on one; every other float model on one."""
+    """Every fourth quantized model runs on all cores, the others on one; every other float model on one."""
     if choice.boards in ("none", "quick"):
         return QUICK if choice.boards == "quick" else ()
     whole = program.mode in ("int8", "int16x8")
