@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 
-from pilotlight.kernels.assembly.arguments import checks
+from pilotlight.kernels.assembly.dispatch import Family
+from pilotlight.kernels.assembly.dispatch import dispatch as dispatched
 from pilotlight.kernels.assembly.instructions import RISCV, Function, Label
-from pilotlight.kernels.assembly.render import choose, render_file
+from pilotlight.kernels.assembly.render import render_file
 from pilotlight.kernels.rv32.arguments import CONV, DEPTHWISE
 
 _PATTERN = re.compile(
@@ -29,6 +30,10 @@ _HEAD = """\
 SAVED = ["ra", *(f"s{n}" for n in range(12))]
 REGISTERS = [*(f"a{n}" for n in range(8)), *(f"t{n}" for n in range(7)), *SAVED]
 FRAME, TWICE = 64, 80  # what is saved, then the arguments' address, y and x; rounded twice, also the bits to the right
+FAMILIES = (
+    Family("rv_conv", "PL_RV_ASM", CONV, counted=True),
+    Family("rv_depthwise", "PL_RV_DEPTHWISE_ASM", DEPTHWISE),
+)
 TAPS = 4  # in a turn, unless a block's name says otherwise
 ARGUMENTS, Y, X, RIGHT = 52, 56, 60, 64
 W_END = X  # where x is not needed
@@ -338,40 +343,14 @@ def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
     return render_file(_HEAD, map(generate, sorted(names)), prefix)
 
 
-def variant(name: str) -> str:
-    """The C enumerator of a block without its number of pixels."""
-    return "PL_" + re.sub(r"(conv_s8)_\d", r"\1", name).upper()
-
-
 def dispatch(names: set[str], prefix: str) -> str:
-    """C text that defines what the drivers call; it belongs after the kernel headers and before the tables."""
-    if not names:
-        return ""
-    ordered = sorted(names)
-    text = f"enum {{ {', '.join(dict.fromkeys(map(variant, ordered)))} }};\n"
-    for part, macro, struct, count in (
-        ("rv_conv", "PL_RV_ASM", CONV, "int32_t pixels, "),
-        ("rv_depthwise", "PL_RV_DEPTHWISE_ASM", DEPTHWISE, ""),
-    ):
-        some = [name for name in ordered if name.startswith(part)]
-        if not some:
-            continue
-        arguments = f"const {struct.ctype} *t"
-        declared = "".join(f"void {prefix}_{name}({arguments});\n" for name in some)
-        text += f"\n#if {macro}\n{checks([struct])}{declared}#else\n"
-        for name in some:
-            found = _PATTERN.fullmatch(name)
-            assert found is not None
-            rounding = ("PL_TWICE_NUDGED" if found["nudge"] else "PL_TWICE") if found["twice"] else "PL_ONCE"
-            twin, pairs = ("rv_pairs", f"{found['pairs']}, ") if found["pairs"] else (part, "")
-            call = f"pl_{twin}_twin_s8(t, {found[1] or found['stride']}, {pairs}{found['shift'] or 0}, {rounding})"
-            text += f"static inline void {prefix}_{name}({arguments})\n{{\n    {call};\n}}\n"
-        text += f"#endif\n\nstatic inline void pl_{part}_block_s8(int32_t kind, {count}{arguments})\n{{\n"
-        tests = []
-        for name in some:
-            found = _PATTERN.fullmatch(name)
-            assert found is not None
-            test = f"(kind == {variant(name)}) && (pixels == {found[1]})" if found[1] else f"kind == {variant(name)}"
-            tests.append((test, f"{prefix}_{name}(t);"))
-        text += choose(tests[::-1], ["kind", *(["pixels"] if count else [])]) + "}\n"
-    return text
+    """C text that defines what the drivers call."""
+    return dispatched(names, prefix, FAMILIES, _twin)
+
+
+def _twin(family: Family, name: str) -> str:
+    found = _PATTERN.fullmatch(name)
+    assert found is not None
+    rounding = ("PL_TWICE_NUDGED" if found["nudge"] else "PL_TWICE") if found["twice"] else "PL_ONCE"
+    twin, pairs = ("rv_pairs", f"{found['pairs']}, ") if found["pairs"] else (family.part, "")
+    return f"pl_{twin}_twin_s8(t, {found[1] or found['stride']}, {pairs}{found['shift'] or 0}, {rounding})"

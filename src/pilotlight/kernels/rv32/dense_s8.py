@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from pilotlight.codegen.target import Target
+from pilotlight.kernels.assembly.dispatch import variant
 from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.layers.int8 import Int8Layer
@@ -17,7 +18,7 @@ from pilotlight.kernels.layers.twice import nudged, starts, starts_fit, twice
 from pilotlight.kernels.layers.walk import Walk
 from pilotlight.kernels.portable.dense_s8 import BLOCK, depthwise_pixels, is_row, portable, round_up
 from pilotlight.kernels.registry import offers
-from pilotlight.kernels.rv32.blocks import CHECKED, TAPS, variant
+from pilotlight.kernels.rv32.blocks import CHECKED, TAPS
 
 PIXELS, PAIRS_PIXELS = 4, 3  # of the widest blocks
 LONG = 128  # inputs of a row that are worth the code of a longer turn

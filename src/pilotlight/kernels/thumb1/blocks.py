@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import re
 
-from pilotlight.kernels.assembly.arguments import checks
+from pilotlight.kernels.assembly.dispatch import Family
+from pilotlight.kernels.assembly.dispatch import dispatch as dispatched
 from pilotlight.kernels.assembly.instructions import Function, Label
-from pilotlight.kernels.assembly.render import choose, render_file
+from pilotlight.kernels.assembly.render import render_file
 from pilotlight.kernels.thumb1.arguments import CONV, DEPTHWISE, ROW
 
 _PATTERN = re.compile(
@@ -33,6 +34,11 @@ _HEAD = """\
     .syntax unified
     .thumb
 """
+FAMILIES = (
+    Family("thumb1_conv", "PL_THUMB1_ASM", CONV, counted=True),
+    Family("thumb1_row", "PL_THUMB1_ROW_ASM", ROW),
+    Family("thumb1_depthwise", "PL_THUMB1_DEPTHWISE_ASM", DEPTHWISE),
+)
 TURN = 4  # taps, unless a block's name says otherwise; those whose weights are in a word
 CHECKED = 2  # taps between the places where sums of two pixels may be taken apart
 FLAGGED = 64  # taps whose flags are in a word
@@ -492,37 +498,13 @@ def assembly(names: set[str], prefix: str) -> tuple[str, dict[str, int]]:
     return render_file(_HEAD, map(generate, sorted(names)), prefix)
 
 
-def variant(name: str) -> str:
-    """The C enumerator of a block without its number of pixels."""
-    return "PL_" + re.sub(r"(conv_s8)_\d", r"\1", name).upper()
-
-
 def dispatch(names: set[str], prefix: str) -> str:
-    """C text that defines what the drivers call; it belongs after the kernel headers and before the tables."""
-    if not names:
-        return ""
-    ordered = sorted(names)
-    text = f"enum {{ {', '.join(dict.fromkeys(map(variant, ordered)))} }};\n"
-    for part, macro, struct, count in (
-        ("thumb1_conv", "PL_THUMB1_ASM", CONV, "int32_t pixels, "),
-        ("thumb1_row", "PL_THUMB1_ROW_ASM", ROW, ""),
-        ("thumb1_depthwise", "PL_THUMB1_DEPTHWISE_ASM", DEPTHWISE, ""),
-    ):
-        some = [name for name in ordered if name.startswith(part)]
-        if not some:
-            continue
-        arguments = f"const {struct.ctype} *t"
-        declared = "".join(f"void {prefix}_{name}({arguments});\n" for name in some)
-        text += f"\n#if {macro}\n{checks([struct])}{declared}#else\n"
-        tests = []
-        for name in some:
-            found = _PATTERN.fullmatch(name)
-            assert found is not None
-            which = [found[1], str(int(bool(found["wide"])))] if found[1] else [found["stride"] or ""]
-            call = f"pl_{part}_twin_s8({', '.join(['t', *filter(None, which), found['shift'] or '0'])})"
-            text += f"static inline void {prefix}_{name}({arguments})\n{{\n    {call};\n}}\n"
-            test = f"(kind == {variant(name)}) && (pixels == {found[1]})" if found[1] else f"kind == {variant(name)}"
-            tests.append((test, f"{prefix}_{name}(t);"))
-        text += f"#endif\n\nstatic inline void pl_{part}_block_s8(int32_t kind, {count}{arguments})\n{{\n"
-        text += choose(tests[::-1], ["kind", *(["pixels"] if count else [])]) + "}\n"
-    return text
+    """C text that defines what the drivers call."""
+    return dispatched(names, prefix, FAMILIES, _twin)
+
+
+def _twin(family: Family, name: str) -> str:
+    found = _PATTERN.fullmatch(name)
+    assert found is not None
+    which = [found[1], str(int(bool(found["wide"])))] if found[1] else [found["stride"] or ""]
+    return f"pl_{family.part}_twin_s8({', '.join(['t', *filter(None, which), found['shift'] or '0'])})"

@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 
 from pilotlight.codegen.target import Target
+from pilotlight.kernels.assembly.dispatch import variant
 from pilotlight.kernels.candidate import Array, Candidate
 from pilotlight.kernels.estimate import Rate
 from pilotlight.kernels.layers.int8 import Int8Layer
@@ -18,7 +19,7 @@ from pilotlight.kernels.layers.sweep import called, pixel_counts, unlike
 from pilotlight.kernels.layers.walk import Walk
 from pilotlight.kernels.portable.dense_s8 import BLOCK, depthwise_pixels, is_row, portable, round_up, variants
 from pilotlight.kernels.registry import offers
-from pilotlight.kernels.thumb1.blocks import CHECKED, FLAGGED, TURN, variant
+from pilotlight.kernels.thumb1.blocks import CHECKED, FLAGGED, TURN
 
 PIXELS = 4  # of the widest block
 LINE_PIXELS = (4, 8, 12)  # at a time, where rows do not matter
