@@ -140,6 +140,7 @@ class Board:
     flags: tuple[str, ...] = ()
     isa: frozenset[str] = frozenset()
     fused: bool = False  # fused multiply-add is at least as fast as multiply, then add
+    hides_loads: bool = False  # loads cost least between products that do not need them, not one after another
     clock_hz: int | None = None
     cycles: str | None = None  # name of a table in measure/cycles/
     power: Power | None = None  # where it is published

@@ -15,10 +15,11 @@ class Target:
     fused: bool = False  # a fused multiply-add costs no more than a multiply and an add
     small: bool = False  # little code counts more than speed
     measured: bool = False  # also kernels whose worth only measurements show
+    hides_loads: bool = False  # loads cost least between products that do not need them, not one after another
 
     @staticmethod
     def of(board: Board, small: bool = False, measured: bool = False) -> Target:
-        return Target(board.isa, board.fused, small, measured)
+        return Target(board.isa, board.fused, small, measured, board.hides_loads)
 
     @property
     def float_assembly(self) -> bool:
