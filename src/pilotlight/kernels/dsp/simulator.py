@@ -53,10 +53,10 @@ class DspSimulator(ThumbSimulator):
 
     def jump(self, function: Function, at: int) -> str | None:
         instruction = function.body[at]
-        if instruction.op != "tbb":
+        if instruction.op not in ("tbb", "tbh"):
             return super().jump(function, at)
         (where,) = instruction.operands
-        table = next(i for i in function.body[at:] if i.op == ".byte")
+        table = next(i for i in function.body[at:] if i.op in (".byte", ".short"))
         names = re.findall(r"\(\.L(\w+) - ", str(table.operands[0]))
         assert isinstance(where, MemoryOperand) and where.index is not None
         return str(names[self.value(where.index)])

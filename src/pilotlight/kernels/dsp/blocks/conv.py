@@ -9,6 +9,7 @@ from __future__ import annotations
 from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.dsp.blocks.arguments import CONV, all_fields
 from pilotlight.kernels.dsp.blocks.finish import limit, multiply, separate, shift_left
+from pilotlight.kernels.dsp.blocks.loop import rest, unrolled
 from pilotlight.kernels.dsp.blocks.names import DspBlock
 
 UNROLL = 4
@@ -70,25 +71,10 @@ def _chain(f: Function, block: DspBlock) -> None:
 
 def _loop(f: Function, step: Function) -> None:
     f.add("ldrd", X, T0, "[sp]")
-    enter(f, T0, 4 * len(step.body), UNROLL)
-    f.label("taps")
-    for _ in range(UNROLL):
-        f.body += step.body
+    unrolled(f, step.body, UNROLL, T0)
     f.add("ldr", T0, f"[sp, #{CONV['x_end']}]")
     f.add("cmp", X, T0)
     f.add("bne", "taps")
-
-
-def rest(f: Function, steps: Core, unroll: int) -> None:
-    """Turns a number of steps into the number that the first turn of an unrolled loop leaves out."""
-    f.add("rsb", steps, steps, 0)
-    f.add("and", steps, steps, unroll - 1)
-
-
-def enter(f: Function, left_out: Core, step_bytes: int, unroll: int) -> None:
-    """Enters the loop that follows `left_out` steps after its start: by a table of half the distances, a byte each."""
-    f.add("tbb", f"[pc, {left_out}]")
-    f.add(".byte", ", ".join(str((unroll + n * step_bytes) // 2) for n in range(unroll)))
 
 
 def _step(block: DspBlock) -> Function:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from pilotlight.kernels.assembly.instructions import AsmInstruction, Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.dsp.blocks.arguments import ROW, all_fields
-from pilotlight.kernels.dsp.blocks.conv import SAVED, enter, rest
+from pilotlight.kernels.dsp.blocks.conv import SAVED
 from pilotlight.kernels.dsp.blocks.finish import limit, multiply, separate
+from pilotlight.kernels.dsp.blocks.loop import rest, unrolled
 from pilotlight.kernels.dsp.blocks.names import DspBlock
 from pilotlight.kernels.dsp.blocks.order import mixed
 
@@ -37,12 +38,8 @@ def row(block: DspBlock) -> Function:
         f.label("taps")
         f.body += _turn(block, pairs)
     else:
-        step = _step(pairs)
         f.add("ldrd", X, X0, "[sp]")
-        enter(f, X0, 4 * len(step.body), UNROLL)
-        f.label("taps")
-        for _ in range(UNROLL):
-            f.body += step.body
+        unrolled(f, _step(pairs).body, UNROLL, X0)
     f.add("ldr", L0, f"[sp, #{ROW['x_end']}]")
     f.add("cmp", X, L0)
     f.add("bne", "taps")
