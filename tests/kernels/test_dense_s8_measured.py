@@ -36,6 +36,10 @@ CONVOLUTIONS = [
     Conv2dShape(2, 3, 6, 20, 3, 6, 18, 2, 3, 1, 1, 1, 1, groups=2),
     Conv2dShape(1, 2, 4, 368, 2, 4, 5, 1, 1),
 ]
+POINTS = [
+    Conv2dShape(1, h, w, ic, -(-h // s), -(-w // s), oc, 1, 1, s, s)
+    for h, w, ic, oc, s in ((2, 5, 8, 4, 1), (3, 3, 13, 7, 1), (1, 6, 70, 5, 1), (5, 9, 20, 14, 2), (1, 2, 3, 12, 1))
+]
 SQUARES = [
     Conv2dShape(1, h, w, ic, h, w, oc, 3, 3, top=1, left=1)
     for h, w, ic, oc in ((4, 8, 8, 4), (5, 6, 20, 7), (3, 5, 32, 8))
@@ -89,6 +93,7 @@ def cases(form: Form) -> list[Case]:
 FORMS = [
     *(Form(DSP, ("row", order, filters), tuple(ROWS)) for order in ("chain", "mixed") for filters in ("f6", "f8")),
     *(Form(DSP, ("quad", order), tuple(CONVOLUTIONS)) for order in ("chain", "mixed")),
+    *(Form(DSP, ("point", *order), tuple(POINTS)) for order in ((), ("mixed",))),
     *(Form(DSP, (form, "mixed"), tuple(SQUARES)) for form in ("winograd", "unfold")),
     *(Form(DSP, ("depthwise", "pairs", rows), tuple(THREES)) for rows in ("r1", "r2")),
     Form(HELIUM, ("row", "ahead"), tuple(WHOLE_ROWS)),

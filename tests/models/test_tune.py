@@ -38,16 +38,20 @@ from support.command_line import call
 BOARD = "mps2-an386"
 
 
-def small_net(channels: int = 8) -> pl.Graph:
+def small_net(channels: int = 8, kernel: int = 2) -> pl.Graph:
     torch.manual_seed(3)
-    layers = [nn.Conv2d(3, channels, 3, padding=1), nn.ReLU(), nn.Conv2d(channels, channels, 1), nn.ReLU()]
+    layers = [nn.Conv2d(3, channels, 3, padding=1), nn.ReLU(), nn.Conv2d(channels, channels, kernel), nn.ReLU()]
     samples = [[torch.randn(1, 3, 9, 11)] for _ in range(2)]
     return quantize(pl.capture(nn.Sequential(*layers).eval(), samples[0], "net"), samples)
 
 
+def search_of(graph: pl.Graph) -> Search:
+    return Search(pl.compile(graph, board=BOARD, emulator="unicorn"), Costs(Origin.of(pl.boards.load(BOARD))))
+
+
 @pytest.fixture(scope="module")
 def searched() -> Search:
-    search = Search(pl.compile(small_net(), board=BOARD, emulator="unicorn"), Costs(Origin.of(pl.boards.load(BOARD))))
+    search = search_of(small_net())
     search.run(Limits())
     return search
 
@@ -208,8 +212,8 @@ def network(search: Search, better: int) -> Network:
 
 
 @pytest.mark.parametrize("better", [1, -1])
-def test_the_whole_network_stays_within_its_room(searched: Search, better: int) -> None:
-    net = network(searched, better)
+def test_the_whole_network_stays_within_its_room(better: int) -> None:
+    net = network(search_of(small_net(kernel=1)), better)
     usual = net.plan(net.default).arena.size
     costs = []
     for arena in (usual, usual + 300, usual + 4000):

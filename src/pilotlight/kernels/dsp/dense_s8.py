@@ -14,6 +14,7 @@ from pilotlight.kernels.dsp.pack import (
     conv_streams,
     depthwise_words,
     packable,
+    point_streams,
     quad_streams,
     row_streams,
     taps_streams,
@@ -55,15 +56,17 @@ def dsp(layer: Int8Layer, target: Target) -> Iterator[Candidate]:
 
 
 def _usual(flat: Int8Layer, target: Target) -> Iterator[Candidate]:
-    s = flat.shape
+    s, order = flat.shape, "mixed" if target.hides_loads else ""
     if s.depthwise:
         make = _depthwise if _three(s) else _taps
         yield from variants(make(flat, False), make(flat, True))
     elif _is_row(flat):
-        yield _row(flat)
+        yield _row(flat, order=order)
     else:
         strides = FEW_STRIDES if target.small else STRIDES
-        yield from variants(_conv(flat, strides, False), _conv(flat, strides, True))
+        direct = list(variants(*(_conv(flat, strides, low, order=order) for low in (False, True))))
+        point = [_point(flat, order)] if _is_point(s) else direct
+        yield from point if cost.POINT * (point[0].instructions or 0) < (direct[0].instructions or 0) else direct
         yield from winograd.winograd(flat, finish_of(flat))
 
 
@@ -76,6 +79,12 @@ def _is_row(layer: Int8Layer) -> bool:
 def _three(s: Conv2dShape) -> bool:
     """Whether there are blocks for this depthwise layer with all taps in registers."""
     return (s.kh, s.kw, s.dh, s.dw) == (3, 3, 1, 1) and s.sw <= 4
+
+
+def _is_point(s: Conv2dShape) -> bool:
+    """Whether there are blocks for this layer that take two pixels of a 1x1 layer."""
+    plain = (s.n, s.kh, s.kw, s.groups, s.top, s.left) == (1, 1, 1, 1, 0, 0)
+    return plain and (s.oh - 1) * s.sh < s.ih and (s.ow - 1) * s.sw < s.iw and s.oc >= 4
 
 
 def _sweep(layer: Int8Layer) -> Iterator[Candidate]:
@@ -98,6 +107,8 @@ def _conv_sweep(layer: Int8Layer) -> Iterator[Candidate]:
     """Patches of all sizes, two or four filters at a time, weights of two filters in one word or of 16 bits each, taps
     in a loop or written out, with their loads one after another or not; Winograd's form with loads between products."""
     yield from (called(found, "mixed") for found in winograd.winograd(layer, finish_of(layer), mixed=True))
+    for order in ("chain", "mixed") if _is_point(layer.shape) and not _is_row(layer) else ():
+        yield called(_point(layer, order), order)
     fours = _in_fours(layer) and not _is_row(layer)
     for pixels in pixel_counts(layer.shape.ow):
         for order in ("chain", "mixed") if fours and (pixels % 2 == 0 or pixels == layer.shape.ow) else ():
@@ -132,10 +143,11 @@ def _depthwise_sweep(layer: Int8Layer) -> Iterator[Candidate]:
 
 def _conv(
     layer: Int8Layer, strides: Sequence[int], low_scratch: bool, tried: int | None = None, wider: bool = False,
-    written: str = "loop",
+    written: str = "loop", order: str = "",
 ) -> Candidate:
     """`tried`: how many pixels share a patch, instead of what is usual; `wider`: weights of 16 bits in any case;
-    `written`: taps in a loop, `straight`, or in a `chain` of loads, as far as they are few."""
+    `written`: taps in a loop, `straight`, or in a `chain` of loads, as far as they are few; `order` of loads in
+    that loop."""
     s = layer.shape
     shared, column, values, stride, steps, fours = _window(s, strides)
     pixels = 1
@@ -145,7 +157,8 @@ def _conv(
     pair_words = (4 if layer.shifts is None else 6) + steps * (4 if wide else 2)
     few = written != "loop" and steps <= MOST_STEPS
     variant = DspBlock(
-        "conv", 0, 2 * stride if pixels > 1 else 0, wide, finish_of(layer), steps * few, few and written == "chain"
+        "conv", 0, 2 * stride if pixels > 1 else 0, wide, finish_of(layer), steps * few, few and written == "chain",
+        order == "mixed",
     )
     counts = {n for size in {pixels, s.ow % pixels or pixels} for n in block_sizes(size)}
     walk = Walk(s, pixels, groups=s.groups)
@@ -204,6 +217,32 @@ def _quad(layer: Int8Layer, tried: int, order: str) -> Candidate:
     )
 
 
+def _point(layer: Int8Layer, order: str) -> Candidate:
+    """Two pixels at a time, by four filters, with their loads in some `order`."""
+    s = layer.shape
+    steps, wide = -(-s.ic // 4), not packable(layer)
+    variant = DspBlock("point", 0, wide=wide, finish=finish_of(layer), mixed=order == "mixed")
+    counts = {4} if s.oc % 4 in (0, 3) else {4, 2}
+    walk = Walk(s, 2)
+    return Candidate(
+        name="dsp.point",
+        headers=("point_dsp_s8",),
+        ctype="pl_point_dsp_t",
+        table=lambda reverse: {
+            "kind": variant.constant, "rows": s.oh, "ow": s.ow, "oc": s.oc, "ic": s.ic, "x_row": s.sh * s.iw * s.ic,
+            "x_pixel": s.sw * s.ic, "steps": steps, "words": (2 if layer.shifts is None else 3) + steps * (1 + wide),
+            "reverse": int(reverse), "q": requantize(layer),
+        },
+        driver="pl_point_dsp_s8",
+        pack=lambda: (point_streams(layer, wide),),
+        scratch=16 * steps,
+        distance=walk.distance(),
+        reverse=walk.reverse(),
+        micro=frozenset({"weave_s8"} | {replace(variant, count=n).name for n in counts}),
+        instructions=cost.point(s, steps, wide),
+    )
+
+
 def _pixels(s: Conv2dShape, stride: int, column: int, shared: bool) -> int:
     """How many pixels share a patch."""
     pixels = min(PIXELS, s.ow)
@@ -217,7 +256,7 @@ def _pixels(s: Conv2dShape, stride: int, column: int, shared: bool) -> int:
 
 
 def _row(layer: Int8Layer, filters: int = 8, order: str = "", turn: int = 0) -> Candidate:
-    """`filters` at a time, and their loads in some `order` with `turn` steps written out, instead of what is usual."""
+    """`filters` at a time, their loads in some `order`, `turn` steps written out instead of what is usual."""
     s = layer.shape
     finish = finish_of(layer)
     if layer.shifts is not None:
@@ -231,9 +270,9 @@ def _row(layer: Int8Layer, filters: int = 8, order: str = "", turn: int = 0) -> 
     return Candidate(
         name="dsp.row",
         headers=("row_dsp_s8",),
-        ctype="pl_row_by_dsp_t" if order else "pl_row_dsp_t",
-        table=lambda reverse: {"d": plain, "filters": filters, "many": many} if order else plain,
-        driver="pl_row_by_dsp_s8" if order else "pl_row_dsp_s8",
+        ctype="pl_row_by_dsp_t" if turn else "pl_row_dsp_t",
+        table=lambda reverse: {"d": plain, "filters": filters, "many": many} if turn else plain,
+        driver="pl_row_by_dsp_s8" if turn else "pl_row_dsp_s8",
         pack=lambda: (row_streams(layer, filters),),
         distance=s.ic if s.oc in (1, 2, filters) else None,  # one block reads everything before it writes
         micro=frozenset(replace(variant, count=n).name for n in counts),

@@ -66,6 +66,21 @@ def quad_streams(layer: Int8Layer, column: int, fours: int) -> Array:
     return np.concatenate([part.reshape(len(both), -1) for part in parts], axis=1).ravel()
 
 
+def point_streams(layer: Int8Layer, wide: bool) -> Array:
+    """Fours of filters, then two that are left, the last of an odd number padded: starts, for every two inputs a word
+    of each pair, or wide of each filter, multipliers; where they are rounded twice, each after the bits to the right of
+    its filter."""
+    channels = layer.shape.ic
+    pairs = -(-layer.shape.oc // 2)
+    streams = conv_streams(layer, channels, channels // 4 * 4, wide).reshape(pairs, -1)
+    if layer.shifts is not None:
+        streams = np.concatenate([streams[:, :-2], streams[:, :-3:-1]], axis=1)
+    start, taps, end = np.split(streams, [2, -2 if layer.shifts is None else -4], axis=1)
+    taps = taps.reshape(pairs, -1, 2 if wide else 1)  # (pair, two inputs, words)
+    fours = [slice(first, first + 2) for first in range(0, pairs, 2)]
+    return np.concatenate([part.ravel() for f in fours for part in (start[f], taps[f].transpose(1, 0, 2), end[f])])
+
+
 def row_streams(layer: Int8Layer, filters: int = 8) -> Array:
     """Blocks of eight filters, or another even number, then of two: starts, then for every four inputs the words (0, 2)
     and (1, 3) of each pair, then multipliers."""

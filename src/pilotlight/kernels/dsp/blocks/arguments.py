@@ -15,8 +15,8 @@ TILES = ArgumentStruct("pl_dsp_tiles_t", ("x", "row", "column", "channels", "v_e
 UNFOLD = ArgumentStruct("pl_dsp_unfold_t", ("from", "to"))
 
 BY_KIND = {
-    "conv": CONV, "quad": CONV, "row": ROW, "depthwise": DEPTHWISE, "pairs": PAIRS, "taps": TAPS, "winograd": WINOGRAD,
-    "tiles": TILES, "unfold": UNFOLD,
+    "conv": CONV, "quad": CONV, "point": CONV, "row": ROW, "depthwise": DEPTHWISE, "pairs": PAIRS, "taps": TAPS,
+    "winograd": WINOGRAD, "tiles": TILES, "unfold": UNFOLD,
 }
 
 

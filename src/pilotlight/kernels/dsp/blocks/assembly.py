@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pilotlight.kernels.assembly.instructions import Function
 from pilotlight.kernels.assembly.render import render_file
 from pilotlight.kernels.dsp.blocks.conv import conv
-from pilotlight.kernels.dsp.blocks.copy import pairs, widen
+from pilotlight.kernels.dsp.blocks.copy import pairs, weave, widen
 from pilotlight.kernels.dsp.blocks.depthwise import depthwise
 from pilotlight.kernels.dsp.blocks.names import DspBlock, ordered
+from pilotlight.kernels.dsp.blocks.point import point
 from pilotlight.kernels.dsp.blocks.quad import quad
 from pilotlight.kernels.dsp.blocks.row import row
 from pilotlight.kernels.dsp.blocks.taps import taps
@@ -29,12 +30,14 @@ _HEAD = """\
 _GENERATORS: dict[str, Callable[[DspBlock], Function]] = {
     "conv": conv,
     "quad": quad,
+    "point": point,
     "row": row,
     "depthwise": depthwise,
     "taps": taps,
     "winograd": winograd,
     "unfold": unfold,
     "widen": lambda _: widen(),
+    "weave": lambda _: weave(),
     "pairs": lambda _: pairs(),
     "tiles": lambda _: tiles(),
     "spread": lambda _: spread(),

@@ -1,4 +1,4 @@
-"""Bringing int8 inputs into 16-bit form: `widen_s8`, and `pairs_s8` for depthwise layers."""
+"""Bringing int8 inputs into 16-bit form: `widen_s8`, `weave_s8` for 1x1 layers, `pairs_s8` for depthwise layers."""
 
 from __future__ import annotations
 
@@ -25,6 +25,38 @@ def widen() -> Function:
     four()
     f.add("subs", n, n, 8)
     f.add("bgt", "eight")
+    f.add("bx", "lr")
+    return f
+
+
+def weave() -> Function:
+    """Four inputs of two pixels at a time, in the order 0, 2, 1, 3, words of both in turns: r0 and r1 from, r2 to, r3
+    how many of each."""
+    f = Function("weave_s8")
+    a, b, y, n = (Core(k) for k in range(4))
+    low_a, low_b, high_b, high_a = Core(4), Core(5), Core(6), Core(12)
+    saved = RegisterList((low_a, low_b, high_b))
+    f.stack = 4 * len(saved.registers)
+
+    def four() -> None:
+        f.add("ldr", high_a, f"[{a}], #4")
+        f.add("ldr", high_b, f"[{b}], #4")
+        for low, high in ((low_a, high_a), (low_b, high_b)):
+            f.add("sxtb16", low, high)
+            f.add("sxtb16", high, high, "ror #8")
+        f.add("strd", low_a, low_b, f"[{y}], #8")
+        f.add("strd", high_a, high_b, f"[{y}], #8")
+
+    f.add("push", saved)
+    f.add("tst", n, 4)
+    f.add("bne", "odd")
+    f.label("eight")
+    four()
+    f.label("odd")
+    four()
+    f.add("subs", n, n, 8)
+    f.add("bgt", "eight")
+    f.add("pop", saved)
     f.add("bx", "lr")
     return f
 

@@ -9,12 +9,14 @@ from pilotlight.kernels.dsp.blocks.names import KINDS, DspBlock, ordered
 _ARGUMENTS = {
     "conv": "const pl_dsp_conv_t *t",
     "quad": "const pl_dsp_conv_t *t",
+    "point": "const pl_dsp_conv_t *t",
     "row": "const pl_dsp_row_t *t",
     "depthwise": "const pl_dsp_depthwise_t *t",
     "taps": "const pl_dsp_taps_t *t",
     "winograd": "pl_dsp_winograd_t *t",
     "unfold": "const pl_dsp_unfold_t *t",
     "widen": "const int8_t *x, int16_t *y, int32_t n",
+    "weave": "const int8_t *a, const int8_t *b, int16_t *y, int32_t n",
     "pairs": "const pl_dsp_pairs_t *t",
     "tiles": "const pl_dsp_tiles_t *t",
     "spread": "const int8_t *x, int8_t *y, int32_t n",
@@ -22,6 +24,7 @@ _ARGUMENTS = {
 _COUNTS = {
     "conv": "pixels",
     "quad": "pixels",
+    "point": "filters",
     "row": "filters",
     "depthwise": "rows",
     "taps": "channels",
@@ -52,12 +55,14 @@ def _twin(b: DspBlock, prefix: str) -> str:
     arguments = {
         "conv": f"t, {b.count}, {b.step // 2}, {int(b.wide)}, {finish}",
         "quad": f"t, {b.count}, {b.step // 2}, {finish}",
+        "point": f"t, {b.count}, {int(b.wide)}, {finish}",
         "row": f"t, {b.count}, {finish}, {b.finish.down}",
         "depthwise": f"t, {b.count}, {b.step}, {finish}",
         "taps": f"t, {finish}",
         "winograd": f"t, {finish}",
         "unfold": f"t, {b.step}",
         "widen": "x, y, n",
+        "weave": "a, b, y, n",
         "pairs": "t",
         "tiles": "t",
         "spread": "x, y, n",
@@ -69,7 +74,7 @@ def _twin(b: DspBlock, prefix: str) -> str:
 
 
 def _plain(b: DspBlock, prefix: str) -> str:
-    passed = "x, y, n" if b.kind in ("widen", "spread") else "t"
+    passed = {"widen": "x, y, n", "weave": "a, b, y, n", "spread": "x, y, n"}.get(b.kind, "t")
     return (
         f"static inline void pl_{b.kind}_s8({_ARGUMENTS[b.kind]})\n{{\n    {prefix}_{b.name}({passed});\n}}\n"
     )

@@ -2,16 +2,17 @@
 
     conv_s8_P_sS      P pixels whose windows are S bytes apart, pairs of filters
     quad_s8_P_sS      the same at one or two pixels, fours of filters
+    point_s8_F        two pixels of a 1x1 layer, F filters
     row_s8_F          F filters over one row of inputs
     depthwise_s8_R_wS R output rows of four channels, 3x3, horizontal stride S
     taps_s8_4         four channels of one pixel, depthwise with any kernel
     winograd_s8_4_uU  four filters at two tiles, 3x3 in Winograd's form, U pairs of channels in a turn
     unfold_s8_4_iC    weights of four filters with C channels into that form
-    widen_s8, pairs_s8, tiles_s8, spread_s8  bring inputs into the form that these read
+    widen_s8, weave_s8, pairs_s8, tiles_s8, spread_s8  bring inputs into the form that these read
 
 Endings: `_w` weights of 16 bits (Winograd and quad: more than one turn), `_fN` N steps (depthwise: pixels) written out
 instead of a loop, `_gN` the same with loads one after another (depthwise: pixels by two), `_iN` with loads between
-products (quad and row: N steps in a turn; Winograd: without a number), `_kN` accumulators shifted left by N, `_t`
+products (quad and row: N steps in a turn; without a number: of a loop), `_kN` accumulators shifted left by N, `_t`
 rounded twice with a shift of each filter's own, `_dN` rounded twice with a shift of N, `_n` negative sums nudged, `_c`
 limits tighter than int8.
 """
@@ -24,15 +25,19 @@ from dataclasses import dataclass
 from pilotlight.errors import PilotlightError
 
 _PATTERN = re.compile(
-    r"(?:conv_s8_(?P<pixels>[123])_s(?P<stride>\d+)(?P<wide>_w)?(?:_(?P<chain>[fg])(?P<steps>\d+))?"
+    r"(?:conv_s8_(?P<pixels>[123])_s(?P<stride>\d+)(?P<wide>_w)?(?:_(?P<chain>[fg])(?P<steps>\d+)|(?P<apart>_i))?"
     r"|quad_s8_(?P<some>[12])_s(?P<far>\d+)(?P<looped>_w)?_(?P<way>[gi])(?P<part>\d+)"
-    r"|row_s8_(?P<filters>[2468])(?:_(?P<order>[gi])(?P<turn>\d+))?"
+    r"|point_s8_(?P<points>[24])(?P<heavy>_w)?(?P<among>_i)?"
+    r"|row_s8_(?P<filters>[2468])(?:_(?P<order>[gi])(?P<turn>\d+)|(?P<amid>_i))?"
     r"|depthwise_s8_(?P<rows>[12])_w(?P<step>\d+)(?:_(?P<pace>[fg])(?P<written>\d+))?|taps_s8_(?P<channels>4)"
     r"|winograd_s8_(?P<quad>4)_u(?P<unroll>\d+)(?P<turns>_w)?(?P<between>_i)?|unfold_s8_(?P<folded>4)_i(?P<inputs>\d+)"
-    r"|widen_s8|pairs_s8|tiles_s8|spread_s8)"
+    r"|widen_s8|weave_s8|pairs_s8|tiles_s8|spread_s8)"
     r"(?:_k(?P<shift>\d+))?(?:(?P<twice>_t)|_d(?P<down>\d+))?(?P<nudge>_n)?(?P<clamp>_c)?"
 )
-KINDS = ("conv", "quad", "row", "depthwise", "taps", "winograd", "unfold", "widen", "pairs", "tiles", "spread")
+KINDS = (
+    "conv", "quad", "point", "row", "depthwise", "taps", "winograd", "unfold", "widen", "weave", "pairs", "tiles",
+    "spread",
+)
 
 
 @dataclass(frozen=True, order=True)
@@ -99,17 +104,17 @@ def parse(name: str) -> DspBlock:
     if found is None:
         raise PilotlightError(f"no micro-kernel is called {name!r}", kind="internal")
     numbers = found.groupdict()
-    counts = ("pixels", "some", "filters", "rows", "channels", "quad", "folded")
+    counts = ("pixels", "some", "points", "filters", "rows", "channels", "quad", "folded")
     count = next((n for k in counts if (n := numbers[k])), 0)
     step = next((n for k in ("stride", "far", "step", "unroll", "inputs") if (n := numbers[k])), 0)
-    wide = (found["wide"] or found["turns"] or found["looped"]) is not None
+    wide = (found["wide"] or found["turns"] or found["looped"] or found["heavy"]) is not None
     finish = Finish(
         int(found["shift"] or 0), found["clamp"] is not None, found["twice"] is not None, int(found["down"] or 0),
         found["nudge"] is not None,
     )
     steps = int(next((n for k in ("steps", "written", "turn", "part") if (n := numbers[k])), 0))
     order = found["chain"] or found["order"] or found["way"] or found["pace"]
-    between = order == "i" or found["between"] is not None
+    between = order == "i" or any(found[k] for k in ("between", "among", "amid", "apart"))
     return DspBlock(name.split("_")[0], int(count), int(step), wide, finish, steps, order == "g", between)
 
 
