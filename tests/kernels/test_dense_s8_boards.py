@@ -12,7 +12,7 @@ from support import dense_s8_board as board
 from support import dense_s8_cases as dense
 from support.c_compilers import compile_c, defined_symbols, undefined_symbols
 from support.dense_s8_edges import edges, ends, ties
-from support.families import DSP, HELIUM, PORTABLE, RV32, THUMB1, Family, Measured, Registered
+from support.families import DSP, DSP_MIXED, HELIUM, PORTABLE, RV32, THUMB1, Family, Measured, Registered
 
 CASES = 500
 
@@ -31,8 +31,8 @@ def run(machine: board.Machine, images: list[list[board.Planned]], folder: Path)
     ("machine", "family"),
     [
         (board.M4, DSP),
-        (board.M7, DSP),
-        (board.M33, DSP),
+        (board.M7, DSP_MIXED),
+        (board.M33, DSP_MIXED),
         (board.M3, PORTABLE),
         (board.RV32, PORTABLE),
         (board.RV32, RV32),
@@ -88,6 +88,10 @@ def test_every_kind_of_block_is_tried_often() -> None:
     tried = [{parse(name).kind for name in kernel.micro} for _, _, kernel, _ in planned]
     for kind in ("conv", "row", "depthwise", "taps"):
         assert sum(kind in kinds for kinds in tried) >= CASES, kind
+    assert sum("point" in kinds for kinds in tried) >= CASES // 2
+    assert {n for _, _, k, _ in planned for n in k.micro if "point" in n} >= {
+        f"point_s8_{filters}{wide}{limits}" for filters in (2, 4) for wide in ("", "_w") for limits in ("", "_c")
+    }
     assert {parse(n).count for _, _, k, _ in planned for n in k.micro if "conv" in n} == {1, 2, 3}
     assert any("_w" in n for _, _, k, _ in planned for n in k.micro if "conv" in n)
 
@@ -97,6 +101,8 @@ CHANGES: list[tuple[board.Machine, Family, str, str]] = [
     (board.M4, DSP, "asr r5, r5, #8", "asr r5, r5, #7"),
     (board.M4, DSP, "smlabt", "smlabb"),
     (board.M4, DSP, "ssat r0, #8", "ssat r0, #9"),
+    (board.M4, DSP, "strd r12, r6", "strd r6, r12"),
+    (board.M7, DSP_MIXED, "sxtb16 lr, lr", "sxtb16 lr, r3"),
     (board.RV32, RV32, "srli s4, s4, 31", "srli s4, s4, 30"),
     (board.RV32, RV32, "0(t0)", "1(t0)"),
     (board.RV32, Measured(RV32.isa), "lui t2, 8", "lui t2, 9"),

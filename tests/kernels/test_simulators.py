@@ -18,7 +18,8 @@ from pilotlight.kernels.dsp.blocks import arguments as dsp
 from pilotlight.kernels.dsp.blocks.assembly import generate as dsp_block
 from pilotlight.kernels.dsp.blocks.names import DspBlock
 from pilotlight.kernels.dsp.dense_s8 import finish_of
-from pilotlight.kernels.dsp.pack import taps_streams
+from pilotlight.kernels.dsp.pack import conv_streams as dsp_conv_streams
+from pilotlight.kernels.dsp.pack import point_streams, row_streams, taps_streams
 from pilotlight.kernels.dsp.simulator import DspSimulator
 from pilotlight.kernels.fpu.simulator import FpuSimulator
 from pilotlight.kernels.layers import Int8Layer
@@ -261,6 +262,81 @@ def test_dsp_taps(kernel: int, channels: int, seed: int) -> None:
     values |= {"y": Y} | finish(layer)
     block = dsp_block(DspBlock("taps", 4, finish=finish_of(layer)))
     y = run(DspSimulator(), block, dsp.TAPS, values, x=x, w=stream, y=np.zeros(channels, np.int8))
+    assert np.array_equal(y, dense.reference(layer, x).ravel())
+
+
+def widened(x: np.ndarray) -> np.ndarray:
+    """(pixels, inputs) as the DSP blocks read them: of every four in the order 0, 2, 1, 3, and 77 after the last."""
+    fours = x.shape[1] // 4 * 4
+    first = x[:, :fours].reshape(len(x), -1, 4)[..., [0, 2, 1, 3]].reshape(len(x), -1)
+    both = np.concatenate([first, x[:, fours:]], axis=1).astype("<i2")
+    return np.pad(both, ((0, 0), (0, -x.shape[1] % 4)), constant_values=77)
+
+
+@pytest.mark.parametrize("inputs", [4, 8, 20])
+def test_dsp_weave(inputs: int) -> None:
+    x = np.random.default_rng(inputs).integers(-128, 128, (2, inputs), np.int8)
+    simulator = DspSimulator()
+    simulator.place(X, x[0])
+    simulator.place(B, x[1])
+    simulator.place(Y, bytes(4 * inputs))
+    simulator.call(dsp_block(DspBlock("weave")), X, B, Y, inputs)
+    assert np.array_equal(np.frombuffer(simulator.memory[Y], "<i2"), woven(x).ravel())
+
+
+def woven(x: np.ndarray) -> np.ndarray:
+    """(inputs / 2, 2 pixels, 2)"""
+    return np.ascontiguousarray(widened(x).reshape(2, -1, 2).transpose(1, 0, 2))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "seed"), [(4, 4, 2), (13, 7, 9), (32, 6, 3), (36, 8, 14), (70, 5, 1), (64, 10, 5)]
+)
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_dsp_point(inputs: int, outputs: int, seed: int, wide: bool, mixed: bool) -> None:
+    """Fours of filters, and the two that may be left; more and fewer steps than a turn has."""
+    layer, x = linear(2, inputs, outputs, seed % 4)
+    streams, steps, padded = point_streams(layer, wide), -(-inputs // 4), -(-outputs // 2) * 2
+    words = 4 * (2 + steps * (1 + wide))  # bytes of a filter
+    y, done = np.zeros(2 * padded, np.int8), 0
+    while done < padded:
+        filters = 4 if padded - done >= 4 else 2
+        until = done + (padded - done) // filters * filters
+        values = {"x": X, "steps": steps, "x_end": X + 16 * steps, "w": W + words * done, "w_end": W + words * until}
+        values |= {"y": Y + done, "y_pixel": padded} | finish(layer)
+        block = dsp_block(DspBlock("point", filters, wide=wide, finish=finish_of(layer), mixed=mixed))
+        y = run(DspSimulator(), block, dsp.CONV, values, x=woven(x.reshape(2, -1)), w=streams, y=y)
+        done = until
+    assert streams.nbytes == words * padded
+    assert np.array_equal(y.reshape(2, padded)[:, :outputs], dense.reference(layer, x).reshape(2, outputs))
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "seed"), [(4, 2, 2), (20, 6, 3), (64, 4, 6)])
+@pytest.mark.parametrize("pixels", [1, 2, 3])
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_dsp_convolution(inputs: int, outputs: int, seed: int, pixels: int, wide: bool, mixed: bool) -> None:
+    layer, x = linear(pixels, inputs, outputs, seed)
+    streams = dsp_conv_streams(layer, inputs, inputs, wide)
+    first = X + 2 * inputs * (pixels == 3)  # the middle one of three
+    values = {"x": first, "steps": inputs // 4, "x_end": first + 2 * inputs, "w": W, "w_end": W + streams.nbytes}
+    values |= {"y": Y, "y_pixel": outputs} | finish(layer)
+    block = dsp_block(DspBlock("conv", pixels, 2 * inputs, wide, finish_of(layer), mixed=mixed))
+    patch, spare = widened(x.reshape(pixels, -1)), np.zeros(pixels * outputs, np.int8)
+    y = run(DspSimulator(), block, dsp.CONV, values, x=patch, w=streams, y=spare)
+    assert np.array_equal(y, dense.reference(layer, x).ravel())
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "seed"), [(4, 8, 2), (20, 16, 3), (64, 2, 7), (12, 4, 6)])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_dsp_row(inputs: int, outputs: int, seed: int, mixed: bool) -> None:
+    layer, x = linear(1, inputs, outputs, seed)
+    streams = row_streams(layer)
+    values = {"x": X, "steps": inputs // 4, "x_end": X + inputs, "w": W, "w_end": W + streams.nbytes, "y": Y}
+    block = dsp_block(DspBlock("row", 8 if outputs % 8 == 0 else 2, finish=finish_of(layer), mixed=mixed))
+    spare = np.zeros(outputs, np.int8)
+    y = run(DspSimulator(), block, dsp.ROW, values | finish(layer), x=x, w=streams, y=spare)
     assert np.array_equal(y, dense.reference(layer, x).ravel())
 
 

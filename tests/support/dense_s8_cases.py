@@ -170,8 +170,9 @@ def run(
 
 def every_kind(cases: int) -> list[tuple[Int8Layer, np.ndarray]]:
     """At least `cases` for each kernel of each family: single rows, 3x3 depthwise and other depthwise layers, and
-    together as many of four kinds of convolution."""
-    counts = {0: 4 * cases // 3, 2: 6 * cases // 5, 4: 6 * cases // 5} | dict.fromkeys((1, 3, 5, 6), cases // 4)
+    together as many of four kinds of convolution, half of them at least for kernels of 1x1 layers."""
+    counts = {0: 4 * cases // 3, 2: 6 * cases // 5, 4: 6 * cases // 5} | dict.fromkeys((1, 3), cases // 2)
+    counts |= dict.fromkeys((5, 6), cases // 4)
     return [random_layer(seed, kind=kind) for kind, count in counts.items() for seed in range(count)]
 
 

@@ -22,9 +22,10 @@ class Registered:
     isa: frozenset[str] = frozenset()
     small: bool = False
     low_scratch: bool = False
+    hides_loads: bool = False
 
     def plan(self, layer: Int8Layer) -> Candidate:
-        usual, *others = candidates(layer, Target(self.isa, small=self.small))
+        usual, *others = candidates(layer, Target(self.isa, small=self.small, hides_loads=self.hides_loads))
         low = [c for c in others if c.name.endswith(".low_scratch")]
         return low[0] if low and self.low_scratch else usual
 
@@ -44,6 +45,7 @@ class Measured:
 
 PORTABLE = Registered()
 DSP = Registered(frozenset({"thumb2", "dsp"}))
+DSP_MIXED = Registered(DSP.isa, hides_loads=True)
 HELIUM = Registered(frozenset({"thumb2", "dsp", "mve"}))
 RV32 = Registered(frozenset({"rv32", "mul"}))
 THUMB1 = Registered(frozenset({"thumb1"}))

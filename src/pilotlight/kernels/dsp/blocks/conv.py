@@ -1,16 +1,17 @@
-"""Pairs of filters at one to three pixels: `conv_s8_P_sS`, with `_fN` and `_gN` for windows of exactly N steps.
+"""Pairs of filters at one to three pixels: `conv_s8_P_sS`, with `_fN` and `_gN` for windows of exactly N steps, and
+`_i` for cores that hide loads between products.
 
-A step is four taps: two words of packed weights, or four wide ones, and two words of inputs for each pixel. Every
-instruction of a step is four bytes long, so that the first turn of the unrolled loop can start in its middle.
+A step is four taps: two words of packed weights, or four wide ones, and two words of inputs for each pixel.
 """
 
 from __future__ import annotations
 
-from pilotlight.kernels.assembly.instructions import Core, Function, MemoryOperand, RegisterList
+from pilotlight.kernels.assembly.instructions import AsmInstruction, Core, Function, MemoryOperand, RegisterList
 from pilotlight.kernels.dsp.blocks.arguments import CONV, all_fields
 from pilotlight.kernels.dsp.blocks.finish import limit, multiply, separate, shift_left
 from pilotlight.kernels.dsp.blocks.loop import rest, unrolled
 from pilotlight.kernels.dsp.blocks.names import DspBlock
+from pilotlight.kernels.dsp.blocks.order import mixed
 
 UNROLL = 4
 X, L0, L1, T0, W = (Core(n) for n in range(5))
@@ -29,6 +30,9 @@ def conv(block: DspBlock) -> Function:
     step = _step(block)
     if not block.steps:
         rest(f, Core(2), UNROLL)
+    if block.mixed and block.count == 3:  # from the first pixel on: single loads do not reach far back
+        for pointer in (Core(1), Core(3)):
+            f.add("sub", pointer, pointer, block.step)
     f.add("push", ARGUMENTS)
     f.label("pair")
     f.add("ldrd", *acc[0], f"[{W}], #8")
@@ -40,7 +44,7 @@ def conv(block: DspBlock) -> Function:
     elif block.steps:
         f.add("ldr", X, "[sp]")
         for _ in range(block.steps):
-            f.body += step.body
+            f.body += step
     else:
         _loop(f, step)
     _outputs(f, block)
@@ -69,24 +73,24 @@ def _chain(f: Function, block: DspBlock) -> None:
             f.add("smlad", b, x, L1, b)
 
 
-def _loop(f: Function, step: Function) -> None:
+def _loop(f: Function, step: list[AsmInstruction]) -> None:
     f.add("ldrd", X, T0, "[sp]")
-    unrolled(f, step.body, UNROLL, T0)
+    unrolled(f, step, UNROLL, T0)
     f.add("ldr", T0, f"[sp, #{CONV['x_end']}]")
     f.add("cmp", X, T0)
     f.add("bne", "taps")
 
 
-def _step(block: DspBlock) -> Function:
+def _step(block: DspBlock) -> list[AsmInstruction]:
     f = Function("")
-    f.add("ldrd", L0, L1, f"[{W}], #8")
+    _load(f, block, L0, L1, W)
     if block.wide:
-        f.add("ldrd", T0, T1, f"[{W}], #8")
-    order = {1: [0], 2: [1, 0], 3: [0, 2, 1]}[block.count]  # the pixel that x points to comes last and moves it on
-    base = order[-1]
+        _load(f, block, T0, T1, W)
+    order = {1: [0], 2: [1, 0], 3: [1, 2, 0] if block.mixed else [0, 2, 1]}[block.count]
+    base = order[-1]  # the pixel that x points to comes last and moves it on
     for i, p in enumerate(order):
         a, b = ACC[p]
-        f.add("ldrd", X0, X1, f"[{X}], #8" if p == base else f"[{X}, #{(p - base) * block.step}]")
+        _load(f, block, X0, X1, X, None if p == base else (p - base) * block.step)
         if block.wide:  # first filter's taps 0 1, second's; first's taps 2 3, second's
             products = [(a, X0, L0), (b, X0, L1), (a, X1, T0), (b, X1, T1)]
         else:
@@ -96,7 +100,16 @@ def _step(block: DspBlock) -> Function:
             products = [(a, X0, L0), (b, X0, T0), (a, X1, L1), (b, X1, T1)]
         for sum_, x, w in products:
             f.add("smlad", sum_, x, w, sum_)
-    return f
+    return mixed(f.body) if block.mixed else f.body
+
+
+def _load(f: Function, block: DspBlock, a: Core, b: Core, base: Core, offset: int | None = None) -> None:
+    """Two words; moves the base on where there is no offset."""
+    if not block.mixed:
+        f.add("ldrd", a, b, f"[{base}], #8" if offset is None else f"[{base}, #{offset}]")
+        return
+    for word, more in ((a, 0), (b, 4)):
+        f.add("ldr", word, f"[{base}], #4" if offset is None else f"[{base}, #{offset + more}]")
 
 
 def _outputs(f: Function, block: DspBlock) -> None:

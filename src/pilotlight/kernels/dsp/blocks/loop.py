@@ -16,8 +16,7 @@ def rest(f: Function, steps: Core, unroll: int) -> None:
 
 
 def unrolled(f: Function, step: Sequence[AsmInstruction], unroll: int, left_out: Core) -> None:
-    """A turn, from the label `taps` on, entered `left_out` steps after its start by a table of half the distances. All
-    instructions of a step are four bytes long."""
+    """A turn, from the label `taps` on, entered `left_out` steps after its start by a table of half the distances."""
     starts = ["taps", *(f"taps{n}" for n in range(1, unroll))]
     near = 4 * len(step) * (unroll - 1) + unroll <= FARTHEST
     f.add("tbb" if near else "tbh", f"[pc, {left_out}]" if near else f"[pc, {left_out}, lsl #1]")

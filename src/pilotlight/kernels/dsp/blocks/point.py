@@ -1,4 +1,4 @@
-"""Four or two filters at two pixels of a 1x1 layer: `point_s8_F`.
+"""Four or two filters at two pixels of a 1x1 layer: `point_s8_F`, with `_i` for cores that hide loads between products.
 
 Words of the two pixels, two inputs each, take turns in the patch, so that one load brings two inputs of both. Weights
 are first used as they are and then widened in place, so that with four filters eight sums, both pointers and what two

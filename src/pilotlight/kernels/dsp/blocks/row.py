@@ -1,4 +1,5 @@
-"""Filters over one row of int8 inputs: `row_s8_F`, with `_gN` and `_iN` for turns of exactly N steps.
+"""Filters over one row of int8 inputs: `row_s8_F`, with `_gN` and `_iN` for turns of exactly N steps, and `_i` for
+cores that hide loads between products.
 
 A step is four inputs. The registers that are left take one or two pairs of filters: weights are first used as they
 are, then widened in place.
@@ -14,7 +15,6 @@ from pilotlight.kernels.dsp.blocks.loop import rest, unrolled
 from pilotlight.kernels.dsp.blocks.names import DspBlock
 from pilotlight.kernels.dsp.blocks.order import mixed
 
-UNROLL = 2
 X, W, X0, X1 = (Core(n) for n in range(4))
 L0, L1 = Core(12), Core(14)
 ARGUMENTS = all_fields(ROW)
@@ -28,7 +28,7 @@ def row(block: DspBlock) -> Function:
     f.add("push", SAVED)
     f.add("ldmia", Core(0), ARGUMENTS)
     if not block.steps:
-        rest(f, Core(2), UNROLL)
+        rest(f, Core(2), _unroll(block))
     f.add("push", ARGUMENTS)
     f.add("mov", W, Core(4))
     f.label("block")
@@ -36,10 +36,10 @@ def row(block: DspBlock) -> Function:
     if block.steps:
         f.add("ldr", X, "[sp]")
         f.label("taps")
-        f.body += _turn(block, pairs)
+        f.body += _turn(block, pairs, block.steps)
     else:
         f.add("ldrd", X, X0, "[sp]")
-        unrolled(f, _step(pairs).body, UNROLL, X0)
+        unrolled(f, _turn(block, pairs, 1), _unroll(block), X0)
     f.add("ldr", L0, f"[sp, #{ROW['x_end']}]")
     f.add("cmp", X, L0)
     f.add("bne", "taps")
@@ -65,27 +65,16 @@ def row(block: DspBlock) -> Function:
     return f
 
 
-def _step(pairs: list[tuple[Core, Core]]) -> Function:
-    f = Function("")
-    f.add("ldr", X1, f"[{X}], #4")
-    f.add("sxtb16", X0, X1)
-    f.add("sxtb16", X1, X1, "ror #8")
-    for a, b in pairs:
-        f.add("ldrd", L0, L1, f"[{W}], #8")
-        f.add("smlad", a, X0, L0, a)
-        f.add("smlad", a, X1, L1, a)
-        f.add("sxtb16", L0, L0)
-        f.add("sxtb16", L1, L1)
-        f.add("smlad", b, X0, L0, b)
-        f.add("smlad", b, X1, L1, b)
-    return f
+def _unroll(block: DspBlock) -> int:
+    """Steps in a turn of a loop: fewer where there are few filters, or a block for each shift."""
+    return 4 if block.count == 8 and not block.finish.down else 2
 
 
-def _turn(block: DspBlock, pairs: list[tuple[Core, Core]]) -> list[AsmInstruction]:
+def _turn(block: DspBlock, pairs: list[tuple[Core, Core]], steps: int) -> list[AsmInstruction]:
     """Some steps: the loads of one or two pairs of filters one after another, or all loads between products."""
     f = Function("")
     spare = [(L0, L1)] if block.count == 8 else [(Core(10), Core(11)), (L0, L1)]
-    for _ in range(block.steps):
+    for _ in range(steps):
         f.add("ldr", X1, f"[{X}], #4")
         for first in range(0, len(pairs), len(spare)):
             some = list(zip(pairs[first:], spare, strict=False))
