@@ -18,13 +18,14 @@ from words import CLASSES, WORDS
 
 CHECKPOINT = Path(__file__).resolve().with_name("listen.pt")
 WINDOW, HOP, MELS = 480, 320, 40
-CHANNELS = 64
+CHANNELS, WIDE = 64, 72  # while there are bands, and after that
 STEP = 2 * HOP  # samples from one answer to the next: 40 ms
-STEPS = 16  # rows that are averaged
-SMOOTHED = 8  # answers that are averaged
+STEPS = 10  # rows that are averaged
+SMOOTHED = 10  # answers that are averaged
 THRESHOLD = 0.6
 QUIET = 5  # steps of 40 ms without a probable word, before one is found
-FRAMES = 2 * (STEPS + 8 - 1) + 4
+SEEN = 1 + 3 * 2 + 2 * 4  # rows that a row of scores is about
+FRAMES = 2 * (STEPS + SEEN - 1 - 1) + 4
 SAMPLES = HOP * (FRAMES - 1) + 512  # what one score is about: a second
 
 
@@ -48,6 +49,11 @@ def separable(apart: int, stride: int = 1) -> nn.Sequential:
     return nn.Sequential(depthwise, Layer(CHANNELS, CHANNELS, (1, 1)))
 
 
+def in_time(apart: int) -> nn.Sequential:
+    """3 rows of each channel, with one left out between them, then all channels of a row."""
+    return nn.Sequential(Layer(WIDE, WIDE, (3, 1), WIDE, dilation=(2 * apart, 1)), Layer(WIDE, WIDE, (1, 1)))
+
+
 class WordNet(nn.Module):
     """(N, 1, frames, 40) log mel energies to (N, 12, steps, 1) scores, each of a second, `often` in two frames."""
 
@@ -55,13 +61,14 @@ class WordNet(nn.Module):
         super().__init__()
         self.rows = STEPS * often
         self.stem = Layer(1, CHANNELS, (4, 8), stride=(2 // often, 4))  # 9 bands
-        self.blocks = nn.Sequential(separable(often, stride=2), *(separable(often) for _ in range(3)))  # 5 bands
-        self.bands = Layer(CHANNELS, CHANNELS, (1, 5), CHANNELS)
-        self.dropout = nn.Dropout(0.2)
-        self.scores = nn.Conv2d(CHANNELS, len(CLASSES), 1)
+        self.blocks = nn.Sequential(separable(often, stride=2), *(separable(often) for _ in range(2)))  # 5 bands
+        self.bands = nn.Sequential(Layer(CHANNELS, CHANNELS, (1, 5), CHANNELS), Layer(CHANNELS, WIDE, (1, 1)))
+        self.later = nn.Sequential(in_time(often), in_time(often))
+        self.dropout = nn.Dropout(0.1)
+        self.scores = nn.Conv2d(WIDE, len(CLASSES), 1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        scores = self.scores(self.dropout(self.bands(self.blocks(self.stem(x)))))  # of each row
+        scores = self.scores(self.dropout(self.later(self.bands(self.blocks(self.stem(x))))))  # of each row
         return F.avg_pool2d(scores, (self.rows, 1), stride=1)
 
 

@@ -1,5 +1,5 @@
-"""What training hears: the words and other speech of espeak-ng, in as many voices and manners as it has, and of two
-voices of flite.
+"""What training hears: the words and other speech of espeak-ng, in as many voices and manners as it has, of two
+voices of flite and of two of pico.
 
 Half of the words are spoken again by another throat: resonances moved, and the voice replaced by one made here.
 """
@@ -7,6 +7,7 @@ Half of the words are spoken again by another throat: resonances moved, and the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.signal import lfilter
 
 from sounds import Random
 from voices import ACCENTS, HELD_OUT, RATE, Voice, say, variants
-from words import SAID, WORDS, sentences, word_list
+from words import SAID, WORDS, near, sentences, word_list
 
 FOLDER = Path("build/listen")
 LANGUAGES = ("de", "sv", "nb", "it", "pt-br", "cs", "ro", "cy")  # whose sounds are near to English ones
@@ -43,7 +44,7 @@ def word_line(rng: Random, word: str, names: Sequence[str]) -> tuple[str, Voice]
 def espeak(names: Sequence[str], each: int, texts: int, seed: int) -> list[Group]:
     """Every word `each` times, and other speech, in random voices of espeak-ng."""
     rng = np.random.default_rng(seed)
-    others = [*word_list(seed, texts), *sentences("GFDL-1.3", "LGPL-2.1", "Artistic")[: texts // 2]]
+    others = [*near() * 4, *word_list(seed, texts), *sentences("GFDL-1.3", "LGPL-2.1", "Artistic")[: texts // 2]]
     lines = [word_line(rng, word, names) for word in WORDS for _ in range(each)]
     for text in others:
         language = str(rng.choice(LANGUAGES)) if rng.random() < 0.15 else None
@@ -51,13 +52,13 @@ def espeak(names: Sequence[str], each: int, texts: int, seed: int) -> list[Group
     return _groups(rng, lines, each)
 
 
-def flite(names: Sequence[str], each: int, texts: int, seed: int) -> list[Group]:
-    """The same in voices of flite, which were put together from what people said."""
+def recorded(synthesizer: str, names: Sequence[str], each: int, texts: int, seed: int) -> list[Group]:
+    """The same in voices that were put together from what people said."""
     rng = np.random.default_rng(seed)
     others = [*word_list(seed, texts), *sentences("GFDL-1.3", "LGPL-2.1")[-texts // 2 :]]
     said = [f"{word}{rng.choice(MARKS)}" for word in WORDS for _ in range(each)]
     lines = [
-        (text, Voice("flite", str(rng.choice(names)), rng.uniform(0.75, 1.35), rng.uniform(0.7, 1.4)))
+        (text, Voice(synthesizer, str(rng.choice(names)), rng.uniform(0.7, 1.35), rng.uniform(0.7, 1.4)))
         for text in (*said, *others)
     ]
     return _groups(rng, lines, each)
@@ -65,9 +66,17 @@ def flite(names: Sequence[str], each: int, texts: int, seed: int) -> list[Group]
 
 def _groups(rng: Random, lines: Sequence[tuple[str, Voice]], each: int) -> list[Group]:
     """What is said of each word, then other speech; half of the words and some of the rest from another throat."""
-    said = [revoiced(rng, x) if rng.random() < (0.5 if len(x) < RATE else 0.2) else x for x in say(lines)]
+    said = say(lines)
+    other = rng.random(len(said)) < [0.5 if len(x) < RATE else 0.2 for x in said]
+    seeds = rng.integers(1 << 62, size=len(said))
+    with ProcessPoolExecutor(2) as pool:
+        said = list(pool.map(_perhaps_revoiced, said, other, seeds, chunksize=64))
     words = [said[i * each : (i + 1) * each] for i in range(len(WORDS))]
     return [*words, said[each * len(WORDS) :]]
+
+
+def _perhaps_revoiced(x: np.ndarray, other: bool, seed: int) -> np.ndarray:
+    return revoiced(np.random.default_rng(seed), x) if other else x
 
 
 def kept(name: str, make: Callable[[], list[Group]]) -> tuple[list[Group], Group]:
@@ -93,7 +102,11 @@ def of_espeak() -> tuple[list[Group], Group]:
 
 
 def of_flite() -> tuple[list[Group], Group]:
-    return kept("flite", lambda: flite(("awb", "rms"), 260, 900, seed=9))
+    return kept("flite", lambda: recorded("flite", ("awb", "rms"), 400, 900, seed=9))
+
+
+def of_pico() -> tuple[list[Group], Group]:
+    return kept("pico", lambda: recorded("pico", ("en-US", "en-GB"), 400, 900, seed=10))
 
 
 def held_out() -> tuple[list[Group], Group]:

@@ -1,14 +1,16 @@
-"""Trains the network on speech of espeak-ng and two voices of flite, from a fixed seed, and writes listen.pt.
+"""Trains the network on speech of espeak-ng, flite and pico, from a fixed seed, then again with other speech that it
+took for words, and writes listen.pt.
 
-    python examples/listen/train.py     # two hours of one core; what was made and learnt is kept in build/listen
-
-First with espeak-ng alone, varied as much as can be understood; then with both, as people and rooms usually are.
+    python examples/listen/train.py     # an hour and a half; what was made and learnt is kept in build/listen
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,44 +18,13 @@ import torch.nn.functional as F
 
 import sounds
 from model import CHECKPOINT, SAMPLES, WordNet, front_end
-from speech import FOLDER, Group, held_out, of_espeak, of_flite
+from speech import FOLDER, Group, held_out, of_espeak, of_flite, of_pico
 from windows import Conditions, windows
+from words import WORDS
 
 BATCH = 96
 KEPT = 0.999  # of the mean weights in each step
-Range = tuple[float, float]
-
-
-def of_both() -> tuple[list[Group], Group]:
-    """espeak-ng's speech, and flite's three times, of which there is less."""
-    (words, others), (more, more_others) = of_espeak(), of_flite()
-    return [a + 3 * b for a, b in zip(words, more, strict=True)], others + 3 * more_others
-
-
-@dataclass(frozen=True)
-class Part:
-    """Windows to train with."""
-
-    name: str
-    speech: Callable[[], tuple[list[Group], Group]]
-    seeds: tuple[int, int]  # of noises and of windows
-    counts: tuple[int, int, int]  # windows of each word, of other speech, of none
-    snr: Range
-    loudness: Range  # dB below full scale
-    ring: Range  # seconds
-    response: float  # dB of the microphone
-    size: Range  # of the speaker
-
-    def data(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Features and classes, made once."""
-        file = FOLDER / f"{self.name}.pt"
-        if not file.exists():
-            words, others = self.speech()
-            noises = sounds.Bank(self.seeds[0], sounds.TRAINING, others, seconds=120)
-            how = Conditions(noises, self.snr, self.loudness, self.ring, self.response, self.size)
-            x, y = windows(self.seeds[1], words, others, SAMPLES, self.counts, how)
-            torch.save((features(x), torch.from_numpy(y)), file)
-        return torch.load(file, weights_only=True)
+Windows = tuple[torch.Tensor, torch.Tensor]  # features and classes
 
 
 @dataclass(frozen=True)
@@ -61,16 +32,67 @@ class Stage:
     """What is learnt at a time, and how."""
 
     name: str
-    windows: Part
     epochs: int
     rate: float
     rising: float  # share of the steps in which the rate rises
-    strength: float  # of what varies the features
 
 
-HARD = Part("hard", of_espeak, (5, 3), (6000, 42000, 8000), (-2, 32), (6, 46), (0.08, 0.6), 4.0, (0.82, 1.22))
-USUAL = Part("usual", of_both, (7, 8), (4500, 30000, 5000), (4, 35), (8, 40), (0.08, 0.45), 3.0, (0.85, 1.3))
-STAGES = (Stage("hard", HARD, 24, 6e-3, 0.15, 1.0), Stage("usual", USUAL, 8, 3e-3, 0.1, 0.6))
+USUAL = Stage("usual", 22, 6e-3, 0.15)
+AGAIN = Stage("again", 8, 2e-3, 0.1)
+STRENGTH = 0.8  # of what varies the features
+PARTS = 8  # of the windows, each made alone
+COUNTS = (875, 5600, 875)  # windows of each word, of other speech, of none, in a part
+TRIED = 14000  # windows of other speech in a part, of which the ones that are taken for words are kept
+TAKEN = 0.15  # the probability of a word that does it
+
+
+def conditions(seed: int, others: Group) -> Conditions:
+    """Rooms, noises and microphones as they usually are."""
+    noises = sounds.Bank(seed, sounds.TRAINING, others, seconds=120)
+    return Conditions(noises, snr=(2, 35), loudness=(8, 42), ring=(0.08, 0.5), response=3.5, size=(0.84, 1.25))
+
+
+def usual_windows(k: int) -> Path:
+    """Features and classes, made once."""
+    file = FOLDER / f"windows-{k}.pt"
+    if not file.exists():
+        words, others = all_speech()
+        x, y = windows(200 + k, words, others, SAMPLES, COUNTS, conditions(100 + k, others))
+        torch.save((features(x), torch.from_numpy(y)), file)
+    return file
+
+
+def mistaken_windows(k: int) -> Path:
+    """Other speech that the network takes for a word."""
+    file = FOLDER / f"mistaken-{k}.pt"
+    if not file.exists():
+        torch.set_num_threads(1)
+        words, others = all_speech()
+        net = WordNet()
+        net.load_state_dict(torch.load(FOLDER / f"{USUAL.name}.pt", weights_only=True))
+        x, y = windows(400 + k, words, others, SAMPLES, (0, TRIED, 0), conditions(300 + k, others))
+        inputs = features(x)
+        taken = F.softmax(scores(net.eval(), inputs), 1)[:, : len(WORDS)].amax(1) > TAKEN
+        torch.save((inputs[taken], torch.from_numpy(y)[taken]), file)
+    return file
+
+
+def made(make: Callable[[int], Path]) -> Windows:
+    """All parts, two at a time."""
+    all_speech()
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        files = list(pool.map(make, range(PARTS)))
+    inputs, labels = zip(*(torch.load(file, weights_only=True) for file in files), strict=True)
+    return torch.cat(inputs), torch.cat(labels)
+
+
+def all_speech() -> tuple[list[Group], Group]:
+    """espeak-ng's speech, and that of voices of people twice, of which there is less."""
+    (words, others), *people = of_espeak(), of_flite(), of_pico()
+    for more, more_others in people:
+        words = [a + 2 * b for a, b in zip(words, more, strict=True)]
+        others = others + 2 * more_others
+    return words, others
 
 
 def features(samples: np.ndarray) -> torch.Tensor:
@@ -82,7 +104,7 @@ def features(samples: np.ndarray) -> torch.Tensor:
     return torch.cat(parts)
 
 
-def to_test() -> tuple[torch.Tensor, torch.Tensor]:
+def to_test() -> Windows:
     """Features and classes of voices of espeak-ng that training does not hear."""
     words, others = held_out()
     how = Conditions(sounds.Bank(6, sounds.TRAINING, others), (5, 30), (10, 40), (0.1, 0.4), 3.0, (0.95, 1.05))
@@ -125,15 +147,14 @@ def varied(x: torch.Tensor, strength: float) -> torch.Tensor:
     return x
 
 
-def accuracy(net: WordNet, x: torch.Tensor, labels: torch.Tensor) -> float:
+def scores(net: WordNet, x: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
-        found = [net(part.float().unsqueeze(1))[:, :, 0, 0].argmax(1) for part in x.split(256)]
-    return float((torch.cat(found) == labels).float().mean())
+        return torch.cat([net(part.float().unsqueeze(1))[:, :, 0, 0] for part in x.split(256)])
 
 
-def train(net: WordNet, stage: Stage, held: tuple[torch.Tensor, torch.Tensor]) -> WordNet:
+def train(net: WordNet, stage: Stage, data: Windows, held: Windows) -> WordNet:
     """The mean of the weights over the last steps. A run that was interrupted goes on after its last epoch."""
-    inputs, labels = stage.windows.data()
+    inputs, labels = data
     print(f"{stage.name}: {len(inputs)} windows", flush=True)
     net = net.to(memory_format=torch.channels_last)
     mean = torch.optim.swa_utils.AveragedModel(
@@ -155,7 +176,7 @@ def train(net: WordNet, stage: Stage, held: tuple[torch.Tensor, torch.Tensor]) -
         order, total = torch.randperm(len(inputs)), 0.0
         for i in range(steps):
             batch = order[i * BATCH : (i + 1) * BATCH]
-            x = varied(inputs[batch].float(), stage.strength).unsqueeze(1).contiguous(memory_format=torch.channels_last)
+            x = varied(inputs[batch].float(), STRENGTH).unsqueeze(1).contiguous(memory_format=torch.channels_last)
             loss = F.cross_entropy(net(x)[:, :, 0, 0], labels[batch], label_smoothing=0.05)
             optimizer.zero_grad()
             loss.backward()
@@ -164,18 +185,21 @@ def train(net: WordNet, stage: Stage, held: tuple[torch.Tensor, torch.Tensor]) -
             mean.update_parameters(net)
             total += loss.item()
         mean.eval()
-        right = accuracy(mean.module, *held)
+        right = (scores(mean.module, held[0]).argmax(1) == held[1]).float().mean()
         print(f"epoch {epoch}: loss {total / steps:.3f}, {right:.2%} of unheard voices of espeak-ng", flush=True)
         torch.save([epoch + 1, *(part.state_dict() for part in parts)], state)
+        torch.save(mean.module.state_dict(), FOLDER / f"{stage.name}.pt")
     return mean.module
 
 
 def main() -> None:
     torch.set_num_threads(1)  # the order of sums, and so the weights, must not depend on the machine's cores
     torch.manual_seed(0)
-    net, held = WordNet(), to_test()
-    for stage in STAGES:
-        net = train(net, stage, held)
+    net, held, data = WordNet(), to_test(), made(usual_windows)
+    net = train(net, USUAL, data, held)
+    more = made(mistaken_windows)
+    data = torch.cat([data[0], more[0]]), torch.cat([data[1], more[1]])
+    net = train(net, AGAIN, data, held)
     torch.save(net.state_dict(), CHECKPOINT)
 
 

@@ -1,6 +1,7 @@
-"""Words from speech synthesizers, as 16 kHz samples: espeak-ng to train with, flite and festival to test with.
+"""Words from speech synthesizers, as 16 kHz samples: espeak-ng, flite and pico to train with, festival to test with.
 
     apt install espeak-ng flite festival festvox-kallpc16k festvox-kdlpc16k festvox-us-slt-hts wamerican
+    pip install ttspico==0.3.2
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import wave
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from math import gcd
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 from scipy.signal import resample_poly
@@ -59,12 +62,32 @@ def _say(line: tuple[str, Voice]) -> np.ndarray:
         pitch, pace = round(np.clip(50 * voice.pitch, 0, 99)), round(170 * voice.pace)
         command = ["espeak-ng", "-v", voice.name, "-p", str(pitch), "-s", str(pace), "-z", "--stdout", text]
         return read_wav(subprocess.run(command, capture_output=True, check=True).stdout)
+    if voice.synthesizer == "pico":
+        return _pico(text, voice)
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "said.wav"
         mean = {"kal16": 95, "awb": 130, "rms": 95, "slt": 170}[voice.name] * voice.pitch
         options = ["--setf", f"duration_stretch={1 / voice.pace:.3f}", "--setf", f"int_f0_target_mean={mean:.1f}"]
         subprocess.run(["flite", "-voice", voice.name, *options, "-t", text, "-o", str(target)], check=True)
         return read_wav(target.read_bytes())
+
+
+def _pico(text: str, voice: Voice) -> np.ndarray:
+    """SVOX Pico's voice of a language, which gives 16 kHz; one text at a time."""
+    with _PICO_LOCK:
+        engine = _pico_engine(voice.name)
+        engine.rate, engine.pitch, engine.volume = round(100 * voice.pace), round(100 * voice.pitch), 50
+        return np.frombuffer(engine.speak(text), "<i2").astype(np.float32) / 32768
+
+
+_PICO_LOCK = Lock()
+
+
+@cache
+def _pico_engine(language: str):
+    from ttspico import TtsEngine
+
+    return TtsEngine(language)
 
 
 def _festival(lines: Sequence[tuple[str, Voice]]) -> list[np.ndarray]:

@@ -32,12 +32,15 @@ awful all odd stock top step stab staff star spot shop stalk store gold girl goa
 yesterday nobody uphill online offer office goal gopher notice nomad upper yesterdays""".split()  # noqa: SIM905
 
 
+def near() -> list[str]:
+    return [w for w in NEAR if not ALIKE.fullmatch(w)]
+
+
 def word_list(seed: int, count: int) -> list[str]:
     """Random words of Debian's `wamerican`, and all near ones."""
     lines = Path("/usr/share/dict/words").read_text().split()
     lower = [w for w in lines if re.fullmatch("[a-z]{2,9}", w) and not ALIKE.fullmatch(w)]
-    near = [w for w in NEAR if not ALIKE.fullmatch(w)]
-    return [*near, *(str(w) for w in np.random.default_rng(seed).choice(lower, count, replace=False))]
+    return [*near(), *(str(w) for w in np.random.default_rng(seed).choice(lower, count, replace=False))]
 
 
 def sentences(*licences: str) -> list[str]:
