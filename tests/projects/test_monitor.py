@@ -128,12 +128,17 @@ def test_ctrl_c_ends_it(faulty: Path, tmp_path: Path) -> None:
     built(node)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "pilotlight", "monitor", str(node)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, preexec_fn=_heed_ctrl_c)
     assert process.stdout is not None
     assert process.stdout.readline().startswith("output scores")
     process.send_signal(signal.SIGINT)
     process.stdout.read()
     assert process.wait(20) == 0
+
+
+def _heed_ctrl_c() -> None:
+    """Tests that run in the background ignore it, and so would what they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 # ---- a board on a line ----
