@@ -11,7 +11,7 @@ Named = Core | Quad
 
 
 def movable(body: Sequence[AsmInstruction], ahead: int) -> Iterator[int]:
-    """Of the first `ahead` instructions those that may go before all that are in front of them."""
+    """Of the first `ahead` instructions those that may go before all that precede them."""
     read, written = set[Named](), set[Named]()
     for index, instruction in enumerate(body[:ahead]):
         reads, writes = uses(instruction)

@@ -64,7 +64,7 @@ def _start(block: Dot) -> Iterator[str]:
 
 
 def _turn(t: HeliumFunction, block: Dot, loads: Iterator[str]) -> None:
-    """Products, and between them the loads behind the first three."""
+    """Products, and between them the loads after the first three."""
     for product, room in _products(block):
         t.write(product)
         for load in islice(loads, room):
@@ -76,7 +76,7 @@ def _far(block: Dot) -> bool:
 
 
 def _loads(block: Dot) -> Iterator[str]:
-    """In the order in which registers become free: weights in turn, inputs of the next chunk behind the last use of
+    """In the order in which registers become free: weights in turn, inputs of the next chunk after the last use of
     those before, or into another register."""
     weight = 0
 

@@ -22,7 +22,7 @@ typedef struct {
 /* Blocks of four filters. The stream of a block: four sums to start from, for each input four weights by bytes, four
  * multipliers. The assembly knows the order of fields. */
 typedef struct {
-    const int8_t *x_end; // behind the last input
+    const int8_t *x_end; // after the last input
     int32_t count;       // of inputs, below zero
     const int32_t *w;
     const int32_t *w_end;
