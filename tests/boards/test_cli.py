@@ -230,7 +230,12 @@ def test_a_long_stage_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
             time.sleep(0.01)
             stage.done(4, 10)
             seen += capsys.readouterr().err
+        while "finishing" not in seen:
+            time.sleep(0.01)
+            stage.done(10, 10)
+            seen += capsys.readouterr().err
     assert "working ..." in seen and "working: 4 of 10, about 0 s left" in seen
+    assert "working: 10 of 10, finishing\n" in seen
 
 
 def test_summaries_name_the_memory_that_holds_the_weights(tmp_path: Path) -> None:

@@ -144,7 +144,9 @@ class ProgressStage:
         count, of = self._progress
         before, since = self._first
         text = f"{self.text}: {count} of {of}"
-        if count > before:
+        if count == of:
+            text += ", finishing"
+        elif count > before:
             left = (time.monotonic() - since) / (count - before) * (of - count)
             text += f", about {left:.0f} s left"
         return text
