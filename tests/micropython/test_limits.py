@@ -131,11 +131,11 @@ print(failed, a.shape, a.sum().item() == torch.arange(30000.).sum().item())
 
 
 LONG = {
-    "a matrix product": "torch.ones(2000, 2000) @ torch.ones(2000, 2000)",
-    "a convolution": "torch.conv2d(torch.ones(4, 64, 128, 128), torch.ones(256, 64, 5, 5))",
+    "a matrix product": "torch.ones(4000, 4000) @ torch.ones(4000, 4000)",
+    "a convolution": "torch.conv2d(torch.ones(4, 64, 128, 128), torch.ones(256, 64, 13, 13))",
     "a sum of broadcast": "[torch.ones(20000, 1).expand(20000, 20000).sum() for _ in range(100)]",
     "a pointwise loop": "[torch.sin(torch.ones(200000)) for _ in range(10000)]",
-    "a sort": "torch.randperm(3000000).sort()",
+    "a sort": "torch.randperm(10000000).sort()",
     "a loop of texts": "[repr(torch.rand(30, 30)) for _ in range(100000)]",
     "a cumulative sum": "[torch.ones(1000000).cumsum(0) for _ in range(1000)]",
     "a softmax": "[torch.ones(1000, 1000).softmax(1) for _ in range(1000)]",
