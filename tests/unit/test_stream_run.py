@@ -14,6 +14,7 @@ from torch import nn
 import pilotlight as pl
 from pilotlight.report.streaming import timeline_tables
 from pilotlight.report.waves import stream_pictures
+from pilotlight.session.streaming import features
 from pilotlight.stream import stream
 from support.c_compilers import STRICT, compile_c
 from support.command_line import call_error, call_json
@@ -66,6 +67,28 @@ def test_a_recording_on_a_board(heard: list[str], tmp_path: Path) -> None:
     found["board"] = "the board"
     (table,) = timeline_tables(found)
     assert list(table.columns[0].cells)[-1] == "0.025 s" and str(table.columns[2].header) == "PyTorch"
+
+
+def test_a_time_line_tells_when_a_frame_comes_out(tmp_path: Path) -> None:
+    """Frame k needs the samples up to 4 k + 20, as soon as the step of 8 samples that has the last of them is there."""
+    torch.manual_seed(0)
+    net = nn.Conv1d(1, 2, 20, stride=4).eval()
+    session = pl.run(stream(pl.capture(net, (torch.randn(1, 1, 80),)), -1, 8), board="host")
+    assert session.match and session.timeline is not None
+    assert session.timeline["samples"] == [-(-(4 * k + 20) // 8) * 8 for k in range(16)]
+
+
+def test_features_are_those_of_the_first_layer() -> None:
+    """What a picture shows is computed without the layers after it, which have states of their own."""
+    torch.manual_seed(0)
+    first = nn.Conv1d(1, 6, 8, stride=4)
+    net = nn.Sequential(first, nn.ReLU(), nn.Conv1d(6, 2, 3), nn.ReLU(), nn.Conv1d(2, 2, 5)).eval()
+    sound = torch.randn(1, 1, 160)
+    build = pl.compile(stream(pl.capture(net, (sound,)), -1, 8), board="host")
+    rows = features(build, [[part] for part in sound.split(8, -1)])
+    assert rows is not None
+    with torch.no_grad():
+        torch.testing.assert_close(torch.tensor(rows)[1:], first(sound)[0].T, atol=1e-5, rtol=1e-5)
 
 
 def test_padding_in_a_window_is_a_warning_that_names_the_layer(heard: list[str]) -> None:

@@ -63,13 +63,14 @@ def _add_counted(grid: Table, stream: dict[str, Any], clock_hz: int | None) -> N
 
 
 def timeline_tables(figures: dict[str, Any]) -> list[Table]:
-    """The answers over time, the board's next to PyTorch's: where they change, and a few of the others."""
+    """The answers over time, the board's next to PyTorch's: where they change, and a few of the others, each with how
+    much of the recording had been heard."""
     line = figures.get("timeline")
     if not line or not line["samples"]:
         return []
     grid = table()
-    for head in ("at", figures["board"], figures.get("truth", "PyTorch"), "largest difference"):
-        grid.add_column(head, justify="right" if head == "at" else "left")
+    for head in ("after", figures["board"], figures.get("truth", "PyTorch"), "largest difference"):
+        grid.add_column(head, justify="right" if head == "after" else "left")
     for k in _shown(line["answers"], line["truth"]):
         at = line["samples"][k]
         when = f"{at / line['rate']:.3f} s" if line["rate"] else f"{at:g}"

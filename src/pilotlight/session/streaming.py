@@ -11,16 +11,24 @@ from pilotlight.capture.reference import variations
 from pilotlight.compiler import Build
 from pilotlight.figures.build import figures
 from pilotlight.figures.streaming import load_figures
-from pilotlight.graph import Graph
-from pilotlight.graph.evaluate import evaluate, evaluate_runs, trace
+from pilotlight.graph import Graph, Port
+from pilotlight.graph.evaluate import evaluate, evaluate_runs
 from pilotlight.graph.streaming import FRAMES, LATEST, WINDOW, Streaming
 from pilotlight.measure.compare import OutputMatch, Truth, identical, same_numbers
 from pilotlight.measure.profile import profile
+from pilotlight.passes.clean import remove_dead
 from pilotlight.passes.pipeline import optimize
 from pilotlight.session.accuracy import agreement, snr_db
 from pilotlight.session.matching import ROUNDING, same_bits
 from pilotlight.session.result import Session
-from pilotlight.stream.recordings import RecordingReference, Steps, over_recording, put_together, steps_of
+from pilotlight.stream.recordings import (
+    RecordingReference,
+    Steps,
+    compared_steps,
+    over_recording,
+    put_together,
+    steps_of,
+)
 
 Recordings = list[list[torch.Tensor]]
 MOST_STEPS, MOST_FEATURES = 512, 96  # of which a picture is made
@@ -57,6 +65,8 @@ def run_stream(
             results.append(outputs)
         running.reset()
         again = running.flat(steps[0][0])
+        if progress is not None:
+            progress(total + 1, total + 1)
         repeated = all(identical(a, b) for a, b in zip(again, results[0][0], strict=True))
     outputs = [put_together(streaming, rows) for rows in results]
     reference = RecordingReference(model.truth, streaming)
@@ -89,15 +99,27 @@ def features(build: Build, steps: Steps) -> list[list[float]] | None:
     if streaming.features is None or len(steps) > MOST_STEPS:
         return None
     name, axis = streaming.features
-    (value,) = (v for node in build.graph.nodes for v in node.outputs if v.name == name)
-    carried: dict[str, torch.Tensor] = {}
     rows: list[list[float]] = []
-    for inputs in steps:
-        values, _ = trace(build.graph, inputs, carried)
-        carried = {state.name: values[state.next].clone() for state in build.graph.states}
-        frames = values[value].movedim(axis, 0)
+    for (value,) in evaluate_runs(_up_to(build.graph, name), steps):
+        frames = value.movedim(axis, 0)
         rows += frames.reshape(len(frames), -1)[:, :MOST_FEATURES].double().tolist()
     return rows
+
+
+def _up_to(graph: Graph, name: str) -> Graph:
+    """The part of a graph that makes this value, with the states that it needs."""
+    part = graph.clone()
+    (value,) = (v for node in part.nodes for v in node.outputs if v.name == name)
+    part.outputs = [Port(name, value, value.shape)]
+    nodes, states, part.states = part.nodes, part.states, []
+    while True:
+        part.nodes = list(nodes)
+        remove_dead(part)
+        read = part.leaving() | {v for node in part.nodes for v in node.inputs}
+        needed = [state for state in states if state.value in read]
+        if len(needed) == len(part.states):
+            return part
+        part.states = needed
 
 
 def put_together_lengths(streaming: Streaming, steps: Sequence[Steps]) -> None:
@@ -174,16 +196,16 @@ def _apart(streaming: Streaming, truth: Truth, outputs: list[list[torch.Tensor]]
 def timeline(
     streaming: Streaming, recording: Sequence[torch.Tensor], results: Steps, truth: Truth
 ) -> dict[str, Any] | None:
-    """The first output over time next to PyTorch's: what a table prints and a page draws."""
-    from pilotlight.stream.recordings import compared_steps
-
+    """The first output over time next to PyTorch's, each answer with the samples that were heard when it came: what a
+    table prints and a page draws."""
     output, got = streaming.outputs[0], put_together(streaming, results)[0]
     want = truth.single[0][0]
     if got.shape != want.shape:
         return None
     if output.kind == FRAMES:
         got, want = (x.movedim(output.axis, 0) for x in (got, want))
-        samples = [(output.warm + k) * output.samples for k in range(len(got))]
+        first = output.warm - output.offset
+        samples = [((first + k) // output.frames + 1) * streaming.hop for k in range(len(got))]
     else:
         samples = [(n + 1) * streaming.hop for n in compared_steps(streaming, output, len(results))]
     wave = recording[0].movedim(streaming.axis, 0).reshape(recording[0].shape[streaming.axis], -1)[:, 0]
