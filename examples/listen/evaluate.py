@@ -2,7 +2,8 @@
 
     python examples/listen/evaluate.py                 # PyTorch's float model; makes an hour and a half of sound first
     python examples/listen/evaluate.py --int8          # the stream in int8, as it was compiled for this computer
-    python examples/listen/evaluate.py --choosing      # on the voices that the threshold was chosen with
+    python examples/listen/evaluate.py --small         # the small network
+    python examples/listen/evaluate.py --choosing      # on the voices that the thresholds were chosen with
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import model
 import pilotlight as pl
 import unheard
-from model import STEP, Listen, WordNet, front_end, listen
+from model import STEP, Listen, WordNet, front_end, listen, small
 from words import WORDS
 
 WINDOW = listen()[1][0].shape[1]
@@ -74,13 +74,11 @@ def found_in(answers: Answers, samples: np.ndarray, seconds: int = 60) -> list[t
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoint", nargs="?", default=model.CHECKPOINT)
-    parser.add_argument("--choosing", action="store_true")
-    parser.add_argument("--int8", action="store_true")
+    for option in ("--int8", "--small", "--choosing"):
+        parser.add_argument(option, action="store_true")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    model.CHECKPOINT = given.checkpoint
-    module, _ = listen()
+    module, _ = small() if given.small else listen()
     data = unheard.kept(given.choosing)
     if not given.int8:
         windows(module.net, data)

@@ -7,6 +7,7 @@ weights it can also answer after each frame, every 320 samples: what was the nex
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -16,17 +17,28 @@ from torch import nn
 from pilotlight.nn import LogMel
 from words import CLASSES, WORDS
 
-CHECKPOINT = Path(__file__).resolve().with_name("listen.pt")
+FOLDER = Path(__file__).resolve().parent
 WINDOW, HOP, MELS = 480, 320, 40
-CHANNELS, WIDE = 64, 72  # while there are bands, and after that
 STEP = 2 * HOP  # samples from one answer to the next: 40 ms
 STEPS = 10  # rows that are averaged
-SMOOTHED = 10  # answers that are averaged
-THRESHOLD = 0.6
-QUIET = 5  # steps of 40 ms without a probable word, before one is found
+SMOOTHED = 14  # answers that are averaged
+QUIET = 5  # steps of 40 ms in which a word is not probable, before it is found again
 SEEN = 1 + 3 * 2 + 2 * 4  # rows that a row of scores is about
 FRAMES = 2 * (STEPS + SEEN - 1 - 1) + 4
 SAMPLES = HOP * (FRAMES - 1) + 512  # what one score is about: a second
+
+
+@dataclass(frozen=True)
+class Size:
+    """Channels while there are bands, and after that; the trained weights, and how probable a word that is found is."""
+
+    channels: int
+    wide: int
+    checkpoint: Path
+    threshold: float
+
+
+LARGE, SMALL = Size(128, 192, FOLDER / "listen.pt", 0.55), Size(64, 72, FOLDER / "small.pt", 0.6)
 
 
 class Layer(nn.Module):
@@ -41,31 +53,30 @@ class Layer(nn.Module):
         return F.relu(self.norm(self.conv(x)))
 
 
-def separable(apart: int, stride: int = 1) -> nn.Sequential:
-    """3 rows x 3 bands of each channel, then all channels of a place; padded in frequency only."""
-    depthwise = Layer(
-        CHANNELS, CHANNELS, (3, 3), CHANNELS, stride=(1, stride), padding=(0, 1), dilation=(apart, 1)
-    )
-    return nn.Sequential(depthwise, Layer(CHANNELS, CHANNELS, (1, 1)))
+def separable(n: int, apart: int, stride: int = 1) -> nn.Sequential:
+    """3 rows x 3 bands of each of n channels, then all channels of a place; padded in frequency only."""
+    depthwise = Layer(n, n, (3, 3), n, stride=(1, stride), padding=(0, 1), dilation=(apart, 1))
+    return nn.Sequential(depthwise, Layer(n, n, (1, 1)))
 
 
-def in_time(apart: int) -> nn.Sequential:
-    """3 rows of each channel, with one left out between them, then all channels of a row."""
-    return nn.Sequential(Layer(WIDE, WIDE, (3, 1), WIDE, dilation=(2 * apart, 1)), Layer(WIDE, WIDE, (1, 1)))
+def in_time(n: int, apart: int) -> nn.Sequential:
+    """3 rows of each of n channels, with one left out between them, then all channels of a row."""
+    return nn.Sequential(Layer(n, n, (3, 1), n, dilation=(2 * apart, 1)), Layer(n, n, (1, 1)))
 
 
 class WordNet(nn.Module):
     """(N, 1, frames, 40) log mel energies to (N, 12, steps, 1) scores, each of a second, `often` in two frames."""
 
-    def __init__(self, often: int = 1) -> None:
+    def __init__(self, size: Size, often: int = 1) -> None:
         super().__init__()
+        n, wide = size.channels, size.wide
         self.rows = STEPS * often
-        self.stem = Layer(1, CHANNELS, (4, 8), stride=(2 // often, 4))  # 9 bands
-        self.blocks = nn.Sequential(separable(often, stride=2), *(separable(often) for _ in range(2)))  # 5 bands
-        self.bands = nn.Sequential(Layer(CHANNELS, CHANNELS, (1, 5), CHANNELS), Layer(CHANNELS, WIDE, (1, 1)))
-        self.later = nn.Sequential(in_time(often), in_time(often))
+        self.stem = Layer(1, n, (4, 8), stride=(2 // often, 4))  # 9 bands
+        self.blocks = nn.Sequential(separable(n, often, stride=2), *(separable(n, often) for _ in range(2)))  # 5 bands
+        self.bands = nn.Sequential(Layer(n, n, (1, 5), n), Layer(n, wide, (1, 1)))
+        self.later = nn.Sequential(in_time(wide, often), in_time(wide, often))
         self.dropout = nn.Dropout(0.1)
-        self.scores = nn.Conv2d(WIDE, len(CLASSES), 1)
+        self.scores = nn.Conv2d(wide, len(CLASSES), 1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         scores = self.scores(self.dropout(self.later(self.bands(self.blocks(self.stem(x))))))  # of each row
@@ -80,38 +91,43 @@ def front_end() -> LogMel:
 class Listen(nn.Module):
     """(N, samples) in -1..1 to the word that is found in each step, or -1, and how probable each class is.
 
-    A word is found in the step in which it becomes probable, if none has been for `QUIET` steps: int64 (N, steps) and
+    A word is found in the step in which it becomes probable, if it has not been for `QUIET` steps: int64 (N, steps) and
     (N, 12, steps), averages over the last few steps. `often`: 1 for steps of 640 samples, 2 for 320.
     """
 
-    def __init__(self, often: int = 1) -> None:
+    def __init__(self, size: Size, often: int = 1) -> None:
         super().__init__()
         self.features = front_end()
-        self.net = WordNet(often)
-        self.smoothed, self.quiet = SMOOTHED * often, QUIET * often
+        self.net = WordNet(size, often)
+        self.smoothed, self.quiet, self.threshold = SMOOTHED * often, QUIET * often, size.threshold
 
     def forward(self, samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         scores = self.net(self.features(samples).transpose(1, 2).unsqueeze(1))
         probable = F.avg_pool1d(F.softmax(scores, 1).squeeze(3), self.smoothed, stride=1)
-        best, word = probable[:, : len(WORDS)].max(1)  # (N, steps)
-        lately = F.max_pool1d(best, self.quiet, stride=1)[:, :-1]  # of the steps before
-        best, word = best[:, self.quiet :], word[:, self.quiet :]
-        found = (best >= THRESHOLD) & (lately < THRESHOLD)
-        return torch.where(found, word, -1), probable[:, :, self.quiet :]
+        words = probable[:, : len(WORDS)]
+        lately = F.max_pool1d(words, self.quiet, stride=1)[:, :, :-1]  # of the steps before
+        new = torch.where(lately < self.threshold, words[:, :, self.quiet :], 0.0)
+        best, word = new.max(1)  # (N, steps)
+        return torch.where(best >= self.threshold, word, -1), probable[:, :, self.quiet :]
 
 
-def trained(often: int) -> tuple[Listen, tuple[torch.Tensor]]:
-    """The trained network and two seconds of silence."""
-    module = Listen(often)
-    module.net.load_state_dict(torch.load(CHECKPOINT, weights_only=True))
+def trained(size: Size, often: int = 1) -> tuple[Listen, tuple[torch.Tensor]]:
+    """A trained network and two seconds of silence."""
+    module = Listen(size, often)
+    module.net.load_state_dict(torch.load(size.checkpoint, weights_only=True))
     return module.eval(), (torch.zeros(1, SAMPLES + (SMOOTHED + QUIET + 10) * STEP),)
 
 
 def listen() -> tuple[Listen, tuple[torch.Tensor]]:
-    """An answer every 640 samples, 40 ms."""
-    return trained(1)
+    """The large network, an answer every 640 samples, 40 ms."""
+    return trained(LARGE)
 
 
-def listen_often() -> tuple[Listen, tuple[torch.Tensor]]:
-    """An answer every 320 samples, 20 ms."""
-    return trained(2)
+def small() -> tuple[Listen, tuple[torch.Tensor]]:
+    """The small network, an answer every 640 samples."""
+    return trained(SMALL)
+
+
+def small_often() -> tuple[Listen, tuple[torch.Tensor]]:
+    """The small network, an answer every 320 samples, 20 ms."""
+    return trained(SMALL, 2)

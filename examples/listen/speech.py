@@ -1,5 +1,5 @@
 """What training hears: the words and other speech of espeak-ng, in as many voices and manners as it has, of two
-voices of flite and of two of pico.
+voices of flite, two of pico, Kokoro's, Joe's, and those of MBROLA.
 
 Half of the words are spoken again by another throat: resonances moved, and the voice replaced by one made here.
 """
@@ -14,9 +14,10 @@ import numpy as np
 from scipy.linalg import solve_toeplitz
 from scipy.signal import lfilter
 
+from neural import kokoro_voices
 from sounds import Random
 from voices import ACCENTS, HELD_OUT, RATE, Voice, say, variants
-from words import SAID, WORDS, near, sentences, word_list
+from words import SAID, SPOKEN, WORDS, near, sentences, word_list
 
 FOLDER = Path("build/listen")
 LANGUAGES = ("de", "sv", "nb", "it", "pt-br", "cs", "ro", "cy")  # whose sounds are near to English ones
@@ -64,6 +65,24 @@ def recorded(synthesizer: str, names: Sequence[str], each: int, texts: int, seed
     return _groups(rng, lines, each)
 
 
+def kokoro(each: int, texts: int, seed: int) -> list[Group]:
+    """The same in Kokoro's voices and mixtures of two; most are of people who speak English."""
+    rng = np.random.default_rng(seed)
+    names = kokoro_voices()
+    english = [name for name in names if name[0] in "ab"]
+
+    def one() -> Voice:
+        first, second = (rng.choice(english if rng.random() < 0.8 else names) for _ in range(2))
+        mixed = f"{first} {second} {rng.random():.2f}" if rng.random() < 0.6 else str(first)
+        return Voice("kokoro", mixed, pace=rng.uniform(0.75, 1.3))
+
+    random = word_list(seed, 3 * texts)[len(near()) :]
+    threes = [". ".join(random[i : i + 3]) for i in range(0, len(random), 3)]
+    others = [*near() * 3, *threes, *sentences("GFDL-1.2", "Artistic")[:texts]]
+    said = [f"[[{rng.choice(SPOKEN[word])}]]{rng.choice(('.', '.', '!', '?'))}" for word in WORDS for _ in range(each)]
+    return _groups(rng, [(text, one()) for text in (*said, *others)], each)
+
+
 def _groups(rng: Random, lines: Sequence[tuple[str, Voice]], each: int) -> list[Group]:
     """What is said of each word, then other speech; half of the words and some of the rest from another throat."""
     said = say(lines)
@@ -107,6 +126,25 @@ def of_flite() -> tuple[list[Group], Group]:
 
 def of_pico() -> tuple[list[Group], Group]:
     return kept("pico", lambda: recorded("pico", ("en-US", "en-GB"), 400, 900, seed=10))
+
+
+def of_kokoro() -> tuple[list[Group], Group]:
+    return kept("kokoro", lambda: kokoro(350, 250, seed=14))
+
+
+def of_joe() -> tuple[list[Group], Group]:
+    return kept("joe", lambda: recorded("joe", ("joe",), 250, 500, seed=15))
+
+
+def of_mbrola() -> tuple[list[Group], Group]:
+    """espeak-ng's sounds, spoken by pieces of four people's speech."""
+    return kept("mbrola", lambda: recorded("espeak", ("mb-us1", "mb-us2", "mb-us3", "mb-en1"), 400, 600, seed=16))
+
+
+def of_accents() -> tuple[list[Group], Group]:
+    """The same with pieces of people who speak other languages."""
+    languages = ("af1", "de2", "de4", "de5", "fr1", "gr2", "hu1", "nl2", "pl1", "ro1", "sw1", "sw2")
+    return kept("accents", lambda: recorded("espeak", [f"mb-{name}-en" for name in languages], 400, 600, seed=17))
 
 
 def held_out() -> tuple[list[Group], Group]:

@@ -1,7 +1,6 @@
-"""Words from speech synthesizers, as 16 kHz samples: espeak-ng, flite and pico to train with, festival to test with.
+"""Words from speech synthesizers, as 16 kHz samples: festival to test with, all others to train with.
 
-    apt install espeak-ng flite festival festvox-kallpc16k festvox-kdlpc16k festvox-us-slt-hts wamerican
-    pip install ttspico==0.3.2
+README.md says what has to be installed.
 """
 
 from __future__ import annotations
@@ -21,6 +20,8 @@ from threading import Lock
 
 import numpy as np
 from scipy.signal import resample_poly
+
+import neural
 
 RATE = 16000
 ACCENTS = ("en-us", "en-gb", "en-gb-x-rp", "en-gb-scotland", "en-gb-x-gbclan", "en-gb-x-gbcwmd", "en-029", "en-us-nyc")
@@ -46,18 +47,29 @@ def variants() -> list[str]:
 
 def say(lines: Sequence[tuple[str, Voice]]) -> list[np.ndarray]:
     """The samples of each line, float32 in -1..1, silence at both ends cut off."""
+    sounds: list[np.ndarray] = [np.zeros(0)] * len(lines)
+    for synthesizer in {voice.synthesizer for _, voice in lines}:
+        its = [i for i, (_, voice) in enumerate(lines) if voice.synthesizer == synthesizer]
+        for i, sound in zip(its, _all_of(synthesizer, [lines[i] for i in its]), strict=True):
+            sounds[i] = trimmed(sound)
+    return sounds
+
+
+def _all_of(synthesizer: str, lines: Sequence[tuple[str, Voice]]) -> list[np.ndarray]:
+    if synthesizer == "festival":
+        return _festival(lines)
+    if synthesizer in NEURAL:
+        say_all, rate = NEURAL[synthesizer]
+        return [at_16k(x, rate) for x in say_all([(text, voice.name, voice.pace) for text, voice in lines])]
     with ThreadPoolExecutor(2) as pool:
-        sounds = list(pool.map(_say, lines))
-    festival = [i for i, (_, voice) in enumerate(lines) if voice.synthesizer == "festival"]
-    for i, sound in zip(festival, _festival([lines[i] for i in festival]), strict=True):
-        sounds[i] = sound
-    return [trimmed(sound) for sound in sounds]
+        return list(pool.map(_say, lines))
+
+
+NEURAL = {"kokoro": (neural.kokoro, neural.KOKORO_RATE), "joe": (neural.joe, neural.JOE_RATE)}
 
 
 def _say(line: tuple[str, Voice]) -> np.ndarray:
     text, voice = line
-    if voice.synthesizer == "festival":
-        return np.zeros(0, np.float32)
     if voice.synthesizer == "espeak":
         pitch, pace = round(np.clip(50 * voice.pitch, 0, 99)), round(170 * voice.pace)
         command = ["espeak-ng", "-v", voice.name, "-p", str(pitch), "-s", str(pace), "-z", "--stdout", text]
@@ -92,8 +104,6 @@ def _pico_engine(language: str):
 
 def _festival(lines: Sequence[tuple[str, Voice]]) -> list[np.ndarray]:
     """All lines in one process: festival takes long to start. It ignores the pitch."""
-    if not lines:
-        return []
     with tempfile.TemporaryDirectory() as folder:
         script = ["(define (line text file) (let ((u (utt.synth (eval (list 'Utterance 'Text text)))))",
                   f"  (utt.wave.resample u {RATE}) (utt.save.wave u file 'riff)))"]  # fmt: skip
@@ -111,6 +121,10 @@ def read_wav(data: bytes) -> np.ndarray:
     with wave.open(io.BytesIO(data)) as file:
         rate = file.getframerate()
         samples = np.frombuffer(file.readframes(1 << 28), "<i2").astype(np.float32) / 32768
+    return at_16k(samples, rate)
+
+
+def at_16k(samples: np.ndarray, rate: int) -> np.ndarray:
     common = gcd(rate, RATE)
     return samples if rate == RATE else resample_poly(samples, RATE // common, rate // common).astype(np.float32)
 

@@ -18,6 +18,11 @@ SAID = {
     "on": ("'0n", "'A:n", "'O:n"), "off": ("'0f", "'A:f", "'O:f"), "stop": ("st'0p", "st'A:p", "st'Op"),
     "go": ("g'oU", "g'@U", "g'o:"),
 }  # fmt: skip
+# And in Kokoro's symbols.
+SPOKEN = {
+    "yes": ("jˈɛs",), "no": ("nˈO", "nˈQ"), "up": ("ˈʌp",), "down": ("dˈWn",), "left": ("lˈɛft",), "right": ("ɹˈIt",),
+    "on": ("ˈɔn", "ˈɑn", "ˈɒn"), "off": ("ˈɔf", "ˈɒf"), "stop": ("stˈɑp", "stˈɒp"), "go": ("ɡˈO", "ɡˈQ"),
+}  # fmt: skip
 
 # Sound the same, or have one of the words as a part of their own.
 ALIKE = re.compile(
