@@ -141,8 +141,9 @@ def check_stream(template: str, name: str, folder: Path) -> None:
         torch.testing.assert_close(of_bits(lines), frames[0].T.reshape(-1))
 
 
-def ask_and_compare(device: Device, source: Path, stack: bool = True) -> None:
-    """Several runs of `NET` on a device that answers, with the state that they leave, against the module itself."""
+def ask_and_compare(device: Device, source: Path, stack: bool = True, steady: bool = True) -> None:
+    """Several runs of `NET` on a device that answers, with the state that they leave, against the module itself. A
+    board whose clock follows that of a busy computer, and so is not `steady`, may count nothing in a short run."""
     graph = load_model(f"{source}:net", (), None)
     ports = pl.lower(graph)
     torch.manual_seed(5)
@@ -163,7 +164,8 @@ def ask_and_compare(device: Device, source: Path, stack: bool = True) -> None:
     device.reset()
     assert all(torch.equal(a, b) for a, b in zip(run(rows[0]), got[0], strict=True))
     marks = device.marks()
-    assert marks.cycles and (marks.stack is not None) == stack
+    assert marks.cycles is not None and (marks.cycles > 0 or not steady)
+    assert (marks.stack is not None) == stack
 
 
 def check_fault(template: str, name: str, folder: Path) -> None:
