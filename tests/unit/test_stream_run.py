@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import struct
 import subprocess
 import wave
 from pathlib import Path
@@ -12,6 +14,8 @@ import torch
 from torch import nn
 
 import pilotlight as pl
+from pilotlight.capture.rates import sample_rate
+from pilotlight.errors import PilotlightError
 from pilotlight.report.streaming import timeline_tables
 from pilotlight.report.waves import stream_pictures
 from pilotlight.session.streaming import features
@@ -108,13 +112,39 @@ def test_wrong_recordings_are_refused(heard: list[str], tmp_path: Path) -> None:
     assert "8,000 samples a second; the model takes 16,000" in error["message"]
     error = call_error("run", *heard, *board, "--inputs", write_wav(tmp_path / "short.wav", 40))
     assert "too short" in error["message"]
-    (tmp_path / "broken.wav").write_bytes(b"RIFF0000")
-    assert call_error("run", *heard, *board, "--inputs", tmp_path / "broken.wav")["kind"] == "broken-file"
+    for data in (b"RIFF0000", b"hello", b""):
+        (tmp_path / "broken.wav").write_bytes(data)
+        error = call_error("run", *heard, *board, "--inputs", tmp_path / "broken.wav")
+        assert error["kind"] == "broken-file" and re.search(r"broken\.wav cannot be read: \w", error["message"])
+    whole = write_wav(tmp_path / "cut.wav", 1000).read_bytes()
+    (tmp_path / "cut.wav").write_bytes(whole[:901])
+    error = call_error("run", *heard, *board, "--inputs", tmp_path / "cut.wav")
+    assert error["message"].endswith("cut.wav is cut short: expected 1,000 samples, got 428")
+    (tmp_path / "cut.wav").write_bytes(whole.replace(struct.pack("<I", 2000), struct.pack("<I", 0xFFFFFFFF))[:901])
+    found = call_json("run", *heard, *board, "--inputs", tmp_path / "cut.wav")  # as a program leaves it in a pipe
+    assert found["match"] and found["timeline"]["samples"][-1] == 424
     assert "hop=320" in call_error("run", *heard[:-2], *board, "--inputs", tmp_path / "slow.wav")["hint"]
     assert "has no hop" in call_error("inspect", *heard[:-1], "exact")["message"]
     assert "'pace=3'" in call_error("inspect", *heard[:-1], "hop=8,pace=3")["message"]
     assert "--stream" in call_error("inspect", *heard[:-2], "--rate", "8000")["hint"]
     assert "not supported" in call_error("compare", *heard, *board)["message"]
+
+
+def test_mel_filters_say_the_rate() -> None:
+    """Also that of the quantized model; a `Resample` on the way leaves it open."""
+    features = pl.nn.LogMel(8000, n_fft=64, hop_length=32, n_mels=8, center=False)
+    net = nn.Sequential(features, nn.Conv1d(8, 2, 3)).eval()
+    sound = torch.randn(1, 800, generator=torch.Generator().manual_seed(0)) * 0.1
+    graph = pl.capture(net, (sound,), "net")
+    for model in (graph, pl.quantize(graph, calibration=[[sound]])):
+        streaming = stream(model, -1, 64).streaming
+        assert streaming is not None and streaming.rate == 8000
+        with pytest.raises(PilotlightError, match=r"filters of net were made for 8,000 samples a second, not 16,000"):
+            stream(model, -1, 64, rate=16000)
+    resampled = pl.capture(nn.Sequential(pl.nn.Resample(16000, 8000), *net), (sound,))
+    assert resampled.rate is None
+    twice = nn.ModuleList([features, pl.nn.MelScale(8, 16000, n_stft=33)])
+    assert sample_rate(twice) is None and sample_rate(nn.ReLU()) is None and sample_rate(features) == 8000
 
 
 MAIN = r"""

@@ -27,6 +27,7 @@ from pilotlight.capture.eager import Eager
 from pilotlight.capture.frames import TORCH_FOLDER, shown, user_frame
 from pilotlight.capture.kernels import installed_kernels
 from pilotlight.capture.patterns import use_kernels
+from pilotlight.capture.rates import sample_rate
 from pilotlight.capture.reference import ExportedReference, ModuleReference, is_functional
 from pilotlight.capture.repetition import done_once
 from pilotlight.capture.structure import output_names, register_dataclasses, written_name
@@ -179,6 +180,7 @@ def import_program(
     if eager is not None:
         check_agreement(eager, program, graph)
         graph.reference = ModuleReference(eager, bool(graph.states), graph.reference)
+        graph.rate = sample_rate(eager.original)
     return graph
 
 

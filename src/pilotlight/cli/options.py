@@ -455,7 +455,9 @@ _STREAM: dict[str, Callable[[Any], Any]] = {
         help="Make a step with state of a model over time: it takes N new samples on the last dimension, or on axis. "
         "exact computes each window of the model as the model does, where padding or pooling make that differ.",
     ),
-    "rate": click.option("--rate", type=float, metavar="HZ", help="With --stream: samples a second."),
+    "rate": click.option(
+        "--rate", type=float, metavar="HZ", help="With --stream: samples a second, where the model does not say."
+    ),
 }
 _CHOICES: dict[str, Callable[[Any], Any]] = {
     "float_io": click.option("--float-io", is_flag=True, help="Quantized models: float inputs and outputs in C."),

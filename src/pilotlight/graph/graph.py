@@ -166,6 +166,7 @@ class Graph:
     fixed: list[tuple[int, Any]] = field(default_factory=list)  # results that are not tensors, by place
     fallbacks: list[Any] = field(default_factory=list)  # float operators inside an integer model, with reasons
     partitions: list[Any] = field(default_factory=list)  # what each backend took of it, and what it refused
+    rate: int | None = None  # samples a second of its inputs, where the model says
     streaming: Streaming | None = None  # of the step of a streaming model
     _names: dict[str, int] = field(default_factory=dict)
 
@@ -255,6 +256,7 @@ class Graph:
         """Become another form of a captured graph: compared with the same model, called by the same names."""
         self.reference, self.exported, self.macs = real.reference, real.exported, real.macs
         self.numerics, self.framework, self.notes = real.numerics, real.framework, real.notes
+        self.rate = real.rate
         for port, original in zip([*self.inputs, *self.outputs], [*real.inputs, *real.outputs], strict=True):
             port.name = original.name
 

@@ -22,7 +22,7 @@ class MelScale(torch.nn.Module):
         n_stft: int = 201, norm: str | None = None, mel_scale: str = "htk",
     ):
         super().__init__()
-        whole("sample_rate", sample_rate)
+        self.sample_rate = whole("sample_rate", sample_rate)
         top = float(sample_rate // 2) if f_max is None else f_max
         self.register_buffer("fb", mel_filters(n_stft, f_min, top, n_mels, sample_rate, norm, mel_scale))
         self.fb: torch.Tensor

@@ -12,6 +12,7 @@ import torch
 from pilotlight.errors import PilotlightError, no_file
 from pilotlight.graph import Graph
 
+_UNKNOWN = 0x7FFF0000  # bytes, or more: the length in the header of a file that was written to a pipe
 _FULL = {1: 128.0, 2: 32768.0, 3: 8388608.0, 4: 2147483648.0}  # by bytes of a sample: what stands for 1.0
 
 
@@ -25,7 +26,7 @@ def read_recording(path: Path, step: Graph) -> tuple[list[torch.Tensor], int]:
     samples, width, rate = _read(path)
     if streaming.rate is not None and rate != streaming.rate:
         raise PilotlightError(
-            f"{path} has {rate:,} samples a second; the model takes {streaming.rate:,g} (--rate)",
+            f"{path} has {rate:,} samples a second; the model takes {streaming.rate:,g}",
             hint=f"resample it, such as with: sox {path.name} -r {streaming.rate:g} resampled.wav", kind="wrong-input",
         )
     if len(step.inputs) != 1:
@@ -49,13 +50,19 @@ def _read(path: Path) -> tuple[np.ndarray, int, int]:
             data = file.readframes(count)
     except (wave.Error, EOFError, OSError, ValueError) as error:
         raise PilotlightError(
-            f"{path} cannot be read: {error}", hint="write it as a wav file of integers (PCM)", kind="broken-file"
+            f"{path} cannot be read: {str(error) or 'it ends before any samples'}",
+            hint="write it as a wav file of integers (PCM)", kind="broken-file",
         ) from error
     if width not in _FULL or not channels:
         raise PilotlightError(
             f"{path} has samples of {8 * width} bits; expected 8, 16, 24 or 32", kind="broken-file")
-    whole = np.frombuffer(data[: len(data) // (width * channels) * (width * channels)], np.uint8)
-    bytes_ = whole.reshape(-1, channels, width)
+    if len(data) < count * channels * width < _UNKNOWN:
+        raise PilotlightError(
+            f"{path} is cut short: expected {count:,} samples, got {len(data) // (channels * width):,}",
+            hint="record or copy it again; a sound editor can save what is there", kind="broken-file",
+        )
+    whole = len(data) - len(data) % (channels * width)
+    bytes_ = np.frombuffer(data[:whole], np.uint8).reshape(-1, channels, width)
     if width == 1:
         return bytes_[..., 0].astype(np.int64) - 128, width, rate
     numbers = sum(bytes_[..., k].astype(np.int64) << (8 * k) for k in range(width))

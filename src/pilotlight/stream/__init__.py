@@ -45,8 +45,8 @@ def stream(graph: Graph | Program, axis: int = -1, hop: int = 0, *, exact: bool 
     """The step of a model whose inputs have time on dimension `axis`: it takes `hop` new samples.
 
     With `exact`, what padding in time, pooling and recurrent layers make of the model's own window is computed for
-    each window anew. `rate` is in samples a second, for latencies in milliseconds. `buffer` is how many samples may
-    wait in C before they are taken: two hops unless given.
+    each window anew. `rate` is in samples a second, for latencies in milliseconds: that of the model's mel filters
+    unless given. `buffer` is how many samples may wait in C before they are taken: two hops unless given.
     """
     if isinstance(graph, Program):
         raise PilotlightError(
@@ -56,6 +56,11 @@ def stream(graph: Graph | Program, axis: int = -1, hop: int = 0, *, exact: bool 
     axes, window = _time(graph, axis, hop)
     if rate is not None and not (math.isfinite(rate) and rate > 0):
         raise PilotlightError(f"a rate of {rate} samples a second is not positive", kind="usage")
+    if rate is not None and graph.rate is not None and rate != graph.rate:
+        raise PilotlightError(
+            f"the mel filters of {graph.name} were made for {graph.rate:,} samples a second, not {rate:,g}",
+            hint=f"use a rate of {graph.rate}, or make them with sample_rate={rate:g}", kind="usage",
+        )
     if buffer is not None and buffer < hop:
         raise PilotlightError(
             f"a buffer of {buffer} samples is shorter than the hop {hop}", hint=f"use at least {hop}", kind="usage")
@@ -64,7 +69,7 @@ def stream(graph: Graph | Program, axis: int = -1, hop: int = 0, *, exact: bool 
         made = _attempt(graph, axes, hop, exact, needs)
         if made.asked.history == needs.history and made.asked.fills == needs.fills and \
                 made.asked.start() == needs.start():
-            return _finished(graph, made, axis, hop, window, rate, buffer or 2 * hop)
+            return _finished(graph, made, axis, hop, window, rate or graph.rate, buffer or 2 * hop)
         needs = made.asked
     raise PilotlightError("the rings of the stream do not settle", kind="internal")
 
