@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from pilotlight.capture.reference import variations
+from pilotlight.capture.reference import one_thread, variations
 from pilotlight.compiler import Build
 from pilotlight.figures.build import figures
 from pilotlight.figures.streaming import load_figures
@@ -35,6 +35,7 @@ MOST_STEPS, MOST_FEATURES = 512, 96  # of which a picture is made
 HOST_STREAM = "the same stream on the host"
 
 
+@one_thread()
 def run_stream(
     build: Build, recordings: Recordings | None = None, *, timeout: float = 120.0, count: bool = True,
     progress: Callable[[int, int], None] | None = None,
