@@ -103,9 +103,6 @@ class Server:
         self._process.kill()
         self._process.wait()
         self.channel.close()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                pipe.close()
 
 
 class Restarting:

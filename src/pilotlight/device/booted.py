@@ -82,9 +82,6 @@ class BootedDevice(Device):
         stop(self._process)
         if self._channel is not None:
             self._channel.close()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                pipe.close()
         while self._pipes:
             os.close(self._pipes.pop())
         self._printed = tail(self._work / _LOG) or self._printed

@@ -13,6 +13,7 @@ from typing import IO, Protocol
 from pilotlight.system import pipe_ready
 
 _PART = 1 << 16  # bytes that are read at once
+_LAST_WORDS = 2.0  # seconds that reading may take after the end; longer if a child of the program keeps its output open
 
 
 class StalledError(Exception):
@@ -48,8 +49,9 @@ class StreamChannel:
         self._moved = threading.Condition()
         self._to_write: queue.Queue[bytes | None] = queue.Queue()
         self._unwritten = 0
-        for job in (self._read_all, self._write_all):
-            threading.Thread(target=job, daemon=True).start()
+        self._threads = [threading.Thread(target=job, daemon=True) for job in (self._read_all, self._write_all)]
+        for thread in self._threads:
+            thread.start()
 
     def read(self, timeout: float) -> bytes:
         with self._moved:
@@ -73,8 +75,13 @@ class StreamChannel:
                 raise EndedError
 
     def close(self) -> None:
-        """After the program has ended: the threads end, too."""
+        """After the program has ended: the threads end, then the streams close. A thread that still read would read
+        from whatever has the number of its file next, such as the pipe of another program."""
         self._to_write.put(None)
+        for thread, stream in zip(self._threads, (self._reader, self._writer), strict=True):
+            thread.join(_LAST_WORDS)
+            if not thread.is_alive():
+                stream.close()
 
     def _read_all(self) -> None:
         with contextlib.suppress(OSError, ValueError):

@@ -152,7 +152,4 @@ class EmulatedConsole(Console):
     def close(self) -> None:
         stop(self._process)
         self._stream.close()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                pipe.close()
         self._folder.cleanup()

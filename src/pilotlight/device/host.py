@@ -38,8 +38,5 @@ class HostDevice(Device):
     def _shut(self) -> None:
         stop(self._process)
         self._channel.close()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                pipe.close()
         self._printed = tail(self._log, lines=40) or self._printed
         self._folder.cleanup()
