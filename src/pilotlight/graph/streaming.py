@@ -23,6 +23,7 @@ class StreamedOutput:
     warm: int = 0  # the first frame, or step, that is the whole model's
     samples: float = 0.0  # of the input from one frame to the next
     latency: int = 0  # samples that it looks ahead; the latest of all up to now is without so many at the end
+    unlike: int = 0  # of the newest frames: those that the whole model has only when more samples have come
 
 
 @dataclass(frozen=True)

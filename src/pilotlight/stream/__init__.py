@@ -33,6 +33,7 @@ from pilotlight.stream.flow import (
     Window,
     refused,
 )
+from pilotlight.stream.lengths import check_lengths
 from pilotlight.stream.reference import StepReference
 from pilotlight.stream.rules import rule_of
 
@@ -69,7 +70,9 @@ def stream(graph: Graph | Program, axis: int = -1, hop: int = 0, *, exact: bool 
         made = _attempt(graph, axes, hop, exact, needs)
         if made.asked.history == needs.history and made.asked.fills == needs.fills and \
                 made.asked.start() == needs.start():
-            return _finished(graph, made, axis, hop, window, rate or graph.rate, buffer or 2 * hop)
+            step = _finished(graph, made, axis, hop, window, rate or graph.rate, buffer or 2 * hop)
+            check_lengths(graph, step)
+            return step
         needs = made.asked
     raise PilotlightError("the rings of the stream do not settle", kind="internal")
 
@@ -193,7 +196,7 @@ def _give_output(s: StepBuilder, port: Port) -> None:
     else:
         value = s.whole(port.value)
     s.kinds[value] = kind
-    port.value, port.shape = value, value.shape
+    port.value, port.shape = value, value.shape[: len(port.shape)]  # a complex one has a last dimension of pairs
 
 
 def _finished(
@@ -220,8 +223,9 @@ def _described(s: StepBuilder, port: Port) -> StreamedOutput:
     kind: Kind = s.kinds.get(port.value)
     if isinstance(kind, Flow):
         latency = math.ceil(-kind.offset * kind.rate) if kind.offset < 0 else 0
+        unlike = max(kind.offset - kind.extra + kind.tail, 0)
         return StreamedOutput(
-            port.name, FRAMES, kind.axis, kind.frames, kind.offset, kind.warm, float(kind.rate), latency)
+            port.name, FRAMES, kind.axis, kind.frames, kind.offset, kind.warm, float(kind.rate), latency, unlike)
     if isinstance(kind, Latest):
         return StreamedOutput(port.name, LATEST, warm=kind.warm, latency=kind.late)
     return StreamedOutput(port.name, WINDOW, warm=s.window_warm)

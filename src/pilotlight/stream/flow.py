@@ -22,6 +22,7 @@ class Flow:
     rate: Fraction  # samples of the input from one frame to the next
     offset: int = 0  # the first new frame of the first step
     extra: int = 0  # over N steps the whole model has `N * frames + extra` of them
+    tail: int = 0  # the last ones of these that padding at the end changed: more samples make others of them
     lag: int = 0  # frames of delay that nothing but whole steps asked for
     warm: int = 0  # the first frame that is the whole model's
     head: float = 0.0  # what the frames before a positive offset hold: padding
@@ -30,24 +31,25 @@ class Flow:
     @property
     def reaches_end(self) -> bool:
         """Whether the newest frame is the last one of the whole model, given all samples but those of the lag."""
-        return self.extra == self.offset + self.lag
+        return self.tail == 0 and self.extra == self.offset + self.lag
 
     @property
     def stop(self) -> int:
         """After the last new frame of the first step."""
         return self.offset + self.frames
 
-    def spaced(self, start: int, stride: int, before: int, extra: int, held: bool = False) -> Flow:
-        """What windows of frames, one every `stride`, make of it: window j begins at frame `j * stride - before`.
+    def spaced(self, start: int, stride: int, size: int, before: int, extra: int, held: bool = False) -> Flow:
+        """What windows of `size` frames make of it: window j begins at frame `j * stride - before`.
 
         `start` is the first new window, `extra` is how many more of them than strides there are. Frames before the
         first are not the padding that they should be if they come out of a layer, unless they are `held` back.
         """
         rough = self.offset < 0 and before > 0 and not held
         warm = -(-(self.warm + before) // stride) if self.warm or rough else 0
+        whole = -(-(self.extra - self.tail + before - size + 1) // stride)  # windows that end before the tail
         return replace(
             self, frames=self.frames // stride, rate=self.rate * stride, offset=start, extra=extra, warm=max(warm, 0),
-            head=0.0, lag=0,
+            head=0.0, lag=0, tail=max(extra - whole, 0),
         )
 
     def first_window(self, stride: int, size: int, before: int) -> int:

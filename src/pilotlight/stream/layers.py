@@ -33,7 +33,9 @@ def _sliding(s: StepBuilder, node: Node, at: int, before: int, after: int, fill:
     a = node.attrs
     stride, size = a["stride"][at], (a["kernel"][at] - 1) * a["dilation"][at] + 1
     whole = node.output.shape[flow.axis]
-    if (s.exact and (before or after)) or (whole == 1 and x.shape[flow.axis] > 1 and stride > 1):
+    ceil = whole > (x.shape[flow.axis] + before + after - size) // stride + 1
+    padded = before > 0 or after > 0 or ceil
+    if (s.exact and padded) or (whole == 1 and x.shape[flow.axis] > 1 and stride > 1):
         raise FixesWindowError
     if flow.frames % stride:
         raise UnevenHopError(stride)
@@ -41,9 +43,8 @@ def _sliding(s: StepBuilder, node: Node, at: int, before: int, after: int, fill:
     held = node.outputs[0] in s.remembered
     start = begin * stride - before
     part = s.frames(x, start, start + (count - 1) * stride + size, fill)
-    ceil = whole > (x.shape[flow.axis] + before + after - size) // stride + 1
-    given = flow.spaced(begin, stride, before, flow.window_extra(stride, size, before + after, ceil), held)
-    if before or after:
+    given = flow.spaced(begin, stride, size, before, flow.window_extra(stride, size, before + after, ceil), held)
+    if padded:
         given = replace(given, padded=(*flow.padded, layer_name(node)))
     if before and a.get("count_padding") is False and node.op.startswith("avg"):
         given = replace(given, warm=max(given.warm, -(-before // stride)))  # they divide by fewer frames there
@@ -110,14 +111,14 @@ def transposed(s: StepBuilder, node: Node) -> None:
     made = s.emit(node, [part, *others(s, node)], pad=_with(a["pad"], at, 0), extra=beyond)[0]
     ranges = [(0, n, 1) for n in made.shape]
     ranges[flow.axis] = (history * stride, history * stride + frames, 1)
-    whole = node.output.shape[flow.axis]
-    length = x.shape[flow.axis]
+    extra = flow.extra * stride + node.output.shape[flow.axis] - x.shape[flow.axis] * stride
     first = begin * stride - cut
     rough = flow.offset < 0 and node.output not in s.remembered
     warm = flow.warm * stride + size - 1 - cut if flow.warm or rough else 0
     given = replace(
         flow, frames=frames, rate=flow.rate / stride, offset=first, warm=max(warm, 0), head=0.0,
-        extra=flow.extra * stride + whole - length * stride, padded=(*flow.padded, layer_name(node)),
+        extra=extra, tail=max(extra + cut - (flow.extra - flow.tail) * stride, 0),
+        padded=(*flow.padded, layer_name(node)),
     )
     s.give(node.output, given, s.b.node("slice", [made], None, ranges=tuple(ranges)))
 
@@ -204,7 +205,7 @@ def attention(s: StepBuilder, node: Node) -> None:
     made = s.emit(node, [s.frames(q, begin, begin + frames), *keys, s.b.constant(mask[None, None])])[0]
     padded = (*common.padded, layer_name(node))
     s.give(node.output, replace(
-        common, offset=begin, warm=common.warm + past, head=0.0, padded=padded, lag=0), made)
+        common, offset=begin, warm=common.warm + past, head=0.0, padded=padded, lag=0, tail=common.tail + ahead), made)
 
 
 def band(mask: np.ndarray) -> tuple[int, int, np.ndarray] | None:

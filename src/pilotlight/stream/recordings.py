@@ -38,9 +38,9 @@ def put_together(streaming: Streaming, results: Steps) -> list[torch.Tensor]:
         if output.kind == FRAMES:
             frames = torch.cat([row[k] for row in results], output.axis)
             begin = output.warm - output.offset
-            count = frames.shape[output.axis] - begin
+            count = frames.shape[output.axis] - begin - output.unlike
             if count < 1:
-                steps = -(-(begin + 1) // output.frames)
+                steps = -(-(begin + output.unlike + 1) // output.frames)
                 raise too_short(streaming, steps * streaming.hop, len(results) * streaming.hop)
             found.append(frames.narrow(output.axis, begin, count))
         else:
@@ -57,7 +57,7 @@ def over_recording(streaming: Streaming, model: Answers, recording: Sequence[tor
     found = []
     for k, output in enumerate(streaming.outputs):
         if output.kind == FRAMES:
-            last = count * output.frames + output.offset
+            last = count * output.frames + output.offset - output.unlike
             if last <= output.warm or whole[k].shape[output.axis] < last:
                 raise too_short(streaming, (count + 1) * streaming.hop, count * streaming.hop)
             found.append(whole[k].narrow(output.axis, output.warm, last - output.warm))

@@ -82,7 +82,8 @@ def aligned(node: Node, flows: list[Flow]) -> Flow:
     padded = tuple(dict.fromkeys(layer for f in flows for layer in f.padded))
     extra = min(f.extra for f in flows)
     return replace(
-        flows[0], offset=offset, extra=extra, warm=max(f.warm for f in flows), padded=padded,
+        flows[0], offset=offset, extra=extra, tail=max(f.tail for f in flows), warm=max(f.warm for f in flows),
+        padded=padded,
         lag=max(extra - offset, 0) if all(f.reaches_end for f in flows) else 0,
     )
 
@@ -168,14 +169,15 @@ def matmul(s: StepBuilder, node: Node) -> None:
     if len(axes) != 1:
         raise UnstreamableError("it compares every frame with all others")
     axis = axes.pop()
+    fixed = {k: s.fixed(v) for k, v in enumerate(node.inputs) if k not in flows}
     if axis < rank - 2 and len(flows) == 1:
         (k,) = flows
-        still(s, node.inputs[1 - k], rank, axis)
+        fixed[1 - k] = still(s, node.inputs[1 - k], rank, axis)
     elif axis >= rank - 2 and len(flows) > 1:
         raise UnstreamableError("it compares every frame with all others")
     common = aligned(node, list(flows.values()))
     begin = min(common.offset, 0)
-    inputs = [s.frames(v, begin, begin + common.frames) if k in flows else s.fixed(v)
+    inputs = [s.frames(v, begin, begin + common.frames) if k in flows else fixed[k]
               for k, v in enumerate(node.inputs)]
     s.give(node.output, replace(common, axis=axis, offset=begin, head=0.0), s.emit(node, inputs)[0])
 
@@ -229,7 +231,7 @@ def reshape(s: StepBuilder, node: Node) -> None:
         begin = begin if group == 1 else min(begin, 0)
         given = replace(
             flow, axis=axis, frames=flow.frames // group, rate=flow.rate * group, offset=begin // group,
-            extra=flow.extra // group, warm=-(-flow.warm // group),
+            extra=flow.extra // group, tail=-(-flow.tail // group), warm=-(-flow.warm // group),
         )
         part = s.frames(x, begin, begin + flow.frames)
     elif size % length == 0 and any(
@@ -238,7 +240,7 @@ def reshape(s: StepBuilder, node: Node) -> None:
         group = size // length
         given = replace(
             flow, axis=axis, frames=flow.frames * group, rate=flow.rate / group, offset=flow.offset * group,
-            extra=flow.extra * group, warm=flow.warm * group,
+            extra=flow.extra * group, tail=flow.tail * group, warm=flow.warm * group,
         )
         part = s.current(x)
     else:
@@ -268,7 +270,8 @@ def slice_(s: StepBuilder, node: Node) -> None:
     cut = length - 1 - (start + (count - 1) * step)  # frames that are dropped at the end
     flow = replace(
         flow, frames=frames, rate=flow.rate * step, offset=begin, extra=(flow.extra - start - cut - 1) // step + 1,
-        warm=max(-(-(flow.warm - start) // step), 0), head=flow.head if step == 1 else 0.0,
+        tail=-(-max(flow.tail - cut, 0) // step), warm=max(-(-(flow.warm - start) // step), 0),
+        head=flow.head if step == 1 else 0.0,
     )
     s.give(node.output, flow, s.emit(node, [part], ranges=tuple(ranges))[0])
 
@@ -283,8 +286,9 @@ def _latest(s: StepBuilder, node: Node, x: Value, flow: Flow) -> None:
 
 def latest_of(flow: Flow) -> Latest:
     """What follows the newest frame alone."""
-    warm = max(-(-(flow.warm + 1 - flow.stop) // flow.frames), 0)
-    return Latest(warm, math.ceil(flow.lag * flow.rate), flow.padded)
+    warm, late = -(-(flow.warm + 1 - flow.stop) // flow.frames), math.ceil(flow.lag * flow.rate)
+    heard = math.floor(late / (flow.frames * flow.rate))  # the first step that has more samples than it is late
+    return Latest(max(warm, heard, 0), late, flow.padded)
 
 
 @streams("concat")
@@ -347,7 +351,7 @@ def _shifted(node: Node, flow: Flow, before: int, after: int, head: float, held:
     if flow.offset > 0 and before > 0 and flow.head != head:
         warm = flow.warm + before + flow.offset
     return replace(
-        flow, offset=flow.offset + before, extra=flow.extra + before + after, warm=warm,
+        flow, offset=flow.offset + before, extra=flow.extra + before + after, tail=max(flow.tail + after, 0), warm=warm,
         head=head if before > 0 or flow.offset <= 0 else flow.head,
         padded=(*flow.padded, layer_name(node)) if before > 0 or after > 0 else flow.padded,
     )
@@ -393,26 +397,27 @@ def take(s: StepBuilder, node: Node) -> None:
     first, size, step = found
     if flow.frames % step:
         raise UnevenHopError(step)
+    unused = (x.shape[axis] - first - size) // step + 1 - node.output.shape[axis] // size  # windows at the end
     count = flow.frames // step
     begin = flow.first_window(step, size, -first)
     start = begin * step + first
     part = s.frames(x, start, start + (count - 1) * step + size)
     rows = np.arange(count)[:, None] * step + np.arange(size)
     new = s.b.constant(rows.reshape(-1).astype(np.int64), hint="windows")
-    given = flow.spaced(begin, step, -first, flow.window_extra(step, size, -first))
+    given = flow.spaced(begin, step, size, -first, flow.window_extra(step, size, -first) - unused)
     s.give(node.output, replace(
         given, frames=count * size, rate=given.rate / size, offset=begin * size, extra=given.extra * size,
-        warm=given.warm * size,
+        tail=given.tail * size, warm=given.warm * size,
     ), s.emit(node, [part, new])[0])
 
 
 def windows_of(ids: np.ndarray | None) -> tuple[int, int, int] | None:
-    """(first, size, step) of indices that are windows one after another."""
+    """(first, size, step) of indices that are windows one after another; a single run is windows of one."""
     if ids is None or not ids.size or ids.min() < 0:
         return None
     flat = ids.reshape(-1)
     jumps = np.flatnonzero(np.diff(flat) != 1) + 1
-    size = int(jumps[0]) if len(jumps) else len(flat)
+    size = int(jumps[0]) if len(jumps) else 1
     if len(flat) % size:
         return None
     starts = flat[::size]

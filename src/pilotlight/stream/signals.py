@@ -23,7 +23,9 @@ def windows(s: StepBuilder, node: Node) -> None:
     shape, strides = node.attrs["shape"], node.attrs["strides"]
     moving = [d for d, (size, stride) in enumerate(zip(shape, strides, strict=True))
               if size > 1 and stride % inner == 0 and inner <= stride < length * inner]
-    if node.attrs["offset"] or not 1 <= len(moving) <= 2:
+    single = any(size == 1 and stride % inner == 0 and inner <= stride < length * inner
+                 for size, stride in zip(shape, strides, strict=True))  # which may count windows in a longer recording
+    if node.attrs["offset"] or single or not 1 <= len(moving) <= 2:
         raise FixesWindowError
     frames = moving[0]
     step, size = strides[frames] // inner, shape[moving[1]] if len(moving) == 2 else 1
@@ -36,7 +38,7 @@ def windows(s: StepBuilder, node: Node) -> None:
     now = part.shape[flow.axis]
     outer = [stride // (length * inner) * (now * inner) if stride >= length * inner else stride for stride in strides]
     made = s.emit(node, [part], shape=(*shape[:frames], count, *shape[frames + 1 :]), strides=tuple(outer))[0]
-    given = flow.spaced(begin, step, 0, flow.window_extra(step, size, 0))
+    given = flow.spaced(begin, step, size, 0, flow.window_extra(step, size, 0))
     s.give(node.output, replace(given, axis=frames), made)
 
 
@@ -52,7 +54,7 @@ def spectrum(s: StepBuilder, node: Node) -> None:
         raise UnevenHopError(step)
     count, begin = flow.frames // step, flow.first_window(step, size, 0)
     part = s.frames(x, begin * step, (begin + count - 1) * step + size)
-    s.give(node.output, flow.spaced(begin, step, 0, flow.window_extra(step, size, 0)),
+    s.give(node.output, flow.spaced(begin, step, size, 0, flow.window_extra(step, size, 0)),
            s.emit(node, [part, *others(s, node)])[0])
 
 
