@@ -33,6 +33,7 @@ from pilotlight.stream.flow import (
     Window,
     refused,
 )
+from pilotlight.stream.integers import move_integers
 from pilotlight.stream.lengths import check_lengths
 from pilotlight.stream.reference import StepReference
 from pilotlight.stream.rules import rule_of
@@ -139,7 +140,7 @@ def _attempt(graph: Graph, axes: Sequence[int], hop: int, exact: bool, needs: Ne
 
 
 def _built(graph: Graph, axes: Sequence[int], hop: int, exact: bool, needs: Needs) -> StepBuilder:
-    step = remove_dead(fold_constants(graph.clone()))
+    step = remove_dead(move_integers(fold_constants(graph.clone())))
     s = StepBuilder(step, needs, exact)
     for port, axis in zip(step.inputs, axes, strict=True):
         old = port.value
