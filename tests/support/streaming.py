@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import nn
@@ -166,6 +167,44 @@ def offline_integers(graph: Graph, x: torch.Tensor) -> list[torch.Tensor]:
 def integer_steps(step: Graph, x: torch.Tensor) -> list[list[torch.Tensor]]:
     assert step.streaming is not None
     return evaluate_runs(optimize(step.clone()), steps_of(x, step.streaming.hop, step.streaming.axis))
+
+
+def every_kind(
+    step: Graph, model: Callable[..., Sequence[torch.Tensor]], rows: list[list[torch.Tensor]],
+    inputs: Sequence[torch.Tensor], length: int | None = None,
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """(streamed, the model's) for every output: all frames at once, other answers one by one. A model that takes one
+    length alone is asked about recordings of that `length`. What padding makes different on purpose is left out."""
+    streaming = step.streaming
+    assert streaming is not None
+    axis, hop, heard = streaming.axis, streaming.hop, inputs[0].shape[streaming.axis]
+    for k, output in enumerate(streaming.outputs):
+        if output.kind == FRAMES:
+            if length not in (None, heard):
+                continue
+            whole = model(*inputs)[k]
+            got = torch.cat([row[k] for row in rows], output.axis)
+            count = got.shape[output.axis] + output.offset - output.unlike - output.warm
+            assert output.warm + count <= whole.shape[output.axis]
+            if count > 0:
+                yield (got.narrow(output.axis, output.warm - output.offset, count),
+                       whole.narrow(output.axis, output.warm, count))
+            continue
+        for n in range(output.warm, len(rows)):
+            if output.kind == WINDOW:
+                start, size = n * hop + streaming.start, streaming.window
+                if streaming.padded or start + size > heard:
+                    continue
+                assert start >= 0
+            else:
+                start, size = 0, (n + 1) * hop - output.latency
+                assert size > 0
+            if length in (None, size):
+                try:
+                    want = model(*(x.narrow(axis, start, size) for x in inputs))[k]
+                except (RuntimeError, IndexError):  # too short for the module
+                    continue
+                yield rows[n][k], want
 
 
 def windows(step: Graph, x: torch.Tensor) -> dict[int, list[torch.Tensor]]:
