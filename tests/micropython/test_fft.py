@@ -77,6 +77,28 @@ def test_arithmetic_of_complex_numbers() -> None:
     ]) == []
 
 
+# Complex numbers hold their parts in the same memory, whichever way these are written.
+ASSIGNED = """
+def assigned(name, value):
+    pairs = torch.add(torch.arange(4.0), 1).view(2, 2)
+    z = torch.view_as_complex(pairs)
+    setattr(z, name, value(z))
+    return z.abs(), torch.view_as_real(z * 1), pairs
+"""
+
+
+def test_parts_and_data_can_be_assigned() -> None:
+    values = (
+        "f(2)", "f(1)", "op.tensor(5.0)", "i(2)", "op.tensor(True)", "2.5", "7", "True", "z.imag", "z.real", "z",
+        "op.complex(f(1), f(1))", "f(3)", "f(2, 2)", "f(1, 2)", "1j", "[1.0, 2.0]", "None",
+    )
+    assert differences([
+        *(f"assigned('{name}', lambda z: {value})" for name in ("real", "imag") for value in values),
+        "assigned('data', lambda z: op.complex(f(3), f(3)))", "assigned('data', lambda z: 3)",
+        *(f"assigned('{name}', lambda z: 1)" for name in ("shape", "ndim", "dtype", "device", "T", "mH")),
+    ], ASSIGNED) == []
+
+
 def test_short_transforms_and_back() -> None:
     x = "f(2, 50)"
     assert differences([

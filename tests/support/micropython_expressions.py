@@ -69,9 +69,9 @@ def _parts(text: str) -> list[str]:
     return re.split(r"^# \d+\n", text, flags=re.M)[1:]
 
 
-def differences(expressions: Sequence[str]) -> list[str]:
-    """What MicroPython and PyTorch give for each expression where it is not the same."""
-    script = _PRELUDE + "".join(f"run({k}, lambda: {e})\n" for k, e in enumerate(expressions))
+def differences(expressions: Sequence[str], setup: str = "") -> list[str]:
+    """What MicroPython and PyTorch give for each expression where it is not the same; `setup` runs before them."""
+    script = _PRELUDE + setup + "".join(f"run({k}, lambda: {e})\n" for k, e in enumerate(expressions))
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -201,12 +201,40 @@ def _texts(x):
     return [text.strip() for text in repr(x.reshape(-1))[8:-2].split(",")]
 
 
+# A part of the numbers, as a tensor of floats over the same memory.
+def _half(k):
+    def store(x, value):
+        if isinstance(value, ComplexFloatTensor):
+            value = value.real
+        if not isinstance(value, (_torch.Tensor, bool, int, float, complex)):
+            raise TypeError("can't assign a %s to a torch.FloatTensor" % type(value).__name__)
+        x._pairs[..., k].copy_(_torch.as_tensor(value))
+
+    return property(lambda x: x._pairs[..., k], store)
+
+
+def _become(x, value):
+    if not isinstance(value, ComplexFloatTensor):
+        raise TypeError("data has to be a tensor of torch.complex64, not a " + type(value).__name__)
+    x._pairs = value._pairs
+
+
 class ComplexFloatTensor:
     def __init__(self, pairs):
         self._pairs = pairs
-        self.dtype = complex64
-        self.device = _torch.device("cpu")
         self.requires_grad = False
+
+    # As properties they cannot be hidden by attributes of an object.
+    real, imag = _half(0), _half(1)
+    data = property(lambda x: ComplexFloatTensor(x._pairs), _become)
+    dtype = property(lambda x: complex64)
+    device = property(lambda x: _torch.device("cpu"))
+    shape = property(lambda x: x._pairs.shape[:-1])
+    ndim = property(lambda x: x._pairs.ndim - 1)
+    T = property(lambda x: _permuted(x, (range(x.ndim - 1, -1, -1),)))
+    mT = property(lambda x: _COMPLEX["transpose"](x, -2, -1))
+    H = property(lambda x: conjugate(x.T))
+    mH = property(lambda x: conjugate(x.mT))
 
     # An operator with a complex argument.
     def _torch_function(self, name, args, kwargs):
@@ -226,18 +254,6 @@ class ComplexFloatTensor:
         return self
 
     def __getattr__(self, name):
-        if name == "real" or name == "imag":
-            return self._pairs[..., int(name == "imag")]
-        if name == "shape":
-            return self._pairs.shape[:-1]
-        if name == "ndim":
-            return self._pairs.ndim - 1
-        if name == "T":
-            return _permuted(self, (range(self.ndim - 1, -1, -1),))
-        if name == "mT":
-            return _COMPLEX["transpose"](self, -2, -1)
-        if name == "H" or name == "mH":
-            return conjugate(self.T if name == "H" else self.mT)
         if name in _COMPLEX or name[-1:] == "_" and name[:-1] in _COMPLEX:
             return lambda *args, **kwargs: self._torch_function(name, (self,) + args, kwargs)
         raise AttributeError("'Tensor' object of torch.complex64 has no attribute '%s' here" % name)
