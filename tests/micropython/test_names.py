@@ -14,7 +14,7 @@ from support.micropython_compare import differences
 from support.micropython_scripts import output
 
 SETUP = """
-from torch import linalg
+from torch import inf, linalg
 a = torch.tensor([[4., 1., -2.], [2., -1., 3.], [0.5, 2., 1.]])
 singular = torch.tensor([[1., 2.], [2., 4.]])
 pair = torch.stack([torch.eye(2), singular])
@@ -63,6 +63,11 @@ linalg.cholesky(spd, upper=True)
 torch.cholesky(torch.stack([spd, spd * 2]))
 linalg.cholesky(a)
 linalg.cholesky(pair)
+linalg.cholesky(torch.tensor([[[1.]], [[inf]]]))
+linalg.cholesky(torch.tensor([[1., 1.], [1., inf]]), upper=True)
+linalg.cholesky(torch.tensor([[inf, 1.], [1., 1.]]))
+linalg.cholesky(torch.tensor([[2., 1., 1.], [1., inf, 1.], [1., 1., 2.]]))
+linalg.cholesky(torch.tensor([[4., 2.], [2., float('nan')]]))
 torch.matrix_power(a, 5)
 linalg.matrix_power(many, -3)
 ints.matrix_power(0)

@@ -159,13 +159,14 @@ def logdet(input):
 # ---- factors
 
 
+# After an infinite pivot there is no other, as in LAPACK's code for small matrices.
 def _cholesky(name, A, upper):
     y = _torch.zeros_like(_matrices(A, name))
     for number, a in enumerate(_matrices(A, name)):
         l = y[number]
         for k in range(len(a)):
             pivot = a[k, k] - (l[k, :k] * l[k, :k]).sum()
-            if not pivot > 0:
+            if not pivot > 0 or k and l[k - 1, k - 1].isinf():
                 raise linalg_LinAlgError(
                     "%s: %sThe factorization could not be completed because the input is not positive-definite "
                     "(the leading minor of order %d is not positive-definite)."
@@ -173,6 +174,7 @@ def _cholesky(name, A, upper):
                 )
             below = ((a[k:, k] if not upper else a[k, k:]) - l[k:, :k] @ l[k, :k]) / pivot.sqrt()
             l[k:, k].copy_(below)
+            l[k, k] = pivot.sqrt()
     y = y.reshape(A.shape)
     return y.transpose(-1, -2) if upper else y
 
