@@ -99,6 +99,12 @@ def test_parts_and_data_can_be_assigned() -> None:
     ], ASSIGNED) == []
 
 
+def test_exponential_of_infinite_parts() -> None:
+    a, b = (f"op.tensor([0.0, -0.0, {x}, float('inf'), -float('inf'), float('nan')])" for x in (100.0, 4.0))
+    y = PAIRS.format(f"op.exp(op.complex({a}.unsqueeze(1).expand(6, 6), {b}.expand(6, 6)))")
+    assert differences([y, f"op.signbit(op.nan_to_num({y}))"]) == []
+
+
 def test_short_transforms_and_back() -> None:
     x = "f(2, 50)"
     assert differences([

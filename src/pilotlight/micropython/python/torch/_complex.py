@@ -63,9 +63,13 @@ def _power(a, n):
     return 1 / y if n < 0 else y
 
 
+# The exponential of a real number is real, whatever it is; a real part that is infinite counts even where the other one
+# is infinite or NaN.
 def _exponential(x):
-    size = x.real.exp()
-    return joined(size * x.imag.cos(), size * x.imag.sin())
+    a, b = x.real, x.imag
+    size, lost = a.exp(), a.isinf() & ~b.isfinite()
+    imag = size * _torch.where(lost & (a < 0), b.sign(), b.sin())
+    return joined(_torch.where(lost | (b == 0), size, size * b.cos()), _torch.where(b == 0, b, imag))
 
 
 def _product_of_matrices(a, b):
