@@ -203,7 +203,9 @@ def test_decompositions_have_the_signs_and_values_of_pytorch() -> None:
         f"op.linalg_lstsq({a}, f(2, 4, 2))[:3]", f"op.linalg_lstsq({a}[0], f(4, 1))[:3]",
         "op.linalg_qr(f(3))", "op.linalg_qr(i(3, 3))", "op.linalg_qr(f(3, 3), 'some')", "op.linalg_eigh(f(3, 2))",
         "op.linalg_svd(f(3))", "op.linalg_eigh(f(2, 2) * float('nan'))", "op.linalg_lstsq(f(3, 2), f(2, 2))",
-        "op.linalg_svdvals(op.zeros(0, 3, 2))", "op.linalg_eigvalsh(op.zeros(3, 3))",
+        "op.linalg_svdvals(op.zeros(0, 3, 2))", "op.linalg_eigvalsh(op.zeros(3, 3))", "op.linalg_eigh(f(2, 1, 1))",
+        *(f"op.linalg_{name}(op.zeros({sizes}))" for name in ("eigh", "eigvalsh")
+          for sizes in ("0, 0", "2, 0, 0", "0, 3, 3", "0, 0, 0")),
         "op.pinverse(op.add(f(3, 3), op.eye(3).mul(9)))",
     ]) == []
 

@@ -83,10 +83,9 @@ def _rotated(a):
     v = _torch.eye(n)
     if not a.isfinite().all():
         return a[0] * float("nan"), a * float("nan")
-    for _ in range(30):
-        size = a.abs().max()
-        outside = (a - a.diagonal().diag_embed()).abs().max() if n > 1 else size * 0
-        if not outside > size * 1e-9:
+    for _ in range(30 if n > 1 else 0):
+        outside = (a - a.diagonal().diag_embed()).abs().max()
+        if not outside > a.abs().max() * 1e-9:
             break
         for p in range(n - 1):
             for q in range(p + 1, n):
