@@ -40,7 +40,8 @@ def test_arguments_of_transforms() -> None:
           for rest in ("None", "7", "8, 0", "norm='ortho'")),
         PAIRS.format("op.fft_fft(i(3, 4))"), PAIRS.format("op.fft_fft(f(3, 4, 6)[:, ::2].transpose(0, 2), dim=1)"),
         PAIRS.format("op.fft_rfft(f(4, 8).t())"),
-        *(f"op.fft_{name}({n}, {d})" for name in ("fftfreq", "rfftfreq") for n in (1, 6, 7) for d in (1.0, 0.125)),
+        *(f"op.fft_{name}({n}, {d})" for name in ("fftfreq", "rfftfreq") for n in (0, 1, 6, 7)
+          for d in (1.0, 0.125, 0)),
         "op.fft_fftshift(f(3, 4, 5))", "op.fft_ifftshift(f(3, 4, 5), (0, 2))", "op.fft_fftshift(f(5), 0)",
         PAIRS.format(f"op.fft_fftshift({COMPLEX})"), PAIRS.format(f"op.fft_ifftshift({COMPLEX}, 1)"),
     ]) == []

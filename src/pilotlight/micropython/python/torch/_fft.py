@@ -154,14 +154,18 @@ def irfftn(input, s=None, dim=None, norm=None):
 # ---- frequencies and order
 
 
+def _frequencies(k, n, d):
+    return k * (1.0 / (n * d) if n * d else float("inf"))
+
+
 def fftfreq(n, d, dtype, options):
     k = _torch.arange(n, dtype=dtype or _torch.float32, **options)
     k[(n + 1) // 2 :].sub_(n)
-    return k * (1.0 / (n * d))
+    return _frequencies(k, n, d)
 
 
 def rfftfreq(n, d, dtype, options):
-    return _torch.arange(n // 2 + 1, dtype=dtype or _torch.float32, **options) * (1.0 / (n * d))
+    return _frequencies(_torch.arange(n // 2 + 1, dtype=dtype or _torch.float32, **options), n, d)
 
 
 def _shifted(x, dim, half):
