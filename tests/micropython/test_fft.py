@@ -35,6 +35,12 @@ def test_arguments_of_transforms() -> None:
           for rest in ("None", "(4, 6)", "(2, 3), (0, 2)", "None, (1,)", "norm='ortho'")),
         *(f"op.fft_{name}(op.complex(f(3, 4, 5), f(3, 4, 5)), {rest})" for name in ("irfftn", "irfft2")
           for rest in ("None", "(4, 7)", "(2, 3), (0, 2)", "None, (1,)", "norm='forward'")),
+        *(f"op.fft_{name}(op.complex(f(3, 4, 5), f(3, 4, 5)), {rest})" for name in ("hfftn", "hfft2")
+          for rest in ("None", "(4, 7)", "(2, 3), (0, 2)", "None, (1,)", "norm='forward'", "norm='ortho'")),
+        *(PAIRS.format(f"op.resolve_conj(op.fft_{name}(f(3, 4, 5), {rest}))") for name in ("ihfftn", "ihfft2")
+          for rest in ("None", "(4, 7)", "(2, 3), (0, 2)", "None, (1,)", "norm='forward'", "norm='ortho'")),
+        "op.fft_hfftn(f(3, 4))", "op.fft_hfftn(f(3, 4), None, ())", f"op.fft_ihfft2({COMPLEX})",
+        "op.fft_ihfftn(f(3, 4), None, ())", "op.fft_hfft2(f(3))", "op.fft_hfftn(f(3, 4), (1,), (0, 1))",
         *(f"op.fft_hfft({COMPLEX}, {rest})" for rest in ("None", "7", "8, 0", "norm='ortho'", "norm='forward'")),
         *(PAIRS.format(f"op.resolve_conj(op.fft_ihfft(f(2, 6), {rest}))")
           for rest in ("None", "7", "8, 0", "norm='ortho'")),

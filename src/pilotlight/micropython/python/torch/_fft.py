@@ -134,21 +134,34 @@ def ifftn(input, s=None, dim=None, norm=None):
     return _all_transformed(input, _several(input, s, dim), norm, True)
 
 
+# Of the dimensions of a real transform: the others, the points and the number of the last one.
+def _with_last(x, s, dim, name):
+    places = _several(x, s, dim)
+    if not places:
+        raise RuntimeError(name + " must transform at least one axis")
+    return (places[:-1],) + places[-1]
+
+
 def rfftn(input, s=None, dim=None, norm=None):
     _real_only(input, "rfftn")
-    places = _several(input, s, dim)
-    if not places:
-        raise RuntimeError("rfftn must transform at least one axis")
-    n, last = places[-1]
-    return _all_transformed(_halved(input, n, last, norm, False), places[:-1], norm, False)
+    others, n, last = _with_last(input, s, dim, "rfftn")
+    return _all_transformed(_halved(input, n, last, norm, False), others, norm, False)
 
 
 def irfftn(input, s=None, dim=None, norm=None):
-    places = _several(input, s, dim)
-    if not places:
-        raise RuntimeError("irfftn must transform at least one axis")
-    n, last = places[-1]
-    return _real_points(_all_transformed(input, places[:-1], norm, True), n, last, norm, True)
+    others, n, last = _with_last(input, s, dim, "irfftn")
+    return _real_points(_all_transformed(input, others, norm, True), n, last, norm, True)
+
+
+def hfftn(input, s=None, dim=None, norm=None):
+    others, n, last = _with_last(input, s, dim, "hfftn")
+    return hfft(_all_transformed(input, others, norm, False), n, last, norm)
+
+
+def ihfftn(input, s=None, dim=None, norm=None):
+    _real_only(input, "ihfftn")
+    others, n, last = _with_last(input, s, dim, "ihfftn")
+    return _all_transformed(ihfft(input, n, last, norm), others, norm, True)
 
 
 # ---- frequencies and order

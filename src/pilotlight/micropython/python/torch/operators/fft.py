@@ -50,6 +50,14 @@ def fft_irfftn(input, s=None, dim=None, norm=None):
     return _fft_names()["irfftn"](input, s, dim, norm)
 
 
+def fft_hfftn(input, s=None, dim=None, norm=None):
+    return _fft_names()["hfftn"](input, s, dim, norm)
+
+
+def fft_ihfftn(input, s=None, dim=None, norm=None):
+    return _fft_names()["ihfftn"](input, s, dim, norm)
+
+
 def fft_fft2(input, s=None, dim=(-2, -1), norm=None):
     return _fft_names()["fftn"](input, s, dim, norm)
 
@@ -64,6 +72,14 @@ def fft_rfft2(input, s=None, dim=(-2, -1), norm=None):
 
 def fft_irfft2(input, s=None, dim=(-2, -1), norm=None):
     return _fft_names()["irfftn"](input, s, dim, norm)
+
+
+def fft_hfft2(input, s=None, dim=(-2, -1), norm=None):
+    return _fft_names()["hfftn"](input, s, dim, norm)
+
+
+def fft_ihfft2(input, s=None, dim=(-2, -1), norm=None):
+    return _fft_names()["ihfftn"](input, s, dim, norm)
 
 
 def fft_fftfreq(n, d=1.0, *, dtype=None, **options):
