@@ -214,6 +214,13 @@ def test_decompositions_have_the_signs_and_values_of_pytorch() -> None:
         *(f"op.linalg_{name}(op.zeros({sizes}))" for name in ("eigh", "eigvalsh")
           for sizes in ("0, 0", "2, 0, 0", "0, 3, 3", "0, 0, 0")),
         "op.pinverse(op.add(f(3, 3), op.eye(3).mul(9)))",
+        *(f"op.linalg_pinv(op.mul(op.eye(2, 3), op.tensor([[[2.0], [0.001]], [[200.0], [0.1]]])){rest}" for rest in (
+            ")", ", 0.01)", ", rcond=0.01)", ", rtol=0.01)", ", atol=0.01)", ", atol=0.01, rtol=1e-6)",
+            ", atol=op.tensor([0.01, 0.2]))", ", op.tensor([0.01, 0.0001]))", ", atol=0)", ", 'x')",
+        )),
+        "op.linalg_pinv(op.ones(3, 3))", "op.linalg_pinv(op.tensor([[2.0, 5.0], [1.0, 3.0]]), 1e-3, True)",
+        "op.linalg_pinv(op.tensor([[2.0, 5.0], [1.0, 3.0]]), hermitian=True)", "op.linalg_pinv(op.ones(3))",
+        "op.linalg_pinv(op.ones(3, 2), hermitian=True)", "op.linalg_pinv(i(3, 3))", "op.linalg_pinv(op.zeros(2, 3, 0))",
     ]) == []
 
 

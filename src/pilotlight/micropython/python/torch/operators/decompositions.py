@@ -201,16 +201,29 @@ def linalg_svdvals(A, *, driver=None):
     return _stacked([s for _, s, _ in _all_turned(A, "linalg.svd")], A.shape[:-2], (min(A.shape[-2:]),))
 
 
-# The pseudo-inverse: singular values up to `least` times the largest count as zero.
-def _inverted(a, least):
+# The pseudo-inverse: singular values up to `rtol` times the largest, or up to `atol`, count as zero.
+def _inverted(a, rtol, atol=0):
     u, s, vh = linalg_svd(a, False)
-    kept = s > least * (s[..., :1] if s.shape[-1] else s)
+    kept = (s > rtol * (s[..., :1] if s.shape[-1] else s)) & (s > atol)
     inverse = _torch.where(kept, 1 / s, _torch.zeros_like(s))
     return (vh.transpose(-1, -2) * inverse.unsqueeze(-2)) @ u.transpose(-1, -2), kept.sum(-1)
 
 
 def pinverse(input, rcond=1e-15):
     return _inverted(input, rcond)[0]
+
+
+# Of a symmetric matrix (`hermitian`) half is read.
+def linalg_pinv(input, *given, rcond=None, hermitian=False, atol=None, rtol=None):
+    if given:
+        rcond, hermitian = (given + (hermitian,))[:2]
+    if hermitian:
+        _square(input, "linalg.pinv")
+        input = input.tril() + input.tril(-1).transpose(-1, -2)
+    atol = _torch.as_tensor(0.0 if atol is None else atol).unsqueeze(-1)
+    rtol = rcond if rtol is None else rtol
+    least = (atol <= 0) * (1.1920929e-07 * max(input.shape[-2:])) if rtol is None else _torch.as_tensor(rtol).unsqueeze(-1)
+    return _inverted(input, least, atol)[0]
 
 
 def linalg_lstsq(input, b, rcond=None, *, driver=None):
