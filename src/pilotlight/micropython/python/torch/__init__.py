@@ -39,7 +39,7 @@ class _Part:
                 if hasattr(where, prefix + name):
                     return getattr(where, prefix + name)
             _refuse(name, prefix)
-        raise AttributeError(name)
+        raise AttributeError("module 'torch." + self._prefixes[0][:-1] + "' has no attribute '" + name + "'")
 
 
 special = _Part("special_", "")
