@@ -84,6 +84,25 @@ def test_arithmetic_of_complex_numbers() -> None:
     ]) == []
 
 
+def test_tensors_of_type_complex64() -> None:
+    made = (
+        "zeros(2, 3, dtype={})", "ones((2,), dtype={})", "zeros(0, dtype={})", "eye(2, dtype={})",
+        "full((2,), 1.5, dtype={})", "full([2], 1 - 2j, dtype={})", "zeros_like(i(3), dtype={})",
+        "tensor([[1, 2j], [True, 3.5 - 1j]], dtype={})", "tensor(2j, dtype={})", "tensor(f(2), dtype={})",
+        "tensor([], dtype={})", "tensor(i(2, 2).tolist(), dtype={})", "tensor(i(3)).to({})",
+        "tensor(f(2)).to(dtype={})", "fft_fft(input=op.ones(2, dtype={}))",
+    )
+    assert differences([
+        *(PAIRS.format(f"op.{call.format(dtype)}") for call in made for dtype in ("op.complex64", "op.cfloat")),
+        "list(op.empty(2, 3, dtype=op.complex64).shape)", "op.tensor([[1, 2], [3j]], dtype=op.complex64)",
+        "op.isreal(op.tensor([1, 2j, -0.0, float('nan')], dtype=op.cfloat))", "op.isreal(i(2, 2))",
+        "op.tensor([1j], dtype=op.cfloat).isreal()", "op.isreal(3.0)",
+    ]) == []
+    for call in ("randn(2, dtype=torch.cfloat)", "hann_window(2, dtype=torch.cfloat)", "zeros(2, torch.cfloat)"):
+        said = output(f"import torch\ntry:\n    torch.{call}\nexcept NotImplementedError as e:\n    print(e)")
+        assert "() does not give torch.complex64 here: give two tensors to torch.complex(real, imag)" in said
+
+
 # Complex numbers hold their parts in the same memory, whichever way these are written.
 ASSIGNED = """
 def assigned(name, value):

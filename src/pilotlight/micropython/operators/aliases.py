@@ -2,9 +2,9 @@
 
 ALIASES = {
     "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
-    "arctan2": "atan2", "arctanh": "atanh", "argwhere": "nonzero", "clip": "clamp", "concat": "cat",
-    "concatenate": "cat", "cuda_is_available": "jit_is_scripting", "divide": "div", "fix": "trunc", "ger": "outer",
-    "greater": "gt", "greater_equal": "ge", "jit_export": "jit_script", "jit_ignore": "jit_script",
+    "arctan2": "atan2", "arctanh": "atanh", "argwhere": "nonzero", "cfloat": "complex64", "clip": "clamp",
+    "concat": "cat", "concatenate": "cat", "cuda_is_available": "jit_is_scripting", "divide": "div", "fix": "trunc",
+    "ger": "outer", "greater": "gt", "greater_equal": "ge", "jit_export": "jit_script", "jit_ignore": "jit_script",
     "jit_is_tracing": "jit_is_scripting", "jit_script_if_tracing": "jit_script", "jit_unused": "jit_script",
     "less": "lt", "less_equal": "le", "linalg_matmul": "matmul", "moveaxis": "movedim", "multiply": "mul",
     "negative": "neg", "not_equal": "ne", "row_stack": "vstack", "special_digamma": "digamma", "special_erf": "erf",

@@ -12,6 +12,18 @@ class dtype:
     def __repr__(self):
         return "torch.complex64"
 
+    # An operator that is asked for this type.
+    def _torch_function(self, name, args, kwargs):
+        by_name = kwargs.pop("dtype", None) is self
+        if name == "to" and len(args) < 3 and not kwargs:
+            return joined(args[0].float(), _torch.zeros(()))
+        if by_name and (name, len(args)) in (("tensor", 1), ("full", 2)):
+            return joined(*[getattr(_torch, name)(*args[:-1], _numbers(args[-1], k), **kwargs) for k in (0, 1)])
+        if by_name and name.split("_")[0] in ("zeros", "ones", "empty", "eye"):
+            return joined(getattr(_torch, name)(*args, **kwargs).float(), _torch.zeros(()))
+        raise NotImplementedError(
+            "%s() does not give torch.complex64 here: give two tensors to torch.complex(real, imag)" % name)
+
 
 complex64 = dtype()
 
@@ -31,6 +43,11 @@ def _parts(x):
     if isinstance(x, complex):
         return x.real, x.imag
     return (x.float(), _torch.zeros(())) if isinstance(x, _torch.Tensor) else (float(x), 0.0)
+
+
+# Those parts of numbers in lists.
+def _numbers(x, k):
+    return [_numbers(item, k) for item in x] if isinstance(x, (list, tuple)) else _parts(x)[k]
 
 
 def joined(real, imag):
@@ -127,6 +144,7 @@ _COMPLEX = {
     "view_as_real": lambda x: x._pairs,
     "roll": lambda x, shifts, dims=(): _rolled(x, shifts, dims),
     "flip": lambda x, *dims: ComplexFloatTensor(x._pairs.flip([dimension(d, x.dim()) for d in _ints(dims)])),
+    "isreal": lambda x: x.imag == 0,
     "is_complex": lambda x: True,
     "is_floating_point": lambda x: False,
     "reshape": lambda x, *sizes: _shaped(x, "reshape", sizes),

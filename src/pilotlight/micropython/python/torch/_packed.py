@@ -96,8 +96,8 @@ def _wrap(name, head):
         by_name = dict(known)
 
         def call(*args, **kwargs):
-            for x in args:
-                if hasattr(x, "_torch_function"):  # a complex number
+            for x in args + tuple(kwargs.values()):
+                if hasattr(x, "_torch_function"):  # a complex number, or their type
                     return x._torch_function(name, args, kwargs)
             out = kwargs.pop("out", None) if outs else None
             for k in range(min(2, len(known), len(args))):

@@ -1,4 +1,5 @@
 # Fourier transforms and complex numbers: what they do is in torch/_fft.py and _complex.py.
+import _torch
 import torch
 
 
@@ -136,6 +137,10 @@ def conj_physical(input):
 
 def resolve_conj(input):
     return input
+
+
+def isreal(input):
+    return _torch.ones_like(input, dtype=_torch.bool)
 
 
 def angle(input):
