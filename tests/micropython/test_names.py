@@ -344,6 +344,14 @@ def test_values_and_words_are_those_of_pytorch(setup: str, expressions: str) -> 
     assert differences(setup, expressions.strip().splitlines(), texts=True) == []
 
 
+def test_windows_take_a_parameter_only_with_those_before_it() -> None:
+    given = ("True", "False", "None", "3.0", "True, 0.3", "True, None", "True, 0.3, 0.2", "alpha=0.3", "beta=0.3",
+             "periodic=False", "True, alpha=0.3", "True, beta=0.3", "periodic=True, beta=0.3", "periodic=None",
+             "alpha=0.3, beta=0.2", "True, alpha=0.3, beta=0.2", "periodic=False, beta=0.0, dtype=torch.float16")
+    names = ("hann", "hamming", "kaiser")
+    assert differences("", [f"torch.{name}_window(8, {rest})" for name in names for rest in given]) == []
+
+
 @pytest.mark.parametrize("script", [CELLS, PARAMETERS], ids=["cells", "parameters"])
 def test_modules_make_what_those_of_pytorch_make(script: str) -> None:
     printed: list[str] = []

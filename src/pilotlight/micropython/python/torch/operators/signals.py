@@ -21,11 +21,16 @@ def hann_window(window_length, periodic=True, *, dtype=None, **options):
     return _window("hann_window", window_length, periodic, dtype, options, values)
 
 
-def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, **options):
+# As the overloads are in PyTorch, a parameter is given only with those before it.
+def hamming_window(window_length, periodic=None, alpha=None, beta=None, *, dtype=None, **options):
+    if periodic is None and alpha is not None or alpha is None and beta is not None:
+        raise TypeError("hamming_window() takes alpha only with periodic, and beta only with alpha")
+    alpha, beta = 0.54 if alpha is None else alpha, 0.46 if beta is None else beta
+
     def values(x, last):
         return x.mul_(6.283185307179586 / last).cos_().mul_(-beta).add_(alpha)
 
-    return _window("hamming_window", window_length, periodic, dtype, options, values)
+    return _window("hamming_window", window_length, periodic is not False, dtype, options, values)
 
 
 def blackman_window(window_length, periodic=True, *, dtype=None, **options):
@@ -56,13 +61,17 @@ def _bessel(x, terms):
     return y
 
 
-def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, **options):
+def kaiser_window(window_length, periodic=None, beta=None, *, dtype=None, **options):
+    if periodic is None and beta is not None:
+        raise TypeError("kaiser_window() takes beta only with periodic")
+    beta = 12.0 if beta is None else beta
+
     def values(x, last):
         x = (x.float() * (2.0 / last) - 1).square().neg_().add_(1).clamp_min_(0).sqrt_() * beta
         terms = 20 + int(2 * abs(beta))
         return (_bessel(x, terms) / _bessel(_torch.tensor(float(beta)), terms)).to(dtype or _torch.float32)
 
-    return _window("kaiser_window", window_length, periodic, dtype, options, values)
+    return _window("kaiser_window", window_length, periodic is not False, dtype, options, values)
 
 
 # ---- integrals
