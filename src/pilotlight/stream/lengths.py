@@ -65,7 +65,7 @@ def _compare_latest(graph: Graph, step: Graph, answers: Answers, recording: Sequ
     assert streaming is not None
     outputs = [(k, output) for k, output in enumerate(streaming.outputs) if output.kind == LATEST]
     steps = steps_of(streaming, recording)
-    last = min(max((output.warm for _, output in outputs), default=0) + 2, len(steps))
+    last = min(max((output.warm for _, output in outputs), default=0) + 4, len(steps))
     if not outputs or graph.quantization is not None or last > MOST_STEPS:
         return
     got = evaluate_runs(step, steps[:last])
