@@ -91,7 +91,7 @@ conformance-onnx: setup ## ONNX's own tests through the compiler; writes docs/on
 fuzz: setup ## random models against eager PyTorch; FUZZ_ARGS="--seed 0 --count 100 --mode int8 --jobs 2"
 	PYTHONPATH=tests:examples/zoo $(PYTHON) -m fuzz $(FUZZ_ARGS)
 
-fuzz-streams: setup ## random networks over time, streamed, against whole recordings; FUZZ_ARGS="--count 100 --int8 --recurrent"
+fuzz-streams: setup ## random networks over time, streamed, against whole recordings; FUZZ_ARGS="--count 100 --int8 --recurrent --graphs"
 	PYTHONPATH=tests $(PYTHON) -m fuzz.streams $(FUZZ_ARGS)
 
 fuzz-server: ## a million good and broken frames for the device server, built with sanitizers; FUZZ_FRAMES, FUZZ_SEED
