@@ -51,7 +51,6 @@ class Tangle(nn.Module):
         more = [self.r.randrange(len(self.values))] if self.r.random() < 0.3 else []
         self.ends = [(at, self.r.choice(["frames", *ENDS])) for at in (len(self.values) - 1, *more)]
         self.stride = lcm(*(value.rate for value in self.values))
-        self.usable = all(value.frames >= 6 for value in self.values)
 
     def forward(self, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         values = list(inputs)
