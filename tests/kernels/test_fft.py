@@ -153,6 +153,13 @@ def test_complex_tensors_in_and_out_with_state_and_parts_written_in_place() -> N
                 torch.testing.assert_close(got, want.resolve_conj(), rtol=1e-5, atol=1e-5)
 
 
+def test_a_real_tensor_is_its_own_real_part() -> None:
+    def parts(x: torch.Tensor, k: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return torch.real(x * 3) * 2, k.real + 1, torch.resolve_conj(x.conj())
+
+    matches(parts, torch.randn(3), torch.tensor([2, -1]))
+
+
 class OfOne(nn.Module):
     """Operators that number dimensions, on a number that has none."""
 

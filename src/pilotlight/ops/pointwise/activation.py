@@ -166,7 +166,7 @@ def bitwise_not(b: Builder, self: Value) -> Value:
 
 @moves("clone.default", "alias.default", "lift_fresh_copy.default", "detach.default", "contiguous.default",
        "dropout.default", "prims.copy_strided.default", "conj_physical.default", "_conj_physical.default",
-       "resolve_conj.default", "resolve_neg.default", quantized=SHARED)
+       "resolve_conj.default", "resolve_neg.default", "real.default", quantized=SHARED)
 @moves("_assert_tensor_metadata.default")
 def identity(b: Builder, **arguments: Value) -> Value:
     return next(iter(arguments.values()))
