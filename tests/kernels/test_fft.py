@@ -194,3 +194,22 @@ def test_what_is_not_supported_is_named_as_it_was_written(function: Callable[...
     with pytest.raises(PilotlightError) as caught:
         capture(Function(function), (torch.randn(4, dtype=torch.complex64),))
     assert words in str(caught.value) and "test_fft.py" in str(caught.value)
+
+
+@pytest.mark.parametrize(("function", "words"), [
+    (lambda z, x: nn.functional.linear(torch.fft.rfft(x)[..., :2], x[:, :2]), "torch.nn.functional.linear"),
+    (lambda z, x: z @ x.t(), "Tensor.matmul"),
+    (lambda z, x: torch.addmm(x, x, z), "torch.addmm"),
+    (lambda z, x: x.index_add(0, torch.tensor([0]), z[:1]), "Tensor.index_add"),
+    (lambda z, x: z.index_fill(0, torch.tensor([0]), x[0, 0]), "Tensor.index_fill"),
+    (lambda z, x: x.select_scatter(z[0], 0, 1) * 2, "Tensor.select_scatter"),
+])
+def test_what_takes_complex_tensors_alone_refuses_real_ones(function: Callable[..., object], words: str) -> None:
+    with pytest.raises(PilotlightError, match="expected both to be complex") as caught:
+        capture(Function(function), (torch.randn(3, 3, dtype=torch.complex64), torch.randn(3, 3)))
+    assert words in str(caught.value) and "x.to(torch.complex64)" in str(caught.value)
+
+
+def test_a_sum_of_complex_numbers_as_a_real_one_is_refused() -> None:
+    with pytest.raises(PilotlightError, match=r"Tensor.sum .*it gives float32\[\], the lowering gives complex64\[\]"):
+        capture(Function(lambda z: z.sum(dtype=torch.float32)), (torch.randn(3, dtype=torch.complex64),))

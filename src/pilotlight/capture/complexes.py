@@ -21,7 +21,7 @@ from pilotlight.graph import FLOAT32, DType, Shape, Value
 from pilotlight.graph.builder import Builder
 from pilotlight.graph.dtypes import from_torch
 from pilotlight.ops.base import Lowering
-from pilotlight.ops.complex.base import Complex, rule
+from pilotlight.ops.complex.base import Complex, lacks_complex, rule
 
 BY_NUMBER = ("index", "index_put", "index_copy", "take", "put", "slice", "select")  # read or write rows by number
 
@@ -47,8 +47,9 @@ def constant(b: Builder, tensor: torch.Tensor, hint: str = "const") -> Value | C
     return Complex(value) if tensor.is_complex() else value
 
 
-def lowering_of(node: torch.fx.Node, symbols: Symbols) -> Lowering:
-    """The rule of an operator on complex tensors."""
+def lowering_of(node: torch.fx.Node, symbols: Symbols, arguments: Mapping[str, Any]) -> Lowering:
+    """The rule of an operator on complex tensors. torch.export also captures products of real and complex tensors,
+    which PyTorch itself refuses."""
     name = str(node.target).removeprefix("aten.")
     found = rule(name)
     if found is None:
@@ -62,7 +63,19 @@ def lowering_of(node: torch.fx.Node, symbols: Symbols) -> Lowering:
             f"operator {written_name(node)} mixes rows of complex numbers whose number is only known at run time",
             hint="choose with torch.where instead of a mask, or take z.real and z.imag first", kind="unsupported",
         )
+    if lacks_complex(found, arguments):
+        raise PilotlightError(
+            f"operator {written_name(node)} is not supported for real tensors together with complex ones; "
+            "expected both to be complex",
+            hint="convert the real one: x.to(torch.complex64), or layer.to(torch.complex64) for a layer's weights",
+            kind="unsupported",
+        )
     return found
+
+
+def told(is_complex: bool, dtype: DType, shape: Shape) -> str:
+    """A type and a shape of the graph, for people."""
+    return f"complex64{list(shape[:-1])}" if is_complex else f"{dtype}{list(shape)}"
 
 
 def value_of(item: Any) -> Any:

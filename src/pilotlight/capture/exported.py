@@ -327,7 +327,7 @@ class _Walker:
             return empty if isinstance(node.meta["val"], list | tuple) else empty[0]
         self.builder.dense = partial(_dense, node)
         if complexes.is_involved(arguments, tensors):
-            result = complexes.lowering_of(node, self.symbols)(self.builder, **arguments)
+            result = complexes.lowering_of(node, self.symbols, arguments)(self.builder, **arguments)
         else:
             assert lowering is not None
             moves = ops.moves_data(_short(node.target)) or isinstance(node.target, torch._ops.HigherOrderOperator)
@@ -339,7 +339,7 @@ class _Walker:
         elif isinstance(value, symbols.SYMBOLIC):
             self.symbols.define(value, result)
             return value
-        self._check(node, result)
+        self._check(node, result, tensors)
         return result
 
     def _single(self, item: Any) -> Any:
@@ -383,14 +383,17 @@ class _Walker:
         bound = {("input" if k == "self" and "self" not in bound else k): v for k, v in bound.items()}
         return None if missing else bound
 
-    def _check(self, node: torch.fx.Node, result: Any) -> None:
+    def _check(self, node: torch.fx.Node, result: Any, tensors: Sequence[torch.Tensor]) -> None:
         """A lowering must give what PyTorch says the operator gives."""
         values = list(result) if isinstance(result, list | tuple) else [result]
-        for value, (dtype, shape) in zip(map(complexes.value_of, values), self.builder.results, strict=False):
-            if value is not None and (value.dtype != dtype or value.shape != shape):
+        for given, tensor, expected in zip(values, tensors, self.builder.results, strict=False):
+            if given is None:
+                continue
+            value, want = complexes.value_of(given), (tensor.is_complex(), *expected)
+            if (got := (isinstance(given, Complex), value.dtype, value.shape)) != want:
                 raise PilotlightError(
                     f"operator {written_name(node)} with these arguments is not supported "
-                    f"(it gives {dtype}{list(shape)}, the lowering gives {value.dtype}{list(value.shape)})",
+                    f"(it gives {complexes.told(*want)}, the lowering gives {complexes.told(*got)})",
                     kind="unsupported",
                 )
 

@@ -8,12 +8,14 @@ operator that has none.
     def absolute(b: Builder, self: Complex) -> Value: ...
 
 A rule takes the arguments of the operator's schema, complex tensors as `Complex`, real ones as values, and returns
-`Complex` for complex results. Shapes in `b.results` include the last dimension of 2.
+`Complex` for complex results. A real tensor never gets to a parameter that is annotated with `Complex` alone. Shapes in
+`b.results` include the last dimension of 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -41,6 +43,7 @@ Tensor = Complex | Value
 Operand = Complex | Value | complex | float | int | bool
 
 _RULES: dict[str, Rule] = {}
+_COMPLEX_ONLY: dict[Rule, list[str]] = {}  # parameters of a rule
 
 
 def complex_rule(*aten: str) -> Callable[[RuleFunction], RuleFunction]:
@@ -50,6 +53,8 @@ def complex_rule(*aten: str) -> Callable[[RuleFunction], RuleFunction]:
             if name in _RULES:
                 raise ValueError(f"aten.{name} has two rules for complex tensors")
             _RULES[name] = function
+        types = inspect.get_annotations(function, eval_str=True)
+        _COMPLEX_ONLY[function] = [name for name, kind in types.items() if kind is Complex and name != "return"]
         return function
 
     return wrap
@@ -61,6 +66,11 @@ def rule(aten: str) -> Rule | None:
 
 def rule_names() -> list[str]:
     return sorted(_RULES)
+
+
+def lacks_complex(rule: Rule, arguments: Mapping[str, Any]) -> bool:
+    """Whether an argument is real where a rule takes a complex tensor."""
+    return any(isinstance(arguments.get(name), Value) for name in _COMPLEX_ONLY[rule])
 
 
 def pair_of(b: Builder, x: Operand) -> Value:

@@ -33,9 +33,8 @@ def _number(dim: Any, rank: int) -> Any:
     return dim if dim is None else axis(dim, rank)
 
 
-def _as_real(aten: str) -> None:
+def _as_real(aten: str) -> Callable[..., Any]:
     """The lowering of real tensors, on pairs: dimensions are counted from the front."""
-    @complex_rule(aten)
     def lower(b: Builder, **arguments: Any) -> Any:
         rank = next(len(x.shape) for x in _tensors(arguments) if isinstance(x, Complex))
         if aten.startswith("stack"):
@@ -59,6 +58,17 @@ def _as_real(aten: str) -> None:
         b.results = expected
         return Complex(b.reshape(y, expected[0][1]))
 
+    return lower
+
+
+def _into(aten: str) -> None:
+    """The same for what is written into a tensor, which has to be complex then."""
+    write = _as_real(aten)
+
+    @complex_rule(aten)
+    def lower(b: Builder, self: Complex, **arguments: Any) -> Any:
+        return write(b, self=self, **arguments)
+
 
 def _tensors(arguments: dict[str, Any]) -> list[Any]:
     return [x for item in arguments.values() for x in (item if isinstance(item, list | tuple) else [item])]
@@ -69,12 +79,21 @@ for _name in (
     "flatten.using_ints", "unflatten.int", "squeeze.default", "squeeze.dim", "squeeze.dims", "unsqueeze.default",
     "transpose.int", "expand.default", "slice.Tensor", "select.int", "split_with_sizes.default", "split.Tensor",
     "split.sizes", "chunk.default", "tensor_split.sections", "tensor_split.indices", "unbind.int", "unbind_copy.int",
-    "narrow_copy.default", "flip.default", "cat.default", "concat.default", "stack.default", "slice_scatter.default",
-    "select_scatter.default", "clone.default", "alias.default", "lift_fresh_copy.default", "detach.default",
-    "contiguous.default", "dropout.default", "prims.copy_strided.default", "index_select.default", "index.Tensor",
-    "index_put.default", "index_copy.default",
+    "narrow_copy.default", "flip.default", "cat.default", "concat.default", "stack.default", "clone.default",
+    "alias.default", "lift_fresh_copy.default", "detach.default", "contiguous.default", "dropout.default",
+    "prims.copy_strided.default", "index_select.default", "index.Tensor",
 ):
-    _as_real(_name)
+    complex_rule(_name)(_as_real(_name))
+
+for _name in ("slice_scatter.default", "select_scatter.default", "index_put.default"):
+    _into(_name)
+
+
+@complex_rule("index_copy.default")
+def index_copy(b: Builder, self: Complex, dim: int, index: Value, source: Complex) -> Complex:
+    """PyTorch takes one type only, but decomposes others into it."""
+    y: Complex = _as_real("index_copy.default")(b, self=self, dim=dim, index=index, source=source)
+    return y
 
 
 @complex_rule("_assert_tensor_metadata.default")
