@@ -11,6 +11,12 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
+BEHIND = {  # operators of Python: the function that they are
+    "__floordiv__": "floor_divide", "__rdiv__": "div", "__rfloordiv__": "floor_divide",
+    "__rlshift__": "bitwise_left_shift", "__rmod__": "remainder", "__rpow__": "pow",
+    "__rrshift__": "bitwise_right_shift", "__rsub__": "sub",
+}
+
 
 def register_dataclasses(item: Any) -> bool:
     """Register dataclasses among inputs or outputs with torch.export; returns whether one was new."""
@@ -60,7 +66,8 @@ def written_name(node: torch.fx.Node) -> str:
     """An operator as the user wrote it, with PyTorch's own name where that differs."""
     target = str(node.target)
     kind, _, name = str((node.meta.get("torch_fn") or ("", ""))[1]).partition(".")
-    written = f"Tensor.{name}" if kind == "method_descriptor" else _function(name) if name else ""
+    method = kind in ("method_descriptor", "wrapper_descriptor")  # the second has operators such as x[0]
+    written = f"Tensor.{name}" if method else _function(BEHIND.get(name, name)) if name else ""
     if not written or kind.startswith("Op"):
         return target
     return written if target == f"aten.{written.rpartition('.')[2]}.default" else f"{written} ({target})"
