@@ -189,11 +189,26 @@ def test_a_complex_number_has_no_dimension_of_its_parts() -> None:
     (lambda z: z.to(torch.complex128).abs(), "complex128"),
     (lambda z: z[z.real > 0].sum(), "Tensor.sum"),
     (lambda z: z.view(torch.float32), "Tensor.view"),
+    (lambda z: 2**z, "torch.pow"),
+    (lambda z: z.real[0] ** (1 + 2j), "torch.exp(torch.complex(z.abs().log(), z.angle()) * p)"),
 ])
 def test_what_is_not_supported_is_named_as_it_was_written(function: Callable[..., object], words: str) -> None:
     with pytest.raises(PilotlightError) as caught:
         capture(Function(function), (torch.randn(4, dtype=torch.complex64),))
     assert words in str(caught.value) and "test_fft.py" in str(caught.value)
+
+
+def test_powers_and_what_is_written_for_those_that_are_refused() -> None:
+    def powers(z: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        p = 0.5 - 2j
+        return (z ** (2 + 0j), x ** (2 + 0j), x ** (1 + 0j), torch.polar(z.abs() ** 0.5, z.angle() * 0.5),
+                torch.exp(torch.complex(z.abs().log(), z.angle()) * p),
+                torch.exp(torch.complex(x.abs().log(), x.angle()) * p))
+
+    z, x = torch.randn(4, dtype=torch.complex64), torch.randn(4)
+    want = (z ** (2 + 0j), x ** (2 + 0j), x ** (1 + 0j), z**0.5, z ** (0.5 - 2j), x ** (0.5 - 2j))
+    torch.testing.assert_close(powers(z, x), want)
+    matches(powers, z, x)
 
 
 @pytest.mark.parametrize(("function", "words"), [

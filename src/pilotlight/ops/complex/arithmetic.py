@@ -140,13 +140,16 @@ def square(b: Builder, self: Complex) -> Complex:
 
 
 @complex_rule("pow.Tensor_Scalar")
-def pow_scalar(b: Builder, self: Complex, exponent: Any) -> Complex:
+def pow_scalar(b: Builder, self: Tensor, exponent: Any) -> Complex:
     """Small whole numbers, by multiplying."""
     if exponent not in (1, 2, 3):
-        raise b.refuse(f"a complex tensor to the power of {exponent} is not supported; expected 1, 2 or 3",
-                       "write it with torch.polar(z.abs() ** p, z.angle() * p)")
-    y = self
-    for _ in range(int(exponent) - 1):
+        what = "complex" if isinstance(self, Complex) else "real"
+        instead = "torch.exp(torch.complex(z.abs().log(), z.angle()) * p)" if isinstance(exponent, complex) else \
+            "torch.polar(z.abs() ** p, z.angle() * p)"
+        raise b.refuse(f"a {what} tensor to the power of {exponent} is not supported; expected 1, 2 or 3",
+                       f"write it with {instead}")
+    y = Complex(pair_of(b, self))
+    for _ in range(int(complex(exponent).real) - 1):
         y = mul(b, y, self)
     return y
 
