@@ -41,10 +41,10 @@ def no_file(path: Path, prefix: str = "", hint: str = "check the path") -> Pilot
 
 
 class UnsupportedError(PilotlightError):
-    """Everything in a model that cannot be compiled, listed at once."""
+    """Everything in a model that cannot be compiled, listed at once, and once where a line of code has it twice."""
 
     def __init__(self, problems: Sequence[PilotlightError]):
-        self.problems = list(problems)
+        self.problems = list({(p.message, p.where): p for p in problems}.values())
         count = len(self.problems)
         lines = [f"{p.message}" + (f"\n      at {p.where}" if p.where else "") for p in self.problems]
         body = "\n".join(f"  {i + 1}. {line}" for i, line in enumerate(lines))

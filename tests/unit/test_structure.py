@@ -13,7 +13,7 @@ import torch
 
 import pilotlight as pl
 from pilotlight.capture import exported
-from pilotlight.errors import PilotlightError
+from pilotlight.errors import PilotlightError, UnsupportedError
 from pilotlight.graph.evaluate import evaluate
 from pilotlight.session import run_session
 from support.modules import Forward
@@ -97,6 +97,17 @@ def test_operators_are_refused_as_they_were_written(name: str) -> None:
     with pytest.raises(PilotlightError) as caught:
         pl.capture(Forward(REFUSED[name]), (X,))
     assert f"operator {name} is not supported" in caught.value.message
+
+
+@pytest.mark.parametrize(("function", "problems"), [
+    (lambda x: torch.linalg.inv(x), ["torch.linalg.inv (aten.linalg_inv_ex.default)"]),  # and PyTorch's check of it
+    (lambda x: x + torch.signal.windows.kaiser(4), ["torch.i0"]),  # called twice
+    (lambda x: torch.i0(x) + x.histc(4), ["torch.i0", "Tensor.histc"]),
+])
+def test_what_is_refused_at_a_line_is_listed_once(function: Callable[..., Any], problems: list[str]) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        pl.capture(Forward(function), (torch.eye(4),))
+    assert [p.message for p in caught.value.problems] == [f"operator {name} is not supported" for name in problems]
 
 
 def test_a_library_next_to_pytorch_has_source_lines() -> None:

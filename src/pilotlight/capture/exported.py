@@ -299,6 +299,8 @@ class _Walker:
             return value  # a number that depends on the data: see self.symbols
         lowering = ops.lowering(_short(node.target))
         if lowering is None and rule(_short(node.target)) is None:
+            if self._is_check(node):
+                return None
             raise PilotlightError(
                 f"operator {written_name(node)} is not supported",
                 hint="replace it with supported operators, or add one: docs/adding-an-operator.md"
@@ -341,6 +343,11 @@ class _Walker:
             return value
         self._check(node, result, tensors)
         return result
+
+    def _is_check(self, node: torch.fx.Node) -> bool:
+        """Whether a node only has an effect, of something that was refused: such as the check of `torch.linalg.inv`."""
+        calls = [n for n in node.all_input_nodes if n.op == "call_function"]
+        return str(node.target) == "with_effects" and any(self.values.get(n) is None for n in calls)
 
     def _single(self, item: Any) -> Any:
         if not widths.is_float64(item):

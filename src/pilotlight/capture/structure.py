@@ -64,7 +64,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 def written_name(node: torch.fx.Node) -> str:
     """An operator as the user wrote it, with PyTorch's own name where that differs."""
-    target = str(node.target)
+    target = str(node.args[1] if str(node.target) == "with_effects" else node.target)
     kind, _, name = str((node.meta.get("torch_fn") or ("", ""))[1]).partition(".")
     method = kind in ("method_descriptor", "wrapper_descriptor")  # the second has operators such as x[0]
     written = f"Tensor.{name}" if method else _function(BEHIND.get(name, name)) if name else ""
