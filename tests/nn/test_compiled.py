@@ -75,6 +75,21 @@ def test_state_over_calls(board: str) -> None:
     assert pl.run(captured(Detector, 2, 16), board=board).match
 
 
+@pytest.mark.parametrize("state", [(), (2, 1)], ids=str)
+def test_detections_over_calls(state: tuple[int, ...]) -> None:
+    torch.manual_seed(3)
+    rows = [torch.softmax(3 * torch.randn(*state, 4), -1) for _ in range(30)]
+    smoothing = nn.PosteriorSmoothing(4, 3, 0.4, 2, ignored=(1,), state=state)
+    build = pl.compile(pl.capture(smoothing, (rows[0],)), board="host")
+    found = set()
+    with build.open("host", sanitize=SANITIZERS) as running:
+        for row in rows:
+            (detected, scores), (want, means) = running(row), smoothing(row)
+            torch.testing.assert_close((detected, scores), (want, means))
+            found |= set(want.reshape(-1).tolist())
+    assert found == {-1, 0, 2, 3}
+
+
 def test_resampled() -> None:
     assert pl.run(pl.capture(nn.Resample(8000, 6000), (sound(3, 100),)), board="host").match
 

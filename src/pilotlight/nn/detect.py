@@ -72,7 +72,8 @@ class PosteriorSmoothing(torch.nn.Module):
         scores = history.sum(0) / seen
         best, top = scores.max(-1)
         wait = torch.clamp(self.wait - 1, min=0)
-        found = (best >= self.threshold) & (wait == 0) & (seen >= self.minimum) & self.reported[top]
+        reported = self.reported.index_select(0, top.reshape(-1)).reshape(self.state)  # [top] of one number decides
+        found = (best >= self.threshold) & (wait == 0) & (seen >= self.minimum) & reported
         self.history.copy_(history)
         self.seen.copy_(seen)
         self.wait.copy_(torch.where(found, self.refractory + 1, wait))
