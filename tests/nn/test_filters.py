@@ -156,6 +156,7 @@ def test_resample_keeps_a_tone() -> None:
     ("make", "words"),
     [
         (lambda: nn.Biquad.lowpass(RATE, 9000), r"cutoff_freq .* \(8000 Hz at 16000 Hz\), not 9000"),
+        (lambda: nn.Biquad.lowpass(RATE, 8000), r"above 0 and below half the sample rate \(8000 Hz .*, not 8000"),
         (lambda: nn.Biquad.lowpass(RATE, 0), "cutoff_freq must be above 0"),
         (lambda: nn.Biquad.lowpass(0, 100), "sample_rate must be a positive number"),
         (lambda: nn.Biquad.notch(RATE, 50, Q=0), "Q must be a positive number"),

@@ -28,15 +28,27 @@ def positive(name: str, number: float) -> float:
 
 
 def below_nyquist(name: str, frequency: float, sample_rate: float) -> float:
-    """A frequency that a signal of this rate can hold."""
+    """A frequency that a filter can be designed for."""
+    positive("sample_rate", sample_rate)
+    if not (math.isfinite(frequency) and 0 < frequency < sample_rate / 2):
+        raise _beyond(name, frequency, sample_rate, "below")
+    return float(frequency)
+
+
+def up_to_nyquist(name: str, frequency: float, sample_rate: float) -> float:
+    """A frequency where a range can end."""
     positive("sample_rate", sample_rate)
     if not (math.isfinite(frequency) and 0 < frequency <= sample_rate / 2):
-        raise refusal(
-            f"{name} must be above 0 and at most half the sample rate ({sample_rate / 2:g} Hz at {sample_rate:g} Hz), "
-            f"not {frequency:g}",
-            f"lower {name}, or give the rate that the signal has",
-        )
+        raise _beyond(name, frequency, sample_rate, "at most")
     return float(frequency)
+
+
+def _beyond(name: str, frequency: float, sample_rate: float, limit: str) -> PilotlightError:
+    return refusal(
+        f"{name} must be above 0 and {limit} half the sample rate ({sample_rate / 2:g} Hz at {sample_rate:g} Hz), "
+        f"not {frequency:g}",
+        f"lower {name}, or give the rate that the signal has",
+    )
 
 
 def one_of(name: str, word: object, known: Sequence[object]) -> None:

@@ -7,7 +7,7 @@ import warnings
 
 import torch
 
-from pilotlight.nn.checks import below_nyquist, one_of, refusal, whole
+from pilotlight.nn.checks import one_of, refusal, up_to_nyquist, whole
 
 SCALES = ("htk", "slaney")
 BREAK_HZ, BREAK_MEL = 1000.0, 15.0  # where Slaney's scale turns from linear to logarithmic
@@ -39,7 +39,7 @@ def mel_filters(
     whole("n_freqs", n_freqs, 2)
     whole("n_mels", n_mels)
     one_of("norm", norm, (None, "slaney"))
-    below_nyquist("f_max", f_max, sample_rate)
+    up_to_nyquist("f_max", f_max, sample_rate)
     if not 0 <= f_min < f_max:
         raise refusal(f"f_min must be at least 0 and below f_max, {f_max:g}, not {f_min:g}")
     bins = torch.linspace(0, sample_rate // 2, n_freqs, dtype=torch.float64)
