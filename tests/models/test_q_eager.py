@@ -19,6 +19,7 @@ from pilotlight.capture.reference import ExportedAnswers, functionalize
 from pilotlight.graph import Graph
 from pilotlight.graph.evaluate import evaluate_runs
 from pilotlight.passes.pipeline import optimize
+from support.c_compilers import SANITIZERS
 
 Rows = list[tuple[Any, ...]]
 Results = list[list[torch.Tensor]]
@@ -161,6 +162,35 @@ def test_what_is_joined_is_not_computed_on_codes() -> None:
     assert {n.attrs["mode"] for n in lowered.nodes if n.op == "scatter" and n.output.dtype.kind != "f"} <= {
         "set", "amax", "amin"
     }
+
+
+class Nested(nn.Module):
+    """Concatenations of each other, of an input and of a result: one scale for each of the two."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Conv1d(2, 2, 3, padding=1), nn.Conv1d(10, 3, 3, padding=1)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+        given, made = self.nested(x), self.nested(self.first(y))
+        return given, self.last(given) + self.last(made), torch.cat([made, given[:, :1].relu()], 1)
+
+    def nested(self, x: torch.Tensor) -> torch.Tensor:
+        twice = torch.cat([x, x], 1)
+        return torch.cat([twice, torch.cat([twice, x], 1)], 1)
+
+
+def test_nested_concatenations_share_one_scale() -> None:
+    torch.manual_seed(5)
+    rows: Rows = [(torch.randn(1, 2, 16), torch.randn(1, 2, 16)) for _ in range(4)]
+    graph = pl.quantize(pl.capture(Nested().eval(), rows[0], "net"), rows)
+    build = pl.compile(graph, board="host")
+    for row in rows:
+        want = evaluate_runs(optimize(graph.clone()), [list(row)])[0]
+        assert all(map(torch.equal, build.run(*row, on="host", sanitize=SANITIZERS), want))
+    lowered = check(Nested(), rows, "int8")
+    scales = {n.output.quant for n in lowered.nodes if n.op == "concat"}
+    assert len(scales) == 2 and None not in scales and "qrequantize" not in {n.op for n in lowered.nodes}
 
 
 class Conv(nn.Module):

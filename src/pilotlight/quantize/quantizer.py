@@ -34,8 +34,8 @@ from pilotlight.ops.quantizing import (
 from pilotlight.quantize.constants import Constants, is_state, masked_scores
 from pilotlight.quantize.observers import activation_spec, samples_spec, weight_spec
 from pilotlight.quantize.operators import operator_name, treatment
+from pilotlight.quantize.sharing import KEY, refer_to_one_root
 
-KEY = "quantization_annotation"
 
 def never(node: Node) -> bool:
     return False
@@ -105,6 +105,7 @@ class Int8Quantizer(Quantizer):
                 self._mark(node, None, _only_clamp(node))
         for node in self.source:
             self._function(node)
+        refer_to_one_root(model)
         return model
 
     def _scale(self, node: Node) -> ResultScale | None:
