@@ -11,7 +11,7 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
-BEHIND = {  # operators of Python: the function that they are
+FUNCTIONS = {  # operators of Python: the function that they are
     "__floordiv__": "floor_divide", "__rdiv__": "div", "__rfloordiv__": "floor_divide",
     "__rlshift__": "bitwise_left_shift", "__rmod__": "remainder", "__rpow__": "pow",
     "__rrshift__": "bitwise_right_shift", "__rsub__": "sub",
@@ -67,7 +67,7 @@ def written_name(node: torch.fx.Node) -> str:
     target = str(node.args[1] if str(node.target) == "with_effects" else node.target)
     kind, _, name = str((node.meta.get("torch_fn") or ("", ""))[1]).partition(".")
     method = kind in ("method_descriptor", "wrapper_descriptor")  # the second has operators such as x[0]
-    written = f"Tensor.{name}" if method else _function(BEHIND.get(name, name)) if name else ""
+    written = f"Tensor.{name}" if method else _function(FUNCTIONS.get(name, name)) if name else ""
     if not written or kind.startswith("Op"):
         return target
     return written if target == f"aten.{written.rpartition('.')[2]}.default" else f"{written} ({target})"
