@@ -110,14 +110,17 @@ class Truth:
         assert self.exact is not None
         sizes = [torch.zeros(as_floats(x).shape, dtype=torch.float64) for x in self.exact]
         generator = torch.Generator().manual_seed(0)
+        transform = self.case.operator.partition(".")[0] in TRANSFORMS
+        leaves = [x.double() if transform and isinstance(x, torch.Tensor) and not _is_float(x) else x
+                  for x in self.case.leaves()]  # whole numbers are moved as floats
         for _ in range(PAIRS):
             signs = [
                 torch.randint(0, 2, as_floats(x).shape, generator=generator).double() * 2 - 1 if _is_float(x) else None
-                for x in self.case.leaves()
+                for x in leaves
             ]
             up, down = (
                 self._wide([x if s is None else _moved(x, way * NUDGE * s)
-                            for x, s in zip(self.case.leaves(), signs, strict=True)])
+                            for x, s in zip(leaves, signs, strict=True)])
                 for way in (1, -1)
             )
             if up is None or down is None or len(up) != len(sizes):
@@ -127,7 +130,7 @@ class Truth:
                     a, b, e = as_floats(a), as_floats(b), as_floats(e)
                     least = torch.minimum((a.double() - e.double()).abs(), (b.double() - e.double()).abs())
                     sizes[k] = torch.maximum(sizes[k], least.nan_to_num(0.0, 0.0) / NUDGE)
-        if self.case.operator.partition(".")[0] in TRANSFORMS:
+        if transform:
             return [size.amax().expand(size.shape) if size.numel() else size for size in sizes]
         return sizes
 
