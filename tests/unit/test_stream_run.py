@@ -143,6 +143,8 @@ def test_mel_filters_say_the_rate() -> None:
             stream(model, -1, 64, rate=16000)
     resampled = pl.capture(nn.Sequential(pl.nn.Resample(16000, 8000), *net), (sound,))
     assert resampled.rate is None
+    pooled = stream(pl.capture(nn.Sequential(nn.AvgPool1d(2), *net).eval(), (sound,)), -1, 64, rate=16000).streaming
+    assert pooled is not None and pooled.rate == 16000
     twice = nn.ModuleList([features, pl.nn.MelScale(8, 16000, n_stft=33)])
     assert sample_rate(twice) is None and sample_rate(nn.ReLU()) is None and sample_rate(features) == 8000
 

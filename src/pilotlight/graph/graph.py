@@ -166,7 +166,7 @@ class Graph:
     fixed: list[tuple[int, Any]] = field(default_factory=list)  # results that are not tensors, by place
     fallbacks: list[Any] = field(default_factory=list)  # float operators inside an integer model, with reasons
     partitions: list[Any] = field(default_factory=list)  # what each backend took of it, and what it refused
-    rate: int | None = None  # samples a second of its inputs, where the model says
+    rate: int | None = None  # samples a second that all its mel filters were made for
     streaming: Streaming | None = None  # of the step of a streaming model
     _names: dict[str, int] = field(default_factory=dict)
 

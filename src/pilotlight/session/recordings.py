@@ -12,7 +12,7 @@ import torch
 from pilotlight.errors import PilotlightError, no_file
 from pilotlight.graph import Graph
 
-_UNKNOWN = 0x7FFF0000  # bytes, or more: the length in the header of a file that was written to a pipe
+_UNKNOWN = 0x7FFE0000  # bytes, or more: the length in the header of a file that was written to a pipe
 _FULL = {1: 128.0, 2: 32768.0, 3: 8388608.0, 4: 2147483648.0}  # by bytes of a sample: what stands for 1.0
 
 

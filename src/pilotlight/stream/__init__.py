@@ -15,6 +15,7 @@ from fractions import Fraction
 
 from pilotlight import ops
 from pilotlight.callable_module import CallableModule
+from pilotlight.capture.exported import capture_exported
 from pilotlight.errors import PilotlightError
 from pilotlight.graph import Graph, Node, Port, Program, verify
 from pilotlight.graph.streaming import FRAMES, LATEST, WINDOW, StreamedOutput, Streaming
@@ -58,24 +59,17 @@ def stream(graph: Graph | Program, axis: int = -1, hop: int = 0, *, exact: bool 
     axes, window = _time(graph, axis, hop)
     if rate is not None and not (math.isfinite(rate) and rate > 0):
         raise PilotlightError(f"a rate of {rate} samples a second is not positive", kind="usage")
-    if rate is not None and graph.rate is not None and rate != graph.rate:
-        raise PilotlightError(
-            f"the mel filters of {graph.name} were made for {graph.rate:,} samples a second, not {rate:,g}",
-            hint=f"use a rate of {graph.rate}, or make them with sample_rate={rate:g}", kind="usage",
-        )
     if buffer is not None and buffer < hop:
         raise PilotlightError(
             f"a buffer of {buffer} samples is shorter than the hop {hop}", hint=f"use at least {hop}", kind="usage")
-    needs = Needs()
-    for _ in range(8):
-        made = _attempt(graph, axes, hop, exact, needs)
-        if made.asked.history == needs.history and made.asked.fills == needs.fills and \
-                made.asked.start() == needs.start():
-            step = _finished(graph, made, axis, hop, window, rate or graph.rate, buffer or 2 * hop)
-            check_lengths(graph, step)
-            return step
-        needs = made.asked
-    raise PilotlightError("the rings of the stream do not settle", kind="internal")
+
+    def made_of(model: Graph) -> Graph:
+        made = _settled(model, axes, hop, exact)
+        return _finished(model, made, axis, hop, window, _agreed(made, model, rate), buffer or 2 * hop)
+
+    step = made_of(graph)
+    check_lengths(graph, step, lambda: made_of(capture_exported(graph.torch_program, graph.name)))
+    return step
 
 
 def _time(graph: Graph, axis: int, hop: int) -> tuple[list[int], int]:
@@ -116,6 +110,31 @@ def _time(graph: Graph, axis: int, hop: int) -> tuple[list[int], int]:
             hint=f"use a hop of at most {length}, or capture the model with a longer example", kind="usage",
         )
     return axes, length
+
+
+def _settled(graph: Graph, axes: Sequence[int], hop: int, exact: bool) -> StepBuilder:
+    """The step, once all frames that layers ask for are known before it is made."""
+    needs = Needs()
+    for _ in range(8):
+        made = _attempt(graph, axes, hop, exact, needs)
+        if made.asked.history == needs.history and made.asked.fills == needs.fills and \
+                made.asked.start() == needs.start():
+            return made
+        needs = made.asked
+    raise PilotlightError("the rings of the stream do not settle", kind="internal")
+
+
+def _agreed(s: StepBuilder, graph: Graph, rate: float | None) -> float | None:
+    """Samples a second: what is said, or what the mel filters were made for if they take the samples as they come."""
+    kinds = [s.kinds.get(node.inputs[0]) for node in s.nodes if node.op == "spectrum" and len(node.inputs) > 2]
+    if graph.rate is None or not any(isinstance(kind, Flow) and kind.rate == 1 for kind in kinds):
+        return rate
+    if rate is not None and rate != graph.rate:
+        raise PilotlightError(
+            f"the mel filters of {graph.name} were made for {graph.rate:,} samples a second, not {rate:,g}",
+            hint=f"use a rate of {graph.rate}, or make them with sample_rate={rate:g}", kind="usage",
+        )
+    return graph.rate
 
 
 def _attempt(graph: Graph, axes: Sequence[int], hop: int, exact: bool, needs: Needs) -> StepBuilder:

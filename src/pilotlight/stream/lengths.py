@@ -3,7 +3,7 @@ there; only the module itself can tell."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 import torch
@@ -17,78 +17,134 @@ from pilotlight.stream.recordings import steps_of
 from pilotlight.stream.reference import without_end
 
 NEAR = 1e-3  # of the largest element
-MOST_STEPS = 64  # that are computed here
+TIMES_OWN = 32.0  # and as many times PyTorch's own rounding
+MORE = 4  # steps after the first that is right
+MOST_NODES = 20000  # that are computed here
 HINT = ("take the length of the recording out of the model: numbers from x.shape, pooling to a number of frames, "
         "chunk, ceil_mode and x[..., -n:] mean something else in a longer one")
 
 
-def check_lengths(graph: Graph, step: Graph) -> None:
-    """Refuse a stream whose module gives other frames when more samples follow, or whose last frame of a shorter
-    recording is not what the step gives. Neither a module that takes one length alone nor a file that holds a graph,
-    whose numbers are constants too, can be asked."""
-    streaming = step.streaming
+def check_lengths(graph: Graph, step: Graph, in_float: Callable[[], Graph]) -> None:
+    """Refuse a stream whose module gives other frames when more samples follow, or whose last frame of another
+    recording is not what the step gives; `in_float` makes the step without integers. Neither a module that takes one
+    length alone nor a file that holds a graph, whose numbers are constants too, can be asked."""
+    streaming, reference = step.streaming, graph.reference
     assert streaming is not None
-    reference = graph.reference
     if not isinstance(reference, ModuleReference) or all(output.kind == WINDOW for output in streaming.outputs):
         return
-    axis, length = streaming.axis, streaming.window
-    longer = [torch.cat(pair, axis).narrow(axis, 0, length + streaming.hop)
-              for pair in zip(*variations(reference.example, 2), strict=True)]
     with one_thread():
         for answers in (*islice(reference.in_float64(), 1), reference.in_float32()):
-            if _compare_frames(streaming, answers, longer, graph.name):
+            if _compare_frames(streaming, answers, reference.example, graph.name):
                 break
-        _compare_latest(graph, step, reference.in_float32(), [x.narrow(axis, 0, length) for x in longer])
+        if any(output.kind == LATEST for output in streaming.outputs):
+            _compare_latest(graph, step, reference, in_float)
 
 
-def _compare_frames(streaming: Streaming, answers: Answers, longer: Sequence[torch.Tensor], name: str) -> bool:
-    """The frames that a stream has given when the example ends are there in a longer recording as well. False if the
-    module does not take one."""
+def _recording(streaming: Streaming, example: Sequence[torch.Tensor], samples: int) -> list[torch.Tensor]:
+    """As the example, of any length."""
+    parts = variations(example, -(-samples // streaming.window))
+    return [torch.cat(pieces, streaming.axis).narrow(streaming.axis, 0, samples)
+            for pieces in zip(*parts, strict=True)]
+
+
+def _frames(streaming: Streaming, output: StreamedOutput, samples: int) -> int:
+    """How many frames of the whole model a stream has given."""
+    return max(samples // streaming.hop * output.frames + output.offset - output.unlike, 0)
+
+
+def _compare_frames(
+    streaming: Streaming, answers: Answers, example: Sequence[torch.Tensor], name: str
+) -> bool:
+    """The frames that a stream gives of a short recording are there in a longer one as well. False if the module does
+    not take one."""
     outputs = [(k, output) for k, output in enumerate(streaming.outputs) if output.kind == FRAMES]
-    try:
-        after = answers(*longer) if outputs else []
+    if not outputs:
+        return True
+    first = max(-(-(o.warm - o.offset + o.unlike) // o.frames) for _, o in outputs)  # step that is right everywhere
+    short, window = (first + MORE) * streaming.hop, streaming.window
+    longer = _recording(streaming, example, max(short, window) + streaming.hop)
+
+    def asked(samples: int) -> list[torch.Tensor] | None:
         answers.reset()
-        before = answers(*(x.narrow(streaming.axis, 0, streaming.window) for x in longer)) if outputs else []
-    except PilotlightError:
+        try:
+            return answers(*(x.narrow(streaming.axis, 0, samples) for x in longer))
+        except PilotlightError:
+            return None
+
+    samples = longer[0].shape[streaming.axis]
+    after = asked(samples)
+    before = None if after is None else asked(short)
+    if before is None and after is not None and short != window:
+        short, before = window, asked(window)
+    if after is None or before is None:
         return False
     for k, output in outputs:
-        count = streaming.window // streaming.hop * output.frames + output.offset - output.unlike
-        first, second = (x.narrow(output.axis, 0, min(count, x.shape[output.axis])) for x in (before[k], after[k]))
-        if not _same(first, second):
-            raise _depends(name, output, f"its frames are others when {streaming.hop} more samples follow")
+        if not len(after) == len(before) == len(streaming.outputs):
+            raise _depends(name, output, f"of {samples} samples the model has {len(after)} outputs")
+        had, has = _frames(streaming, output, samples), after[k].shape[output.axis]
+        if has < had:
+            raise _depends(name, output, f"of {samples} samples it has {has} frames; expected at least {had}")
+        count = min(_frames(streaming, output, short), before[k].shape[output.axis])
+        one, other = (x[k].narrow(output.axis, 0, count) for x in (before, after))
+        if not _same(one, other, _near(other)):
+            raise _depends(name, output, f"its frames are others when {samples - short} more samples follow")
     return True
 
 
-def _compare_latest(graph: Graph, step: Graph, answers: Answers, recording: Sequence[torch.Tensor]) -> None:
+def _compare_latest(
+    graph: Graph, step: Graph, reference: ModuleReference, in_float: Callable[[], Graph]
+) -> None:
     """What a step gives for the newest frame is what the module gives for the recording up to there."""
+    if graph.quantization is not None:
+        try:
+            step = in_float()
+        except PilotlightError:
+            return
     streaming = step.streaming
     assert streaming is not None
     outputs = [(k, output) for k, output in enumerate(streaming.outputs) if output.kind == LATEST]
-    steps = steps_of(streaming, recording)
-    last = min(max((output.warm for _, output in outputs), default=0) + 4, len(steps))
-    if not outputs or graph.quantization is not None or last > MOST_STEPS:
+    count = max((output.warm for _, output in outputs), default=0) + MORE
+    if not outputs or count * len(step.nodes) > MOST_NODES:
         return
-    got = evaluate_runs(step, steps[:last])
+    recording = _recording(streaming, reference.example, count * streaming.hop)
+    got = evaluate_runs(step, steps_of(streaming, recording))
+    ways = [reference.in_float32(), *islice(reference.in_float64(), 1)]
     for k, output in outputs:
-        for n in range(output.warm, last):
-            heard = [x.narrow(streaming.axis, 0, (n + 1) * streaming.hop) for x in recording]
-            answers.reset()
+        rows: list[tuple[int, torch.Tensor, torch.Tensor, torch.Tensor]] = []
+        for n in range(output.warm, count):
+            heard = without_end(streaming, output, [x.narrow(streaming.axis, 0, (n + 1) * streaming.hop)
+                                                    for x in recording])
             try:
-                want = answers(*without_end(streaming, output, heard))[k]
-            except PilotlightError:
+                for answers in ways:
+                    answers.reset()
+                single, double = (answers(*heard)[k] for answers in ways)
+            except (PilotlightError, IndexError, ValueError):  # too short for it; nothing in float64
                 continue
-            if not _same(got[n][k], want):
+            rows.append((n, got[n][k], single, double))
+        own = max((_distance(single, double) for _, _, single, double in rows), default=0.0)
+        limit = max((_near(double) for _, _, _, double in rows), default=0.0) + TIMES_OWN * own
+        for n, found, single, _ in rows:
+            if not _same(found, single, limit):
                 raise _depends(graph.name, output, f"after {(n + 1) * streaming.hop} samples it is another one")
 
 
-def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+def _near(x: torch.Tensor) -> float:
+    largest = x.abs()[x.abs().isfinite()] if x.is_floating_point() or x.is_complex() else x.new_zeros(0)
+    return NEAR * float(largest.max()) if largest.numel() else 0.0
+
+
+def _distance(a: torch.Tensor, b: torch.Tensor) -> float:
+    apart = (a.to(b.dtype) - b).abs() if a.shape == b.shape and b.is_floating_point() else b.new_zeros(0)
+    apart = apart[apart.isfinite()]
+    return float(apart.max()) if apart.numel() else 0.0
+
+
+def _same(a: torch.Tensor, b: torch.Tensor, limit: float) -> bool:
     """As far as rounding goes; what is decided by numbers that were rounded is not compared."""
     if a.shape != b.shape:
         return False
     if not (a.is_floating_point() or a.is_complex()):
         return True
-    largest = b.abs()[b.abs().isfinite()]
-    limit = NEAR * float(largest.max()) if largest.numel() else 0.0
     return torch.allclose(a.to(b.dtype), b, rtol=0.0, atol=limit, equal_nan=True)
 
 
