@@ -13,7 +13,7 @@ from typing import IO, Protocol
 from pilotlight.system import pipe_ready
 
 _PART = 1 << 16  # bytes that are read at once
-_LAST_WORDS = 2.0  # seconds that reading may take after the end; longer if a child of the program keeps its output open
+_PATIENCE = 2.0  # seconds to wait for a thread at the end: a child of the program may keep its output open
 
 
 class StalledError(Exception):
@@ -79,7 +79,7 @@ class StreamChannel:
         from whatever has the number of its file next, such as the pipe of another program."""
         self._to_write.put(None)
         for thread, stream in zip(self._threads, (self._reader, self._writer), strict=True):
-            thread.join(_LAST_WORDS)
+            thread.join(_PATIENCE)
             if not thread.is_alive():
                 stream.close()
 

@@ -52,9 +52,7 @@ def _frames(streaming: Streaming, output: StreamedOutput, samples: int) -> int:
     return max(samples // streaming.hop * output.frames + output.offset - output.unlike, 0)
 
 
-def _compare_frames(
-    streaming: Streaming, answers: Answers, example: Sequence[torch.Tensor], name: str
-) -> bool:
+def _compare_frames(streaming: Streaming, answers: Answers, example: Sequence[torch.Tensor], name: str) -> bool:
     """The frames that a stream gives of a short recording are there in a longer one as well. False if the module does
     not take one."""
     outputs = [(k, output) for k, output in enumerate(streaming.outputs) if output.kind == FRAMES]
@@ -91,9 +89,7 @@ def _compare_frames(
     return True
 
 
-def _compare_latest(
-    graph: Graph, step: Graph, reference: ModuleReference, in_float: Callable[[], Graph]
-) -> None:
+def _compare_latest(graph: Graph, step: Graph, reference: ModuleReference, in_float: Callable[[], Graph]) -> None:
     """What a step gives for the newest frame is what the module gives for the recording up to there."""
     if graph.quantization is not None:
         try:

@@ -30,7 +30,7 @@ def hamming_window(window_length, periodic=None, alpha=None, beta=None, *, dtype
     def values(x, last):
         return x.mul_(6.283185307179586 / last).cos_().mul_(-beta).add_(alpha)
 
-    return _window("hamming_window", window_length, periodic is not False, dtype, options, values)
+    return _window("hamming_window", window_length, periodic is None or periodic, dtype, options, values)
 
 
 def blackman_window(window_length, periodic=True, *, dtype=None, **options):
@@ -71,7 +71,7 @@ def kaiser_window(window_length, periodic=None, beta=None, *, dtype=None, **opti
         terms = 20 + int(2 * abs(beta))
         return (_bessel(x, terms) / _bessel(_torch.tensor(float(beta)), terms)).to(dtype or _torch.float32)
 
-    return _window("kaiser_window", window_length, periodic is not False, dtype, options, values)
+    return _window("kaiser_window", window_length, periodic is None or periodic, dtype, options, values)
 
 
 # ---- integrals
