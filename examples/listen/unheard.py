@@ -112,6 +112,7 @@ def kept(choosing: bool = False, folder: Path = Path("build/listen")) -> dict[st
         found = Unheard(71, CHOOSING, sounds.TRAINING) if choosing else for_tests()
         quiet, noisy, labels, voices = found.single_words(60)
         spoken, ends = found.commands(300)
+        folder.mkdir(parents=True, exist_ok=True)
         np.savez(
             target, quiet=quiet, noisy=noisy, labels=labels, voices=[f"{v.synthesizer} {v.name}" for v in voices],
             commands=_int16(spoken), ends=[end for end, _ in ends], words=[word for _, word in ends],
