@@ -41,7 +41,7 @@ class Voice:
 
 def variants() -> list[str]:
     """The voices that espeak-ng makes from one accent."""
-    lines = subprocess.run(["espeak-ng", "--voices=variant"], capture_output=True, text=True, check=True).stdout
+    lines = _run("espeak-ng", "--voices=variant").decode()
     return sorted(set(re.findall(r"!v/(\w+)", lines)))
 
 
@@ -68,19 +68,27 @@ def _all_of(synthesizer: str, lines: Sequence[tuple[str, Voice]]) -> list[np.nda
 NEURAL = {"kokoro": (neural.kokoro, neural.KOKORO_RATE), "joe": (neural.joe, neural.JOE_RATE)}
 
 
+def _run(program: str, *arguments: str) -> bytes:
+    """What a synthesizer prints."""
+    try:
+        return subprocess.run([program, *arguments], capture_output=True, check=True).stdout
+    except FileNotFoundError:
+        raise SystemExit(f"{program} is not installed; README.md says what to install") from None
+
+
 def _say(line: tuple[str, Voice]) -> np.ndarray:
     text, voice = line
     if voice.synthesizer == "espeak":
         pitch, pace = round(np.clip(50 * voice.pitch, 0, 99)), round(170 * voice.pace)
         command = ["espeak-ng", "-v", voice.name, "-p", str(pitch), "-s", str(pace), "-z", "--stdout", text]
-        return read_wav(subprocess.run(command, capture_output=True, check=True).stdout)
+        return read_wav(_run(*command))
     if voice.synthesizer == "pico":
         return _pico(text, voice)
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "said.wav"
         mean = {"kal16": 95, "awb": 130, "rms": 95, "slt": 170}[voice.name] * voice.pitch
         options = ["--setf", f"duration_stretch={1 / voice.pace:.3f}", "--setf", f"int_f0_target_mean={mean:.1f}"]
-        subprocess.run(["flite", "-voice", voice.name, *options, "-t", text, "-o", str(target)], check=True)
+        _run("flite", "-voice", voice.name, *options, "-t", text, "-o", str(target))
         return read_wav(target.read_bytes())
 
 
@@ -112,7 +120,7 @@ def _festival(lines: Sequence[tuple[str, Voice]]) -> list[np.ndarray]:
             script += [f"(voice_{voice.name})", f"(Parameter.set 'Duration_Stretch {1 / voice.pace:.3f})"]
             script += [f'(line "{plain}" "{folder}/{i}.wav")']
         (Path(folder) / "script.scm").write_text("\n".join(script))
-        subprocess.run(["festival", "-b", f"{folder}/script.scm"], check=True, capture_output=True)
+        _run("festival", "-b", f"{folder}/script.scm")
         return [read_wav((Path(folder) / f"{i}.wav").read_bytes()) for i in range(len(lines))]
 
 
