@@ -151,7 +151,7 @@ def test_last_frames_that_depend_on_the_length_are_refused(function: Function) -
 
 def test_the_number_of_outputs_must_not_depend_on_the_length() -> None:
     net = Computes(lambda x: (x * 2, x[..., -1]) if x.shape[-1] == 40 else (x * 2,))
-    with pytest.raises(PilotlightError, match=f"{DEPENDS}; of 44 samples the model has 1 outputs"):
+    with pytest.raises(PilotlightError, match=f"{DEPENDS}; of 44 samples it gives 1 tensors, not 2"):
         stream(pl.capture(net, (example(1, 2, 40),), "net"), -1, 4)
 
 

@@ -77,8 +77,8 @@ def _compare_frames(streaming: Streaming, answers: Answers, example: Sequence[to
     if after is None or before is None:
         return False
     for k, output in outputs:
-        if not len(after) == len(before) == len(streaming.outputs):
-            raise _depends(name, output, f"of {samples} samples the model has {len(after)} outputs")
+        if not len(after) == len(before) == (expected := len(streaming.outputs)):
+            raise _depends(name, output, f"of {samples} samples it gives {len(after)} tensors, not {expected}")
         had, has = _frames(streaming, output, samples), after[k].shape[output.axis]
         if has < had:
             raise _depends(name, output, f"of {samples} samples it has {has} frames; expected at least {had}")
